@@ -1,0 +1,142 @@
+"""Agents: who acts in an environment. The protocol, and the agents that need no model."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from gem_core.env import Env
+from gem_core.errors import ConfigError
+from gem_core.observation import Action, Info, Observation, visible_text
+from gem_core.specs import load_entry_point
+
+__all__ = [
+    "Agent",
+    "BaseAgent",
+    "HumanAgent",
+    "NullAgent",
+    "OracleAgent",
+    "RandomAgent",
+    "ScriptedAgent",
+]
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """One player of one episode at a time.
+
+    Episodes that run at once have an agent each, so an agent may keep what it has seen.
+    """
+
+    def reset(self, env: Env) -> None:
+        """Get ready for an episode of ``env``, which has just been reset.
+
+        ``env`` is for asking (its spec, its tools, a random action), never for stepping.
+        """
+
+    def act(self, observation: Observation, info: Info) -> Action:
+        """Return the next action, or an awaitable of it.
+
+        Args:
+            observation: What the last ``reset`` or ``step`` returned.
+            info: The info that came with it; ``prefix`` and ``suffix`` belong to what is seen
+                (``visible_text`` puts the parts together).
+        """
+
+    def close(self) -> None:
+        """Release what it holds; may be called twice."""
+
+
+class BaseAgent:
+    """Base of agents: write ``act``."""
+
+    def reset(self, env: Env) -> None:
+        """Get ready for an episode."""
+
+    def act(self, observation: Observation, info: Info) -> Action:
+        """Return the next action."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Release what the agent holds."""
+
+
+class RandomAgent(BaseAgent):
+    """Plays the environment's own random actions: the ordinary floor."""
+
+    def reset(self, env: Env) -> None:
+        self._env = env
+
+    def act(self, observation: Observation, info: Info) -> Action:  # noqa: ARG002
+        return self._env.sample_random_action()
+
+
+class NullAgent(BaseAgent):
+    """Says nothing: the lowest floor, as every action is malformed."""
+
+    def act(self, observation: Observation, info: Info) -> Action:  # noqa: ARG002
+        return ""
+
+
+class ScriptedAgent(BaseAgent):
+    """Plays a fixed list of actions in every episode, from the first one on.
+
+    Args:
+        actions: The actions, in order.
+        repeat: Start over at the end of the list; otherwise the last action is repeated.
+
+    Raises:
+        ConfigError: The list is empty.
+    """
+
+    def __init__(self, actions: Sequence[Action], *, repeat: bool = False) -> None:
+        if not actions:
+            raise ConfigError("The scripted agent needs at least one action.")
+        self._actions = list(actions)
+        self._repeat = repeat
+        self._turn = 0
+
+    def reset(self, env: Env) -> None:  # noqa: ARG002
+        self._turn = 0
+
+    def act(self, observation: Observation, info: Info) -> Action:  # noqa: ARG002
+        turn, self._turn = self._turn, self._turn + 1
+        last = len(self._actions) - 1
+        return self._actions[turn % (last + 1) if self._repeat else min(turn, last)]
+
+
+class OracleAgent(BaseAgent):
+    """Plays as the best agent that the environment's spec names."""
+
+    _player: Agent
+
+    def reset(self, env: Env) -> None:
+        """Get ready for an episode.
+
+        Raises:
+            ConfigError: The environment has no oracle.
+        """
+        spec = env.spec
+        if spec is None or spec.oracle is None:
+            name = type(env).__name__ if spec is None else spec.id
+            raise ConfigError(f"{name!r} has no oracle. Try the agent 'random'.")
+        if callable(spec.oracle):
+            self._player = spec.oracle()
+        else:
+            self._player = load_entry_point(spec.oracle)()
+        self._player.reset(env)
+
+    def act(self, observation: Observation, info: Info) -> Action:
+        return self._player.act(observation, info)
+
+
+class HumanAgent(BaseAgent):
+    """Asks a person.
+
+    Args:
+        ask: Gets the visible text and returns the action; the default prints it and reads a line.
+    """
+
+    def __init__(self, ask: Callable[[str], str] | None = None) -> None:
+        self._ask: Callable[[str], Any] = ask or (lambda text: input(f"{text}\n> "))
+
+    def act(self, observation: Observation, info: Info) -> Action:
+        return self._ask(visible_text(observation, info))

@@ -1,0 +1,202 @@
+"""The functions that most programs need: make, vectorise, register, list."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gem_core.agent import Agent
+from gem_core.env import Env
+from gem_core.errors import ConfigError
+from gem_core.factory import Part, make_factory
+from gem_core.plugins import default_registry
+from gem_core.sandbox import Sandbox
+from gem_core.seeding import check_seed, child_seed
+from gem_core.specs import AgentSpec, EntryPoint, EnvSpec, ExecutorSpec, SandboxSpec, ToolSpec
+from gem_core.tool import Tool
+
+if TYPE_CHECKING:
+    from gem_core.vector import Autoreset, OnError, VectorEnv
+
+__all__ = [
+    "find",
+    "list_envs",
+    "make",
+    "make_agent",
+    "make_sandbox",
+    "make_tool",
+    "make_vec",
+    "print_envs",
+    "register",
+    "spec",
+]
+
+
+def make(
+    env_id: str | EnvSpec,
+    *,
+    tools: Sequence[Part] = (),
+    wrappers: Sequence[Part] = (),
+    tool_use: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    **kwargs: Any,
+) -> Env:
+    """Make an environment; call ``reset`` to start its first episode.
+
+    Args:
+        env_id: An id such as ``game:GuessTheNumber-v0-easy``, or a spec.
+        tools: What the agent may call: ids, mappings with an ``id`` and arguments, or functions
+            that return a tool.
+        wrappers: What goes round it, the innermost first: ids, mappings with an ``id`` and
+            arguments, or functions from an environment to the wrapped one. Tools are inside all.
+        tool_use: Arguments of the wrapper that runs the tools, such as ``max_tool_uses``.
+        seed: Seeds the environment's random stream, so that ``reset()`` without a seed repeats.
+        kwargs: Parameters of the environment; they override the registered ones.
+
+    Raises:
+        UnknownIdError: Nobody registered the id; near ids and broken plugins are named.
+        UnknownKwargError: A parameter that the environment does not take.
+        ConfigError: A parameter's value cannot work.
+        EntryPointError: The environment's module cannot be imported.
+
+    Example:
+        >>> import gem_core
+        >>> env = gem_core.make("game:GuessTheNumber-v0-easy", wrappers=["concat"])
+        >>> observation, info = env.reset(seed=1)
+        >>> step = env.step(r"I start in the middle: \\boxed{5}")
+    """
+    return make_factory(
+        env_id, tools=tools, wrappers=wrappers, tool_use=tool_use, seed=seed, kwargs=kwargs
+    )()
+
+
+def make_vec(
+    env_ids: str | EnvSpec | Sequence[str | EnvSpec],
+    *,
+    num_envs: int | None = None,
+    tools: Sequence[Part] = (),
+    wrappers: Sequence[Part] = (),
+    tool_use: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    vec_kwargs: Sequence[Mapping[str, Any]] | None = None,
+    executor: str | Mapping[str, Any] = "serial",
+    autoreset: "Autoreset" = "same_step",
+    on_error: "OnError" = "raise",
+    **kwargs: Any,
+) -> "VectorEnv":
+    """Make many environments behind one ``step``; see ``VectorEnv``.
+
+    Args:
+        env_ids: One id, or one per environment.
+        num_envs: How many, if ``env_ids`` is one id; default 1.
+        tools: As in ``make``, for every environment; none is shared.
+        wrappers: As in ``make``, for every environment.
+        tool_use: As in ``make``.
+        seed: Each environment gets a seed from this one and its index.
+        vec_kwargs: Parameters per environment; they override ``kwargs``.
+        executor: ``serial``, ``threads``, ``processes`` or another that is installed; or a mapping
+            with an ``id`` and arguments, such as ``max_workers``.
+        autoreset: ``same_step``, ``next_step`` or ``off``.
+        on_error: ``raise`` or ``truncate``.
+        kwargs: Parameters of every environment.
+
+    Raises:
+        ConfigError: Numbers of ids, environments and ``vec_kwargs`` that do not agree.
+        GemError: As in ``make``.
+    """
+    from gem_core.vector import VectorEnv  # noqa: PLC0415 - queues and threads only where used
+
+    ids = _one_id_each(env_ids, num_envs)
+    each = [{}] * len(ids) if vec_kwargs is None else [dict(one) for one in vec_kwargs]
+    if len(each) != len(ids):
+        raise ConfigError(f"vec_kwargs needs {len(ids)} entries; got {len(each)}.")
+    factories = [
+        make_factory(
+            env_id,
+            tools=tools,
+            wrappers=wrappers,
+            tool_use=tool_use,
+            seed=None if seed is None else child_seed(check_seed(seed), index),
+            kwargs={**kwargs, **own},
+        )
+        for index, (env_id, own) in enumerate(zip(ids, each, strict=True))
+    ]
+    return VectorEnv(
+        factories, executor=_make_executor(executor), autoreset=autoreset, on_error=on_error
+    )
+
+
+def _one_id_each(
+    env_ids: str | EnvSpec | Sequence[str | EnvSpec], num_envs: int | None
+) -> list[str | EnvSpec]:
+    if isinstance(env_ids, str | EnvSpec):
+        if num_envs is not None and num_envs < 1:
+            raise ConfigError(f"num_envs must be at least 1; got {num_envs}.")
+        return [env_ids] * (num_envs or 1)
+    ids = list(env_ids)
+    if num_envs not in (None, len(ids)):
+        raise ConfigError(f"num_envs is {num_envs}, but there are {len(ids)} ids.")
+    return ids
+
+
+def _make_executor(executor: str | Mapping[str, Any]) -> Any:
+    arguments = {"id": executor} if isinstance(executor, str) else dict(executor)
+    return default_registry().make(ExecutorSpec, arguments.pop("id", "serial"), **arguments)
+
+
+def register(env_id: str, entry_point: EntryPoint, **kwargs: Any) -> EnvSpec:
+    """Register an environment in this process; a plugin does it for every process.
+
+    Args:
+        env_id: ``namespace:rest``.
+        entry_point: ``"package.module:Class"``, imported when first made, or a callable.
+        kwargs: Parameters that it is made with.
+
+    Raises:
+        InvalidIdError: The id does not follow the grammar.
+        DuplicateIdError: The id is taken.
+    """
+    new = EnvSpec(id=env_id, entry_point=entry_point, kwargs=kwargs)
+    default_registry().add(new)
+    return new
+
+
+def find(pattern: str) -> list[EnvSpec]:
+    """Return the specs of the environments whose id matches, such as ``game:*-easy``."""
+    return default_registry().list(EnvSpec, pattern)
+
+
+def spec(env_id: str) -> EnvSpec:
+    """Return the spec of an environment.
+
+    Raises:
+        UnknownIdError: Nobody registered the id.
+    """
+    return default_registry().find(EnvSpec, env_id)
+
+
+def list_envs(pattern: str = "*") -> list[str]:
+    """Return the ids of the environments that match a pattern, sorted."""
+    return [found.id for found in find(pattern)]
+
+
+def print_envs(pattern: str = "*", *, write: Callable[[str], Any] = print) -> None:
+    """Print id, entry point and parameters of the environments that match a pattern."""
+    specs = find(pattern)
+    write(f"{len(specs)} environments" if specs else "No environment is registered.")
+    for found in specs:
+        kwargs = ", ".join(f"{name}={value!r}" for name, value in found.kwargs.items())
+        write(f"{found.id}  {found.entry_point}  {kwargs}".rstrip())
+
+
+def make_tool(tool_id: str, **kwargs: Any) -> Tool:
+    """Make a tool by id."""
+    return default_registry().make(ToolSpec, tool_id, **kwargs)  # type: ignore[no-any-return]
+
+
+def make_agent(agent_id: str, **kwargs: Any) -> Agent:
+    """Make an agent by id: ``random``, ``oracle``, ``scripted``, ``null``, ``human``, or another."""
+    return default_registry().make(AgentSpec, agent_id, **kwargs)  # type: ignore[no-any-return]
+
+
+def make_sandbox(sandbox_id: str, **kwargs: Any) -> Sandbox:
+    """Make a sandbox by id."""
+    return default_registry().make(SandboxSpec, sandbox_id, **kwargs)  # type: ignore[no-any-return]

@@ -1,0 +1,83 @@
+"""The specs that gem-core itself brings, registered as a plugin's would be."""
+
+from typing import Any
+
+from gem_core.hookspecs import hookimpl
+from gem_core.registry import Registry
+from gem_core.specs import AgentSpec, CommandSpec, ExecutorSpec, WrapperSpec
+
+__all__ = ["gem_register"]
+
+WRAPPERS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "tools": ("tools:ToolWrapper", {}, "lets the agent call tools"),
+    "time_limit": ("time_limit:TimeLimit", {"max_steps": 100}, "truncates long episodes"),
+    "concat": ("history:HistoryWrapper", {}, "shows all observations so far"),
+    "concat_with_action": (
+        "history:HistoryWrapper",
+        {"include_action": True},
+        "shows all observations and actions so far",
+    ),
+    "concat_chat": (
+        "history:HistoryWrapper",
+        {"include_action": True, "chat_template": "every_turn"},
+        "shows the history as chat messages (needs a tokenizer)",
+    ),
+    "concat_chat_on_reset": (
+        "history:HistoryWrapper",
+        {"include_action": True, "chat_template": "on_reset"},
+        "opens a chat, then appends the history to it (needs a tokenizer)",
+    ),
+    "episode_tracking": ("tracking:EpisodeTracking", {}, "counts steps and sums rewards"),
+}
+AGENTS = {
+    "random": ("RandomAgent", "plays the environment's random actions"),
+    "oracle": ("OracleAgent", "plays as well as is known to be possible"),
+    "scripted": ("ScriptedAgent", "plays a fixed list of actions"),
+    "null": ("NullAgent", "plays empty actions"),
+    "human": ("HumanAgent", "asks at the terminal"),
+}
+EXECUTORS = {
+    "serial": "one after another in the caller's thread",
+    "threads": "in a pool of threads, for environments that wait",
+    "processes": "in worker processes, for environments that compute",
+}
+COMMANDS = {
+    "list": "List what is installed",
+    "show": "Show one environment",
+    "play": "Play an environment in the terminal",
+    "run": "Collect episodes and print a table",
+    "check": "Check environments or a plugin against the contract",
+    "plugins": "Show plugins and what is wrong with them",
+}
+
+
+@hookimpl
+def gem_register(registry: Registry) -> None:
+    """Add wrappers, agents, executors and commands."""
+    for name, (entry_point, kwargs, description) in WRAPPERS.items():
+        registry.add(
+            WrapperSpec(
+                id=name,
+                entry_point=f"gem_core.wrappers.{entry_point}",
+                kwargs=kwargs,
+                description=description,
+            )
+        )
+    for name, (entry_point, description) in AGENTS.items():
+        registry.add(
+            AgentSpec(id=name, entry_point=f"gem_core.agent:{entry_point}", description=description)
+        )
+    for name, description in EXECUTORS.items():
+        registry.add(
+            ExecutorSpec(
+                id=name,
+                entry_point=f"gem_core.vector.{name}:{name.capitalize()}Executor",
+                description=description,
+            )
+        )
+    for name, description in COMMANDS.items():
+        registry.add(
+            CommandSpec(
+                id=name, entry_point=f"gem_core.cli.{name}:command", description=description
+            )
+        )

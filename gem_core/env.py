@@ -1,0 +1,434 @@
+"""Environments: the ``Env`` protocol, ``BaseEnv`` for authors, and ``Wrapper``.
+
+An author writes two methods, ``start`` and ``step``. ``BaseEnv`` adds what every environment owes
+its users: an own random generator, seeded by ``reset``; a clear error for a step after the end;
+snapshots and forks in mid-episode.
+"""
+
+import copy
+import functools
+import pickle
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+
+from gem_core.errors import (
+    EpisodeEndedError,
+    GemError,
+    SnapshotError,
+    WrapperOrderError,
+)
+from gem_core.maybe_async import then
+from gem_core.observation import Action, Info, Observation
+from gem_core.seeding import check_seed, child_seed, fresh_seed
+from gem_core.specs import EnvSpec, check_kwargs
+
+__all__ = [
+    "AsyncEnv",
+    "BaseEnv",
+    "Env",
+    "Layer",
+    "Stateful",
+    "Step",
+    "Wrapper",
+]
+
+
+class Step(NamedTuple):
+    """What a step returns; unpacks as Gymnasium's five values.
+
+    ``terminated``: the episode came to its own end. ``truncated``: it was cut, by a turn limit for
+    example. They are never both true. ``info`` may hold ``prefix`` and ``suffix``, texts that
+    belong before and after the whole history that an agent is shown.
+    """
+
+    observation: Observation
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: Info
+
+
+@runtime_checkable
+class Env(Protocol):
+    """What every environment and every wrapped environment can do.
+
+    ``reset`` and ``step`` of an asynchronous environment return awaitables of the same values.
+    """
+
+    spec: EnvSpec | None
+    """What it was made from; None if it was constructed directly."""
+    blocking: bool
+    """Whether ``step`` may wait (for a process, a network), so that it deserves a thread."""
+
+    def reset(self, *, seed: int | None = None, **options: Any) -> tuple[Observation, Info]:
+        """Start an episode; the same seed starts the same episode, whatever came before.
+
+        Args:
+            seed: Non-negative int. None goes on with the environment's own random stream.
+            options: What the environment's ``start`` takes, such as ``idx=`` of dataset tasks.
+        """
+
+    def step(self, action: Action) -> Step:
+        """Take one action.
+
+        Raises:
+            EpisodeEndedError: The episode is over, or none was started.
+        """
+
+    def sample_random_action(self) -> Action:
+        """Return a well-formed action for the current state, from a random stream of its own."""
+
+    def snapshot(self) -> bytes:
+        """Return the whole state, in mid-episode too, random generators included."""
+
+    def restore(self, snapshot: bytes) -> None:
+        """Return to the state of a snapshot. Trusted snapshots only: it is a pickle."""
+
+    def fork(self) -> Self:
+        """Return an independent copy that plays on exactly as this one would."""
+
+    def spawn(self, *, seed: int | None = None, same_state: bool = False) -> Self:
+        """Return a new environment of the same configuration; a fork if ``same_state``."""
+
+    def close(self) -> None:
+        """Release what it holds; may be called twice."""
+
+
+class Stateful:
+    """Saves, restores and copies an object's attributes; ``shared`` ones stay as they are."""
+
+    shared: ClassVar[tuple[str, ...]] = ()
+    """Names of attributes that copies share: large read-only data, connections."""
+
+    def get_state(self) -> dict[str, Any]:
+        """Return all attributes that make up the state."""
+        shared = self._shared_names()
+        return {name: value for name, value in self.__dict__.items() if name not in shared}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over attributes from ``get_state``."""
+        shared = self._shared_names()
+        for name in [name for name in self.__dict__ if name not in shared]:
+            del self.__dict__[name]
+        self.__dict__.update(state)
+
+    @classmethod
+    @functools.cache
+    def _shared_names(cls) -> frozenset[str]:
+        return frozenset(name for base in cls.__mro__ for name in base.__dict__.get("shared", ()))
+
+    def snapshot(self) -> bytes:
+        """Return the state as bytes.
+
+        Raises:
+            SnapshotError: An attribute cannot be pickled; the message names it.
+        """
+        state = self.get_state()
+        try:
+            return pickle.dumps((type(self).__qualname__, state), pickle.HIGHEST_PROTOCOL)
+        except Exception as error:
+            raise SnapshotError(
+                f"{type(self).__name__} cannot be saved: {_unpicklable(state)}. "
+                f"Name attributes that copies may share in `shared`, or override "
+                f"`get_state` and `set_state`."
+            ) from error
+
+    def restore(self, snapshot: bytes) -> None:
+        """Return to the state of a snapshot. Trusted snapshots only: it is a pickle.
+
+        Raises:
+            SnapshotError: It is no snapshot, or one of another class; nothing has changed.
+        """
+        try:
+            name, state = pickle.loads(snapshot)  # noqa: S301 - documented
+        except Exception as error:
+            raise SnapshotError(f"This is not a snapshot: {error}") from error
+        if name != type(self).__qualname__:
+            raise SnapshotError(f"A snapshot of {name} does not fit {type(self).__qualname__}.")
+        self.set_state(state)
+
+    def fork(self) -> Self:
+        """Return an independent copy in the same state."""
+        twin = object.__new__(type(self))
+        for name in self._shared_names():
+            if name in self.__dict__:
+                twin.__dict__[name] = self.__dict__[name]
+        twin.restore(self.snapshot())
+        return twin
+
+
+def _unpicklable(state: dict[str, Any]) -> str:
+    for name, value in state.items():
+        try:
+            pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:  # noqa: BLE001 - pickling runs anybody's code
+            return f"its attribute {name!r} fails with {error}"
+    return "its state cannot be pickled"
+
+
+class BaseEnv(Stateful, ABC):
+    """Base of environments: write ``start`` and ``step``, and use ``self.rng`` for every chance.
+
+    Example:
+        >>> class Coin(BaseEnv):
+        ...     def start(self):
+        ...         self.side = self.rng.choice(["heads", "tails"])
+        ...         return "Heads or tails?", {}
+        ...
+        ...     def step(self, action):
+        ...         return Step("", float(action == self.side), True, False, {})
+        ...
+        ...     def sample_random_action(self):
+        ...         return self.action_rng.choice(["heads", "tails"])
+        >>> env = Coin()
+        >>> env.reset(seed=0)
+        ('Heads or tails?', {})
+        >>> env.step("tails").reward
+        1.0
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ("spec",)
+    blocking: bool = False
+    spec: EnvSpec | None = None
+    rng: random.Random
+    """The environment's own generator, seeded by ``reset(seed=)``."""
+
+    _ended: bool | None = None
+    """None before the first reset."""
+    _action_rng: random.Random | None = None
+    _seed: int | None = None
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Give the environment its generator, whether or not an author's __init__ calls ours."""
+        env = super().__new__(cls)
+        env.rng = random.Random()
+        return env
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _guard_step(cls.__dict__["step"])  # type: ignore[assignment,method-assign]
+
+    @abstractmethod
+    def start(self) -> tuple[Observation, Info]:
+        """Set up an episode from ``self.rng`` and return its first observation and info.
+
+        An environment may take keyword options, which ``reset`` passes on.
+        """
+
+    @abstractmethod
+    def step(self, action: Action) -> Step:
+        """Take one action; called only while an episode runs."""
+
+    def sample_random_action(self) -> Action:
+        """Return a well-formed action, chosen with ``self.action_rng``."""
+        raise NotImplementedError(f"{type(self).__name__} does not sample actions.")
+
+    def seed(self, seed: int) -> None:
+        """Make the next ``reset()`` and all that follow it repeatable."""
+        self._seed = check_seed(seed)
+        self._action_rng = None
+        self.rng.seed(self._seed)
+
+    def reset(self, *, seed: int | None = None, **options: Any) -> tuple[Observation, Info]:
+        """Start an episode; see ``Env.reset``."""
+        if seed is not None:
+            self.seed(seed)
+        if options:
+            check_kwargs(self.start, options, f"reset of {type(self).__name__}")
+        self._ended = None
+        return then(self.start(**options), self._started)  # type: ignore[return-value]
+
+    def _started(self, first: tuple[Observation, Info]) -> tuple[Observation, Info]:
+        self._ended = False
+        return first
+
+    @property
+    def action_rng(self) -> random.Random:
+        """Generator for ``sample_random_action``: sampling never changes the episode."""
+        if self._action_rng is None:
+            seed = fresh_seed() if self._seed is None else child_seed(self._seed, "actions")
+            self._action_rng = random.Random(seed)
+        return self._action_rng
+
+    def spawn(self, *, seed: int | None = None, same_state: bool = False) -> Self:
+        """Return a new environment of the same configuration; see ``Env.spawn``."""
+        twin = self.fork()
+        if not same_state:
+            twin._ended = None  # noqa: SLF001 - its own class
+            twin.seed(fresh_seed() if seed is None else seed)
+        return twin
+
+    @property
+    def unwrapped(self) -> "BaseEnv":
+        """The environment itself; a wrapper answers with what it wraps."""
+        return self
+
+    def close(self) -> None:
+        """Release what the environment holds; may be called twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _guard_step(step: Callable[[Any, Action], Any]) -> Callable[[Any, Action], Any]:
+    """Return ``step`` behind a check that an episode runs, which also notes its end."""
+
+    @functools.wraps(step)
+    def guarded(self: BaseEnv, action: Action) -> Any:
+        if self._ended is not False:
+            raise _not_running(self)
+        result = step(self, action)
+        if type(result) is Step:
+            return _note_end(self, result) if result[2] or result[3] else result
+        return then(result, lambda later: _note_end(self, Step(*later)))
+
+    return guarded
+
+
+def _note_end(env: BaseEnv, step: Step) -> Step:
+    if step.terminated and step.truncated:
+        raise GemError(
+            f"{type(env).__name__}.step returned terminated and truncated both true: an episode "
+            f"that came to its own end is terminated, one that was cut is truncated."
+        )
+    env._ended = step.terminated or step.truncated  # noqa: SLF001 - its own guard
+    return step
+
+
+def _not_running(env: BaseEnv) -> EpisodeEndedError:
+    why = "no episode was started" if env._ended is None else "the episode has ended"  # noqa: SLF001
+    return EpisodeEndedError(f"{type(env).__name__}.step: {why}. Call reset() first.")
+
+
+class AsyncEnv(BaseEnv):
+    """Base of environments whose ``start`` and ``step`` are coroutines."""
+
+    @abstractmethod
+    async def start(self) -> tuple[Observation, Info]:  # type: ignore[override]
+        """Set up an episode; see ``BaseEnv.start``."""
+
+    @abstractmethod
+    async def step(self, action: Action) -> Step:  # type: ignore[override]
+        """Take one action; see ``BaseEnv.step``."""
+
+
+class Layer(IntEnum):
+    """Where a kind of wrapper belongs in a stack, from the inside out."""
+
+    TOOLS = 10
+    HISTORY = 20
+    TRACKING = 30
+
+
+class Wrapper(Stateful):
+    """Base of wrappers: override ``after_reset`` and ``after_step``, or ``reset`` and ``step``.
+
+    Attributes that the wrapper lacks are looked up in the wrapped environment each time, so they
+    are never stale. Wrappers work on synchronous and asynchronous environments alike.
+
+    Raises:
+        WrapperOrderError: A wrapper of an outer layer is already inside.
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ("env",)
+    layer: ClassVar[Layer | None] = None
+    """Where it belongs; None if it may stand anywhere."""
+
+    env: Env
+
+    def __init__(self, env: Env) -> None:
+        self.env = env
+        inner: Any = env
+        while isinstance(inner, Wrapper) and self.layer is not None:
+            if inner.layer is not None and inner.layer > self.layer:
+                raise WrapperOrderError(
+                    f"{type(self).__name__} must be inside {type(inner).__name__}: put it earlier "
+                    f"in the list of wrappers (order: tools, then history, then tracking)."
+                )
+            inner = inner.env
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "env" or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.env, name)
+
+    def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
+        """Return what ``reset`` gives instead of the wrapped environment's values."""
+        return observation, info
+
+    def after_step(self, action: Action, step: Step) -> Step:  # noqa: ARG002 - for overriders
+        """Return what ``step`` gives instead of the wrapped environment's values."""
+        return step
+
+    def reset(self, *, seed: int | None = None, **options: Any) -> tuple[Observation, Info]:
+        """Start an episode; see ``Env.reset``."""
+        first = self.env.reset(seed=seed, **options)
+        return then(first, lambda pair: self.after_reset(*pair))  # type: ignore[return-value]
+
+    def step(self, action: Action) -> Step:
+        """Take one action; see ``Env.step``."""
+        step: Any = self.env.step(action)
+        if type(step) is Step:
+            return self.after_step(action, step)
+        return then(step, lambda later: self.after_step(action, later))  # type: ignore[return-value]
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the wrapper's state with the wrapped environment's inside."""
+        return {**super().get_state(), "env": self.env.snapshot()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state from ``get_state``, the wrapped environment's included."""
+        own = dict(state)
+        self.env.restore(own.pop("env"))
+        super().set_state(own)
+
+    def fork(self) -> Self:
+        """Return an independent copy of the whole stack."""
+        return self._around(self.env.fork())
+
+    def spawn(self, *, seed: int | None = None, same_state: bool = False) -> Self:
+        """Return a new stack of the same configuration; see ``Env.spawn``."""
+        return self._around(self.env.spawn(seed=seed, same_state=same_state))
+
+    def _around(self, env: Env) -> Self:
+        twin = copy.copy(self)
+        twin.env = env
+        own = pickle.dumps(Stateful.get_state(self), pickle.HIGHEST_PROTOCOL)
+        Stateful.set_state(twin, pickle.loads(own))  # noqa: S301 - made in the line above
+        return twin
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """The spec of the wrapped environment."""
+        return self.env.spec
+
+    @property
+    def blocking(self) -> bool:
+        """Whether a step may wait."""
+        return self.env.blocking
+
+    @property
+    def unwrapped(self) -> BaseEnv:
+        """The innermost environment."""
+        return self.env.unwrapped  # type: ignore[attr-defined, no-any-return]
+
+    def sample_random_action(self) -> Action:
+        """Return a well-formed action for the wrapped environment."""
+        return self.env.sample_random_action()
+
+    def close(self) -> None:
+        """Close the wrapped environment."""
+        self.env.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,110 @@
+"""Every error that gem-core raises on purpose.
+
+``GemError`` is the root, so one ``except`` catches all; each class is also the builtin that it
+specialises, so code that knows nothing of gem-core catches it too. A message says what was asked,
+what was found and what to do. Each error can be pickled and sent between processes.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = [
+    "ConfigError",
+    "DuplicateIdError",
+    "EntryPointError",
+    "EnvironmentFault",
+    "EpisodeEndedError",
+    "GemError",
+    "InvalidActionError",
+    "InvalidIdError",
+    "PluginError",
+    "SnapshotError",
+    "UnknownIdError",
+    "UnknownKwargError",
+    "WorkerDiedError",
+    "WrapperOrderError",
+    "near_names",
+]
+
+
+class GemError(Exception):
+    """Root of all errors of gem-core and its plugins."""
+
+    def __str__(self) -> str:
+        """Return the message as written (``KeyError`` alone would quote it)."""
+        return str(self.args[0]) if self.args else ""
+
+
+class InvalidIdError(GemError, ValueError):
+    """An id does not follow the grammar of ids."""
+
+
+class UnknownIdError(GemError, KeyError):
+    """No spec of the asked kind has this id."""
+
+
+class DuplicateIdError(GemError, ValueError):
+    """Two sources registered the same id."""
+
+
+class EntryPointError(GemError, ImportError):
+    """An entry point leads to nothing, or its module fails to import."""
+
+
+class PluginError(GemError, RuntimeError):
+    """A plugin could not be loaded, or it breaks the plugin contract."""
+
+
+class UnknownKwargError(GemError, TypeError):
+    """A keyword argument that the target does not take."""
+
+
+class ConfigError(GemError, ValueError):
+    """A parameter or configuration value that cannot work."""
+
+
+class WrapperOrderError(ConfigError):
+    """Wrappers are stacked in an order that cannot work."""
+
+
+class InvalidActionError(GemError, TypeError):
+    """An action of a type that the environment cannot read; the episode is unchanged."""
+
+
+class EpisodeEndedError(GemError, RuntimeError):
+    """``step`` was called before ``reset``, or after the episode had ended."""
+
+
+class SnapshotError(GemError, ValueError):
+    """State that cannot be saved, or a snapshot that does not fit."""
+
+
+class EnvironmentFault(GemError, RuntimeError):  # noqa: N818 - "fault" is the term for it
+    """An environment of a vector raised; the original error is the ``__cause__``.
+
+    Args:
+        message: The message.
+        index: Position of the environment in the vector.
+        completed: What the other environments returned, by position.
+    """
+
+    def __init__(
+        self, message: str, index: int = -1, completed: Mapping[int, Any] | None = None
+    ) -> None:
+        super().__init__(message, index, completed or {})
+        self.index = index
+        self.completed = completed or {}
+
+
+class WorkerDiedError(GemError, RuntimeError):
+    """A worker process ended before it answered."""
+
+
+def near_names(name: str, names: Iterable[str]) -> str:
+    """Return ``" Did you mean 'a' or 'b'?"``, or ``""`` when nothing is near."""
+    import difflib  # noqa: PLC0415 - only errors pay for it
+
+    near = difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)
+    if not near:
+        return ""
+    return " Did you mean " + " or ".join(repr(other) for other in near) + "?"

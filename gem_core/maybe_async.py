@@ -1,0 +1,56 @@
+"""One body for synchronous and asynchronous code.
+
+An environment's ``step`` may return its result or an awaitable of it. Code that stands between the
+environment and its caller (wrappers, vectors, rollouts) is written once: it stays synchronous as
+long as everything below it is, and becomes awaitable as soon as something below it is.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, TypeVar
+
+__all__ = ["drive", "then"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+def then(value: In | Awaitable[In], function: Callable[[In], Out]) -> Out | Awaitable[Out]:
+    """Apply ``function`` to ``value`` now, or, if ``value`` is awaitable, once it is there."""
+    if inspect.isawaitable(value):
+        return _then_later(value, function)
+    return function(value)
+
+
+async def _then_later(value: Awaitable[In], function: Callable[[In], Out]) -> Out:
+    return function(await value)
+
+
+def drive(steps: Generator[Any, Any, Out]) -> Out | Awaitable[Out]:
+    """Run a generator that yields values or awaitables and is sent each one's result.
+
+    Returns:
+        The generator's return value; an awaitable of it from the first awaitable that it yields.
+    """
+    try:
+        value = next(steps)
+        while not inspect.isawaitable(value):
+            value = steps.send(value)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    return _drive_later(steps, value)
+
+
+async def _drive_later(steps: Generator[Any, Any, Out], value: Any) -> Out:
+    try:
+        while True:
+            try:
+                result = await value if inspect.isawaitable(value) else value
+            except Exception as error:  # noqa: BLE001 - the generator decides what to do with it
+                value = steps.throw(error)
+            else:
+                value = steps.send(result)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    finally:
+        steps.close()

@@ -1,0 +1,109 @@
+"""Several environments as one: each episode is one of them, drawn by weight."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from gem_core.env import BaseEnv, Env, Step
+from gem_core.errors import ConfigError
+from gem_core.maybe_async import then
+from gem_core.observation import Action, Info, Observation
+
+__all__ = ["Component", "MixtureEnv"]
+
+
+@dataclass(frozen=True)
+class Component:
+    """One environment of a mixture.
+
+    Args:
+        make_env: Makes it, when it is first drawn.
+        weight: Its share of the episodes, relative to the other components'.
+    """
+
+    make_env: Callable[[], Env]
+    weight: float = 1.0
+
+
+class MixtureEnv(BaseEnv):
+    """Draws one of several environments for each episode; ``info["component"]`` names it.
+
+    Args:
+        components: Environments by name.
+
+    Raises:
+        ConfigError: No component, or a weight that is negative or sums to 0.
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ("components", "_envs")
+
+    def __init__(self, components: Mapping[str, Component]) -> None:
+        weights = [component.weight for component in components.values()]
+        if not components or min(weights) < 0 or sum(weights) <= 0:
+            raise ConfigError(
+                f"A mixture needs components with weights of 0 or more and a sum above 0; got "
+                f"{ {name: component.weight for name, component in components.items()} }."
+            )
+        self.components = dict(components)
+        self._envs: dict[str, Env] = {}
+        self._current = ""
+
+    @property
+    def env(self) -> Env:
+        """The environment of the current episode."""
+        return self._env(self._current)
+
+    def _env(self, name: str) -> Env:
+        if name not in self._envs:
+            self._envs[name] = self.components[name].make_env()
+        return self._envs[name]
+
+    @property
+    def blocking(self) -> bool:  # type: ignore[override]
+        """Whether a step may wait, in any environment that was drawn so far."""
+        return any(env.blocking for env in self._envs.values())
+
+    def start(self, **options: Any) -> Any:
+        names = list(self.components)
+        weights = [component.weight for component in self.components.values()]
+        (self._current,) = self.rng.choices(names, weights)
+        first = self.env.reset(seed=self.rng.getrandbits(63), **options)
+        return then(first, self._name_component)
+
+    def _name_component(self, first: tuple[Observation, Info]) -> tuple[Observation, Info]:
+        return first[0], {**first[1], "component": self._current}
+
+    def step(self, action: Action) -> Any:
+        return then(self.env.step(action), self._name_step)
+
+    def _name_step(self, step: Step) -> Step:
+        return step._replace(info={**step.info, "component": self._current})
+
+    def sample_random_action(self) -> Action:
+        return self.env.sample_random_action()
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state, that of the current environment included."""
+        current = self.env.snapshot() if self._current else None
+        return {**super().get_state(), "current_env": current}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state from ``get_state``."""
+        own = dict(state)
+        snapshot = own.pop("current_env")
+        self.__dict__.setdefault("_envs", {})
+        super().set_state(own)
+        if snapshot is not None:
+            self.env.restore(snapshot)
+
+    def fork(self) -> Any:
+        """Return an independent copy."""
+        twin = MixtureEnv(self.components)
+        twin.spec = self.spec
+        twin.restore(self.snapshot())
+        return twin
+
+    def close(self) -> None:
+        """Close the environments that were drawn."""
+        for env in self._envs.values():
+            env.close()

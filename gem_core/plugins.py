@@ -1,0 +1,161 @@
+"""Discovery of plugins: who is installed, what each registered, and what is broken and why.
+
+Entry points of the group ``gem`` are loaded one by one, each in a guard, so that a broken plugin
+never harms another; its error is kept for ``gem-core plugins`` and for the message about an unknown
+id. The environment variable ``GEM_PLUGINS`` (comma-separated names of entry points or
+distributions; empty for none) limits what is loaded.
+"""
+
+import functools
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Literal
+
+import pluggy
+
+from gem_core import builtins, hookspecs
+from gem_core.errors import DuplicateIdError, PluginError
+from gem_core.registry import Registry
+
+__all__ = ["PluginStatus", "Plugins", "default_registry", "load_plugins"]
+
+logger = logging.getLogger("gem_core")
+
+SLOW_SECONDS = 0.5
+"""A plugin that takes longer to load is called slow."""
+
+State = Literal["loaded", "slow", "clash", "broken", "not selected"]
+
+
+@dataclass
+class PluginStatus:
+    """What became of one plugin.
+
+    Args:
+        name: Name of the entry point.
+        value: What the entry point names.
+        distribution: The distribution it comes from, with its version.
+        state: ``loaded``; ``slow`` (loaded, but its import is heavy); ``clash`` (loaded, but an id
+            of it belongs to another distribution too); ``broken``; ``not selected``.
+        problems: Why it is not simply ``loaded``, a line each.
+        seconds: What loading took.
+        error: What was raised.
+    """
+
+    name: str
+    value: str
+    distribution: str
+    state: State = "loaded"
+    problems: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    error: BaseException | None = None
+
+
+class Plugins:
+    """All plugins of this installation, and the registry that they filled."""
+
+    def __init__(self) -> None:
+        self.registry = Registry(self._explain_unknown)
+        self.statuses: list[PluginStatus] = []
+        self._manager = pluggy.PluginManager("gem")
+        self._manager.add_hookspecs(hookspecs)
+        self._manager.hook.gem_register.call_historic(kwargs={"registry": self.registry})
+        with self.registry.registering("gem-core"):
+            self._manager.register(builtins)
+
+    def load_installed(self) -> None:
+        """Load every installed plugin that ``GEM_PLUGINS`` selects."""
+        selection = os.environ.get("GEM_PLUGINS")
+        selected = None if selection is None else {name.strip() for name in selection.split(",")}
+        for distribution, entry_point in _entry_points():
+            status = PluginStatus(entry_point.name, entry_point.value, distribution)
+            self.statuses.append(status)
+            names = {entry_point.name, distribution.partition(" ")[0]}
+            if selected is not None and not names & selected:
+                status.state = "not selected"
+            else:
+                self._load(entry_point, status)
+
+    def _load(self, entry_point: metadata.EntryPoint, status: PluginStatus) -> None:
+        """Load one plugin and note what became of it; whatever it raises stays here."""
+        start = time.perf_counter()
+        clashes: list[DuplicateIdError] = []
+        try:
+            with self.registry.registering(status.distribution) as clashes:
+                self._register(entry_point)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
+            status.state, status.error = "broken", error
+            status.problems.append(f"{type(error).__name__}: {error}")
+        status.seconds = time.perf_counter() - start
+        if clashes:
+            status.state, status.error = "clash", clashes[0]
+            status.problems += [str(clash) for clash in clashes]
+        elif status.state == "loaded" and status.seconds > SLOW_SECONDS:
+            status.state = "slow"
+            status.problems.append(
+                f"took {status.seconds:.1f} s to load; its plugin module should name entry points "
+                f"as strings and import nothing heavy"
+            )
+        if status.problems:
+            logger.warning("plugin %s: %s", status.name, "; ".join(status.problems))
+
+    def _register(self, entry_point: metadata.EntryPoint) -> None:
+        plugin = entry_point.load()
+        if self._manager.is_registered(plugin):
+            return
+        self._manager.register(plugin, name=entry_point.value)
+        if not self._manager.get_hookcallers(plugin):
+            self._manager.unregister(plugin)
+            raise PluginError(
+                f"{entry_point.value} has no hook: it needs a function 'gem_register(registry)' "
+                f"marked with @gem_core.hookimpl"
+            )
+
+    def _explain_unknown(self) -> str:
+        sentences = [
+            f"Plugin {status.name!r} of {status.distribution} failed to load "
+            f"({status.problems[0]}); it may have the id."
+            for status in self.statuses
+            if status.state == "broken"
+        ]
+        skipped = [status.name for status in self.statuses if status.state == "not selected"]
+        if skipped:
+            sentences.append(f"GEM_PLUGINS leaves out: {', '.join(skipped)}.")
+        return " ".join(sentences)
+
+
+def _entry_points() -> Iterator[tuple[str, metadata.EntryPoint]]:
+    """Yield each entry point of the group with its distribution, once, in a stable order."""
+    found: dict[tuple[str, str], metadata.EntryPoint] = {}
+    for entry_point in metadata.entry_points(group="gem"):
+        dist = entry_point.dist
+        distribution = f"{dist.name} {dist.version}" if dist is not None else "unknown"
+        found.setdefault((distribution, entry_point.value), entry_point)
+    for (distribution, _), entry_point in sorted(found.items(), key=lambda item: item[0]):
+        yield distribution, entry_point
+
+
+_lock = threading.RLock()
+
+
+@functools.cache
+def _load_once() -> Plugins:
+    plugins = Plugins()
+    plugins.load_installed()
+    return plugins
+
+
+def load_plugins() -> Plugins:
+    """Return the plugins of this process, loaded on the first call."""
+    with _lock:
+        return _load_once()
+
+
+def default_registry() -> Registry:
+    """Return the registry of this process, filled by every plugin."""
+    return load_plugins().registry

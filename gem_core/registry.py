@@ -1,0 +1,169 @@
+"""The registry: specs by kind and id, and the families that resolve ids on demand."""
+
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from gem_core.errors import DuplicateIdError, UnknownIdError, near_names
+from gem_core.specs import EnvSpec, Family, FamilySpec, Spec
+
+__all__ = ["Registry"]
+
+S = TypeVar("S", bound=Spec)
+
+
+class Registry:
+    """Specs by kind and id.
+
+    A plugin that breaks in the middle of its registration leaves nothing behind. An id that two
+    distributions claim belongs to neither: asking for it raises and names both.
+
+    Args:
+        explain_unknown: Returns a sentence for the message about an unknown id, such as which
+            plugin failed to load.
+    """
+
+    def __init__(self, explain_unknown: Callable[[], str] = lambda: "") -> None:
+        self._specs: dict[str, dict[str, Spec]] = {}
+        self._clashes: dict[tuple[str, str], tuple[str, str]] = {}
+        self._families: dict[str, Family] = {}
+        self._explain_unknown = explain_unknown
+        self._source = ""
+        self._pending: list[Spec] | None = None
+
+    def add(self, *specs: Spec) -> None:
+        """Add specs of any kind.
+
+        Raises:
+            DuplicateIdError: The id is taken. While a plugin registers, clashes with other
+                distributions are kept for ``clashes`` instead.
+        """
+        for spec in specs:
+            sourced = replace(spec, source=spec.source or self._source)
+            if self._pending is not None:
+                _refuse_twin(sourced, self._pending)
+                self._pending.append(sourced)
+                continue
+            known = self._specs.get(spec.kind, {}).get(spec.id)
+            if known is not None:
+                raise DuplicateIdError(_clash_message(spec, known.source, sourced.source))
+            self._store(sourced)
+
+    @contextmanager
+    def registering(self, source: str) -> Iterator[list[DuplicateIdError]]:
+        """Collect what ``source`` adds, and keep it only if the block ends without an error.
+
+        Yields:
+            A list that holds, after the block, an error for each id that was already taken.
+        """
+        clashes: list[DuplicateIdError] = []
+        self._source, self._pending = source, []
+        try:
+            yield clashes
+            for spec in self._pending:
+                known = self._specs.get(spec.kind, {}).get(spec.id)
+                if known is None:
+                    self._store(spec)
+                else:
+                    clashes.append(
+                        DuplicateIdError(_clash_message(spec, known.source, spec.source))
+                    )
+                    self._clashes[spec.kind, spec.id] = (known.source, spec.source)
+        finally:
+            self._source, self._pending = "", None
+
+    def _store(self, spec: Spec) -> None:
+        self._specs.setdefault(spec.kind, {})[spec.id] = spec
+
+    def find(self, kind: type[S], spec_id: str) -> S:
+        """Return the spec of an id.
+
+        Args:
+            kind: ``EnvSpec``, ``ToolSpec``, ...
+            spec_id: The id; a config path (``game/Wordle-v0``) works as well.
+
+        Raises:
+            UnknownIdError: There is none; near ids are suggested, and plugins that failed to load
+                are named.
+            DuplicateIdError: Two distributions registered it.
+        """
+        if not isinstance(spec_id, str):
+            raise UnknownIdError(f"The id of a {kind.kind} is text; got {spec_id!r}.")
+        known = self._specs.get(kind.kind, {})
+        for candidate in (spec_id, spec_id.replace("/", ":", 1)):
+            if (kind.kind, candidate) in self._clashes:
+                first, second = self._clashes[kind.kind, candidate]
+                raise DuplicateIdError(_clash_message(known[candidate], first, second))
+            if candidate in known:
+                return known[candidate]  # type: ignore[return-value]
+            if kind is EnvSpec and (spec := self._from_family(candidate)) is not None:
+                return spec  # type: ignore[return-value]
+        raise UnknownIdError(self._unknown_message(kind, spec_id))
+
+    def _from_family(self, env_id: str) -> EnvSpec | None:
+        namespace, _, rest = env_id.partition(":")
+        family = self._family(namespace) if rest else None
+        return family.spec(env_id) if family is not None else None
+
+    def _family(self, namespace: str) -> Family | None:
+        spec = self._specs.get(FamilySpec.kind, {}).get(namespace)
+        if spec is None:
+            return None
+        if namespace not in self._families:
+            self._families[namespace] = spec.make()
+        return self._families[namespace]
+
+    def _unknown_message(self, kind: type[Spec], spec_id: str) -> str:
+        ids = [spec.id for spec in self.list(kind)]
+        near = near_names(spec_id, ids)
+        if not near and ids:
+            listed = ", ".join(sorted(ids)[:8]) + (", ..." if len(ids) > 8 else "")
+            near = f" There are: {listed}."
+        elif not ids:
+            near = f" No {kind.kind} is installed."
+        return " ".join(f"Unknown {kind.kind} {spec_id!r}.{near} {self._explain_unknown()}".split())
+
+    def list(self, kind: type[S], pattern: str = "*") -> list[S]:
+        """Return the specs of a kind whose id matches a pattern of ``*`` and ``?``, sorted by id.
+
+        A family whose listing fails is left out; ``find`` on one of its ids raises the error.
+        """
+        specs: dict[str, Spec] = dict(self._specs.get(kind.kind, {}))
+        if kind is EnvSpec:
+            specs.update({spec.id: spec for spec in self._family_specs()})
+        return [
+            spec  # type: ignore[misc]
+            for spec_id, spec in sorted(specs.items())
+            if fnmatch.fnmatchcase(spec_id, pattern)
+        ]
+
+    def _family_specs(self) -> Iterable[EnvSpec]:
+        for namespace in self._specs.get(FamilySpec.kind, {}):
+            try:
+                family = self._family(namespace)
+                ids = list(family.ids()) if family is not None else []
+                found = [family.spec(env_id) for env_id in ids] if family is not None else []
+            except Exception:  # noqa: BLE001, S112 - a broken family must not hide the other ids
+                continue
+            yield from (spec for spec in found if spec is not None)
+
+    def make(self, kind: type[Spec], spec_id: str, **kwargs: Any) -> Any:
+        """Make what an id names; see ``find`` and ``Spec.make`` for what is raised."""
+        return self.find(kind, spec_id).make(**kwargs)
+
+
+def _refuse_twin(spec: Spec, others: Iterable[Spec]) -> None:
+    if any(other.kind == spec.kind and other.id == spec.id for other in others):
+        raise DuplicateIdError(_clash_message(spec, spec.source, spec.source))
+
+
+def _clash_message(spec: Spec, first: str, second: str) -> str:
+    first, second = first or "this program", second or "this program"
+    if first == second:
+        return f"{spec.kind} {spec.id!r} is registered twice by {first}."
+    return (
+        f"{spec.kind} {spec.id!r} is registered by both {first} and {second}. Uninstall one of "
+        f"them, or name the plugins to load in the environment variable GEM_PLUGINS."
+    )

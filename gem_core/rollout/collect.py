@@ -1,0 +1,213 @@
+"""Collects episodes: each runs by itself, several at once where something waits.
+
+An episode is one body of code (``play_episode``). While environment and agent are synchronous, it
+runs inline; where one of them is asynchronous, other episodes go on while it waits; where a step
+blocks, the episode has a thread.
+"""
+
+import asyncio
+import contextlib
+import inspect
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
+from typing import Any
+
+from gem_core.agent import Agent
+from gem_core.env import Env, Step
+from gem_core.errors import ConfigError
+from gem_core.faults import error_record
+from gem_core.maybe_async import drive
+from gem_core.rollout.trajectory import Trajectory, Turn
+from gem_core.seeding import child_seed
+
+__all__ = ["collect", "collect_async", "play_episode"]
+
+
+def collect(
+    make_env: Callable[[], Env],
+    make_agent: Callable[[], Agent],
+    *,
+    episodes: int | Iterable[int],
+    seed: int = 0,
+    concurrency: int = 16,
+    agent_name: str = "agent",
+) -> Iterator[Trajectory]:
+    """Play episodes and yield each trajectory when it ends.
+
+    An error in an episode ends that episode and is recorded in its trajectory.
+
+    Args:
+        make_env: Makes an environment; called up to ``concurrency`` times.
+        make_agent: Makes an agent, likewise.
+        episodes: How many, or their numbers. Episode ``i`` has the same seed in every run of the
+            same ``seed``, so a run can be continued with the numbers that are missing.
+        seed: Seed of the run.
+        concurrency: Most episodes at once.
+        agent_name: Name for the trajectories.
+
+    Raises:
+        ConfigError: ``concurrency`` is not positive, or an event loop runs in this thread (then
+            use ``collect_async``).
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise ConfigError("An event loop is running here: use `async for` on collect_async(...).")
+    loop = asyncio.new_event_loop()
+    stream = collect_async(
+        make_env,
+        make_agent,
+        episodes=episodes,
+        seed=seed,
+        concurrency=concurrency,
+        agent_name=agent_name,
+    )
+    try:
+        while True:
+            try:
+                yield loop.run_until_complete(anext(stream))
+            except StopAsyncIteration:
+                return
+    finally:
+        loop.run_until_complete(stream.aclose())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+async def collect_async(
+    make_env: Callable[[], Env],
+    make_agent: Callable[[], Agent],
+    *,
+    episodes: int | Iterable[int],
+    seed: int = 0,
+    concurrency: int = 16,
+    agent_name: str = "agent",
+) -> AsyncGenerator[Trajectory, None]:
+    """``collect`` for asynchronous callers."""
+    if concurrency < 1:
+        raise ConfigError(f"concurrency must be at least 1; got {concurrency}.")
+    numbers = iter(range(episodes) if isinstance(episodes, int) else episodes)
+    done: asyncio.Queue[Trajectory | Exception | None] = asyncio.Queue(maxsize=1)
+
+    def start_worker() -> asyncio.Task[None]:
+        work = _work(make_env, make_agent, numbers, seed, agent_name, done)
+        return asyncio.create_task(work)
+
+    workers = [start_worker()]
+    ended = 0
+    try:
+        while ended < len(workers):
+            # Another worker is of use only while those that there are wait for something.
+            await asyncio.sleep(0)
+            if done.empty() and not ended and len(workers) < concurrency:
+                workers.append(start_worker())
+                continue
+            item = await done.get()
+            if isinstance(item, Trajectory):
+                yield item
+            elif item is None:
+                ended += 1
+            else:
+                raise item
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def _work(
+    make_env: Callable[[], Env],
+    make_agent: Callable[[], Agent],
+    numbers: Iterator[int],
+    seed: int,
+    agent_name: str,
+    done: "asyncio.Queue[Trajectory | Exception | None]",
+) -> None:
+    """Play episodes until there are no more numbers; then, or after an error in making, end."""
+    with contextlib.ExitStack() as stack:
+        env: Env | None = None
+        try:
+            for number in numbers:
+                started = time.perf_counter()
+                if env is None:
+                    env = make_env()
+                    stack.callback(env.close)
+                    agent = make_agent()
+                    stack.callback(agent.close)
+                setup_seconds = time.perf_counter() - started
+                play = (env, agent, child_seed(seed, number), number, agent_name)
+                if env.blocking:
+                    result = await asyncio.to_thread(play_episode, *play)
+                else:
+                    result = play_episode(*play)
+                trajectory = await result if inspect.isawaitable(result) else result
+                trajectory.setup_seconds += setup_seconds
+                await done.put(trajectory)
+            await done.put(None)
+        except Exception as error:  # noqa: BLE001 - raised again by the consumer
+            await done.put(error)
+
+
+def play_episode(
+    env: Env, agent: Agent, seed: int, index: int = 0, agent_name: str = "agent"
+) -> Any:
+    """Play one episode; returns its trajectory, or an awaitable of it.
+
+    Args:
+        env: The environment; it is reset with ``seed``.
+        agent: The agent.
+        seed: Seed of the episode.
+        index: Number of the episode.
+        agent_name: Name for the trajectory.
+    """
+    return drive(_play(env, agent, seed, index, agent_name))
+
+
+def _play(
+    env: Env, agent: Agent, seed: int, index: int, agent_name: str
+) -> Generator[Any, Any, Trajectory]:
+    env_id = env.spec.id if env.spec is not None else type(env).__name__
+    trajectory = Trajectory(env_id=env_id, agent=agent_name, index=index, seed=seed)
+    boundary, clock = "env", time.perf_counter
+    try:
+        started = clock()
+        observation, info = yield env.reset(seed=seed)
+        trajectory.reset_info, trajectory.final_observation = info, observation
+        boundary = "agent"
+        agent.reset(env)
+        trajectory.setup_seconds = clock() - started
+        ended = False
+        while not ended:
+            boundary, before = "agent", clock()
+            action = yield agent.act(observation, info)
+            boundary, between = "env", clock()
+            step: Step = yield env.step(action)
+            after = clock()
+            seen, (observation, reward, terminated, truncated, info) = observation, step
+            trajectory.turns.append(
+                Turn(
+                    agent_name,
+                    seen,
+                    action,
+                    reward,
+                    terminated,
+                    truncated,
+                    info,
+                    between - before,
+                    after - between,
+                )
+            )
+            trajectory.final_observation = observation
+            ended = terminated or truncated
+    except Exception as error:  # noqa: BLE001 - a bad episode is data, not a crash
+        trajectory.error = error_record(error, boundary)
+    trajectory.success = _success(env, trajectory)
+    return trajectory
+
+
+def _success(env: Env, trajectory: Trajectory) -> bool | None:
+    if env.spec is None or env.spec.return_range is None:
+        return None
+    return trajectory.episode_return >= env.spec.return_range[1] - 1e-9

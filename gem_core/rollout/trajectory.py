@@ -1,0 +1,85 @@
+"""What happened in an episode: the one thing that evaluation and training read."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from gem_core.observation import Action, Info, Observation
+
+__all__ = ["Trajectory", "Turn"]
+
+
+@dataclass
+class Turn:
+    """One action and what came of it.
+
+    Args:
+        agent: Who acted.
+        observation: What the agent was shown.
+        action: What it did.
+        reward: What the step gave.
+        terminated: Whether the episode came to its own end with this turn.
+        truncated: Whether it was cut with this turn.
+        info: The step's info.
+        agent_seconds: Wall time that the agent took.
+        env_seconds: Wall time that the step took.
+    """
+
+    agent: str
+    observation: Observation
+    action: Action
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: Info
+    agent_seconds: float = 0.0
+    env_seconds: float = 0.0
+
+
+@dataclass
+class Trajectory:
+    """One episode.
+
+    Args:
+        env_id: Id of the environment.
+        agent: Name of the agent.
+        index: Number of the episode in its run.
+        seed: What the environment was reset with.
+        turns: The turns, in order.
+        reset_info: Info of the reset.
+        final_observation: What the last step returned; there is no action on it.
+        success: Whether the return reached the largest that the environment can give; None if
+            that is not known.
+        error: What ended the episode early, with its boundary (env, agent), None if nothing did.
+        setup_seconds: Wall time that making and resetting the environment took.
+    """
+
+    env_id: str
+    agent: str
+    index: int
+    seed: int
+    turns: list[Turn] = field(default_factory=list)
+    reset_info: Info = field(default_factory=dict)
+    final_observation: Observation = ""
+    success: bool | None = None
+    error: Info | None = None
+    setup_seconds: float = 0.0
+
+    @property
+    def episode_return(self) -> float:
+        """Undiscounted sum of the rewards."""
+        return sum(turn.reward for turn in self.turns)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of setup and all turns."""
+        return self.setup_seconds + sum(t.agent_seconds + t.env_seconds for t in self.turns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain dicts and lists."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """Return the trajectory that ``to_dict`` gave."""
+        return cls(**{**fields, "turns": [Turn(**turn) for turn in fields["turns"]]})

@@ -1,0 +1,50 @@
+"""Seeds: every environment owns a generator, and children get seeds that do not overlap.
+
+``seed + index`` would give neighbouring runs the same environments (run 0's second child is run 1's
+first), so a child's seed is a hash of its parent's seed and its path. The hash does not depend on
+the process, the platform or ``PYTHONHASHSEED``.
+"""
+
+import operator
+import random
+
+from gem_core.errors import ConfigError
+
+__all__ = ["check_seed", "child_seed", "fresh_seed"]
+
+
+def check_seed(seed: int) -> int:
+    """Return ``seed`` as an int; integers of other types, such as numpy's, are fine.
+
+    Raises:
+        ConfigError: ``seed`` is no integer, or negative (``random.Random`` would take ``-1`` and
+            ``1`` for the same seed).
+    """
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0 or isinstance(seed, bool):
+        raise ConfigError(f"A seed is a non-negative int or None; got {seed!r}.")
+    return number
+
+
+def child_seed(seed: int, *path: int | str) -> int:
+    """Derive the seed of a child from its parent's seed and its path below it.
+
+    Args:
+        seed: The parent's seed, a non-negative int.
+        path: What tells the child from its siblings, such as an index or ``("env", 3)``.
+
+    Returns:
+        An int in ``[0, 2**63)``.
+    """
+    import hashlib  # noqa: PLC0415 - one environment alone never needs it
+
+    text = repr((check_seed(seed), *path)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
+
+
+def fresh_seed() -> int:
+    """Return a seed in ``[0, 2**63)`` from the operating system's entropy."""
+    return random.SystemRandom().getrandbits(63)

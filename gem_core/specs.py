@@ -1,0 +1,252 @@
+"""Specs: what can be made by name. A spec is data; making it imports its entry point.
+
+Ids of environments are ``namespace:rest``, for example ``game:Wordle-v0-easy``; other specs may
+leave the namespace out (``concat``). A config path writes the same id with slashes
+(``game/Wordle-v0-easy``).
+"""
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol, Self
+
+from gem_core.errors import (
+    EntryPointError,
+    InvalidIdError,
+    UnknownKwargError,
+    near_names,
+)
+
+__all__ = [
+    "AgentSpec",
+    "CommandSpec",
+    "EnvSpec",
+    "ExecutorSpec",
+    "Family",
+    "FamilySpec",
+    "SandboxSpec",
+    "Spec",
+    "ToolSpec",
+    "WrapperSpec",
+    "check_kwargs",
+    "load_entry_point",
+]
+
+_NAME = r"[A-Za-z0-9_.-]+"
+_ID = re.compile(rf"(?:(?P<namespace>[A-Za-z][A-Za-z0-9_-]*):)?(?P<rest>{_NAME}(?:/{_NAME})*)")
+
+EntryPoint = str | Callable[..., Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """What can be made by name.
+
+    Args:
+        id: The name, ``namespace:rest`` or ``rest``.
+        entry_point: ``"package.module:attribute"``, or a callable.
+        kwargs: Arguments that the entry point is called with unless the caller overrides them.
+        description: One line for listings.
+        source: The distribution that registered it; the registry fills it in.
+    """
+
+    kind: ClassVar[str]
+    namespace_required: ClassVar[bool] = False
+
+    id: str
+    entry_point: EntryPoint
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    description: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        match = _ID.fullmatch(self.id)
+        if match is None or (self.namespace_required and match["namespace"] is None):
+            form = "namespace:rest" if self.namespace_required else "rest or namespace:rest"
+            raise InvalidIdError(
+                f"{self.id!r} is not an id of the form {form}, with letters, digits, "
+                f"'_', '.' and '-' (for example 'game:Wordle-v0-easy')."
+            )
+
+    @property
+    def namespace(self) -> str:
+        """What stands before the colon; empty if there is none."""
+        return self.id.rpartition(":")[0]
+
+    @property
+    def config_path(self) -> str:
+        """The id as Hydra options write it: ``game/Wordle-v0-easy``."""
+        return self.id.replace(":", "/", 1)
+
+    def load(self) -> Callable[..., Any]:
+        """Return what the entry point leads to.
+
+        Raises:
+            EntryPointError: It leads to nothing, or its module fails to import.
+        """
+        if callable(self.entry_point):
+            return self.entry_point
+        try:
+            target: Callable[..., Any] = load_entry_point(self.entry_point)
+        except EntryPointError as error:
+            origin = f" of {self.source}" if self.source else ""
+            raise EntryPointError(f"{self.kind} {self.id!r}{origin}: {error}") from error.__cause__
+        return target
+
+    def make(self, **kwargs: Any) -> Any:
+        """Call the entry point with the spec's arguments, overridden by ``kwargs``.
+
+        Raises:
+            EntryPointError: The entry point cannot be loaded.
+            UnknownKwargError: An argument that it does not take; near names are suggested.
+        """
+        target = self.load()
+        check_kwargs(target, kwargs, f"{self.kind} {self.id!r}")
+        return target(**{**self.kwargs, **kwargs})
+
+    def with_kwargs(self, **kwargs: Any) -> Self:
+        """Return the same spec with some arguments replaced."""
+        return replace(self, kwargs={**self.kwargs, **kwargs}) if kwargs else self
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvSpec(Spec):
+    """An environment.
+
+    Args:
+        id: ``namespace:rest``.
+        oracle: Entry point of the best agent that is known for it; ``make_agent("oracle")`` uses
+            it, and the conformance kit measures the ceiling with it.
+        return_range: Smallest and largest return (undiscounted sum of rewards) of an episode. The
+            largest is what counts as success; the smallest is what an agent gets that never gives
+            a valid action.
+        alias_of: Id of the environment that this one is another name for.
+    """
+
+    kind: ClassVar[str] = "environment"
+    namespace_required: ClassVar[bool] = True
+
+    oracle: EntryPoint | None = None
+    return_range: tuple[float, float] | None = None
+    alias_of: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSpec(Spec):
+    """A tool; its entry point returns a ``Tool``."""
+
+    kind: ClassVar[str] = "tool"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrapperSpec(Spec):
+    """A wrapper; its entry point takes the environment first and returns the wrapped one."""
+
+    kind: ClassVar[str] = "wrapper"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSpec(Spec):
+    """An agent; its entry point returns an ``Agent``."""
+
+    kind: ClassVar[str] = "agent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxSpec(Spec):
+    """A sandbox; its entry point returns a ``Sandbox``."""
+
+    kind: ClassVar[str] = "sandbox"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorSpec(Spec):
+    """A way to run the environments of a vector; its entry point returns an ``Executor``."""
+
+    kind: ClassVar[str] = "executor"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandSpec(Spec):
+    """A subcommand of ``gem-core``; its entry point is a ``click.Command``."""
+
+    kind: ClassVar[str] = "command"
+
+
+class Family(Protocol):
+    """Resolves the ids of one namespace, so that listing them imports nothing heavy."""
+
+    def ids(self) -> Iterable[str]:
+        """Return the ids that can be listed; there may be more that can be made."""
+
+    def spec(self, env_id: str) -> EnvSpec | None:
+        """Return the spec of ``env_id``, or None if the family has no such environment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FamilySpec(Spec):
+    """A family of environments; its id is their namespace, its entry point returns a ``Family``."""
+
+    kind: ClassVar[str] = "family"
+
+
+def load_entry_point(entry_point: str) -> Any:
+    """Import ``"package.module:attribute"``.
+
+    Raises:
+        EntryPointError: The text has no colon, the module fails to import (a missing dependency
+            is named as such), or it has no such attribute.
+    """
+    module_name, _, attribute = entry_point.partition(":")
+    if not attribute:
+        raise EntryPointError(f"Entry point {entry_point!r} is not of the form 'module:attribute'.")
+    try:
+        target = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and (module_name + ".").startswith(error.name + "."):
+            message = f"Entry point {entry_point!r} leads to nothing: no module {error.name!r}."
+        else:
+            message = (
+                f"Entry point {entry_point!r} needs the module {error.name!r}, "
+                f"which is not installed."
+            )
+        raise EntryPointError(message) from error
+    except Exception as error:
+        raise EntryPointError(
+            f"Entry point {entry_point!r}: importing {module_name!r} raised "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    for name in attribute.split("."):
+        try:
+            target = getattr(target, name)
+        except AttributeError as error:
+            raise EntryPointError(
+                f"Entry point {entry_point!r} leads to nothing: {module_name!r} has no {name!r}."
+                + near_names(name, dir(target))
+            ) from error
+    return target
+
+
+def check_kwargs(target: Callable[..., Any], kwargs: Iterable[str], what: str) -> None:
+    """Raise ``UnknownKwargError`` unless ``target`` takes every keyword argument.
+
+    Args:
+        target: What is going to be called.
+        kwargs: Names of the arguments.
+        what: How the message calls the target.
+    """
+    names = list(kwargs)
+    if not names:
+        return
+    parameters = inspect.signature(target).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for name in names:
+        if name not in known:
+            raise UnknownKwargError(
+                f"{what} takes no argument {name!r}.{near_names(name, known)} "
+                f"It takes: {', '.join(known) or 'none'}."
+            )

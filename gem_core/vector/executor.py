@@ -1,0 +1,131 @@
+"""What runs the slots of a vector: the protocol, and what the executors share."""
+
+import asyncio
+import inspect
+import queue
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from gem_core.errors import GemError
+from gem_core.vector.slot import Fault, Slot, perform
+
+__all__ = ["Executor", "LoopThread", "QueueExecutor", "Request", "Result"]
+
+Request = tuple[int, tuple[Any, ...]]
+"""Index of a slot, and the arguments of the method that is to be called."""
+Result = tuple[int, Any]
+"""Index of a slot, and what the method returned: a value or a ``Fault``."""
+
+
+class Executor(Protocol):
+    """Runs methods of slots, at most one at a time for each slot."""
+
+    def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
+        """Make the slots. An error in making one is raised here, after the others are closed."""
+
+    def submit(self, method: str, requests: Sequence[Request]) -> None:
+        """Begin to call a method of each requested slot."""
+
+    def collect(self, minimum: int, timeout: float | None = None) -> list[Result]:
+        """Return the results that are there, and wait until there are ``minimum``.
+
+        Raises:
+            TimeoutError: There are none after ``timeout`` seconds.
+        """
+
+    def close(self) -> None:
+        """Close the slots and end all threads and processes; may be called twice."""
+
+
+class LoopThread:
+    """An event loop in a thread of its own, for environments that are asynchronous."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def submit(self, awaitable: Awaitable[Any], done: Callable[[Any], None]) -> None:
+        """Run an awaitable; ``done`` gets its value, or the ``Fault`` of what it raised."""
+
+        async def run() -> None:
+            try:
+                done(await awaitable)
+            except Exception as error:  # noqa: BLE001 - it is raised again where it was asked for
+                done(Fault(error))
+
+        asyncio.run_coroutine_threadsafe(run(), self._loop)
+
+    def close(self) -> None:
+        """Cancel what runs and end the thread."""
+
+        async def cancel() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        asyncio.run_coroutine_threadsafe(cancel(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class QueueExecutor:
+    """Base of the executors: results come through one queue, awaitables run on one loop."""
+
+    def __init__(self) -> None:
+        self._slots: list[Slot] = []
+        self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
+        self._loop: LoopThread | None = None
+
+    def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
+        """Make the slots."""
+        try:
+            for make_slot in make_slots:
+                self._slots.append(make_slot())
+        except BaseException:
+            self.close()
+            raise
+
+    def _perform(self, index: int, method: str, args: tuple[Any, ...]) -> None:
+        """Run one request and put its result into the queue, now or when it is there."""
+        value = perform(self._slots[index], method, args)
+        if inspect.isawaitable(value):
+            if self._loop is None:
+                self._loop = LoopThread()
+            self._loop.submit(value, lambda later: self._results.put((index, later)))
+        else:
+            self._results.put((index, value))
+
+    def collect(self, minimum: int, timeout: float | None = None) -> list[Result]:
+        """Return the results that are there, and wait until there are ``minimum``."""
+        results: list[Result] = []
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while len(results) < minimum:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                results.append(self._wait(left))
+            except queue.Empty:
+                if results:
+                    break
+                raise TimeoutError(f"No environment answered within {timeout} seconds.") from None
+        while not self._results.empty():
+            results.append(self._results.get())
+        return results
+
+    def _wait(self, timeout: float | None) -> Result:
+        return self._results.get(timeout=timeout)
+
+    def close(self) -> None:
+        """Close the slots."""
+        if self._loop is not None:
+            self._loop.close()
+            self._loop = None
+        slots, self._slots = self._slots, []
+        faults = [perform(slot, "close", ()) for slot in slots]
+        for fault in faults:
+            if isinstance(fault, Fault):
+                raise GemError(f"Closing an environment failed: {fault.error}") from fault.error

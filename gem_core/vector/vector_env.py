@@ -1,0 +1,259 @@
+"""``VectorEnv``: many environments behind one ``reset`` and ``step``."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+from gem_core.env import Env, Step
+from gem_core.errors import ConfigError, EnvironmentFault, GemError
+from gem_core.observation import Action, Info, Observation
+from gem_core.seeding import check_seed, child_seed
+from gem_core.vector.executor import Executor
+from gem_core.vector.slot import Autoreset, Fault, OnError, Slot
+
+__all__ = ["BatchStep", "VectorEnv"]
+
+
+class BatchStep(NamedTuple):
+    """Steps of several environments: five lists of one length, in the order of the actions."""
+
+    observations: list[Observation]
+    rewards: list[float]
+    terminated: list[bool]
+    truncated: list[bool]
+    infos: list[Info]
+
+
+class VectorEnv:
+    """Environments behind one ``step``, each with a random stream of its own.
+
+    The same seed gives the same episodes under every executor. ``step`` waits for all that it
+    steps; ``send`` and ``recv`` let fast environments go on while slow ones are at work.
+
+    After an episode's end, ``autoreset`` says what happens:
+
+    - ``same_step``: the environment is reset at once. The step has the reward and flags of the old
+      episode, observation and info of the new one; ``info["final_observation"]`` and
+      ``info["final_info"]`` are the old one's.
+    - ``next_step``: the next step ignores its action and returns the new episode's first
+      observation, with reward 0 and both flags false.
+    - ``off``: nothing; call ``reset(indices=[...])``.
+
+    ``on_error`` says what happens when an environment raises in ``step``:
+
+    - ``raise``: ``EnvironmentFault``, with the index and the error. The steps of the other
+      environments have been taken; ``fault.completed`` has them by index.
+    - ``truncate``: that episode is truncated, with reward 0 and the error in ``info["error"]`` (in
+      ``final_info`` under ``same_step``); the others are not touched.
+
+    Args:
+        make_envs: One function per environment that makes it.
+        executor: What runs them.
+        autoreset: See above.
+        on_error: See above.
+        seed: Seed of the first ``reset`` if that gets none.
+
+    Raises:
+        ConfigError: No environment, or an unknown ``autoreset`` or ``on_error``.
+    """
+
+    def __init__(
+        self,
+        make_envs: Sequence[Callable[[], Env]],
+        *,
+        executor: Executor,
+        autoreset: Autoreset = "same_step",
+        on_error: OnError = "raise",
+        seed: int | None = None,
+    ) -> None:
+        if not make_envs:
+            raise ConfigError("A vector needs at least one environment.")
+        if autoreset not in {"same_step", "next_step", "off"}:
+            raise ConfigError(f"autoreset is 'same_step', 'next_step' or 'off'; got {autoreset!r}.")
+        if on_error not in {"raise", "truncate"}:
+            raise ConfigError(f"on_error is 'raise' or 'truncate'; got {on_error!r}.")
+        self.num_envs = len(make_envs)
+        self._seed = None if seed is None else check_seed(seed)
+        self._in_flight: set[int] = set()
+        self._closed = False
+        self._executor = executor
+        executor.start(
+            [
+                functools.partial(Slot, make_env, autoreset=autoreset, on_error=on_error)
+                for make_env in make_envs
+            ]
+        )
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        indices: Sequence[int] | None = None,
+    ) -> tuple[list[Observation], list[Info]]:
+        """Start an episode in every environment, or in those of ``indices``.
+
+        Args:
+            seed: An int, from which each environment gets a seed by its index; or one seed per
+                reset environment.
+            options: What ``reset`` of each environment gets; one mapping, or one per reset
+                environment.
+            indices: Which environments; None for all.
+
+        Returns:
+            Observations and infos, in the order of ``indices``.
+        """
+        which = list(range(self.num_envs)) if indices is None else list(indices)
+        if seed is None and indices is None:
+            seed, self._seed = self._seed, None
+        if isinstance(seed, Sequence):
+            seeds = _one_each(seed, which, "seeds")
+        else:
+            seeds = [None if seed is None else child_seed(seed, index) for index in which]
+        if options is None or isinstance(options, Mapping):
+            each_options = [dict(options or {}) for _ in which]
+        else:
+            each_options = [dict(one) for one in _one_each(options, which, "options")]
+        firsts = self._call_all(
+            "reset", list(zip(which, zip(seeds, each_options, strict=True), strict=True))
+        )
+        return [first[0] for first in firsts], [first[1] for first in firsts]
+
+    def step(self, actions: Sequence[Action] | Mapping[int, Action]) -> BatchStep:
+        """Step every environment, or those that are keys of a mapping, and wait for all of them.
+
+        Args:
+            actions: One action per environment, or a mapping from index to action.
+
+        Raises:
+            EnvironmentFault: An environment raised, and ``on_error`` is ``raise``.
+            ConfigError: The wrong number of actions, or an index that does not exist.
+        """
+        return _batch(self._call_all("step", self._requests(actions)))
+
+    def send(self, actions: Sequence[Action] | Mapping[int, Action]) -> None:
+        """Begin to step every environment, or those that are keys of a mapping; do not wait.
+
+        Raises:
+            GemError: One of them is still at its last step.
+        """
+        self._submit("step", self._requests(actions))
+
+    def recv(
+        self, *, min_envs: int = 1, timeout: float | None = None
+    ) -> tuple[list[int], BatchStep]:
+        """Return the steps that are done, and wait until there are ``min_envs``.
+
+        Args:
+            min_envs: Fewest steps to wait for; no more than are under way.
+            timeout: Seconds after which to return what is there.
+
+        Returns:
+            The indices of the environments, and their steps in the same order.
+
+        Raises:
+            GemError: Fewer than ``min_envs`` steps are under way.
+            TimeoutError: Nothing is there after ``timeout``.
+        """
+        if not 1 <= min_envs <= len(self._in_flight):
+            raise GemError(
+                f"recv(min_envs={min_envs}) with {len(self._in_flight)} steps under way: send "
+                f"actions first."
+            )
+        results = self._executor.collect(min_envs, timeout)
+        self._in_flight.difference_update(index for index, _ in results)
+        _raise_fault(results)
+        return [index for index, _ in results], _batch([step for _, step in results])
+
+    def sample_random_actions(self) -> list[Action]:
+        """Return a random action of every environment."""
+        return self.call("sample_random_action")
+
+    def call(self, method: str, *args: Any) -> list[Any]:
+        """Call a method of every environment and return what each returned."""
+        return self._call_all("call", [(index, (method, *args)) for index in range(self.num_envs)])
+
+    def snapshot(self) -> list[Any]:
+        """Return the state of every environment, in mid-episode too."""
+        return self._call_all("snapshot", [(index, ()) for index in range(self.num_envs)])
+
+    def restore(self, snapshot: Sequence[Any]) -> None:
+        """Return to the state of a snapshot of a vector of the same environments."""
+        states = _one_each(snapshot, range(self.num_envs), "states")
+        self._call_all("restore", [(index, (state,)) for index, state in enumerate(states)])
+
+    def close(self) -> None:
+        """Close every environment and end all threads and processes; may be called twice."""
+        if not self._closed:
+            self._closed = True
+            self._executor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _requests(
+        self, actions: Sequence[Action] | Mapping[int, Action]
+    ) -> list[tuple[int, tuple[Action]]]:
+        if isinstance(actions, Mapping):
+            for index in actions:
+                if index not in range(self.num_envs):
+                    raise ConfigError(
+                        f"There is no environment {index!r}; indices are 0 to {self.num_envs - 1}."
+                    )
+            return [(index, (action,)) for index, action in actions.items()]
+        if isinstance(actions, str) or len(actions) != self.num_envs:
+            got = "one text" if isinstance(actions, str) else f"{len(actions)} actions"
+            raise ConfigError(
+                f"step needs a list of {self.num_envs} actions or a dict from index to action; "
+                f"got {got}."
+            )
+        return [(index, (action,)) for index, action in enumerate(actions)]
+
+    def _submit(self, method: str, requests: list[tuple[int, Any]]) -> None:
+        if self._closed:
+            raise GemError("This vector is closed.")
+        busy = self._in_flight.intersection(index for index, _ in requests)
+        if busy:
+            raise GemError(f"Environments {sorted(busy)} are still at their last step: recv first.")
+        self._in_flight.update(index for index, _ in requests)
+        self._executor.submit(method, requests)
+
+    def _call_all(self, method: str, requests: list[tuple[int, Any]]) -> list[Any]:
+        """Call a method of several slots, wait, and return the results in the requests' order."""
+        if self._in_flight:
+            raise GemError(
+                f"Steps of {len(self._in_flight)} environments are under way: recv first."
+            )
+        self._submit(method, requests)
+        results = self._executor.collect(len(requests))
+        self._in_flight.clear()
+        _raise_fault(results)
+        by_index = dict(results)
+        return [by_index[index] for index, _ in requests]
+
+
+def _batch(steps: list[Step]) -> BatchStep:
+    if not steps:
+        return BatchStep([], [], [], [], [])
+    return BatchStep(*map(list, zip(*steps, strict=True)))
+
+
+def _raise_fault(results: list[tuple[int, Any]]) -> None:
+    for index, value in results:
+        if isinstance(value, Fault):
+            raise EnvironmentFault(
+                f"Environment {index} raised {type(value.error).__name__}: {value.error}",
+                index,
+                {i: v for i, v in results if not isinstance(v, Fault)},
+            ) from value.error
+
+
+def _one_each(values: Sequence[Any], which: Sequence[int], what: str) -> list[Any]:
+    if len(values) != len(which):
+        raise ConfigError(
+            f"{len(which)} {what} are needed, one per environment; got {len(values)}."
+        )
+    return list(values)

@@ -1,0 +1,38 @@
+"""Counts steps and sums rewards, for whoever reads ``info``."""
+
+from gem_core.env import Env, Layer, Step, Wrapper
+from gem_core.observation import Action, Info, Observation
+
+__all__ = ["EpisodeTracking"]
+
+
+class EpisodeTracking(Wrapper):
+    """Adds ``step_counter`` and ``cumulative_rewards`` to ``info``; the outermost wrapper.
+
+    ``reset``'s info has the last episode's figures too, as ``prev_ep_step_counter`` and
+    ``prev_ep_cumulative_rewards``.
+    """
+
+    layer = Layer.TRACKING
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        self.step_counter = 0
+        self.cumulative_rewards = 0.0
+
+    def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
+        previous = {
+            "prev_ep_step_counter": self.step_counter,
+            "prev_ep_cumulative_rewards": self.cumulative_rewards,
+        }
+        self.step_counter = 0
+        self.cumulative_rewards = 0.0
+        return observation, {**info, **previous, **self._figures()}
+
+    def after_step(self, action: Action, step: Step) -> Step:  # noqa: ARG002
+        self.step_counter += 1
+        self.cumulative_rewards += step.reward
+        return step._replace(info={**step.info, **self._figures()})
+
+    def _figures(self) -> Info:
+        return {"step_counter": self.step_counter, "cumulative_rewards": self.cumulative_rewards}

@@ -1,0 +1,132 @@
+r"""What all games share: actions in ``\boxed{...}``, turns, the turn limit, rewards.
+
+A game writes ``start`` (set up, return the rules), ``play`` (one well-formed action) and
+``render`` (what the agent must see each turn besides the history). ``Game.step`` adds the rest:
+
+==================  =======  ================================================================
+what happened        reward  episode
+==================  =======  ================================================================
+no valid action        -0.1  terminated
+invalid move            0.0  goes on
+turn limit reached    ``*``  truncated; ``*`` is the game's ``reward_at_limit``
+won or lost          game's  terminated, on the last turn too
+==================  =======  ================================================================
+"""
+
+import re
+from abc import abstractmethod
+from typing import ClassVar, NamedTuple
+
+from gem_core import Action, BaseEnv, Info, Step
+from gem_core.errors import ConfigError, InvalidActionError
+
+__all__ = [
+    "FORMAT_ERROR_REWARD",
+    "Game",
+    "Outcome",
+    "boxed",
+    "check_range",
+    "last_match",
+    "to_int",
+]
+
+FORMAT_ERROR_REWARD = -0.1
+_BOX = "\\boxed{"
+_TOO_LARGE = 10**18
+
+
+class Outcome(NamedTuple):
+    """What a well-formed action came to.
+
+    Args:
+        observation: Feedback for the agent.
+        reward: Reward of the action.
+        done: Whether the game is over.
+    """
+
+    observation: str
+    reward: float = 0.0
+    done: bool = False
+
+
+def boxed(content: str, flags: int = 0) -> re.Pattern[str]:
+    r"""Compile the pattern of a game's action: ``\boxed{content}``, with padding allowed."""
+    return re.compile(rf"\\boxed\{{\s*{content}\s*\}}", flags)
+
+
+def last_match(pattern: re.Pattern[str], action: str) -> re.Match[str] | None:
+    """Return the last box in the action that matches the pattern of ``boxed``."""
+    start = action.rfind(_BOX)
+    while start >= 0:
+        match = pattern.match(action, start)
+        if match is not None:
+            return match
+        start = action.rfind(_BOX, 0, start)
+    return None
+
+
+def to_int(digits: str) -> int:
+    """Return a number that an agent wrote; one of absurd length as one that is out of any range."""
+    return int(digits) if len(digits) <= 18 else -_TOO_LARGE if digits[0] == "-" else _TOO_LARGE
+
+
+def check_range(name: str, value: int | None, low: int, high: int) -> None:
+    """Raise ``ConfigError`` unless ``value`` is None or an int in ``[low, high]``."""
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ConfigError(f"{name} must be a whole number from {low} to {high}; got {value!r}.")
+
+
+class Game(BaseEnv):
+    """Base of the games: write ``start``, ``play`` and ``render``.
+
+    ``max_turns`` and ``turn_count`` belong to the game; ``start`` sets both.
+    """
+
+    pattern: ClassVar[re.Pattern[str]]
+    """What an action looks like; the last match in the text counts."""
+    action_format: ClassVar[str]
+    r"""How the feedback on a malformed action describes the format: ``\boxed{guess}``."""
+
+    max_turns: int
+    turn_count: int
+
+    @abstractmethod
+    def play(self, match: re.Match[str]) -> Outcome:
+        """Take one well-formed action; ``self.turn_count`` counts it already."""
+
+    @abstractmethod
+    def render(self) -> str:
+        """Return the text that belongs after the history: the board, and what to do next."""
+
+    def reward_at_limit(self, outcome: Outcome) -> float:
+        """Return the reward of the turn that reaches the limit without an end of the game."""
+        return outcome.reward
+
+    def opening(self, rules: str) -> tuple[str, Info]:
+        """Return what ``start`` returns: the rules, and the first board in ``info``."""
+        self.turn_count = 0
+        return rules, {"suffix": self.render()}
+
+    def step(self, action: Action) -> Step:
+        if not isinstance(action, str):
+            raise InvalidActionError(
+                f"An action of {type(self).__name__} is text; got {type(action).__name__}."
+            )
+        self.turn_count += 1
+        match = last_match(self.pattern, action)
+        if match is None:
+            observation = (
+                f"Turn {self.turn_count}: no valid action was found. "
+                f"It must be written as {self.action_format}. The game is over."
+            )
+            return Step(observation, FORMAT_ERROR_REWARD, True, False, {"suffix": self.render()})
+        outcome = self.play(match)
+        if outcome.done:
+            return Step(outcome.observation, outcome.reward, True, False, {"suffix": self.render()})
+        if self.turn_count >= self.max_turns:
+            observation = f"The limit of {self.max_turns} turns is reached. The game is over."
+            reward = self.reward_at_limit(outcome)
+            return Step(observation, reward, False, True, {"suffix": self.render()})
+        return Step(outcome.observation, outcome.reward, False, False, {"suffix": self.render()})

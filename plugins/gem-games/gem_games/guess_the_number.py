@@ -1,0 +1,114 @@
+"""GuessTheNumber: find a secret number from "higher" and "lower"."""
+
+import math
+import re
+
+from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
+from gem_games.base import Game, Outcome, boxed, check_range, to_int
+
+__all__ = ["GuessTheNumberEnv", "GuessTheNumberOracle"]
+
+RULES = """\
+You are playing Guess The Number.
+I have chosen a secret whole number from {low} to {high}, both included. You have {max_turns} \
+turns to find it. After each guess I tell you whether the secret is higher or lower.
+Write your guess inside \\boxed{{}}, for example \\boxed{{{example}}}. You may reason before it; \
+if there are several boxes, the last one counts. A reply without a valid box ends the game.
+The history of your guesses will follow here, so use every hint.
+Make your first guess."""
+
+
+class GuessTheNumberEnv(Game):
+    """Find a secret number.
+
+    Rewards: 1.0 for the secret; at the turn limit ``1 - |guess - secret| / (max - min)`` for a last
+    guess within the range; 0.0 for every other guess.
+
+    Args:
+        min_number: Smallest secret, -1,000,000 to 1,000,000. None: 1 to 10, drawn each episode.
+        max_number: Largest secret, above ``min_number`` and up to 2,000,000. None: 5 to 50 above
+            ``min_number``, drawn each episode.
+        max_turns: Guesses, 1 to 1,000. None: what suits the range, ``ceil(sqrt(max - min)) + 1``.
+    """
+
+    pattern = boxed(r"([+-]?\d+)")
+    action_format = "\\boxed{number}"
+
+    def __init__(
+        self,
+        *,
+        min_number: int | None = 1,
+        max_number: int | None = 20,
+        max_turns: int | None = 20,
+    ) -> None:
+        check_range("min_number", min_number, -(10**6), 10**6)
+        lowest = 6 if min_number is None else min_number
+        check_range("max_number", max_number, lowest + 1, 2 * 10**6)
+        check_range("max_turns", max_turns, 1, 1000)
+        self._parameters = (min_number, max_number, max_turns)
+
+    def start(self) -> tuple[Observation, Info]:
+        low, high, max_turns = self._parameters
+        if low is None:
+            low = self.rng.randint(1, 10 if high is None else min(10, high - 1))
+        if high is None:
+            high = low + self.rng.randint(5, 50)
+        self.min_number, self.max_number = low, high
+        self.max_turns = max_turns or math.ceil(math.sqrt(high - low)) + 1
+        self.game_number = self.rng.randint(low, high)
+        self.previous_guesses: set[int] = set()
+        # The example must not give the secret away.
+        example = low if self.game_number != low else high
+        return self.opening(
+            RULES.format(low=low, high=high, max_turns=self.max_turns, example=example)
+        )
+
+    def play(self, match: re.Match[str]) -> Outcome:
+        guess = self._last_guess = to_int(match[1])
+        turn, secret = self.turn_count, self.game_number
+        if not self.min_number <= guess <= self.max_number:
+            return Outcome(
+                f"Turn {turn}: {guess} is not from {self.min_number} to {self.max_number}."
+            )
+        if guess == secret:
+            return Outcome(f"Turn {turn}: {guess} is the secret number. You win!", 1.0, done=True)
+        hint = "higher" if secret > guess else "lower"
+        if guess in self.previous_guesses:
+            return Outcome(
+                f"Turn {turn}: you have guessed {guess} before; the secret number is {hint}."
+            )
+        self.previous_guesses.add(guess)
+        return Outcome(f"Turn {turn}: you guessed {guess}. The secret number is {hint}.")
+
+    def reward_at_limit(self, outcome: Outcome) -> float:  # noqa: ARG002
+        if not self.min_number <= self._last_guess <= self.max_number:
+            return 0.0
+        distance = abs(self._last_guess - self.game_number)
+        return 1.0 - distance / (self.max_number - self.min_number)
+
+    def render(self) -> str:
+        return "Your next guess:"
+
+    def sample_random_action(self) -> Action:
+        return f"\\boxed{{{self.action_rng.randint(self.min_number, self.max_number)}}}"
+
+
+class GuessTheNumberOracle(BaseAgent):
+    """Halves what is left of the range; never needs more than ``ceil(log2(size + 1))`` guesses."""
+
+    def reset(self, env: Env) -> None:  # noqa: ARG002
+        self._low: int | None = None
+
+    def act(self, observation: Observation, info: Info) -> Action:
+        text = visible_text(observation, info)
+        if self._low is None:
+            bounds = re.search(r"from (-?\d+) to (-?\d+), both", text)
+            if bounds is None:
+                raise ValueError("GuessTheNumberOracle reads the rules first, and there are none.")
+            self._low, self._high = int(bounds[1]), int(bounds[2])
+        for guess, hint in re.findall(r"guessed (-?\d+)\. The secret number is (\w+)", text):
+            if hint == "higher":
+                self._low = max(self._low, int(guess) + 1)
+            else:
+                self._high = min(self._high, int(guess) - 1)
+        return f"\\boxed{{{(self._low + self._high) // 2}}}"
