@@ -39,7 +39,7 @@ def make(
     seed: int | None = None,
     **kwargs: Any,
 ) -> Env:
-    """Make an environment; call ``reset`` to start its first episode.
+    r"""Make an environment; call ``reset`` to start its first episode.
 
     Args:
         env_id: An id such as ``game:GuessTheNumber-v0-easy``, or a spec.
@@ -61,7 +61,7 @@ def make(
         >>> import gem_core
         >>> env = gem_core.make("game:GuessTheNumber-v0-easy", wrappers=["concat"])
         >>> observation, info = env.reset(seed=1)
-        >>> step = env.step(r"I start in the middle: \\boxed{5}")
+        >>> step = env.step(r"I start in the middle: \boxed{5}")
     """
     return make_factory(
         env_id, tools=tools, wrappers=wrappers, tool_use=tool_use, seed=seed, kwargs=kwargs
@@ -193,7 +193,7 @@ def make_tool(tool_id: str, **kwargs: Any) -> Tool:
 
 
 def make_agent(agent_id: str, **kwargs: Any) -> Agent:
-    """Make an agent by id: ``random``, ``oracle``, ``scripted``, ``null``, ``human``, or another."""
+    """Make an agent by id: ``random``, ``oracle``, ``scripted``, ``null``, ``human``, ..."""
     return default_registry().make(AgentSpec, agent_id, **kwargs)  # type: ignore[no-any-return]
 
 

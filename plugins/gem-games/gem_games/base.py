@@ -15,7 +15,7 @@ won or lost          game's  terminated, on the last turn too
 
 import re
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from gem_core import Action, BaseEnv, Info, Step
 from gem_core.errors import ConfigError, InvalidActionError
@@ -35,18 +35,8 @@ _BOX = "\\boxed{"
 _TOO_LARGE = 10**18
 
 
-class Outcome(NamedTuple):
-    """What a well-formed action came to.
-
-    Args:
-        observation: Feedback for the agent.
-        reward: Reward of the action.
-        done: Whether the game is over.
-    """
-
-    observation: str
-    reward: float = 0.0
-    done: bool = False
+Outcome = tuple[str, float, bool]
+"""What a well-formed action came to: feedback for the agent, reward, whether the game is over."""
 
 
 def boxed(content: str, flags: int = 0) -> re.Pattern[str]:
@@ -100,9 +90,9 @@ class Game(BaseEnv):
     def render(self) -> str:
         """Return the text that belongs after the history: the board, and what to do next."""
 
-    def reward_at_limit(self, outcome: Outcome) -> float:
-        """Return the reward of the turn that reaches the limit without an end of the game."""
-        return outcome.reward
+    def reward_at_limit(self, reward: float) -> float:
+        """Return the reward of a turn that reaches the limit; ``reward`` is what ``play`` gave."""
+        return reward
 
     def opening(self, rules: str) -> tuple[str, Info]:
         """Return what ``start`` returns: the rules, and the first board in ``info``."""
@@ -122,11 +112,11 @@ class Game(BaseEnv):
                 f"It must be written as {self.action_format}. The game is over."
             )
             return Step(observation, FORMAT_ERROR_REWARD, True, False, {"suffix": self.render()})
-        outcome = self.play(match)
-        if outcome.done:
-            return Step(outcome.observation, outcome.reward, True, False, {"suffix": self.render()})
+        observation, reward, done = self.play(match)
+        info = {"suffix": self.render()}
+        if done:
+            return Step(observation, reward, True, False, info)
         if self.turn_count >= self.max_turns:
             observation = f"The limit of {self.max_turns} turns is reached. The game is over."
-            reward = self.reward_at_limit(outcome)
-            return Step(observation, reward, False, True, {"suffix": self.render()})
-        return Step(outcome.observation, outcome.reward, False, False, {"suffix": self.render()})
+            return Step(observation, self.reward_at_limit(reward), False, True, info)
+        return Step(observation, reward, False, False, info)

@@ -64,26 +64,22 @@ class GuessTheNumberEnv(Game):
         )
 
     def play(self, match: re.Match[str]) -> Outcome:
-        guess = self._last_guess = to_int(match[1])
+        guess = self.last_guess = to_int(match[1])
         turn, secret = self.turn_count, self.game_number
         if not self.min_number <= guess <= self.max_number:
-            return Outcome(
-                f"Turn {turn}: {guess} is not from {self.min_number} to {self.max_number}."
-            )
+            bounds = f"from {self.min_number} to {self.max_number}"
+            return f"Turn {turn}: {guess} is not a number {bounds}.", 0.0, False
         if guess == secret:
-            return Outcome(f"Turn {turn}: {guess} is the secret number. You win!", 1.0, done=True)
+            return f"Turn {turn}: {guess} is the secret number. You win!", 1.0, True
         hint = "higher" if secret > guess else "lower"
-        if guess in self.previous_guesses:
-            return Outcome(
-                f"Turn {turn}: you have guessed {guess} before; the secret number is {hint}."
-            )
+        again = " again" if guess in self.previous_guesses else ""
         self.previous_guesses.add(guess)
-        return Outcome(f"Turn {turn}: you guessed {guess}. The secret number is {hint}.")
+        return f"Turn {turn}: you guessed {guess}{again}. The secret number is {hint}.", 0.0, False
 
-    def reward_at_limit(self, outcome: Outcome) -> float:  # noqa: ARG002
-        if not self.min_number <= self._last_guess <= self.max_number:
-            return 0.0
-        distance = abs(self._last_guess - self.game_number)
+    def reward_at_limit(self, reward: float) -> float:
+        if not self.min_number <= self.last_guess <= self.max_number:
+            return reward
+        distance = abs(self.last_guess - self.game_number)
         return 1.0 - distance / (self.max_number - self.min_number)
 
     def render(self) -> str:
@@ -106,7 +102,9 @@ class GuessTheNumberOracle(BaseAgent):
             if bounds is None:
                 raise ValueError("GuessTheNumberOracle reads the rules first, and there are none.")
             self._low, self._high = int(bounds[1]), int(bounds[2])
-        for guess, hint in re.findall(r"guessed (-?\d+)\. The secret number is (\w+)", text):
+        for guess, hint in re.findall(
+            r"guessed (-?\d+)(?: again)?\. The secret number is (\w+)", text
+        ):
             if hint == "higher":
                 self._low = max(self._low, int(guess) + 1)
             else:
