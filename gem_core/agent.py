@@ -106,7 +106,7 @@ class ScriptedAgent(BaseAgent):
 class OracleAgent(BaseAgent):
     """Plays as the best agent that the environment's spec names."""
 
-    _player: Agent
+    _player: Agent | None = None
 
     def reset(self, env: Env) -> None:
         """Get ready for an episode.
@@ -118,14 +118,22 @@ class OracleAgent(BaseAgent):
         if spec is None or spec.oracle is None:
             name = type(env).__name__ if spec is None else spec.id
             raise ConfigError(f"{name!r} has no oracle. Try the agent 'random'.")
-        if callable(spec.oracle):
-            self._player = spec.oracle()
-        else:
-            self._player = load_entry_point(spec.oracle)()
-        self._player.reset(env)
+        self.close()
+        make_player = spec.oracle if callable(spec.oracle) else load_entry_point(spec.oracle)
+        player: Agent = make_player()
+        player.reset(env)
+        self._player = player
 
     def act(self, observation: Observation, info: Info) -> Action:
+        if self._player is None:
+            raise ConfigError("OracleAgent.act: call reset(env) first.")
         return self._player.act(observation, info)
+
+    def close(self) -> None:
+        """Release what the player holds."""
+        if self._player is not None:
+            self._player.close()
+            self._player = None
 
 
 class HumanAgent(BaseAgent):

@@ -5,21 +5,25 @@ environment and its caller (wrappers, vectors, rollouts) is written once: it sta
 long as everything below it is, and becomes awaitable as soon as something below it is.
 """
 
-import inspect
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
-__all__ = ["drive", "then"]
+__all__ = ["drive", "is_awaitable", "then"]
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 
 
+def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
+    """Tell whether ``value`` can be awaited; several times faster than ``inspect.isawaitable``."""
+    return hasattr(type(value), "__await__")
+
+
 def then(value: In | Awaitable[In], function: Callable[[In], Out]) -> Out | Awaitable[Out]:
     """Apply ``function`` to ``value`` now, or, if ``value`` is awaitable, once it is there."""
-    if inspect.isawaitable(value):
+    if is_awaitable(value):
         return _then_later(value, function)
-    return function(value)
+    return function(value)  # type: ignore[arg-type]
 
 
 async def _then_later(value: Awaitable[In], function: Callable[[In], Out]) -> Out:
@@ -34,7 +38,7 @@ def drive(steps: Generator[Any, Any, Out]) -> Out | Awaitable[Out]:
     """
     try:
         value = next(steps)
-        while not inspect.isawaitable(value):
+        while not is_awaitable(value):
             value = steps.send(value)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
@@ -45,7 +49,7 @@ async def _drive_later(steps: Generator[Any, Any, Out], value: Any) -> Out:
     try:
         while True:
             try:
-                result = await value if inspect.isawaitable(value) else value
+                result = await value if is_awaitable(value) else value
             except Exception as error:  # noqa: BLE001 - the generator decides what to do with it
                 value = steps.throw(error)
             else:

@@ -1,11 +1,13 @@
 """Several environments as one: each episode is one of them, drawn by weight."""
 
+import copy
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from gem_core.env import BaseEnv, Env, Step
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, SnapshotError
 from gem_core.maybe_async import then
 from gem_core.observation import Action, Info, Observation
 
@@ -32,17 +34,17 @@ class MixtureEnv(BaseEnv):
         components: Environments by name.
 
     Raises:
-        ConfigError: No component, or a weight that is negative or sums to 0.
+        ConfigError: No component, a negative weight, or weights whose sum is 0 or not finite.
     """
 
     shared: ClassVar[tuple[str, ...]] = ("components", "_envs")
 
     def __init__(self, components: Mapping[str, Component]) -> None:
         weights = [component.weight for component in components.values()]
-        if not components or min(weights) < 0 or sum(weights) <= 0:
+        if not components or min(weights) < 0 or not 0 < sum(weights) < math.inf:
             raise ConfigError(
-                f"A mixture needs components with weights of 0 or more and a sum above 0; got "
-                f"{ {name: component.weight for name, component in components.items()} }."
+                f"A mixture needs components with weights of 0 or more and a finite sum above 0; "
+                f"got { {name: component.weight for name, component in components.items()} }."
             )
         self.components = dict(components)
         self._envs: dict[str, Env] = {}
@@ -91,15 +93,16 @@ class MixtureEnv(BaseEnv):
         """Take over a state from ``get_state``."""
         own = dict(state)
         snapshot = own.pop("current_env")
-        self.__dict__.setdefault("_envs", {})
-        super().set_state(own)
         if snapshot is not None:
-            self.env.restore(snapshot)
+            if own["_current"] not in self.components:
+                raise SnapshotError(f"This mixture has no component {own['_current']!r}.")
+            self._env(own["_current"]).restore(snapshot)
+        super().set_state(own)
 
-    def fork(self) -> Any:
+    def fork(self) -> Self:
         """Return an independent copy."""
-        twin = MixtureEnv(self.components)
-        twin.spec = self.spec
+        twin = copy.copy(self)
+        twin._envs = {}  # noqa: SLF001 - its own class
         twin.restore(self.snapshot())
         return twin
 

@@ -109,7 +109,8 @@ class Plugins:
         if self._manager.is_registered(plugin):
             return
         self._manager.register(plugin, name=entry_point.value)
-        if not self._manager.get_hookcallers(plugin):
+        hooks = self._manager.get_hookcallers(plugin) or []
+        if not any(hook.name == "gem_register" for hook in hooks):
             self._manager.unregister(plugin)
             raise PluginError(
                 f"{entry_point.value} has no hook: it needs a function 'gem_register(registry)' "
@@ -141,18 +142,33 @@ def _entry_points() -> Iterator[tuple[str, metadata.EntryPoint]]:
 
 
 _lock = threading.RLock()
+_loading: list[Plugins] = []
 
 
 @functools.cache
 def _load_once() -> Plugins:
     plugins = Plugins()
-    plugins.load_installed()
+    _loading.append(plugins)
+    try:
+        plugins.load_installed()
+    finally:
+        _loading.clear()
     return plugins
 
 
 def load_plugins() -> Plugins:
-    """Return the plugins of this process, loaded on the first call."""
+    """Return the plugins of this process, loaded on the first call.
+
+    Raises:
+        PluginError: A plugin called it while it was being loaded.
+    """
     with _lock:
+        if _loading:
+            raise PluginError(
+                "The registry was asked for while plugins are being loaded. A plugin adds its "
+                "specs to the registry that gem_register is given, and calls neither register "
+                "nor make before that."
+            )
         return _load_once()
 
 

@@ -92,7 +92,8 @@ class Registry:
         if not isinstance(spec_id, str):
             raise UnknownIdError(f"The id of a {kind.kind} is text; got {spec_id!r}.")
         known = self._specs.get(kind.kind, {})
-        for candidate in (spec_id, spec_id.replace("/", ":", 1)):
+        candidates = [spec_id] if ":" in spec_id else [spec_id, spec_id.replace("/", ":", 1)]
+        for candidate in candidates:
             if (kind.kind, candidate) in self._clashes:
                 first, second = self._clashes[kind.kind, candidate]
                 raise DuplicateIdError(_clash_message(known[candidate], first, second))
@@ -130,9 +131,9 @@ class Registry:
 
         A family whose listing fails is left out; ``find`` on one of its ids raises the error.
         """
-        specs: dict[str, Spec] = dict(self._specs.get(kind.kind, {}))
-        if kind is EnvSpec:
-            specs.update({spec.id: spec for spec in self._family_specs()})
+        families = self._family_specs() if kind is EnvSpec else ()
+        specs: dict[str, Spec] = {spec.id: spec for spec in families}
+        specs.update(self._specs.get(kind.kind, {}))
         return [
             spec  # type: ignore[misc]
             for spec_id, spec in sorted(specs.items())

@@ -41,7 +41,8 @@ def child_seed(seed: int, *path: int | str) -> int:
     """
     import hashlib  # noqa: PLC0415 - one environment alone never needs it
 
-    text = repr((check_seed(seed), *path)).encode()
+    steps = (step if isinstance(step, str) else operator.index(step) for step in path)
+    text = repr((check_seed(seed), *steps)).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 

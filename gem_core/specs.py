@@ -62,7 +62,7 @@ class Spec:
     source: str = ""
 
     def __post_init__(self) -> None:
-        match = _ID.fullmatch(self.id)
+        match = _ID.fullmatch(self.id) if isinstance(self.id, str) else None
         if match is None or (self.namespace_required and match["namespace"] is None):
             form = "namespace:rest" if self.namespace_required else "rest or namespace:rest"
             raise InvalidIdError(
@@ -122,7 +122,9 @@ class EnvSpec(Spec):
         return_range: Smallest and largest return (undiscounted sum of rewards) of an episode. The
             largest is what counts as success; the smallest is what an agent gets that never gives
             a valid action.
-        alias_of: Id of the environment that this one is another name for.
+        oracle_return: Mean return that the oracle reaches at least, where luck keeps it from the
+            largest.
+        varies: Whether seeds make a difference; False for a puzzle with one start.
     """
 
     kind: ClassVar[str] = "environment"
@@ -130,7 +132,8 @@ class EnvSpec(Spec):
 
     oracle: EntryPoint | None = None
     return_range: tuple[float, float] | None = None
-    alias_of: str | None = None
+    oracle_return: float | None = None
+    varies: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,21 +2,23 @@
 
 An episode is one body of code (``play_episode``). While environment and agent are synchronous, it
 runs inline; where one of them is asynchronous, other episodes go on while it waits; where a step
-blocks, the episode has a thread.
+blocks, what the episode does between two awaits has a thread.
 """
 
 import asyncio
 import contextlib
-import inspect
+import functools
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from gem_core.agent import Agent
 from gem_core.env import Env, Step
 from gem_core.errors import ConfigError
 from gem_core.faults import error_record
-from gem_core.maybe_async import drive
+from gem_core.maybe_async import drive, is_awaitable
 from gem_core.rollout.trajectory import Trajectory, Turn
 from gem_core.seeding import child_seed
 
@@ -55,7 +57,6 @@ def collect(
         pass
     else:
         raise ConfigError("An event loop is running here: use `async for` on collect_async(...).")
-    loop = asyncio.new_event_loop()
     stream = collect_async(
         make_env,
         make_agent,
@@ -64,16 +65,25 @@ def collect(
         concurrency=concurrency,
         agent_name=agent_name,
     )
+    loop = asyncio.new_event_loop()
     try:
         while True:
-            try:
-                yield loop.run_until_complete(anext(stream))
-            except StopAsyncIteration:
+            waiting = loop.create_task(_next(stream))
+            trajectory = loop.run_until_complete(waiting)
+            if trajectory is None:
                 return
+            yield trajectory
     finally:
+        waiting.cancel()  # it is under way only after Ctrl-C
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            loop.run_until_complete(waiting)
         loop.run_until_complete(stream.aclose())
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
+
+
+async def _next(stream: AsyncGenerator[Trajectory, None]) -> Trajectory | None:
+    return await anext(stream, None)
 
 
 async def collect_async(
@@ -91,8 +101,10 @@ async def collect_async(
     numbers = iter(range(episodes) if isinstance(episodes, int) else episodes)
     done: asyncio.Queue[Trajectory | Exception | None] = asyncio.Queue(maxsize=1)
 
+    threads = ThreadPoolExecutor(concurrency, thread_name_prefix="gem-rollout")
+
     def start_worker() -> asyncio.Task[None]:
-        work = _work(make_env, make_agent, numbers, seed, agent_name, done)
+        work = _work(make_env, make_agent, numbers, seed, agent_name, done, threads)
         return asyncio.create_task(work)
 
     workers = [start_worker()]
@@ -115,6 +127,7 @@ async def collect_async(
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+        threads.shutdown()
 
 
 async def _work(
@@ -124,6 +137,7 @@ async def _work(
     seed: int,
     agent_name: str,
     done: "asyncio.Queue[Trajectory | Exception | None]",
+    threads: ThreadPoolExecutor,
 ) -> None:
     """Play episodes until there are no more numbers; then, or after an error in making, end."""
     with contextlib.ExitStack() as stack:
@@ -137,17 +151,68 @@ async def _work(
                     agent = make_agent()
                     stack.callback(agent.close)
                 setup_seconds = time.perf_counter() - started
-                play = (env, agent, child_seed(seed, number), number, agent_name)
-                if env.blocking:
-                    result = await asyncio.to_thread(play_episode, *play)
-                else:
-                    result = play_episode(*play)
-                trajectory = await result if inspect.isawaitable(result) else result
+                steps = _play(env, agent, child_seed(seed, number), number, agent_name)
+                trajectory = await _run(steps, threads if env.blocking else None)
                 trajectory.setup_seconds += setup_seconds
                 await done.put(trajectory)
             await done.put(None)
         except Exception as error:  # noqa: BLE001 - raised again by the consumer
             await done.put(error)
+
+
+async def _run(
+    steps: Generator[Any, Any, Trajectory], threads: ThreadPoolExecutor | None
+) -> Trajectory:
+    """Run an episode here, or in threads; what it awaits is awaited here."""
+    resume: Callable[[], Any] = functools.partial(next, steps)
+    while True:
+        if threads is None:
+            value = _advance(steps, resume)
+        else:
+            value = await _advance_in_thread(threads, steps, resume)
+        if isinstance(value, Trajectory):
+            return value
+        try:
+            result = await value
+        except (Exception, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            resume = functools.partial(steps.throw, error)
+        else:
+            resume = functools.partial(steps.send, result)
+
+
+def _advance(
+    steps: Generator[Any, Any, Trajectory],
+    resume: Callable[[], Any],
+    stopped: threading.Event | None = None,
+) -> Any:
+    """Run an episode up to its next awaitable, which is returned, or to its trajectory."""
+    try:
+        value = resume()
+        while not is_awaitable(value) and not (stopped and stopped.is_set()):
+            value = steps.send(value)
+    except StopIteration as end:
+        return end.value
+    return value
+
+
+async def _advance_in_thread(
+    threads: ThreadPoolExecutor, steps: Generator[Any, Any, Trajectory], resume: Callable[[], Any]
+) -> Any:
+    stopped = threading.Event()
+    loop = asyncio.get_running_loop()
+    running = loop.run_in_executor(threads, _advance, steps, resume, stopped)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        # The environment is going to be closed: not while a thread is in it.
+        stopped.set()
+        await asyncio.wait([running])
+        if asyncio.iscoroutine(unused := running.result()):
+            unused.close()
+        raise
 
 
 def play_episode(
@@ -201,7 +266,7 @@ def _play(
             )
             trajectory.final_observation = observation
             ended = terminated or truncated
-    except Exception as error:  # noqa: BLE001 - a bad episode is data, not a crash
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - data, not a crash
         trajectory.error = error_record(error, boundary)
     trajectory.success = _success(env, trajectory)
     return trajectory
@@ -210,4 +275,6 @@ def _play(
 def _success(env: Env, trajectory: Trajectory) -> bool | None:
     if env.spec is None or env.spec.return_range is None:
         return None
+    if trajectory.error is not None:
+        return False
     return trajectory.episode_return >= env.spec.return_range[1] - 1e-9

@@ -4,9 +4,10 @@ A line is written whole and flushed, so a run that is killed loses the episodes 
 other; a last line that was cut is dropped when the file is opened again.
 """
 
+import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,6 +16,8 @@ from gem_core.errors import ConfigError
 from gem_core.rollout.trajectory import Trajectory
 
 __all__ = ["TrajectoryFile", "read_trajectories"]
+
+_OPENING = b'{"env_id": '
 
 
 class TrajectoryFile:
@@ -30,9 +33,10 @@ class TrajectoryFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.path.exists():
+        if self.path.is_file():
+            _refuse_other_content(self.path)
             _drop_cut_line(self.path)
-        self._file = self.path.open("a", encoding="utf-8")
+        self._file = self.path.open("ab", buffering=0)
 
     def append(self, trajectory: Trajectory) -> None:
         """Write one trajectory; values that JSON lacks are written as their ``repr``.
@@ -40,10 +44,17 @@ class TrajectoryFile:
         Raises:
             OSError: The disk is full or the file is gone; what was written before is intact.
         """
-        # Lone surrogates, which a model's tokenizer can produce, survive as escapes.
-        line = json.dumps(trajectory.to_dict(), ensure_ascii=True, default=_plain)
-        self._file.write(line + "\n")
-        self._file.flush()
+        line = _to_line(trajectory)
+        start = self._file.seek(0, os.SEEK_END)
+        try:
+            written = 0
+            while written < len(line):
+                written += self._file.write(line[written:])
+        except OSError:
+            # What comes next must not continue half a line.
+            with contextlib.suppress(OSError):
+                self._file.truncate(start)
+            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -67,14 +78,25 @@ def read_trajectories(path: str | os.PathLike[str]) -> Iterator[Trajectory]:
     Raises:
         ConfigError: A line is no trajectory; the message has its number.
     """
-    with Path(path).open(encoding="utf-8") as file:
+    with Path(path).open("rb") as file:
         for number, line in enumerate(file, start=1):
-            if not line.endswith("\n"):
+            if not line.endswith(b"\n"):
                 return
-            try:
-                yield Trajectory.from_dict(json.loads(line))
-            except (ValueError, TypeError, KeyError) as error:
-                raise ConfigError(f"{path}, line {number}, is no trajectory: {error}") from error
+            yield _from_line(line, f"{path}, line {number},")
+
+
+def _from_line(line: bytes, where: str) -> Trajectory:
+    try:
+        return Trajectory.from_dict(json.loads(line))
+    except (ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"{where} is no trajectory: {error}") from error
+
+
+def _refuse_other_content(path: Path) -> None:
+    with path.open("rb") as file:
+        opening = file.read(len(_OPENING))
+    if opening != _OPENING[: len(opening)]:
+        raise ConfigError(f"{path} holds something other than trajectories; choose another file.")
 
 
 def _drop_cut_line(path: Path) -> None:
@@ -93,6 +115,28 @@ def _drop_cut_line(path: Path) -> None:
             file.truncate(position)
 
 
+def _to_line(trajectory: Trajectory) -> bytes:
+    # Lone surrogates, which a model's tokenizer can produce, survive as ASCII escapes.
+    fields = trajectory.to_dict()
+    try:
+        text = json.dumps(fields, default=_plain)
+    except (TypeError, ValueError):
+        text = json.dumps(_plain_keys(fields, ()), default=_plain)
+    return text.encode() + b"\n"
+
+
 def _plain(value: Any) -> Any:
-    """Return a JSON form of a value that JSON lacks; numpy scalars keep their value."""
-    return value.item() if hasattr(value, "item") else repr(value)
+    """Return a JSON form of a value that JSON lacks; numpy's and torch's keep their values."""
+    return value.tolist() if hasattr(value, "tolist") else repr(value)
+
+
+def _plain_keys(value: Any, above: tuple[int, ...]) -> Any:
+    """Return the value with all keys as text, and what contains itself as its ``repr``."""
+    if not isinstance(value, Mapping | list | tuple):
+        return value
+    if id(value) in above:
+        return repr(value)
+    above = (*above, id(value))
+    if isinstance(value, Mapping):
+        return {str(key): _plain_keys(item, above) for key, item in value.items()}
+    return [_plain_keys(item, above) for item in value]

@@ -1,7 +1,7 @@
 """What happened in an episode: the one thing that evaluation and training read."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from gem_core.observation import Action, Info, Observation
@@ -48,8 +48,8 @@ class Trajectory:
         turns: The turns, in order.
         reset_info: Info of the reset.
         final_observation: What the last step returned; there is no action on it.
-        success: Whether the return reached the largest that the environment can give; None if
-            that is not known.
+        success: Whether the return reached the largest that the environment can give, without an
+            error; None if the largest is not known.
         error: What ended the episode early, with its boundary (env, agent), None if nothing did.
         setup_seconds: Wall time that making and resetting the environment took.
     """
@@ -76,8 +76,8 @@ class Trajectory:
         return self.setup_seconds + sum(t.agent_seconds + t.env_seconds for t in self.turns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as plain dicts and lists."""
-        return asdict(self)
+        """Return all fields, each turn as a dict of its fields; values are not copied."""
+        return {**vars(self), "turns": [dict(vars(turn)) for turn in self.turns]}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:

@@ -1,14 +1,14 @@
 """What runs the slots of a vector: the protocol, and what the executors share."""
 
 import asyncio
-import inspect
 import queue
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from gem_core.errors import GemError
+from gem_core.maybe_async import is_awaitable
 from gem_core.vector.slot import Fault, Slot, perform
 
 __all__ = ["Executor", "LoopThread", "QueueExecutor", "Request", "Result"]
@@ -25,7 +25,10 @@ class Executor(Protocol):
     def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
         """Make the slots. An error in making one is raised here, after the others are closed."""
 
-    def submit(self, method: str, requests: Sequence[Request]) -> None:
+    def run(self, method: str, requests: Iterable[Request]) -> Iterable[list[Any]]:
+        """Call a method of each requested slot; give what they returned, in order, in parts."""
+
+    def submit(self, method: str, requests: Iterable[Request]) -> None:
         """Begin to call a method of each requested slot."""
 
     def collect(self, minimum: int, timeout: float | None = None) -> list[Result]:
@@ -80,6 +83,7 @@ class QueueExecutor:
         self._slots: list[Slot] = []
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._loop: LoopThread | None = None
+        self._loop_lock = threading.Lock()
 
     def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
         """Make the slots."""
@@ -90,15 +94,30 @@ class QueueExecutor:
             self.close()
             raise
 
+    def submit(self, method: str, requests: Iterable[Request]) -> None:
+        """Begin to call a method of each requested slot."""
+        raise NotImplementedError
+
+    def run(self, method: str, requests: Iterable[Request]) -> Iterable[list[Any]]:
+        """Call a method of each requested slot; give what they returned, in order."""
+        asked = list(requests)
+        self.submit(method, asked)
+        by_index = dict(self.collect(len(asked)))
+        yield [by_index[index] for index, _ in asked]
+
     def _perform(self, index: int, method: str, args: tuple[Any, ...]) -> None:
         """Run one request and put its result into the queue, now or when it is there."""
         value = perform(self._slots[index], method, args)
-        if inspect.isawaitable(value):
-            if self._loop is None:
-                self._loop = LoopThread()
-            self._loop.submit(value, lambda later: self._results.put((index, later)))
+        if is_awaitable(value):
+            self._put_later(index, value)
         else:
             self._results.put((index, value))
+
+    def _put_later(self, index: int, awaitable: Awaitable[Any]) -> None:
+        with self._loop_lock:
+            if self._loop is None:
+                self._loop = LoopThread()
+        self._loop.submit(awaitable, lambda value: self._results.put((index, value)))
 
     def collect(self, minimum: int, timeout: float | None = None) -> list[Result]:
         """Return the results that are there, and wait until there are ``minimum``."""

@@ -9,7 +9,6 @@ any trainer) may hang, and ``multiprocessing`` would run the caller's script onc
 
 import asyncio
 import contextlib
-import inspect
 import os
 import pickle
 import queue
@@ -18,13 +17,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 import cloudpickle
 
 from gem_core.errors import ConfigError, GemError, WorkerDiedError
+from gem_core.maybe_async import is_awaitable
 from gem_core.vector.executor import QueueExecutor, Request, Result
 from gem_core.vector.slot import Fault, Slot, perform
 
@@ -72,7 +72,7 @@ class ProcessesExecutor(QueueExecutor):
             self.close()
             raise
 
-    def submit(self, method: str, requests: Sequence[Request]) -> None:
+    def submit(self, method: str, requests: Iterable[Request]) -> None:
         """Send each worker its share of the requests."""
         count = len(self._workers)
         shares: list[list[tuple[int, str, tuple[Any, ...]]]] = [[] for _ in range(count)]
@@ -240,7 +240,7 @@ def _answer_all(
     sent = time.monotonic()
     for index, method, args in requests:
         value = perform(slots[index], method, args)
-        if inspect.isawaitable(value):
+        if is_awaitable(value):
             later.append((index, value))
             continue
         answers.append((index, value))

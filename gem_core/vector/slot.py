@@ -7,9 +7,9 @@ So an automatic reset costs no round trip, and runs beside the other slots' step
 from collections.abc import Callable
 from typing import Any, Literal
 
-from gem_core.env import Env, Step
+from gem_core.env import Env, Step, Wrapper
 from gem_core.faults import error_record
-from gem_core.maybe_async import drive, then
+from gem_core.maybe_async import is_awaitable, then
 from gem_core.observation import Info, Observation
 
 __all__ = ["Autoreset", "Fault", "OnError", "Slot", "perform"]
@@ -29,13 +29,24 @@ class Fault:
         self.error = error
 
 
+class _Lost(Wrapper):
+    """Stands for an environment that took its episode with it; the next reset removes it."""
+
+    def __init__(self, env: Env, error: Exception) -> None:
+        super().__init__(env)
+        self._error = error
+
+    def step(self, action: Any) -> Step:  # noqa: ARG002
+        raise self._error
+
+
 class Slot:
     """One environment of a vector.
 
     Args:
         make_env: Makes the environment.
         autoreset: When an ended episode is followed by the next; see ``VectorEnv``.
-        on_error: What an exception in ``step`` does; see ``VectorEnv``.
+        on_error: What an exception does; see ``VectorEnv``.
         lost: The error by which an earlier environment of this slot was lost with its episode.
     """
 
@@ -46,23 +57,43 @@ class Slot:
         on_error: OnError,
         lost: Exception | None = None,
     ) -> None:
-        self.env = make_env()
+        self.env = make_env() if lost is None else _Lost(make_env(), lost)
         self._make_env = make_env
         self._autoreset = autoreset
         self._on_error = on_error
-        self._lost = lost
         self._reset_due = False
         self._last_observation: Observation = ""
 
     def reset(self, seed: int | None, options: dict[str, Any]) -> Any:
         """Start an episode; returns (observation, info) or an awaitable of it."""
-        self._lost = None
+        if type(self.env) is _Lost:
+            self.env = self.env.env
         self._reset_due = False
-        return then(self.env.reset(seed=seed, **options), self._remember_first)
-
-    def _remember_first(self, first: tuple[Observation, Info]) -> tuple[Observation, Info]:
+        try:
+            first: Any = self.env.reset(seed=seed, **options)
+        except Exception:  # noqa: BLE001 - the policy says what becomes of it
+            first = self._renew().reset(seed=seed, **options)
+        if is_awaitable(first):
+            return self._reset_later(first, seed, options)
         self._last_observation = first[0]
         return first
+
+    async def _reset_later(self, first: Any, seed: int | None, options: dict[str, Any]) -> Any:
+        try:
+            pair = await first
+        except Exception:  # noqa: BLE001 - the policy says what becomes of it
+            again: Any = self._renew().reset(seed=seed, **options)
+            pair = await again
+        self._last_observation = pair[0]
+        return pair
+
+    def _renew(self) -> Env:
+        """Replace an environment that cannot be reset, unless errors are to be raised."""
+        if self._on_error == "raise":
+            raise  # noqa: PLE0704 - only called while an exception is handled
+        self.env.close()
+        self.env = self._make_env()
+        return self.env
 
     def step(self, action: Any) -> Any:
         """Take an action, or the reset that is due; returns a Step or an awaitable of it."""
@@ -71,17 +102,15 @@ class Slot:
                 self.reset(None, {}), lambda first: Step(first[0], 0.0, False, False, first[1])
             )
         try:
-            result: Any = self._env_of_this_episode().step(action)
+            result: Any = self.env.step(action)
         except Exception as error:  # noqa: BLE001 - the policy says what becomes of it
             return self._broken(error)
-        if type(result) is Step:
-            return self._finish(result) if result[2] or result[3] else self._go_on(result)
-        return self._step_later(result)
-
-    def _env_of_this_episode(self) -> Env:
-        if self._lost is not None:
-            raise self._lost
-        return self.env
+        if type(result) is not Step:
+            return self._step_later(result)
+        if result[2] or result[3]:
+            return self._finish(result)
+        self._last_observation = result[0]
+        return result
 
     async def _step_later(self, result: Any) -> Step:
         try:
@@ -89,42 +118,23 @@ class Slot:
         except Exception as error:  # noqa: BLE001 - the policy says what becomes of it
             step = self._broken(error)
         else:
-            step = self._finish(step) if step[2] or step[3] else self._go_on(step)
+            self._last_observation = step.observation
+            step = self._finish(step) if step.terminated or step.truncated else step
         return step if type(step) is Step else await step  # type: ignore[misc]
-
-    def _go_on(self, step: Step) -> Step:
-        self._last_observation = step[0]
-        return step
 
     def _broken(self, error: Exception) -> Any:
         if self._on_error == "raise":
             raise error
         info = {"error": error_record(error, "env")}
-        return self._finish(Step(self._last_observation, 0.0, False, True, info), broken=True)
+        return self._finish(Step(self._last_observation, 0.0, False, True, info))
 
-    def _finish(self, step: Step, *, broken: bool = False) -> Any:
+    def _finish(self, step: Step) -> Any:
         """Follow an episode's last step by the next episode, as ``autoreset`` says."""
         if self._autoreset == "same_step":
-            return drive(self._reset_after(step, broken=broken))
-        if broken:
-            self._renew()
+            first = self.reset(None, {})
+            return _join(step, first) if type(first) is tuple else _join_later(step, first)
         self._reset_due = self._autoreset == "next_step"
         return step
-
-    def _reset_after(self, step: Step, *, broken: bool) -> Any:
-        try:
-            observation, info = yield self.reset(None, {})
-        except Exception:
-            if not broken:
-                raise
-            self._renew()
-            observation, info = yield self.reset(None, {})
-        final = {"final_observation": step.observation, "final_info": step.info}
-        return step._replace(observation=observation, info={**info, **final})
-
-    def _renew(self) -> None:
-        self.env.close()
-        self.env = self._make_env()
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call a method of the environment."""
@@ -137,12 +147,23 @@ class Slot:
     def restore(self, state: tuple[bool, Observation, bytes]) -> None:
         """Return to a state from ``snapshot``."""
         self._reset_due, self._last_observation, snapshot = state
-        self._lost = None
+        if type(self.env) is _Lost:
+            self.env = self.env.env
         self.env.restore(snapshot)
 
     def close(self) -> None:
         """Close the environment."""
         self.env.close()
+
+
+def _join(step: Step, first: tuple[Observation, Info]) -> Step:
+    observation, info = first
+    info = {**info, "final_observation": step[0], "final_info": step[4]}
+    return Step(observation, step[1], step[2], step[3], info)
+
+
+async def _join_later(step: Step, first: Any) -> Step:
+    return _join(step, await first)
 
 
 def perform(slot: Slot, method: str, args: tuple[Any, ...]) -> Any:

@@ -3,7 +3,7 @@
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from gem_core.errors import ConfigError
@@ -38,7 +38,7 @@ class ThreadsExecutor(QueueExecutor):
         )
         self._threads: list[threading.Thread] = []
 
-    def submit(self, method: str, requests: Sequence[Request]) -> None:
+    def submit(self, method: str, requests: Iterable[Request]) -> None:
         """Put the requests into the pool's queue."""
         for index, args in requests:
             self._tasks.put((index, method, args))

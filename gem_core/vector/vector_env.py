@@ -1,7 +1,8 @@
 """``VectorEnv``: many environments behind one ``reset`` and ``step``."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from gem_core.env import Env, Step
@@ -76,6 +77,7 @@ class VectorEnv:
         self._seed = None if seed is None else check_seed(seed)
         self._in_flight: set[int] = set()
         self._closed = False
+        self._interrupted = False
         self._executor = executor
         executor.start(
             [
@@ -114,9 +116,7 @@ class VectorEnv:
             each_options = [dict(options or {}) for _ in which]
         else:
             each_options = [dict(one) for one in _one_each(options, which, "options")]
-        firsts = self._call_all(
-            "reset", list(zip(which, zip(seeds, each_options, strict=True), strict=True))
-        )
+        firsts = self._call_all("reset", which, zip(seeds, each_options, strict=True))
         return [first[0] for first in firsts], [first[1] for first in firsts]
 
     def step(self, actions: Sequence[Action] | Mapping[int, Action]) -> BatchStep:
@@ -129,7 +129,8 @@ class VectorEnv:
             EnvironmentFault: An environment raised, and ``on_error`` is ``raise``.
             ConfigError: The wrong number of actions, or an index that does not exist.
         """
-        return _batch(self._call_all("step", self._requests(actions)))
+        indices, arguments = self._split(actions)
+        return _batch(indices, self._run("step", indices, arguments))
 
     def send(self, actions: Sequence[Action] | Mapping[int, Action]) -> None:
         """Begin to step every environment, or those that are keys of a mapping; do not wait.
@@ -137,7 +138,13 @@ class VectorEnv:
         Raises:
             GemError: One of them is still at its last step.
         """
-        self._submit("step", self._requests(actions))
+        self._check_open()
+        indices, arguments = self._split(actions)
+        busy = self._in_flight.intersection(indices)
+        if busy:
+            raise GemError(f"Environments {sorted(busy)} are still at their last step: recv first.")
+        self._in_flight.update(indices)
+        self._executor.submit("step", zip(indices, arguments, strict=True))
 
     def recv(
         self, *, min_envs: int = 1, timeout: float | None = None
@@ -161,9 +168,9 @@ class VectorEnv:
                 f"actions first."
             )
         results = self._executor.collect(min_envs, timeout)
-        self._in_flight.difference_update(index for index, _ in results)
-        _raise_fault(results)
-        return [index for index, _ in results], _batch([step for _, step in results])
+        indices = [index for index, _ in results]
+        self._in_flight.difference_update(indices)
+        return indices, _batch(indices, [[value for _, value in results]])
 
     def sample_random_actions(self) -> list[Action]:
         """Return a random action of every environment."""
@@ -171,16 +178,16 @@ class VectorEnv:
 
     def call(self, method: str, *args: Any) -> list[Any]:
         """Call a method of every environment and return what each returned."""
-        return self._call_all("call", [(index, (method, *args)) for index in range(self.num_envs)])
+        return self._call_all("call", range(self.num_envs), itertools.repeat((method, *args)))
 
     def snapshot(self) -> list[Any]:
         """Return the state of every environment, in mid-episode too."""
-        return self._call_all("snapshot", [(index, ()) for index in range(self.num_envs)])
+        return self._call_all("snapshot", range(self.num_envs), itertools.repeat(()))
 
     def restore(self, snapshot: Sequence[Any]) -> None:
         """Return to the state of a snapshot of a vector of the same environments."""
         states = _one_each(snapshot, range(self.num_envs), "states")
-        self._call_all("restore", [(index, (state,)) for index, state in enumerate(states)])
+        self._call_all("restore", range(self.num_envs), zip(states))
 
     def close(self) -> None:
         """Close every environment and end all threads and processes; may be called twice."""
@@ -194,61 +201,73 @@ class VectorEnv:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _requests(
+    def _split(
         self, actions: Sequence[Action] | Mapping[int, Action]
-    ) -> list[tuple[int, tuple[Action]]]:
+    ) -> tuple[Sequence[int], Iterable[tuple[Action]]]:
+        """Return the indices of the environments that are to act, and each one's arguments."""
         if isinstance(actions, Mapping):
             for index in actions:
                 if index not in range(self.num_envs):
                     raise ConfigError(
                         f"There is no environment {index!r}; indices are 0 to {self.num_envs - 1}."
                     )
-            return [(index, (action,)) for index, action in actions.items()]
+            return list(actions), zip(actions.values())
         if isinstance(actions, str) or len(actions) != self.num_envs:
             got = "one text" if isinstance(actions, str) else f"{len(actions)} actions"
             raise ConfigError(
                 f"step needs a list of {self.num_envs} actions or a dict from index to action; "
                 f"got {got}."
             )
-        return [(index, (action,)) for index, action in enumerate(actions)]
+        return range(self.num_envs), zip(actions)
 
-    def _submit(self, method: str, requests: list[tuple[int, Any]]) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise GemError("This vector is closed.")
-        busy = self._in_flight.intersection(index for index, _ in requests)
-        if busy:
-            raise GemError(f"Environments {sorted(busy)} are still at their last step: recv first.")
-        self._in_flight.update(index for index, _ in requests)
-        self._executor.submit(method, requests)
+        if self._interrupted:
+            raise GemError("This vector was interrupted in mid-step: close it and make another.")
 
-    def _call_all(self, method: str, requests: list[tuple[int, Any]]) -> list[Any]:
-        """Call a method of several slots, wait, and return the results in the requests' order."""
+    def _run(
+        self, method: str, indices: Sequence[int], arguments: Iterable[tuple[Any, ...]]
+    ) -> Iterator[list[Any]]:
+        """Call a method of several slots; yield what they returned, in order, in parts."""
+        self._check_open()
         if self._in_flight:
             raise GemError(
                 f"Steps of {len(self._in_flight)} environments are under way: recv first."
             )
-        self._submit(method, requests)
-        results = self._executor.collect(len(requests))
-        self._in_flight.clear()
-        _raise_fault(results)
-        by_index = dict(results)
-        return [by_index[index] for index, _ in requests]
+        self._interrupted = True
+        yield from self._executor.run(method, zip(indices, arguments))  # noqa: B905 - may repeat
+        self._interrupted = False
+
+    def _call_all(
+        self, method: str, indices: Sequence[int], arguments: Iterable[tuple[Any, ...]]
+    ) -> list[Any]:
+        """Call a method of several slots and return what they returned, in order."""
+        values = list(itertools.chain.from_iterable(self._run(method, indices, arguments)))
+        if Fault in map(type, values):
+            _raise_fault(indices, values)
+        return values
 
 
-def _batch(steps: list[Step]) -> BatchStep:
-    if not steps:
-        return BatchStep([], [], [], [], [])
-    return BatchStep(*map(list, zip(*steps, strict=True)))
+def _batch(indices: Sequence[int], parts: Iterable[list[Any]]) -> BatchStep:
+    """Turn steps, which come in parts, into columns."""
+    columns: list[list[Any]] = [[] for _ in BatchStep._fields]
+    for steps in parts:
+        if Fault in map(type, steps):
+            done = map(Step, *columns)
+            _raise_fault(indices, [*done, *steps, *itertools.chain.from_iterable(parts)])
+        for column, values in zip(columns, zip(*steps, strict=True), strict=False):
+            column.extend(values)
+    return BatchStep(*columns)
 
 
-def _raise_fault(results: list[tuple[int, Any]]) -> None:
-    for index, value in results:
-        if isinstance(value, Fault):
-            raise EnvironmentFault(
-                f"Environment {index} raised {type(value.error).__name__}: {value.error}",
-                index,
-                {i: v for i, v in results if not isinstance(v, Fault)},
-            ) from value.error
+def _raise_fault(indices: Sequence[int], values: Sequence[Any]) -> None:
+    results = dict(zip(indices, values, strict=True))
+    index, fault = next((i, value) for i, value in results.items() if isinstance(value, Fault))
+    error = fault.error
+    message = f"Environment {index} raised {type(error).__name__}: {error}"
+    completed = {i: value for i, value in results.items() if not isinstance(value, Fault)}
+    raise EnvironmentFault(message, index, completed) from error
 
 
 def _one_each(values: Sequence[Any], which: Sequence[int], what: str) -> list[Any]:

@@ -1,11 +1,12 @@
 """Lets an agent call tools in mid-episode, without using up the environment's turns."""
 
 import contextlib
+import copy
 from collections.abc import Generator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from gem_core.env import Env, Layer, Step, Wrapper
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, SnapshotError
 from gem_core.faults import error_record
 from gem_core.maybe_async import drive, then
 from gem_core.observation import Action, Info, Observation, text_of, with_text
@@ -74,8 +75,12 @@ class ToolWrapper(Wrapper):
         self.tool_success_reward = tool_success_reward
         self.tool_execute_error_reward = tool_execute_error_reward
         self.max_tool_uses = max_tool_uses
+        self._forget()
+
+    def _forget(self) -> None:
         self.tool_use_counter = 0
         self.tool_success_counter = 0
+        self._running = False
 
     @property
     def blocking(self) -> bool:
@@ -84,8 +89,8 @@ class ToolWrapper(Wrapper):
 
     def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
         previous = {f"prev_ep_{name}": value for name, value in self._counters().items()}
-        self.tool_use_counter = 0
-        self.tool_success_counter = 0
+        self._forget()
+        self._running = True
         for tool in self.tools:
             tool.reset()
         if self.tools:
@@ -95,7 +100,8 @@ class ToolWrapper(Wrapper):
         return observation, {**info, **previous, **self._counters(), "use_tool": False}
 
     def step(self, action: Action) -> Any:
-        if self.max_tool_uses is not None and self.tool_use_counter >= self.max_tool_uses:
+        spent = self.max_tool_uses is not None and self.tool_use_counter >= self.max_tool_uses
+        if spent or not self._running:  # without an episode, the environment raises
             return self._step_env(action)
         return drive(self._step_tools(action))
 
@@ -140,6 +146,7 @@ class ToolWrapper(Wrapper):
 
     def _step_env(self, action: Action) -> Any:
         def mark(step: Step) -> Step:
+            self._running = not (step.terminated or step.truncated)
             return step._replace(info={**step.info, "use_tool": False, **self._counters()})
 
         return then(self.env.step(action), mark)
@@ -157,9 +164,34 @@ class ToolWrapper(Wrapper):
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state from ``get_state``, each tool's included."""
         own = dict(state)
-        for tool, snapshot in zip(self.tools, own.pop("tools"), strict=True):
+        snapshots = own.pop("tools")
+        if len(snapshots) != len(self.tools):
+            raise SnapshotError(
+                f"A snapshot with {len(snapshots)} tools does not fit {len(self.tools)} tools."
+            )
+        before = [tool.snapshot() for tool in self.tools]
+        try:
+            self._restore_tools(snapshots)
+            super().set_state(own)
+        except SnapshotError:
+            self._restore_tools(before)
+            raise
+
+    def _restore_tools(self, snapshots: Sequence[bytes]) -> None:
+        for tool, snapshot in zip(self.tools, snapshots, strict=True):
             tool.restore(snapshot)
-        super().set_state(own)
+
+    def spawn(self, *, seed: int | None = None, same_state: bool = False) -> Self:
+        """Return a new stack of the same configuration; see ``Env.spawn``."""
+        twin = super().spawn(seed=seed, same_state=same_state)
+        if not same_state:
+            twin._forget()  # noqa: SLF001 - its own class
+        return twin
+
+    def _around(self, env: Env) -> Self:
+        twin = super()._around(env)
+        twin.tools = [_copy_of(tool) for tool in self.tools]
+        return twin
 
     def close(self) -> None:
         """Close the tools and the environment."""
@@ -167,3 +199,9 @@ class ToolWrapper(Wrapper):
             stack.callback(super().close)
             for tool in self.tools:
                 stack.callback(tool.close)
+
+
+def _copy_of(tool: Tool) -> Tool:
+    twin = copy.copy(tool)
+    twin.restore(tool.snapshot())
+    return twin

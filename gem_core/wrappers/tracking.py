@@ -1,5 +1,7 @@
 """Counts steps and sums rewards, for whoever reads ``info``."""
 
+from typing import Self
+
 from gem_core.env import Env, Layer, Step, Wrapper
 from gem_core.observation import Action, Info, Observation
 
@@ -17,6 +19,9 @@ class EpisodeTracking(Wrapper):
 
     def __init__(self, env: Env) -> None:
         super().__init__(env)
+        self._forget()
+
+    def _forget(self) -> None:
         self.step_counter = 0
         self.cumulative_rewards = 0.0
 
@@ -25,8 +30,7 @@ class EpisodeTracking(Wrapper):
             "prev_ep_step_counter": self.step_counter,
             "prev_ep_cumulative_rewards": self.cumulative_rewards,
         }
-        self.step_counter = 0
-        self.cumulative_rewards = 0.0
+        self._forget()
         return observation, {**info, **previous, **self._figures()}
 
     def after_step(self, action: Action, step: Step) -> Step:  # noqa: ARG002
@@ -36,3 +40,10 @@ class EpisodeTracking(Wrapper):
 
     def _figures(self) -> Info:
         return {"step_counter": self.step_counter, "cumulative_rewards": self.cumulative_rewards}
+
+    def spawn(self, *, seed: int | None = None, same_state: bool = False) -> Self:
+        """Return a new stack of the same configuration; see ``Env.spawn``."""
+        twin = super().spawn(seed=seed, same_state=same_state)
+        if not same_state:
+            twin._forget()  # noqa: SLF001 - its own class
+        return twin

@@ -1,0 +1,83 @@
+"""The command ``gem-core``. Each subcommand is a spec; plugins add theirs in the same way."""
+
+import difflib
+import logging
+import sys
+from typing import Any
+
+import click
+
+from gem_core.errors import GemError, UnknownIdError
+from gem_core.plugins import default_registry
+from gem_core.specs import CommandSpec
+
+__all__ = ["Commands", "main"]
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+
+class Commands(click.Group):
+    """A group whose commands come from the registry and are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return [spec.id for spec in default_registry().list(CommandSpec)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        try:
+            spec = default_registry().find(CommandSpec, cmd_name)
+        except UnknownIdError:
+            return None
+        command = spec.load()
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            if near and "Did you mean" not in error.message:
+                raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
+            raise
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        rows = [(spec.id, spec.description) for spec in default_registry().list(CommandSpec)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.command(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExamples:\n"
+    "  gem-core list 'game:*'\n"
+    "  gem-core show game:Sudoku-v0-easy\n"
+    "  gem-core play game:GuessTheNumber-v0-easy\n"
+    "  gem-core run env=game/Mastermind-v0-easy agent=oracle episodes=50",
+)
+@click.version_option(package_name="gem-core", prog_name="gem-core")
+def commands() -> None:
+    """A gym for agentic LLMs."""
+
+
+def main() -> None:
+    """Run the command line; a known error is one message, not a traceback."""
+    # Problems of plugins are told by `gem-core plugins` and in the errors that they cause.
+    logging.getLogger("gem_core").addHandler(logging.NullHandler())
+    try:
+        status = commands.main(prog_name="gem-core", standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except GemError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        click.echo("Interrupted.", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away; there is nobody to tell
+        sys.exit(1)
+    sys.exit(status if isinstance(status, int) else 0)

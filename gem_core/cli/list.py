@@ -1,0 +1,71 @@
+"""``gem-core list``: what is installed."""
+
+import json
+import sys
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from gem_core.plugins import default_registry
+from gem_core.specs import (
+    AgentSpec,
+    EnvSpec,
+    ExecutorSpec,
+    SandboxSpec,
+    Spec,
+    ToolSpec,
+    WrapperSpec,
+)
+
+__all__ = ["command"]
+
+PIPE_WIDTH = 200
+"""Columns for output that is no terminal, so that a line stays a line."""
+
+_KINDS: dict[str, type[Spec]] = {
+    "envs": EnvSpec,
+    "tools": ToolSpec,
+    "wrappers": WrapperSpec,
+    "agents": AgentSpec,
+    "sandboxes": SandboxSpec,
+    "executors": ExecutorSpec,
+}
+
+
+@click.command(
+    epilog="\b\nExamples:\n"
+    "  gem-core list\n"
+    "  gem-core list 'game:*-easy'\n"
+    "  gem-core list --long --kind wrappers\n"
+    "  gem-core list --json | jq -r '.[].id'"
+)
+@click.argument("pattern", default="*")
+@click.option("--kind", type=click.Choice(list(_KINDS)), default="envs", help="What to list.")
+@click.option("--long", "-l", "is_long", is_flag=True, help="Show parameters and origin too.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def command(pattern: str, kind: str, *, is_long: bool, as_json: bool) -> None:
+    """List what is installed; PATTERN may hold * and ?."""
+    specs = default_registry().list(_KINDS[kind], pattern)
+    if as_json:
+        fields = ("id", "entry_point", "kwargs", "description", "source")
+        rows = [{name: getattr(spec, name) for name in fields} for spec in specs]
+        click.echo(json.dumps(rows, indent=2, default=str))
+        return
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    if not specs:
+        console.print(f"No {kind} match {pattern!r}.", highlight=False)
+        console.print("'gem-core plugins' shows what is installed.", highlight=False)
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("id", no_wrap=True)
+    table.add_column("description")
+    if is_long:
+        table.add_column("parameters")
+        table.add_column("from")
+    for spec in specs:
+        parameters = " ".join(f"{name}={value}" for name, value in spec.kwargs.items())
+        more = (parameters, spec.source.partition(" ")[0]) if is_long else ()
+        table.add_row(spec.id, spec.description, *more)
+    console.print(table)
+    console.print(f"\n{len(specs)} {kind}.", style="dim", highlight=False)

@@ -1,0 +1,133 @@
+"""``gem-core play``: an environment as a game in the terminal, or over a pipe."""
+
+import sys
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from gem_core.agent import OracleAgent
+from gem_core.api import make
+from gem_core.env import Env
+from gem_core.errors import ConfigError, GemError
+from gem_core.maybe_async import is_awaitable
+from gem_core.observation import Info, Observation, text_of
+
+__all__ = ["command"]
+
+_HELP = """\
+Type what goes into \\boxed{}, or a whole reply with a box of its own.
+  :oracle  let the oracle move        :undo  take the last move back
+  :random  make a random move         :quit  leave the game"""
+
+
+@click.command(
+    epilog="\b\nExamples:\n"
+    "  gem-core play game:GuessTheNumber-v0-easy\n"
+    "  gem-core play game:Sudoku-v0-easy --seed 3\n"
+    "  printf '5\\n7\\n' | gem-core play game:GuessTheNumber-v0-easy --seed 1"
+)
+@click.argument("env_id", metavar="ID")
+@click.option("--seed", type=click.IntRange(min=0), help="Play the episode of this seed.")
+@click.option("--raw", is_flag=True, help="Send replies as they are, without adding \\boxed{}.")
+def command(env_id: str, seed: int | None, *, raw: bool) -> None:
+    """Play an environment in the terminal."""
+    with make(env_id) as env:  # type: ignore[attr-defined]
+        sys.exit(_Table(env, raw=raw).play(seed))
+
+
+class _Table:
+    """One person at one environment."""
+
+    def __init__(self, env: Env, *, raw: bool) -> None:
+        self._env = env
+        self._raw = raw
+        self._console = Console(highlight=False)
+        self._styles: dict[str, str] = getattr(env, "board_styles", {})
+        self._earlier: list[tuple[bytes, float, Observation, Info]] = []
+        self._return = 0.0
+
+    def play(self, seed: int | None) -> int:
+        """Play one episode; return the exit status."""
+        observation, info = self._reset(seed)
+        if sys.stdin.isatty():
+            self._console.print(Text(_HELP, style="dim"), end="\n\n")
+        while True:
+            self._show(observation, info)
+            reply = self._ask()
+            if reply is None or reply == ":quit":
+                self._console.print(f"You left the game with a return of {self._return:g}.")
+                return 0
+            if reply == ":undo":
+                observation, info = self._undo(observation, info)
+                continue
+            try:
+                action = self._action(reply, observation, info)
+            except GemError as error:
+                self._console.print(Text(str(error), style="yellow"))
+                continue
+            self._earlier.append((self._env.snapshot(), self._return, observation, info))
+            observation, reward, terminated, truncated, info = self._env.step(action)
+            self._return += reward
+            if reward:
+                self._console.print(
+                    Text(f"reward {reward:+g}", style="green" if reward > 0 else "red")
+                )
+            if terminated or truncated:
+                self._show(observation, info)
+                end = "The episode has ended" if terminated else "The episode was truncated"
+                self._console.print(f"{end}. Return: {self._return:g}")
+                return 0
+
+    def _reset(self, seed: int | None) -> tuple[Observation, Info]:
+        first: Any = self._env.reset(seed=seed)
+        if is_awaitable(first):
+            first.close()  # type: ignore[attr-defined]
+            raise ConfigError("Asynchronous environments cannot be played in the terminal.")
+        return first  # type: ignore[no-any-return]
+
+    def _show(self, observation: Observation, info: Info) -> None:
+        self._console.print(Text(text_of(observation)))
+        if "suffix" in info:
+            board = Text(info["suffix"])
+            for pattern, style in self._styles.items():
+                board.highlight_regex(pattern, style)
+            self._console.print(board)
+
+    def _ask(self) -> str | None:
+        if sys.stdin.isatty():
+            try:
+                return self._console.input("[bold]> [/]").strip()
+            except EOFError:
+                return None
+        line = sys.stdin.readline()
+        return line.strip() if line else None
+
+    def _action(self, reply: str, observation: Observation, info: Info) -> Any:
+        if reply == ":random":
+            action = self._env.sample_random_action()
+        elif reply == ":oracle":
+            action = self._oracle_action(observation, info)
+        elif reply.startswith(":"):
+            raise ConfigError(f"There is no {reply!r}.\n{_HELP}")
+        else:
+            return reply if self._raw or "\\boxed" in reply else f"\\boxed{{{reply}}}"
+        self._console.print(Text(str(action), style="cyan"))
+        return action
+
+    def _oracle_action(self, observation: Observation, info: Info) -> Any:
+        """Ask an oracle that is shown all that was seen, as it has not played so far."""
+        oracle = OracleAgent()
+        oracle.reset(self._env)
+        for _, _, seen, seen_info in self._earlier:
+            oracle.act(seen, seen_info)
+        return oracle.act(observation, info)
+
+    def _undo(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
+        if not self._earlier:
+            self._console.print(Text("There is no move to take back.", style="yellow"))
+            return observation, info
+        snapshot, self._return, observation, info = self._earlier.pop()
+        self._env.restore(snapshot)
+        return observation, info

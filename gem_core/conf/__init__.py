@@ -1,0 +1,1 @@
+"""Configurations of gem-core's own commands."""

@@ -1,0 +1,146 @@
+"""Hydra: every registered spec as a config option, straight from the registry.
+
+A search-path plugin appends ``gem://`` to every Hydra application, so that
+``+env=game/GuessTheNumber-v0-easy`` composes anywhere. An option holds the id and all parameters
+with their values, so that an override of a parameter that does not exist is an error.
+
+=============  =====================  =========================================
+group          option                 where it lands
+=============  =====================  =========================================
+``env``        ``game/Wordle-v0``     ``env``
+``agent``      ``oracle``             ``agent.oracle``
+``tools``      ``search``             ``tools.search``
+``wrappers``   ``concat``             ``wrappers.concat``
+``sandbox``    ``warm``               ``sandbox``
+=============  =====================  =========================================
+
+Groups with a name of their own below them are lists: ``wrappers=[concat,episode_tracking]``.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.object_type import ObjectType
+from hydra.plugins.config_source import ConfigLoadError, ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import MISSING, OmegaConf
+
+from gem_core.errors import GemError
+from gem_core.plugins import default_registry
+from gem_core.specs import AgentSpec, EnvSpec, SandboxSpec, Spec, ToolSpec, WrapperSpec
+
+__all__ = ["GemConfigSource", "GemSearchPathPlugin", "option_key"]
+
+_GROUPS: dict[str, type[Spec]] = {
+    "env": EnvSpec,
+    "agent": AgentSpec,
+    "tools": ToolSpec,
+    "wrappers": WrapperSpec,
+    "sandbox": SandboxSpec,
+}
+_LIST_GROUPS = {"agent", "tools", "wrappers"}
+_GIVEN_BY_THE_STACK: dict[type[Spec], int] = {WrapperSpec: 1}
+"""Number of leading parameters that are no configuration: the environment to wrap."""
+
+
+class GemSearchPathPlugin(SearchPathPlugin):
+    """Appends ``gem://`` to the search path of every Hydra application."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        search_path.append("gem-core", "gem://")
+
+
+class GemConfigSource(ConfigSource):
+    """Serves the registry's specs as configs."""
+
+    @staticmethod
+    def scheme() -> str:
+        return "gem"
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        spec = _find(config_path)
+        if spec is None:
+            raise ConfigLoadError(f"gem-core has no config {config_path!r}.")
+        group = config_path.partition("/")[0]
+        package = f"{group}.{option_key(spec.id)}" if group in _LIST_GROUPS else None
+        try:
+            config = OmegaConf.create({"id": spec.id, **_parameters(spec)})
+        except GemError as error:
+            raise ConfigLoadError(str(error)) from error
+        return ConfigResult(
+            config=config,
+            path=f"gem://{config_path}",
+            provider=self.provider,
+            header={"package": package},
+        )
+
+    def available(self) -> bool:
+        return True
+
+    def is_group(self, config_path: str) -> bool:
+        return config_path == "" or bool(_below(config_path))
+
+    def is_config(self, config_path: str) -> bool:
+        return _find(config_path) is not None
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        if config_path == "":
+            return sorted(_GROUPS) if results_filter != ObjectType.CONFIG else []
+        below = _below(config_path)
+        groups = {path.partition("/")[0] for path in below if "/" in path}
+        configs = {path for path in below if "/" not in path}
+        if results_filter == ObjectType.GROUP:
+            return sorted(groups)
+        return sorted(configs) if results_filter == ObjectType.CONFIG else sorted(groups | configs)
+
+
+def _find(config_path: str) -> Spec | None:
+    group, _, option = config_path.removesuffix(".yaml").partition("/")
+    if group not in _GROUPS or not option:
+        return None
+    try:
+        return default_registry().find(_GROUPS[group], option)
+    except GemError:
+        return None
+
+
+def _below(config_path: str) -> list[str]:
+    """Return the config paths below a group, relative to it."""
+    group, _, rest = config_path.partition("/")
+    if group not in _GROUPS:
+        return []
+    prefix = f"{rest}/" if rest else ""
+    paths = [spec.config_path for spec in default_registry().list(_GROUPS[group])]
+    return [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
+
+
+def option_key(spec_id: str) -> str:
+    """Return the key under which an option of a list group lands: its id, as an identifier."""
+    return re.sub(r"\W", "_", spec_id)
+
+
+def _parameters(spec: Spec) -> dict[str, Any]:
+    """Return the parameters of a spec's entry point with their values, as far as YAML has them."""
+    leading = _GIVEN_BY_THE_STACK.get(type(spec), 0)
+    signature = inspect.signature(spec.load())
+    values: dict[str, Any] = {}
+    for parameter in list(signature.parameters.values())[leading:]:
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        default = MISSING if parameter.default is parameter.empty else parameter.default
+        value = spec.kwargs.get(parameter.name, default)
+        if _is_plain(value):
+            values[parameter.name] = value
+    return values | {name: value for name, value in spec.kwargs.items() if _is_plain(value)}
+
+
+def _is_plain(value: Any) -> bool:
+    plain: Callable[[Any], bool] = _is_plain
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and plain(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(plain, value))
+    return value is None or isinstance(value, str | int | float | bool)

@@ -1,0 +1,384 @@
+"""What every environment owes its users, each in a check of its own."""
+
+import asyncio
+import json
+import math
+import random
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any
+
+from gem_core.agent import Agent, NullAgent, OracleAgent, RandomAgent
+from gem_core.env import Env, Step
+from gem_core.errors import EpisodeEndedError, GemError, UnknownKwargError
+from gem_core.factory import EnvFactory, make_factory
+from gem_core.maybe_async import is_awaitable
+from gem_core.observation import Action, Info, Observation
+from gem_core.rollout import Trajectory, play_episode
+from gem_core.seeding import child_seed
+from gem_core.specs import EnvSpec
+from gem_core.testing.report import CheckFailedError, Report, require, run_checks
+
+__all__ = ["ENV_CHECKS", "Bench", "check_env"]
+
+MOST_STEPS = 200
+"""Steps after which a check stops playing an episode that has no end."""
+ORACLE_SHARE = 0.95
+"""Share of the largest return that an oracle must reach on average, unless its spec says less."""
+ODD_TEXTS = (
+    "",
+    " ",
+    "\\boxed{}",
+    "\\boxed{",
+    "}" * 50,
+    "\\boxed{" * 50,
+    "\\boxed{" + "9" * 5000 + "}",
+    "\\boxed{-1 -1 -1 -1}",
+    "\x00\ud800\U0001f9e9 ½ ٣",
+    "x" * 20000,
+)
+
+
+class Bench:
+    """What a check works with: the environment's factory, and ways to play.
+
+    Args:
+        factory: Makes the environment.
+        episodes: Episodes for each measure.
+        facts: Where a check puts what it measured.
+    """
+
+    def __init__(self, factory: EnvFactory, episodes: int, facts: dict[str, Any]) -> None:
+        self.factory = factory
+        self.spec = factory.spec
+        self.episodes = episodes
+        self.facts = facts
+
+    def make(self) -> Env:
+        """Make a fresh environment."""
+        return self.factory()
+
+    def reset(self, env: Env, seed: int | None = 0) -> tuple[Observation, Info]:
+        """Reset, and wait if it is asynchronous."""
+        return _now(env.reset(seed=seed))  # type: ignore[no-any-return]
+
+    def step(self, env: Env, action: Action) -> Step:
+        """Step, and wait if it is asynchronous."""
+        return _now(env.step(action))  # type: ignore[no-any-return]
+
+    def transcript(
+        self, env: Env, seed: int | None, actions: Iterable[Action] | None = None
+    ) -> list[Any]:
+        """Play an episode, by default with random actions; return all that was seen and done."""
+        return [self.reset(env, seed), *self.steps(env, actions)]
+
+    def steps(self, env: Env, actions: Iterable[Action] | None = None) -> Iterator[Any]:
+        """Play on from where the environment is; yield each action and its step."""
+        actions = self._random_actions(env) if actions is None else iter(actions)
+        for _, action in zip(range(MOST_STEPS), actions, strict=False):
+            step = self.step(env, action)
+            yield action, step
+            if step.terminated or step.truncated:
+                return
+
+    @staticmethod
+    def _random_actions(env: Env) -> Iterator[Action]:
+        while True:
+            yield env.sample_random_action()
+
+    def play(
+        self, make_agent: Callable[[], Agent], episodes: int | None = None
+    ) -> list[Trajectory]:
+        """Play episodes with an agent; an error in one is a failure of the check."""
+        env, agent = self.make(), make_agent()
+        trajectories = []
+        for index in range(self.episodes if episodes is None else episodes):
+            trajectory: Trajectory = _now(play_episode(env, agent, child_seed(0, index), index))
+            if trajectory.error is not None:
+                error = trajectory.error
+                raise CheckFailedError(
+                    f"with seed {trajectory.seed} {error['boundary']} raised {error['type']}: "
+                    f"{error['message']}"
+                )
+            trajectories.append(trajectory)
+        env.close()
+        return trajectories
+
+
+def check_env(
+    env: str | EnvSpec | EnvFactory, *, episodes: int = 20, checks: Iterable[str] | None = None
+) -> Report:
+    """Check an environment against the contract.
+
+    Args:
+        env: Its id, spec or factory.
+        episodes: Episodes for each measure (oracle, random agent).
+        checks: Names from ``ENV_CHECKS``; None for all.
+
+    Raises:
+        UnknownIdError: Nobody registered the id.
+    """
+    factory = env if isinstance(env, EnvFactory) else make_factory(env)
+    report = Report(factory.spec.id)
+    return run_checks(report, ENV_CHECKS, lambda: Bench(factory, episodes, report.facts), checks)
+
+
+def _now(value: Any) -> Any:
+    """Return the value, after waiting for it if it is awaitable."""
+    if not is_awaitable(value):
+        return value
+
+    async def wait(awaitable: Awaitable[Any]) -> Any:
+        return await awaitable
+
+    return asyncio.run(wait(value))
+
+
+def _construction(bench: Bench) -> None:
+    """It can be made, is an ``Env``, refuses unknown parameters, and can be closed twice."""
+    env = bench.make()
+    require(isinstance(env, Env), f"{type(env).__name__} lacks methods of the Env protocol")
+    require(isinstance(env.blocking, bool), "blocking must be True or False")
+    env.close()
+    env.close()
+    try:
+        bench.spec.make(no_such_parameter=1)
+    except UnknownKwargError:
+        return
+    raise CheckFailedError("a parameter that does not exist was accepted in silence")
+
+
+def _types(bench: Bench) -> None:
+    """Observations, rewards, flags and infos are of the types that the protocol names."""
+    env = bench.make()
+    observation, info = bench.reset(env)
+    _check_observation(observation)
+    _check_info(info)
+    for _, step in bench.steps(env):
+        require(type(step) is Step, f"step returned a {type(step).__name__}, not a Step")
+        _check_observation(step.observation)
+        _check_info(step.info)
+        require(type(step.reward) is float, f"the reward must be a float; got {step.reward!r}")
+        require(math.isfinite(step.reward), f"the reward must be finite; got {step.reward!r}")
+        flags = (step.terminated, step.truncated)
+        require(all(type(flag) is bool for flag in flags), f"flags must be bools; got {flags!r}")
+        require(not all(flags), "terminated and truncated are both true")
+
+
+def _check_observation(observation: Observation) -> None:
+    is_text = isinstance(observation, str)
+    has_text = isinstance(observation, dict) and any(
+        isinstance(value, str) for value in observation.values()
+    )
+    require(
+        is_text or has_text,
+        f"an observation is text, or a dict with a text in it; got {type(observation).__name__}",
+    )
+
+
+def _check_info(info: Info) -> None:
+    require(isinstance(info, dict), f"info must be a dict; got {type(info).__name__}")
+    for key in ("prefix", "suffix"):
+        require(isinstance(info.get(key, ""), str), f"info[{key!r}] must be text")
+    require(all(isinstance(key, str) for key in info), "the keys of info must be text")
+    json.dumps(info, default=repr)
+
+
+def _determinism(bench: Bench) -> None:
+    """The same seed gives the same episode: in another instance, and after other episodes."""
+    used = bench.make()
+    for seed in range(3):
+        first = bench.transcript(bench.make(), seed)
+        require(bench.transcript(bench.make(), seed) == first, f"seed {seed} gave two episodes")
+        bench.transcript(used, seed + 1000)
+        again = bench.transcript(used, seed)
+        require(again == first, f"seed {seed} gave another episode after an earlier one")
+    used.reset(seed=5)
+    unseeded = [bench.transcript(used, None) for _ in range(2)]
+    used.reset(seed=5)
+    repeated = [bench.transcript(used, None) for _ in range(2)]
+    require(unseeded == repeated, "resets without a seed do not follow from the last seed")
+
+
+def _variation(bench: Bench) -> None:
+    """Different seeds give different episodes (or all the same, if the spec says so)."""
+    env = bench.make()
+    bench.reset(env, 0)
+    actions = [action for action, _ in bench.steps(env)]
+    transcripts = [repr(bench.transcript(env, seed, actions)) for seed in range(20)]
+    distinct = len(set(transcripts))
+    bench.facts["distinct starts of 20"] = distinct
+    if bench.spec.varies:
+        require(distinct > 1, "20 seeds gave one and the same episode")
+    else:
+        require(distinct == 1, "the spec says varies=False, but episodes differ")
+
+
+def _randomness(bench: Bench) -> None:
+    """Global random state is neither used nor changed; sampling actions changes no episode."""
+    random.seed(1)
+    before = random.getstate(), _numpy_state()
+    first = bench.transcript(bench.make(), 3)
+    require((random.getstate(), _numpy_state()) == before, "global random state was changed")
+    random.seed(2)
+    require(bench.transcript(bench.make(), 3) == first, "global random state was used")
+    env = bench.make()
+    bench.reset(env, 3)
+    for _ in range(7):
+        env.sample_random_action()
+    actions = [action for action, _ in first[1:]]
+    require([*bench.steps(env, actions)] == first[1:], "sampling actions changed the episode")
+
+
+def _numpy_state() -> str:
+    numpy = sys.modules.get("numpy")
+    return "" if numpy is None else repr(numpy.random.get_state())
+
+
+def _snapshots(bench: Bench) -> None:
+    """Fork and restore play on exactly as the original would, from several turns on."""
+    for turns in (0, 1, 3):
+        env = bench.make()
+        bench.reset(env, turns)
+        for _, (_, step) in zip(range(turns), bench.steps(env), strict=False):
+            if step.terminated or step.truncated:
+                bench.reset(env, None)
+        snapshot = env.snapshot()
+        require(isinstance(snapshot, bytes), "snapshot() must return bytes")
+        fork, spawned = env.fork(), env.spawn(same_state=True)
+        original = _outcome(bench, env)
+        require(_outcome(bench, fork) == original, f"a fork after {turns} turns plays differently")
+        require(_outcome(bench, spawned) == original, "spawn(same_state=True) plays differently")
+        env.restore(snapshot)
+        require(_outcome(bench, env) == original, f"restore after {turns} turns plays differently")
+        other = bench.make()
+        other.restore(snapshot)
+        require(_outcome(bench, other) == original, "a snapshot does not restore another instance")
+        fresh = env.spawn(seed=9)
+        require(
+            bench.transcript(fresh, None) == bench.transcript(env.spawn(seed=9), None),
+            "spawn(seed=9) twice gives two episodes",
+        )
+
+
+def _outcome(bench: Bench, env: Env) -> list[Any]:
+    """Play the episode to its end, and the next one, without a seed."""
+    return [*bench.steps(env), bench.transcript(env, None)]
+
+
+def _ends(bench: Bench) -> None:
+    """A step before the first reset or after the end raises, and a reset goes on from there."""
+    env = bench.make()
+    _require_refusal(bench, env, "", "before the first reset")
+    bench.reset(env)
+    action: Action = ""
+    for action, step in bench.steps(env):
+        if step.terminated or step.truncated:
+            _require_refusal(bench, env, action, "after the end")
+    bench.reset(env)
+
+
+def _require_refusal(bench: Bench, env: Env, action: Action, when: str) -> None:
+    try:
+        bench.step(env, action)
+    except EpisodeEndedError:
+        return
+    raise CheckFailedError(f"a step {when} must raise EpisodeEndedError")
+
+
+def _odd_actions(bench: Bench) -> None:
+    """No text that a model may write raises."""
+    env = bench.make()
+    for text in ODD_TEXTS:
+        bench.reset(env)
+        try:
+            bench.step(env, text)
+        except Exception as error:
+            raise CheckFailedError(
+                f"the action {text[:40]!r} raised {type(error).__name__}: {error}"
+            ) from error
+
+
+def _random_agent(bench: Bench) -> None:
+    """Random actions are well-formed: none gets the penalty of an empty action, if it has one."""
+    (null,) = bench.play(NullAgent, 1)
+    floor = null.turns[0].reward
+    trajectories = bench.play(RandomAgent)
+    _check_range(bench, trajectories)
+    bench.facts["random"] = f"{_mean_return(trajectories):.2f}"
+    rewards = [turn.reward for trajectory in trajectories for turn in trajectory.turns]
+    require(floor >= 0 or min(rewards) > floor, "a random action was not well-formed")
+
+
+def _null_agent(bench: Bench) -> None:
+    """An agent that says nothing gets the smallest return."""
+    trajectories = bench.play(NullAgent, 3)
+    _check_range(bench, trajectories)
+    if bench.spec.return_range is not None:
+        lowest = bench.spec.return_range[0]
+        worst = max(trajectory.episode_return for trajectory in trajectories)
+        require(
+            math.isclose(worst, lowest, abs_tol=1e-9),
+            f"an agent that says nothing got {worst}, not {lowest}",
+        )
+
+
+def _oracle(bench: Bench) -> None:
+    """The oracle reaches what the spec promises."""
+    spec = bench.spec
+    if spec.oracle is None:
+        return
+    trajectories = bench.play(OracleAgent)
+    _check_range(bench, trajectories)
+    mean = _mean_return(trajectories)
+    bench.facts["oracle"] = f"{mean:.2f}"
+    expected = spec.oracle_return
+    if expected is None and spec.return_range is not None:
+        expected = ORACLE_SHARE * spec.return_range[1]
+    require(
+        expected is None or mean >= expected,
+        f"the oracle's mean return is {mean:.3f}, not at least {expected}",
+    )
+
+
+def _mean_return(trajectories: list[Trajectory]) -> float:
+    return sum(trajectory.episode_return for trajectory in trajectories) / len(trajectories)
+
+
+def _check_range(bench: Bench, trajectories: list[Trajectory]) -> None:
+    if bench.spec.return_range is None:
+        return
+    low, high = bench.spec.return_range
+    for trajectory in trajectories:
+        require(
+            low - 1e-9 <= trajectory.episode_return <= high + 1e-9,
+            f"a return of {trajectory.episode_return} is outside {low} to {high}",
+        )
+
+
+def _entry_point(bench: Bench) -> None:
+    """The entry point is text, so that listing imports nothing, and its kwargs are accepted."""
+    if callable(bench.spec.entry_point):
+        return  # registered by a program for itself
+    try:
+        bench.spec.load()
+    except GemError as error:
+        raise CheckFailedError(str(error)) from error
+    require(bench.spec.description, "the spec has no description")
+
+
+ENV_CHECKS: dict[str, Callable[[Bench], None]] = {
+    "entry_point": _entry_point,
+    "construction": _construction,
+    "types": _types,
+    "determinism": _determinism,
+    "variation": _variation,
+    "randomness": _randomness,
+    "snapshots": _snapshots,
+    "ends": _ends,
+    "odd_actions": _odd_actions,
+    "random_agent": _random_agent,
+    "null_agent": _null_agent,
+    "oracle": _oracle,
+}
+"""Checks by name; each one's docstring says what it asks for."""

@@ -1,0 +1,116 @@
+"""What every tool owes its users."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from gem_core.maybe_async import is_awaitable
+from gem_core.plugins import default_registry
+from gem_core.specs import ToolSpec
+from gem_core.testing.report import Report, require, run_checks
+from gem_core.tool import Tool, ToolCall, ToolResult
+
+__all__ = ["TOOL_CHECKS", "ToolBench", "check_tool"]
+
+NOT_FOR_ANY_TOOL = ("", "The answer is \\boxed{4}.", "<", "\x00\ud800\U0001f9e9", "x" * 20000)
+
+
+class ToolBench:
+    """What a check works with.
+
+    Args:
+        make: Makes the tool.
+        calls: Actions that call it.
+    """
+
+    def __init__(self, make: Callable[[], Tool], calls: Sequence[str]) -> None:
+        self.make = make
+        self.calls = calls
+
+    def run(self, tool: Tool, call: ToolCall) -> ToolResult:
+        """Run a call, and wait if it is asynchronous."""
+        result: Any = tool.run(call)
+        if not is_awaitable(result):
+            return result  # type: ignore[no-any-return]
+
+        async def wait(awaitable: Awaitable[ToolResult]) -> ToolResult:
+            return await awaitable
+
+        return asyncio.run(wait(result))
+
+
+def check_tool(
+    tool: str | Callable[[], Tool], *, calls: Sequence[str], checks: Iterable[str] | None = None
+) -> Report:
+    """Check a tool against the contract.
+
+    Args:
+        tool: Its id, or a function that makes it.
+        calls: Actions that call it and succeed.
+        checks: Names from ``TOOL_CHECKS``; None for all.
+
+    Raises:
+        UnknownIdError: Nobody registered the id.
+    """
+    make = default_registry().find(ToolSpec, tool).make if isinstance(tool, str) else tool
+    subject = tool if isinstance(tool, str) else getattr(tool, "__name__", repr(tool))
+    return run_checks(Report(subject), TOOL_CHECKS, lambda: ToolBench(make, calls), checks)
+
+
+def _construction(bench: ToolBench) -> None:
+    """It can be made, is a ``Tool`` with a name and instructions, and can be closed twice."""
+    tool = bench.make()
+    require(isinstance(tool, Tool), f"{type(tool).__name__} lacks methods of the Tool protocol")
+    require(tool.name and isinstance(tool.name, str), "name must be a text that is not empty")
+    require(tool.instructions().strip(), "instructions() must say how to call the tool")
+    tool.reset()
+    tool.close()
+    tool.close()
+
+
+def _foreign_actions(bench: ToolBench) -> None:
+    """Actions that call no tool are not for this one, and no text makes ``parse`` raise."""
+    tool = bench.make()
+    for action in NOT_FOR_ANY_TOOL:
+        require(tool.parse(action) is None, f"{action[:30]!r} was taken for a call")
+
+
+def _calls(bench: ToolBench) -> None:
+    """Each example is parsed, keeps the action up to its end, and runs with success."""
+    for action in bench.calls:
+        tool = bench.make()
+        call = tool.parse(action + "\nand more text")
+        require(call is not None, f"{action!r} was not taken for a call")
+        if call is None:
+            return
+        require(call.tool == tool.name, f"the call names the tool {call.tool!r}")
+        require("and more text" not in call.text, "call.text must end where the call ends")
+        result = bench.run(tool, call)
+        require(isinstance(result, ToolResult), f"run returned a {type(result).__name__}")
+        require(isinstance(result.output, str), "output must be text")
+        require(result.ok, f"{action!r} failed: {result.output}")
+        tool.close()
+
+
+def _snapshots(bench: ToolBench) -> None:
+    """A tool restored from a snapshot answers as the original did."""
+    for action in bench.calls:
+        tool, twin = bench.make(), bench.make()
+        call = tool.parse(action)
+        if call is None:
+            continue
+        bench.run(tool, call)
+        twin.restore(tool.snapshot())
+        outputs = bench.run(tool, call).output, bench.run(twin, call).output
+        require(outputs[0] == outputs[1], f"after restore: {outputs[1]!r}, not {outputs[0]!r}")
+        tool.close()
+        twin.close()
+
+
+TOOL_CHECKS: dict[str, Callable[[ToolBench], None]] = {
+    "construction": _construction,
+    "foreign_actions": _foreign_actions,
+    "calls": _calls,
+    "snapshots": _snapshots,
+}
+"""Checks by name; each one's docstring says what it asks for."""
