@@ -65,14 +65,14 @@ class RandomAgent(BaseAgent):
     def reset(self, env: Env) -> None:
         self._env = env
 
-    def act(self, observation: Observation, info: Info) -> Action:  # noqa: ARG002
+    def act(self, observation: Observation, info: Info) -> Action:
         return self._env.sample_random_action()
 
 
 class NullAgent(BaseAgent):
     """Says nothing: the lowest floor, as every action is malformed."""
 
-    def act(self, observation: Observation, info: Info) -> Action:  # noqa: ARG002
+    def act(self, observation: Observation, info: Info) -> Action:
         return ""
 
 
@@ -94,10 +94,10 @@ class ScriptedAgent(BaseAgent):
         self._repeat = repeat
         self._turn = 0
 
-    def reset(self, env: Env) -> None:  # noqa: ARG002
+    def reset(self, env: Env) -> None:
         self._turn = 0
 
-    def act(self, observation: Observation, info: Info) -> Action:  # noqa: ARG002
+    def act(self, observation: Observation, info: Info) -> Action:
         turn, self._turn = self._turn, self._turn + 1
         last = len(self._actions) - 1
         return self._actions[turn % (last + 1) if self._repeat else min(turn, last)]

@@ -39,6 +39,9 @@ from gem_core.vector import Autoreset, OnError, VectorEnv
 
 __all__ = ["VectorConfig", "build", "factory_from_config", "part_kwargs"]
 
+_KEYS = ("env", "mixture", "tools", "wrappers", "tool_use", "vector", "seed")
+_HEADING = "The configuration cannot be used:\n  "
+
 
 class VectorConfig(pydantic.BaseModel):
     """The ``vector`` part of a configuration."""
@@ -71,8 +74,7 @@ class _Problems:
 
     def raise_if_any(self) -> None:
         if self.lines:
-            heading = "The configuration cannot be used:\n  "
-            raise ConfigError(heading + "\n  ".join(dict.fromkeys(self.lines)))
+            raise ConfigError(_HEADING + "\n  ".join(dict.fromkeys(self.lines)))
 
 
 def build(config: Mapping[str, Any]) -> Env | VectorEnv:
@@ -128,15 +130,17 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
 
     if not isinstance(config, DictConfig):
         return dict(config)
-    wanted = ("env", "mixture", "tools", "wrappers", "tool_use", "vector", "seed")
-    present = OmegaConf.masked_copy(config, [key for key in wanted if key in config])
     try:
-        return OmegaConf.to_container(present, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
+        values = {key: config[key] for key in _KEYS if key in config}
+        return {
+            key: OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
+            if OmegaConf.is_config(value)
+            else value
+            for key, value in values.items()
+        }
     except OmegaConfBaseException as error:
         line = str(error).splitlines()[0]
-        raise ConfigError(
-            f"The configuration cannot be used:\n  {error.full_key}: {line}"
-        ) from error
+        raise ConfigError(f"{_HEADING}{error.full_key}: {line}") from error
 
 
 def _copies(factory: EnvFactory, count: int) -> list[EnvFactory]:

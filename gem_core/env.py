@@ -374,7 +374,7 @@ class Wrapper(Stateful):
         """Return what ``reset`` gives instead of the wrapped environment's values."""
         return observation, info
 
-    def after_step(self, action: Action, step: Step) -> Step:  # noqa: ARG002 - for overriders
+    def after_step(self, action: Action, step: Step) -> Step:
         """Return what ``step`` gives instead of the wrapped environment's values."""
         return step
 

@@ -81,20 +81,21 @@ class GemConfigSource(ConfigSource):
         return True
 
     def is_group(self, config_path: str) -> bool:
-        return config_path == "" or bool(_below(config_path))
+        return config_path == "" or config_path in _GROUPS
 
     def is_config(self, config_path: str) -> bool:
         return _find(config_path) is not None
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        """Return the groups, or a group's options: ``game/Wordle-v0`` is one, with its slash.
+
+        So completion, ``glob(game/*)`` and the options that messages list all name whole ids.
+        """
         if config_path == "":
             return sorted(_GROUPS) if results_filter != ObjectType.CONFIG else []
-        below = _below(config_path)
-        groups = {path.partition("/")[0] for path in below if "/" in path}
-        configs = {path for path in below if "/" not in path}
-        if results_filter == ObjectType.GROUP:
-            return sorted(groups)
-        return sorted(configs) if results_filter == ObjectType.CONFIG else sorted(groups | configs)
+        if config_path not in _GROUPS or results_filter == ObjectType.GROUP:
+            return []
+        return [spec.config_path for spec in default_registry().list(_GROUPS[config_path])]
 
 
 def _find(config_path: str) -> Spec | None:
@@ -105,16 +106,6 @@ def _find(config_path: str) -> Spec | None:
         return default_registry().find(_GROUPS[group], option)
     except GemError:
         return None
-
-
-def _below(config_path: str) -> list[str]:
-    """Return the config paths below a group, relative to it."""
-    group, _, rest = config_path.partition("/")
-    if group not in _GROUPS:
-        return []
-    prefix = f"{rest}/" if rest else ""
-    paths = [spec.config_path for spec in default_registry().list(_GROUPS[group])]
-    return [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
 
 
 def option_key(spec_id: str) -> str:

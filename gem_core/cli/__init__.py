@@ -20,10 +20,10 @@ INTERRUPTED = 130
 class Commands(click.Group):
     """A group whose commands come from the registry and are imported when they are used."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return [spec.id for spec in default_registry().list(CommandSpec)]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         try:
             spec = default_registry().find(CommandSpec, cmd_name)
         except UnknownIdError:
@@ -40,7 +40,7 @@ class Commands(click.Group):
                 raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
             raise
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(spec.id, spec.description) for spec in default_registry().list(CommandSpec)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)

@@ -24,7 +24,7 @@ __all__ = ["command"]
 @click.option("--episodes", type=click.IntRange(min=1), default=20, help="Episodes per measure.")
 def command(targets: tuple[str, ...], episodes: int) -> None:
     """Check environments, or all that a plugin brings, against the contract."""
-    console = Console()
+    console = Console(soft_wrap=True)
     reports: list[Report] = []
     specs: list[EnvSpec] = []
     for target in targets:

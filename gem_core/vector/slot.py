@@ -36,7 +36,7 @@ class _Lost(Wrapper):
         super().__init__(env)
         self._error = error
 
-    def step(self, action: Any) -> Step:  # noqa: ARG002
+    def step(self, action: Any) -> Step:
         raise self._error
 
 

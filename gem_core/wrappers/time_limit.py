@@ -41,7 +41,7 @@ class TimeLimit(Wrapper):
             )
         return super().step(action)
 
-    def after_step(self, action: Action, step: Step) -> Step:  # noqa: ARG002
+    def after_step(self, action: Action, step: Step) -> Step:
         self.elapsed_steps += 1
         if self.elapsed_steps >= self.max_steps and not step.terminated:
             return step._replace(truncated=True)

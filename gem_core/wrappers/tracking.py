@@ -33,7 +33,7 @@ class EpisodeTracking(Wrapper):
         self._forget()
         return observation, {**info, **previous, **self._figures()}
 
-    def after_step(self, action: Action, step: Step) -> Step:  # noqa: ARG002
+    def after_step(self, action: Action, step: Step) -> Step:
         self.step_counter += 1
         self.cumulative_rewards += step.reward
         return step._replace(info={**step.info, **self._figures()})

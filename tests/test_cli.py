@@ -1,0 +1,258 @@
+"""The command line, run as people run it."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from gem_core.rollout import read_trajectories
+
+GUESS = "game:GuessTheNumber-v0-easy"
+
+
+def gem(*args, cwd=None, stdin="", env=None):
+    return subprocess.run(
+        [sys.executable, "-m", "gem_core", *args],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        input=stdin,
+        env={**os.environ, **(env or {})},
+        check=False,
+    )
+
+
+def ok(*args, **kwargs):
+    done = gem(*args, **kwargs)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+def test_help_names_every_command_with_examples():
+    shown = ok("--help")
+    for command in ("list", "show", "play", "run", "check", "plugins"):
+        assert f"\n  {command} " in shown
+        assert "gem-core " + command in ok(command, "--help")
+
+
+def test_version():
+    assert "0.1.0" in ok("--version")
+
+
+def test_list_filters_and_has_a_line_for_each_environment():
+    lines = ok("list", "game:GuessTheNumber*").splitlines()
+    assert sum(line.startswith("game:GuessTheNumber") for line in lines) == 5
+    assert not any("Sudoku" in line for line in lines)
+
+
+def test_list_json_can_be_read_by_programs():
+    (row,) = json.loads(ok("list", GUESS, "--json"))
+    assert row["id"] == GUESS
+    assert row["kwargs"] == {"min_number": 1, "max_number": 10, "max_turns": 4}
+    assert row["source"].startswith("gem-games")
+
+
+def test_list_of_other_kinds():
+    assert "episode_tracking" in ok("list", "--kind", "wrappers")
+    assert "oracle" in ok("list", "--kind", "agents")
+
+
+def test_list_of_nothing_says_so():
+    assert "No envs match 'nothing:*'" in ok("list", "nothing:*")
+
+
+def test_show_tells_parameters_rewards_and_an_example():
+    shown = ok("show", GUESS)
+    for part in ("max_turns", "Return of an episode: -0.1 to 1.0", "first observation", r"\boxed{"):
+        assert part in shown
+    assert json.loads(ok("show", GUESS, "--json"))["parameters"]["max_turns"] == 4
+
+
+def test_an_unknown_id_gets_near_names_and_no_traceback():
+    for args in (
+        ("show", "game:GuessTheNumbr-v0-easy"),
+        ("run", "env=game/GuessTheNumbr-v0-easy"),
+        ("play", "game:GuessTheNumbr-v0-easy"),
+        ("check", "game:GuessTheNumbr-v0-easy"),
+    ):
+        done = gem(*args)
+        assert done.returncode == 1
+        assert f"Did you mean {GUESS!r}" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_command_gets_a_near_name():
+    done = gem("lst")
+    assert done.returncode == 2
+    assert "Did you mean 'list'?" in done.stderr
+
+
+def test_a_game_can_be_played_over_a_pipe():
+    shown = ok("play", GUESS, "--seed", "1", stdin="5\n:undo\n5\n:oracle\n:oracle\n:oracle\n")
+    assert "you guessed 5" in shown
+    assert "You win" in shown
+    assert "Return: 1" in shown
+
+
+def test_the_end_of_the_input_leaves_the_game():
+    assert "You left the game with a return of 0" in ok("play", GUESS, stdin="11\n")
+
+
+def test_unknown_words_to_the_player_cost_no_turn():
+    shown = ok("play", GUESS, "--seed", "1", stdin=":orcale\n:quit\n")
+    assert "There is no ':orcale'" in shown
+
+
+def test_a_game_can_be_played_at_a_terminal():
+    child, descriptor = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "gem_core", "play", GUESS, "--seed", "1"])
+    seen = b""
+    os.write(descriptor, b":oracle\n:oracle\n:oracle\n")
+    try:
+        while chunk := os.read(descriptor, 4096):
+            seen += chunk
+    except OSError:  # what Linux says at the end of a terminal
+        pass
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert b"You win" in seen
+    assert b":undo" in seen
+
+
+def test_run_writes_trajectories_and_prints_a_table(tmp_path):
+    out = tmp_path / "t.jsonl"
+    shown = ok(
+        "run",
+        f"env={GUESS.replace(':', '/')}",
+        "agent=[oracle,random]",
+        "episodes=6",
+        f"out={out}",
+        cwd=tmp_path,
+    )
+    trajectories = list(read_trajectories(out))
+    assert len(trajectories) == 12
+    assert {t.agent for t in trajectories} == {"oracle", "random"}
+    assert all(t.episode_return == 1.0 for t in trajectories if t.agent == "oracle")
+    assert "100%" in shown
+    assert str(out) in shown
+
+
+def test_run_without_a_file_name_uses_its_own_folder(tmp_path):
+    ok("run", "env=game/GuessTheNumber-v0-easy", "episodes=2", cwd=tmp_path)
+    (found,) = tmp_path.glob("runs/*/*/trajectories.jsonl")
+    assert len(list(read_trajectories(found))) == 2
+
+
+def test_run_takes_patterns_of_environments(tmp_path):
+    out = tmp_path / "t.jsonl"
+    ok(
+        "run",
+        "envs=game:GuessTheNumber-v0-*",
+        "agent=oracle",
+        "episodes=2",
+        f"out={out}",
+        cwd=tmp_path,
+    )
+    assert len({t.env_id for t in read_trajectories(out)}) == 4
+
+
+def test_run_plays_scripts_and_mixtures_through_wrappers(tmp_path):
+    out = tmp_path / "t.jsonl"
+    ok(
+        "run",
+        "+env@mixture.a=game/GuessTheNumber-v0-easy",
+        "+env@mixture.b=game/GuessTheNumber-v0-hard",
+        "wrappers=[concat,episode_tracking]",
+        "agent=scripted",
+        r"agent.scripted.actions=['\boxed{5}','\boxed{6}']",
+        "episodes=5",
+        f"out={out}",
+        cwd=tmp_path,
+    )
+    trajectories = list(read_trajectories(out))
+    assert [turn.action for turn in trajectories[0].turns][:1] == [r"\boxed{5}"]
+    assert trajectories[0].turns[-1].info["step_counter"] == len(trajectories[0].turns)
+
+
+def test_run_refuses_to_mix_into_an_existing_file_and_resumes_when_told(tmp_path):
+    out = tmp_path / "t.jsonl"
+    args = ("run", "env=game/GuessTheNumber-v0-easy", "agent=random", f"out={out}")
+    ok(*args, "episodes=4", cwd=tmp_path)
+    first = out.read_text()
+    done = gem(*args, "episodes=8", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "resume=true" in done.stderr
+    assert out.read_text() == first
+    shown = ok(*args, "episodes=8", "resume=true", cwd=tmp_path)
+    assert out.read_text().startswith(first)
+    indices = [t.index for t in read_trajectories(out)]
+    assert indices == list(range(8))
+    assert " 8 " in shown
+    other_seed = gem(*args, "episodes=8", "seed=1", "resume=true", cwd=tmp_path)
+    assert "another seed" in other_seed.stderr
+
+
+def test_wrong_values_are_one_clear_line(tmp_path):
+    done = gem("run", "env=game/GuessTheNumber-v0-easy", "env.max_turns=many", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "env.max_turns: Input should be a valid integer" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
+    out = tmp_path / "t.jsonl"
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "gem_core",
+            "run",
+            "env=game/GuessTheNumber-v0-easy",
+            "episodes=10000000",
+            f"out={out}",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    while not (out.exists() and out.stat().st_size > 10000):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    shown, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "resume=true" in shown
+    assert "Traceback" not in errors
+    indices = [trajectory.index for trajectory in read_trajectories(out)]
+    assert indices == list(range(len(indices)))
+
+
+def test_check_says_what_it_measured():
+    shown = ok("check", GUESS, "--episodes", "5")
+    assert "ok" in shown
+    assert "oracle 1.00" in shown
+
+
+def test_plugins_shows_what_is_installed_and_selected():
+    assert "gem-games" in ok("plugins")
+    assert "not selected" in ok("plugins", env={"GEM_PLUGINS": ""})
+
+
+def test_output_into_a_closed_pipe_is_no_traceback():
+    shell = f"{sys.executable} -m gem_core list --json | head -c 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--seed", "--episodes"])
+def test_numbers_out_of_range_are_refused(option):
+    command = "show" if option == "--seed" else "check"
+    done = gem(command, GUESS, option, "-1")
+    assert done.returncode == 2

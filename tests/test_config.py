@@ -1,0 +1,169 @@
+"""From a configuration to an environment."""
+
+import pytest
+from omegaconf import OmegaConf
+
+import gem_core
+from gem_core.config import build, factory_from_config
+from gem_core.errors import ConfigError
+from gem_core.mixture import MixtureEnv
+from gem_core.vector import VectorEnv
+from gem_core.wrappers import EpisodeTracking, HistoryWrapper
+
+GUESS = "game:GuessTheNumber-v0-easy"
+
+
+def problems(config):
+    with pytest.raises(ConfigError) as caught:
+        build(config)
+    return str(caught.value).splitlines()[1:]
+
+
+def test_an_id_alone_is_a_configuration():
+    assert build({"env": GUESS}).spec.id == GUESS
+
+
+def test_parameters_reach_the_environment():
+    env = build({"env": {"id": GUESS, "max_turns": 9}})
+    env.reset(seed=0)
+    assert env.max_turns == 9
+
+
+def test_wrappers_are_stacked_in_order_the_first_innermost():
+    env = build({"env": GUESS, "wrappers": ["concat", "episode_tracking"]})
+    assert isinstance(env, EpisodeTracking)
+    assert isinstance(env.env, HistoryWrapper)
+
+
+def test_wrappers_may_be_a_mapping_with_parameters():
+    config = {
+        "env": GUESS,
+        "wrappers": {"limit": {"id": "time_limit", "max_steps": 2}, "history": {"id": "concat"}},
+    }
+    env = build(config)
+    assert isinstance(env, HistoryWrapper)
+    assert env.env.max_steps == 2
+
+
+def test_a_vector_is_built_when_a_number_is_given_and_is_seeded():
+    config = {"env": GUESS, "seed": 3, "vector": {"num_envs": 4, "executor": "threads"}}
+    first, second = build(config), build(config)
+    assert isinstance(first, VectorEnv)
+    secrets = []
+    for vector in (first, second):
+        vector.reset()
+        secrets.append([vector.step([r"\boxed{5}"] * 4).observations for _ in range(2)])
+        vector.close()
+    assert secrets[0] == secrets[1]
+
+
+def test_a_mixture_draws_its_components_by_weight():
+    config = {
+        "mixture": {
+            "a": {"id": GUESS, "weight": 3},
+            "b": {"id": "game:GuessTheNumber-v0-hard"},
+            "never": {"id": "game:GuessTheNumber-v0", "weight": 0},
+        }
+    }
+    env = build(config)
+    assert isinstance(env, MixtureEnv)
+    drawn = [env.reset(seed=seed)[1]["component"] for seed in range(400)]
+    assert "never" not in drawn
+    assert 240 < drawn.count("a") < 360
+
+
+def test_a_mixture_is_vectorised_like_any_environment():
+    vector = build({"mixture": [GUESS, "game:GuessTheNumber-v0-hard"], "vector": {"num_envs": 8}})
+    _, infos = vector.reset(seed=0)
+    assert {info["component"] for info in infos} == {"0", "1"}
+    vector.close()
+
+
+def test_omegaconf_configurations_work_and_other_keys_are_left_alone():
+    config = OmegaConf.create(
+        {"n": 7, "env": {"id": GUESS, "max_turns": "${n}"}, "lr": "???", "trainer": {"x": 1}}
+    )
+    env = build(config)
+    env.reset(seed=0)
+    assert env.max_turns == 7
+
+
+def test_a_missing_value_is_named():
+    config = OmegaConf.create(
+        {"env": GUESS, "wrappers": [{"id": "time_limit", "max_steps": "???"}]}
+    )
+    with pytest.raises(ConfigError, match="max_steps"):
+        build(config)
+
+
+def test_every_problem_is_told_in_one_line_of_its_own():
+    lines = problems(
+        {
+            "env": {"id": GUESS, "max_turns": "many", "max_turn": 3},
+            "wrappers": {
+                "concat": {"id": "concat", "max_history_length": 1.5},
+                "x": {"id": "conct"},
+            },
+            "vector": {"num_envs": 0, "autoreset": "never", "speed": 1},
+        }
+    )
+    assert len(lines) == 7
+    for start in (
+        "  vector.num_envs:",
+        "  vector.autoreset:",
+        "  vector.speed:",
+        "  env.max_turns:",
+        "  env.max_turn:",
+        "  wrappers.concat.max_history_length:",
+        "  wrappers.x:",
+    ):
+        assert any(line.startswith(start) for line in lines), (start, lines)
+    assert any("Did you mean 'max_turns'" in line for line in lines)
+    assert any("Did you mean 'concat'" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"env": None}, {"env": GUESS, "mixture": [GUESS]}, {"mixture": {}}]
+)
+def test_exactly_one_of_env_and_mixture_is_needed(config):
+    assert problems(config) == [
+        "  env: give either env or mixture, for example env=game/Sudoku-v0-easy"
+    ]
+
+
+def test_a_weight_that_is_no_number_is_named():
+    assert problems({"mixture": {"a": {"id": GUESS, "weight": "big"}}})[0].startswith(
+        "  mixture.a.weight"
+    )
+
+
+def test_a_part_without_an_id_is_named():
+    assert problems({"env": {"max_turns": 3}})[0].startswith("  env: needs an id")
+
+
+def test_the_caller_s_configuration_is_not_changed():
+    config = {"env": {"id": GUESS, "max_turns": 9}, "wrappers": [{"id": "concat"}]}
+    before = repr(config)
+    build(config)
+    assert repr(config) == before
+
+
+def test_a_factory_makes_independent_environments():
+    factory = factory_from_config({"env": GUESS, "wrappers": ["concat"]})
+    first, second = factory(), factory()
+    first.reset(seed=0)
+    second.reset(seed=0)
+    first.step(r"\boxed{1}")
+    assert second.unwrapped.turn_count == 0
+
+
+def test_values_are_turned_into_the_annotated_types():
+    seen = {}
+
+    def make(*, size: tuple[int, int], names: list[str] | None = None):
+        seen.update(size=size, names=names)
+        return gem_core.make(GUESS).unwrapped
+
+    from gem_core.config import part_kwargs
+
+    assert part_kwargs(make, {"size": ["3", 4], "names": ["a"]}) == {"size": (3, 4), "names": ["a"]}
