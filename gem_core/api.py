@@ -181,7 +181,7 @@ def list_envs(pattern: str = "*") -> list[str]:
 def print_envs(pattern: str = "*", *, write: Callable[[str], Any] = print) -> None:
     """Print id, entry point and parameters of the environments that match a pattern."""
     specs = find(pattern)
-    write(f"{len(specs)} environments" if specs else "No environment is registered.")
+    write(f"Environments: {len(specs)}")
     for found in specs:
         kwargs = ", ".join(f"{name}={value!r}" for name, value in found.kwargs.items())
         write(f"{found.id}  {found.entry_point}  {kwargs}".rstrip())

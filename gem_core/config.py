@@ -28,7 +28,6 @@ from typing import Any
 
 import pydantic
 
-from gem_core.env import Env
 from gem_core.errors import ConfigError, GemError, UnknownKwargError
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.mixture import Component, MixtureEnv
@@ -77,11 +76,14 @@ class _Problems:
             raise ConfigError(_HEADING + "\n  ".join(dict.fromkeys(self.lines)))
 
 
-def build(config: Mapping[str, Any]) -> Env | VectorEnv:
+def build(config: Mapping[str, Any]) -> Any:
     """Build the environment, or the vector, that a configuration describes.
 
     Args:
         config: A mapping, such as Hydra's ``DictConfig``; see above for its keys.
+
+    Returns:
+        An ``Env``; with ``vector.num_envs`` a ``VectorEnv``.
 
     Raises:
         ConfigError: With one line for each problem.

@@ -65,10 +65,17 @@ class Env(Protocol):
     ``reset`` and ``step`` of an asynchronous environment return awaitables of the same values.
     """
 
-    spec: EnvSpec | None
-    """What it was made from; None if it was constructed directly."""
-    blocking: bool
-    """Whether ``step`` may wait (for a process, a network), so that it deserves a thread."""
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What it was made from; None if it was constructed directly."""
+
+    @property
+    def blocking(self) -> bool:
+        """Whether ``step`` may wait (for a process, a network), so that it deserves a thread."""
+
+    @property
+    def unwrapped(self) -> "BaseEnv":
+        """The innermost environment."""
 
     def reset(self, *, seed: int | None = None, **options: Any) -> tuple[Observation, Info]:
         """Start an episode; the same seed starts the same episode, whatever came before.
@@ -103,6 +110,10 @@ class Env(Protocol):
     def close(self) -> None:
         """Release what it holds; may be called twice."""
 
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
 
 class Stateful:
     """Saves, restores and copies an object's attributes; ``shared`` ones stay as they are."""
@@ -133,9 +144,11 @@ class Stateful:
         Raises:
             SnapshotError: An attribute cannot be pickled; the message names it.
         """
-        state = self.get_state()
+        return self._pickled(self.get_state())
+
+    def _pickled(self, state: dict[str, Any]) -> bytes:
         try:
-            return pickle.dumps((type(self).__qualname__, state), pickle.HIGHEST_PROTOCOL)
+            return pickle.dumps((_name_of(type(self)), state), pickle.HIGHEST_PROTOCOL)
         except Exception as error:
             raise SnapshotError(
                 f"{type(self).__name__} cannot be saved: {_unpicklable(state)}. "
@@ -143,19 +156,22 @@ class Stateful:
                 f"`get_state` and `set_state`."
             ) from error
 
+    def _unpickled(self, snapshot: bytes) -> dict[str, Any]:
+        try:
+            name, state = pickle.loads(snapshot)  # noqa: S301 - documented
+        except Exception as error:
+            raise SnapshotError(f"This is not a snapshot: {error}") from error
+        if name != _name_of(type(self)):
+            raise SnapshotError(f"A snapshot of {name} does not fit {_name_of(type(self))}.")
+        return state  # type: ignore[no-any-return]
+
     def restore(self, snapshot: bytes) -> None:
         """Return to the state of a snapshot. Trusted snapshots only: it is a pickle.
 
         Raises:
             SnapshotError: It is no snapshot, or one of another class; nothing has changed.
         """
-        try:
-            name, state = pickle.loads(snapshot)  # noqa: S301 - documented
-        except Exception as error:
-            raise SnapshotError(f"This is not a snapshot: {error}") from error
-        if name != type(self).__qualname__:
-            raise SnapshotError(f"A snapshot of {name} does not fit {type(self).__qualname__}.")
-        self.set_state(state)
+        self.set_state(self._unpickled(snapshot))
 
     def fork(self) -> Self:
         """Return an independent copy in the same state."""
@@ -165,6 +181,10 @@ class Stateful:
                 twin.__dict__[name] = self.__dict__[name]
         twin.restore(self.snapshot())
         return twin
+
+
+def _name_of(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _unpicklable(state: dict[str, Any]) -> str:
@@ -200,35 +220,34 @@ class BaseEnv(Stateful, ABC):
     shared: ClassVar[tuple[str, ...]] = ("spec",)
     blocking: bool = False
     spec: EnvSpec | None = None
-    rng: random.Random
-    """The environment's own generator, seeded by ``reset(seed=)``."""
-
     _ended: bool | None = None
     """None before the first reset."""
     _action_rng: random.Random | None = None
     _seed: int | None = None
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
-        """Give the environment its generator, whether or not an author's __init__ calls ours."""
-        env = super().__new__(cls)
-        env.rng = random.Random()
-        return env
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "step" in cls.__dict__:
-            cls.step = _guard_step(cls.__dict__["step"])  # type: ignore[assignment,method-assign]
+        step: Any = cls.step
+        if not getattr(step, "is_guarded", False) and not getattr(
+            step, "__isabstractmethod__", False
+        ):
+            cls.step = _guard_step(step)  # type: ignore[assignment,method-assign]
+
+    @functools.cached_property
+    def rng(self) -> random.Random:
+        """The environment's own generator, seeded by ``reset(seed=)``."""
+        return random.Random()
 
     @abstractmethod
-    def start(self) -> tuple[Observation, Info]:
+    def start(self) -> Any:
         """Set up an episode from ``self.rng`` and return its first observation and info.
 
         An environment may take keyword options, which ``reset`` passes on.
         """
 
     @abstractmethod
-    def step(self, action: Action) -> Step:
-        """Take one action; called only while an episode runs."""
+    def step(self, action: Action) -> Any:
+        """Take one action and return a ``Step``; called only while an episode runs."""
 
     def sample_random_action(self) -> Action:
         """Return a well-formed action, chosen with ``self.action_rng``."""
@@ -242,20 +261,24 @@ class BaseEnv(Stateful, ABC):
 
     def reset(self, *, seed: int | None = None, **options: Any) -> tuple[Observation, Info]:
         """Start an episode; see ``Env.reset``."""
-        if seed is not None:
-            self.seed(seed)
         if options:
             check_kwargs(self.start, options, f"reset of {type(self).__name__}")
+        if seed is not None:
+            self.seed(seed)
         self._ended = None
-        first = self.start(**options)
+        first: Any = self.start(**options)
         if is_awaitable(first):
             return then(first, self._started)  # type: ignore[arg-type,return-value]
         self._ended = False
-        return first
+        return first  # type: ignore[no-any-return]
 
     def _started(self, first: tuple[Observation, Info]) -> tuple[Observation, Info]:
         self._ended = False
         return first
+
+    def get_state(self) -> dict[str, Any]:
+        """Return all attributes that make up the state."""
+        return {**super().get_state(), "rng": self.rng}
 
     @property
     def action_rng(self) -> random.Random:
@@ -297,9 +320,13 @@ def _guard_step(step: Callable[[Any, Action], Any]) -> Callable[[Any, Action], A
             raise _not_running(self)
         result = step(self, action)
         if type(result) is Step:
-            return _note_end(self, result) if result[2] or result[3] else result
+            if result[2] or result[3]:
+                return _note_end(self, result)
+            self._ended = False  # a subclass may go on where its base would have ended
+            return result
         return then(result, lambda later: _note_end(self, Step(*later)))
 
+    guarded.is_guarded = True  # type: ignore[attr-defined]
     return guarded
 
 
@@ -309,7 +336,7 @@ def _note_end(env: BaseEnv, step: Step) -> Step:
             f"{type(env).__name__}.step returned terminated and truncated both true: an episode "
             f"that came to its own end is terminated, one that was cut is truncated."
         )
-    env._ended = step.terminated or step.truncated  # noqa: SLF001 - its own guard
+    env._ended = bool(step.terminated or step.truncated)  # noqa: SLF001 - its own guard
     return step
 
 
@@ -322,11 +349,11 @@ class AsyncEnv(BaseEnv):
     """Base of environments whose ``start`` and ``step`` are coroutines."""
 
     @abstractmethod
-    async def start(self) -> tuple[Observation, Info]:  # type: ignore[override]
+    async def start(self) -> tuple[Observation, Info]:
         """Set up an episode; see ``BaseEnv.start``."""
 
     @abstractmethod
-    async def step(self, action: Action) -> Step:  # type: ignore[override]
+    async def step(self, action: Action) -> Step:
         """Take one action; see ``BaseEnv.step``."""
 
 
@@ -411,8 +438,8 @@ class Wrapper(Stateful):
     def _around(self, env: Env) -> Self:
         twin = copy.copy(self)
         twin.env = env
-        own = pickle.dumps(Stateful.get_state(self), pickle.HIGHEST_PROTOCOL)
-        Stateful.set_state(twin, pickle.loads(own))  # noqa: S301 - made in the line above
+        own = self._pickled(Stateful.get_state(self))
+        Stateful.set_state(twin, self._unpickled(own))
         return twin
 
     @property
@@ -428,7 +455,7 @@ class Wrapper(Stateful):
     @property
     def unwrapped(self) -> BaseEnv:
         """The innermost environment."""
-        return self.env.unwrapped  # type: ignore[attr-defined, no-any-return]
+        return self.env.unwrapped
 
     def sample_random_action(self) -> Action:
         """Return a well-formed action for the wrapped environment."""

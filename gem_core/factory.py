@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gem_core.env import BaseEnv, Env
+from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.plugins import default_registry
 from gem_core.specs import EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
@@ -44,9 +44,9 @@ class EnvFactory:
             GemError: Whatever keeps it from being made.
         """
         env: Env = self.spec.make()
-        env.spec = self.spec
+        env.unwrapped.spec = self.spec
         if self.seed is not None:
-            _set_seed(env, self.seed)
+            env.unwrapped.seed(self.seed)
         if self.tool_use is not None:
             tools = [t.make() if isinstance(t, ToolSpec) else t() for t in self.tools]
             env = self.tool_use.load()(env, tools=tools, **self.tool_use.kwargs)
@@ -108,9 +108,3 @@ def _checked(spec: Any, kwargs: Mapping[str, Any]) -> Any:
     if kwargs:
         check_kwargs(spec.load(), kwargs, f"{spec.kind} {spec.id!r}")
     return spec.with_kwargs(**kwargs)
-
-
-def _set_seed(env: Env, seed: int) -> None:
-    if not isinstance(env, BaseEnv):
-        raise ConfigError(f"{type(env).__name__} is no BaseEnv: seed it with reset(seed=...).")
-    env.seed(seed)

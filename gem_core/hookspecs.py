@@ -22,7 +22,7 @@ import pluggy
 if TYPE_CHECKING:
     from gem_core.registry import Registry
 
-__all__ = ["hookimpl", "hookspec"]
+__all__ = ["gem_register", "hookimpl", "hookspec"]
 
 hookspec = pluggy.HookspecMarker("gem")
 hookimpl = pluggy.HookimplMarker("gem")

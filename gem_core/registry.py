@@ -129,7 +129,8 @@ class Registry:
     def list(self, kind: type[S], pattern: str = "*") -> list[S]:
         """Return the specs of a kind whose id matches a pattern of ``*`` and ``?``, sorted by id.
 
-        A family whose listing fails is left out; ``find`` on one of its ids raises the error.
+        An id that two distributions claim is left out, and so is a family whose listing fails;
+        ``find`` raises the error.
         """
         families = self._family_specs() if kind is EnvSpec else ()
         specs: dict[str, Spec] = {spec.id: spec for spec in families}
@@ -137,7 +138,7 @@ class Registry:
         return [
             spec  # type: ignore[misc]
             for spec_id, spec in sorted(specs.items())
-            if fnmatch.fnmatchcase(spec_id, pattern)
+            if fnmatch.fnmatchcase(spec_id, pattern) and (kind.kind, spec_id) not in self._clashes
         ]
 
     def _family_specs(self) -> Iterable[EnvSpec]:

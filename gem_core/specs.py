@@ -103,8 +103,9 @@ class Spec:
             UnknownKwargError: An argument that it does not take; near names are suggested.
         """
         target = self.load()
-        check_kwargs(target, kwargs, f"{self.kind} {self.id!r}")
-        return target(**{**self.kwargs, **kwargs})
+        arguments = {**self.kwargs, **kwargs}
+        check_kwargs(target, arguments, f"{self.kind} {self.id!r}")
+        return target(**arguments)
 
     def with_kwargs(self, **kwargs: Any) -> Self:
         """Return the same spec with some arguments replaced."""

@@ -4,7 +4,7 @@ A tool first says whether an action calls it (``parse``), then runs the call (``
 is ``None`` from ``parse``; "for me, but it failed" is a ``ToolResult`` with ``ok=False``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -59,7 +59,7 @@ class Tool(Protocol):
     def parse(self, action: Action) -> ToolCall | None:
         """Return the call that ``action`` makes to this tool, or None. Never raises."""
 
-    def run(self, call: ToolCall) -> ToolResult:
+    def run(self, call: ToolCall) -> ToolResult | Awaitable[ToolResult]:
         """Run a call. A failure is a result; what is raised is recorded as the tool's fault."""
 
     def reset(self) -> None:

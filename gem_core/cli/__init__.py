@@ -11,7 +11,7 @@ from gem_core.errors import GemError, UnknownIdError
 from gem_core.plugins import default_registry
 from gem_core.specs import CommandSpec
 
-__all__ = ["Commands", "main"]
+__all__ = ["Commands", "commands", "main"]
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""

@@ -33,7 +33,7 @@ Type what goes into \\boxed{}, or a whole reply with a box of its own.
 @click.option("--raw", is_flag=True, help="Send replies as they are, without adding \\boxed{}.")
 def command(env_id: str, seed: int | None, *, raw: bool) -> None:
     """Play an environment in the terminal."""
-    with make(env_id) as env:  # type: ignore[attr-defined]
+    with make(env_id) as env:
         sys.exit(_Table(env, raw=raw).play(seed))
 
 

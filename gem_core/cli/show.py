@@ -39,7 +39,7 @@ def command(env_id: str, seed: int, *, as_json: bool) -> None:
 
 def _describe(spec: EnvSpec, seed: int) -> dict[str, Any]:
     target = spec.load()
-    with make(spec) as env:  # type: ignore[attr-defined]
+    with make(spec) as env:
         observation, info = env.reset(seed=seed)
         action = env.sample_random_action()
     return {

@@ -19,11 +19,11 @@ class SerialExecutor(QueueExecutor):
 
     def run(self, method: str, requests: Iterable[Request]) -> Iterator[list[Any]]:
         """Call a method of each requested slot; yield what they returned, in order, in parts."""
-        slots = self._slots
+        calls = [getattr(slot, method) for slot in self._slots]
         values: list[Any] = []
         for index, args in requests:
             try:
-                values.append(getattr(slots[index], method)(*args))
+                values.append(calls[index](*args))
             except Exception as error:  # noqa: BLE001 - it is raised again where it was asked for
                 values.append(Fault(error))
             if not len(values) % CHUNK and set(map(type, values)) == {Step}:

@@ -18,6 +18,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from gem_core import Action, BaseEnv, Info, Step
+from gem_core.env import make_step
 from gem_core.errors import ConfigError, InvalidActionError
 
 __all__ = [
@@ -26,12 +27,10 @@ __all__ = [
     "Outcome",
     "boxed",
     "check_range",
-    "last_match",
     "to_int",
 ]
 
 FORMAT_ERROR_REWARD = -0.1
-_BOX = "\\boxed{"
 _TOO_LARGE = 10**18
 
 
@@ -40,19 +39,12 @@ Outcome = tuple[str, float, bool]
 
 
 def boxed(content: str, flags: int = 0) -> re.Pattern[str]:
-    r"""Compile the pattern of a game's action: ``\boxed{content}``, with padding allowed."""
-    return re.compile(rf"\\boxed\{{\s*{content}\s*\}}", flags)
+    r"""Compile the pattern of a game's action: the last ``\boxed{content}`` of a text that fits.
 
-
-def last_match(pattern: re.Pattern[str], action: str) -> re.Match[str] | None:
-    """Return the last box in the action that matches the pattern of ``boxed``."""
-    start = action.rfind(_BOX)
-    while start >= 0:
-        match = pattern.match(action, start)
-        if match is not None:
-            return match
-        start = action.rfind(_BOX, 0, start)
-    return None
+    Padding inside the braces is allowed. Use it with ``match``: the pattern starts with a greedy
+    ``.*``, which finds the last box at the cost of one look back over the text.
+    """
+    return re.compile(rf"(?s:.*)\\boxed\{{\s*{content}\s*\}}", flags)
 
 
 def to_int(digits: str) -> int:
@@ -75,7 +67,7 @@ class Game(BaseEnv):
     """
 
     pattern: ClassVar[re.Pattern[str]]
-    """What an action looks like; the last match in the text counts."""
+    """What an action looks like; made by ``boxed``."""
     action_format: ClassVar[str]
     r"""How the feedback on a malformed action describes the format: ``\boxed{guess}``."""
 
@@ -100,12 +92,13 @@ class Game(BaseEnv):
         return rules, {"suffix": self.render()}
 
     def step(self, action: Action) -> Step:
-        if not isinstance(action, str):
-            raise InvalidActionError(
-                f"An action of {type(self).__name__} is text; got {type(action).__name__}."
-            )
+        try:
+            match = self.pattern.match(action)
+        except TypeError:
+            name = type(self).__name__
+            got = type(action).__name__
+            raise InvalidActionError(f"An action of {name} is text; got {got}.") from None
         self.turn_count += 1
-        match = last_match(self.pattern, action)
         if match is None:
             observation = (
                 f"Turn {self.turn_count}: no valid action was found. "
@@ -119,4 +112,4 @@ class Game(BaseEnv):
         if self.turn_count >= self.max_turns:
             observation = f"The limit of {self.max_turns} turns is reached. The game is over."
             return Step(observation, self.reward_at_limit(reward), False, True, info)
-        return Step(observation, reward, False, False, info)
+        return make_step((observation, reward, False, False, info))

@@ -1,5 +1,6 @@
 """GuessTheNumber: find a secret number from "higher" and "lower"."""
 
+import functools
 import math
 import re
 
@@ -8,7 +9,7 @@ from gem_games.base import Game, Outcome, boxed, check_range, to_int
 
 __all__ = ["GuessTheNumberEnv", "GuessTheNumberOracle"]
 
-RULES = """\
+_RULES = """\
 You are playing Guess The Number.
 I have chosen a secret whole number from {low} to {high}, both included. You have {max_turns} \
 turns to find it. After each guess I tell you whether the secret is higher or lower.
@@ -16,6 +17,11 @@ Write your guess inside \\boxed{{}}, for example \\boxed{{{example}}}. You may r
 if there are several boxes, the last one counts. A reply without a valid box ends the game.
 The history of your guesses will follow here, so use every hint.
 Make your first guess."""
+
+
+@functools.lru_cache
+def _rules(low: int, high: int, max_turns: int, example: int) -> str:
+    return _RULES.format(low=low, high=high, max_turns=max_turns, example=example)
 
 
 class GuessTheNumberEnv(Game):
@@ -59,9 +65,7 @@ class GuessTheNumberEnv(Game):
         self.previous_guesses: set[int] = set()
         # The example must not give the secret away.
         example = low if self.game_number != low else high
-        return self.opening(
-            RULES.format(low=low, high=high, max_turns=self.max_turns, example=example)
-        )
+        return self.opening(_rules(low, high, self.max_turns, example))
 
     def play(self, match: re.Match[str]) -> Outcome:
         guess = self.last_guess = to_int(match[1])

@@ -1,0 +1,140 @@
+"""Words laid across and down a square grid, crossing where they can.
+
+Crosswords and WordSearch share this. The longest word comes first, in the middle; each further word
+crosses an earlier one at random, or stands at a random free place if no crossing is legal. In a
+*crossword* words touch only where they cross, so that the grid reads as exactly these words.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+__all__ = ["Cells", "Placement", "cells_of", "column_header", "place_words"]
+
+Cell = tuple[int, int]
+Cells = dict[Cell, str]
+"""Letters by (row, column), both 0-based; what is missing is empty."""
+
+
+class Placement(NamedTuple):
+    """Where a word starts, and whether it runs ``"across"`` or ``"down"``."""
+
+    row: int
+    column: int
+    direction: str
+
+
+def cells_of(length: int, placement: Placement) -> list[Cell]:
+    """Return the cells of a placed word of ``length`` letters, first letter first."""
+    row, column, direction = placement
+    if direction == "across":
+        return [(row, column + i) for i in range(length)]
+    return [(row + i, column) for i in range(length)]
+
+
+def column_header(side: int) -> str:
+    """Return the line over a board: ``C00 C01 ...`` above cells of four characters."""
+    return "    " + " ".join(f"C{column:02}" for column in range(side))
+
+
+def place_words(
+    rng: random.Random, words: Sequence[str], side: int, *, crossword: bool
+) -> tuple[dict[str, Placement], Cells] | None:
+    """Place distinct words at random.
+
+    Args:
+        rng: Decides.
+        words: Distinct words in one case, none within another.
+        side: Rows and columns of the grid.
+        crossword: Keep words apart except where they cross; try a crossing in both directions
+            before a free place. Otherwise in one direction, drawn for each word.
+
+    Returns:
+        Placements by word and the letters; None if a word found no place this time.
+    """
+    cells: Cells = {}
+    placed: dict[str, Placement] = {}
+    for word in sorted(words, key=len, reverse=True):
+        if len(word) > side:
+            return None
+        directions = rng.sample(("across", "down"), 2)
+        placement = _find(rng, word, directions, side, placed, cells, crossword)
+        if placement is None:
+            return None
+        placed[word] = placement
+        cells.update(zip(cells_of(len(word), placement), word, strict=True))
+    return placed, cells
+
+
+def _find(
+    rng: random.Random,
+    word: str,
+    directions: Sequence[str],
+    side: int,
+    placed: dict[str, Placement],
+    cells: Cells,
+    crossword: bool,  # noqa: FBT001 - passed on
+) -> Placement | None:
+    if not placed:
+        middle, start = side // 2, (side - len(word)) // 2
+        across = directions[0] == "across"
+        return Placement(*((middle, start) if across else (start, middle)), directions[0])
+    for direction in directions if crossword else directions[:1]:
+        crossings = [
+            place
+            for place in _crossings(word, direction, placed)
+            if _fits(word, place, side, cells, crossword)
+        ]
+        if crossings:
+            return rng.choice(crossings)
+    for direction in directions:
+        places = list(_everywhere(word, direction, side))
+        rng.shuffle(places)
+        for place in places:
+            if _fits(word, place, side, cells, crossword):
+                return place
+    return None
+
+
+def _crossings(word: str, direction: str, placed: dict[str, Placement]) -> Iterator[Placement]:
+    for other, where in placed.items():
+        if where.direction == direction:
+            continue
+        for (row, column), letter in zip(cells_of(len(other), where), other, strict=True):
+            for index, own in enumerate(word):
+                if own == letter and direction == "across":
+                    yield Placement(row, column - index, direction)
+                elif own == letter:
+                    yield Placement(row - index, column, direction)
+
+
+def _everywhere(word: str, direction: str, side: int) -> Iterator[Placement]:
+    last = side - len(word) + 1
+    rows, columns = (side, last) if direction == "across" else (last, side)
+    return (Placement(row, column, direction) for row in range(rows) for column in range(columns))
+
+
+def _fits(word: str, place: Placement, side: int, cells: Cells, crossword: bool) -> bool:  # noqa: FBT001 - passed on
+    row, column, direction = place
+    end = (column if direction == "across" else row) + len(word)
+    if row < 0 or column < 0 or end > side:
+        return False
+    own = cells_of(len(word), place)
+    if any(cells.get(cell, letter) != letter for cell, letter in zip(own, word, strict=True)):
+        return False
+    return not crossword or _is_apart(own, direction, cells)
+
+
+def _is_apart(own: list[Cell], direction: str, cells: Cells) -> bool:
+    down, right = (0, 1) if direction == "across" else (1, 0)
+    (first_row, first_column), (last_row, last_column) = own[0], own[-1]
+    if (first_row - down, first_column - right) in cells:
+        return False
+    if (last_row + down, last_column + right) in cells:
+        return False
+    # A cell that is new must not touch a word beside it; one that is not is a crossing.
+    return not any(
+        (row - right, column - down) in cells or (row + right, column + down) in cells
+        for row, column in own
+        if (row, column) not in cells
+    )

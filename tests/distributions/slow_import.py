@@ -1,0 +1,16 @@
+"""A plugin that takes its time."""
+
+import time
+
+from gem_core import EnvSpec, hookimpl
+from gem_core.registry import Registry
+
+__all__ = ["gem_register"]
+
+time.sleep(0.6)
+
+
+@hookimpl
+def gem_register(registry: Registry) -> None:
+    """Add an environment."""
+    registry.add(EnvSpec(id="slow:A-v0", entry_point="collections:Counter"))

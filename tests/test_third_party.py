@@ -1,0 +1,99 @@
+"""A stranger installs gem-core, gem-games and a plugin of their own from wheels."""
+
+import json
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEMPLATE = ROOT / "templates" / "gem-plugin"
+
+USE = """
+import json
+import gem_core
+env = gem_core.make("acme:Echo-v0", length=3, tools=["reverse"], wrappers=["shout"])
+observation, info = env.reset(seed=1)
+tool_step = env.step("<reverse>abc</reverse>")
+word = observation.split(":")[1].split()[0].lower()
+step = env.step(word[::-1])
+print(json.dumps({
+    "file": gem_core.__file__,
+    "ids": gem_core.list_envs("acme:*"),
+    "games": len(gem_core.list_envs("game:*")),
+    "tool": tool_step.observation,
+    "reward": step.reward,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    """A fresh virtual environment outside the checkout, with wheels of all three."""
+    folder = tmp_path_factory.mktemp("stranger")
+    for project in (ROOT, ROOT / "plugins" / "gem-games", TEMPLATE):
+        command = [
+            sys.executable,
+            "-m",
+            "build",
+            "--wheel",
+            "--no-isolation",
+            "-o",
+            folder,
+            project,
+        ]
+        subprocess.run(command, check=True, capture_output=True)
+    shutil.copytree(TEMPLATE / "tests", folder / "tests")
+    venv.create(folder / "venv", with_pip=True)
+    python = folder / "venv" / "bin" / "python"
+    wheels = sorted(folder.glob("*.whl"))
+    assert len(wheels) == 3
+    install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "pytest"]
+    subprocess.run([*install, *wheels], check=True, capture_output=True)
+
+    def run(*command):
+        done = subprocess.run(
+            [python, *command], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_plugin_s_environment_tool_and_wrapper_are_found_and_work(stranger):
+    seen = json.loads(stranger("-c", USE))
+    assert str(ROOT) not in seen["file"]
+    assert seen["ids"] == ["acme:Echo-v0"]
+    assert seen["games"] > 0
+    assert seen["tool"] == "<RESULT>CBA</RESULT>"
+    assert seen["reward"] == 1.0
+
+
+def test_the_command_line_lists_checks_and_runs_it(stranger):
+    assert "acme:Echo-v0" in stranger("-m", "gem_core", "list", "acme:*")
+    assert "0 with problems" in stranger("-m", "gem_core", "check", "acme")
+    shown = stranger("-m", "gem_core", "run", "env=acme/Echo-v0", "env.length=7", "agent=oracle")
+    assert "100%" in shown
+
+
+def test_hydra_composes_it(stranger):
+    shown = stranger(
+        "-m",
+        "gem_core",
+        "run",
+        "env=acme/Echo-v0",
+        "tools=[reverse]",
+        "wrappers=[shout]",
+        "--cfg",
+        "job",
+    )
+    assert "id: acme:Echo-v0" in shown
+    assert "id: shout" in shown
+
+
+def test_the_template_s_own_tests_pass(stranger):
+    stranger("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
