@@ -196,6 +196,18 @@ def _unpicklable(state: dict[str, Any]) -> str:
     return "its state cannot be pickled"
 
 
+class _OwnGenerator:
+    """Gives an environment its generator when it is first asked for.
+
+    Not a ``cached_property``: that writes to ``__dict__``, after which CPython 3.11 looks up all
+    attributes of the instance a fifth slower.
+    """
+
+    def __get__(self, env: "BaseEnv", owner: type) -> random.Random:
+        env.rng = random.Random()
+        return env.rng
+
+
 class BaseEnv(Stateful, ABC):
     """Base of environments: write ``start`` and ``step``, and use ``self.rng`` for every chance.
 
@@ -233,10 +245,8 @@ class BaseEnv(Stateful, ABC):
         ):
             cls.step = _guard_step(step)  # type: ignore[assignment,method-assign]
 
-    @functools.cached_property
-    def rng(self) -> random.Random:
-        """The environment's own generator, seeded by ``reset(seed=)``."""
-        return random.Random()
+    rng = _OwnGenerator()
+    """The environment's own ``random.Random``, seeded by ``reset(seed=)``."""
 
     @abstractmethod
     def start(self) -> Any:

@@ -51,12 +51,12 @@ class Counter(BaseEnv):
 class Later(AsyncEnv):
     """An asynchronous counter."""
 
-    async def start(self) -> tuple[Observation, Info]:  # type: ignore[override]
+    async def start(self) -> tuple[Observation, Info]:
         await asyncio.sleep(0)
         self.turn = 0
         return f"start {self.rng.random()}", {}
 
-    async def step(self, action: Action) -> Step:  # type: ignore[override]
+    async def step(self, action: Action) -> Step:
         await asyncio.sleep(0)
         if action == "raise":
             raise ValueError("boom")
@@ -81,11 +81,11 @@ class Meeting(Later):
             self.waiting.clear()
         await mine
 
-    async def start(self) -> tuple[Observation, Info]:  # type: ignore[override]
+    async def start(self) -> tuple[Observation, Info]:
         await self._meet()
         return await super().start()
 
-    async def step(self, action: Action) -> Step:  # type: ignore[override]
+    async def step(self, action: Action) -> Step:
         await self._meet()
         return await super().step(action)
 
@@ -123,7 +123,7 @@ class PipedLater(Later):
     def __init__(self, pipe: Path) -> None:
         self.pipe = pipe
 
-    async def step(self, action: Action) -> Step:  # type: ignore[override]
+    async def step(self, action: Action) -> Step:
         if action == "wait":
             await asyncio.to_thread(self.pipe.read_text)
         return await super().step(action)

@@ -67,11 +67,11 @@ class Fragile(Counter):
 class Later(AsyncEnv):
     """An asynchronous counter."""
 
-    async def start(self) -> tuple[Observation, Info]:  # type: ignore[override]
+    async def start(self) -> tuple[Observation, Info]:
         self.turn = 0
         return f"start {self.rng.random()}", {}
 
-    async def step(self, action: Action) -> Step:  # type: ignore[override]
+    async def step(self, action: Action) -> Step:
         if action == "raise":
             raise ValueError("boom")
         self.turn += 1

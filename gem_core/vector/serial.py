@@ -1,5 +1,6 @@
 """Runs environments one after another in the caller's thread: the fastest for cheap steps."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -20,17 +21,27 @@ class SerialExecutor(QueueExecutor):
     def run(self, method: str, requests: Iterable[Request]) -> Iterator[list[Any]]:
         """Call a method of each requested slot; yield what they returned, in order, in parts."""
         calls = [getattr(slot, method) for slot in self._slots]
+        remaining = iter(requests)
         values: list[Any] = []
-        for index, args in requests:
-            try:
-                values.append(calls[index](*args))
-            except Exception as error:  # noqa: BLE001 - it is raised again where it was asked for
-                values.append(Fault(error))
-            if not len(values) % CHUNK and set(map(type, values)) == {Step}:
+        while chunk := self._call(calls, itertools.islice(remaining, CHUNK)):
+            values += chunk
+            if set(map(type, values)) == {Step}:
                 yield values
                 values = []
         self._await(values)
         yield values
+
+    @staticmethod
+    def _call(calls: list[Any], requests: Iterator[Request]) -> list[Any]:
+        values: list[Any] = []
+        while True:
+            try:
+                for index, args in requests:
+                    values.append(calls[index](*args))  # noqa: PERF401 - keeps what came before
+            except Exception as error:  # noqa: BLE001 - it is raised again where it was asked for
+                values.append(Fault(error))
+            else:
+                return values
 
     def _await(self, values: list[Any]) -> None:
         later = [position for position, value in enumerate(values) if is_awaitable(value)]

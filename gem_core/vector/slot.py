@@ -57,18 +57,20 @@ class Slot:
         on_error: OnError,
         lost: Exception | None = None,
     ) -> None:
-        self.env = make_env() if lost is None else _Lost(make_env(), lost)
         self._make_env = make_env
+        self._hold(make_env() if lost is None else _Lost(make_env(), lost))
         self._autoreset = autoreset
         self._on_error = on_error
-        self._reset_due = False
         self._last_observation: Observation = ""
+
+    def _hold(self, env: Env) -> Env:
+        self.env = env
+        self._step: Callable[[Any], Any] = env.step
+        return env
 
     def reset(self, seed: int | None, options: dict[str, Any]) -> Any:
         """Start an episode; returns (observation, info) or an awaitable of it."""
-        if type(self.env) is _Lost:
-            self.env = self.env.env
-        self._reset_due = False
+        self._hold(self.env.env if type(self.env) is _Lost else self.env)
         try:
             first: Any = self.env.reset(seed=seed, **options)
         except Exception:  # noqa: BLE001 - the policy says what becomes of it
@@ -92,17 +94,12 @@ class Slot:
         if self._on_error == "raise":
             raise  # noqa: PLE0704 - only called while an exception is handled
         self.env.close()
-        self.env = self._make_env()
-        return self.env
+        return self._hold(self._make_env())
 
     def step(self, action: Any) -> Any:
         """Take an action, or the reset that is due; returns a Step or an awaitable of it."""
-        if self._reset_due:
-            return then(
-                self.reset(None, {}), lambda first: Step(first[0], 0.0, False, False, first[1])
-            )
         try:
-            result: Any = self.env.step(action)
+            result = self._step(action)
         except Exception as error:  # noqa: BLE001 - the policy says what becomes of it
             return self._broken(error)
         if type(result) is not Step:
@@ -133,8 +130,14 @@ class Slot:
         if self._autoreset == "same_step":
             first = self.reset(None, {})
             return _join(step, first) if type(first) is tuple else _join_later(step, first)
-        self._reset_due = self._autoreset == "next_step"
+        if self._autoreset == "next_step":
+            self._step = self._reset_instead
         return step
+
+    def _reset_instead(self, action: Any) -> Any:
+        """Reset where a step was asked for, as ``next_step`` has it."""
+        first = self.reset(None, {})
+        return then(first, lambda pair: Step(pair[0], 0.0, False, False, pair[1]))
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call a method of the environment."""
@@ -142,14 +145,14 @@ class Slot:
 
     def snapshot(self) -> tuple[bool, Observation, bytes]:
         """Return the slot's state, the environment's included."""
-        return self._reset_due, self._last_observation, self.env.snapshot()
+        return self._step == self._reset_instead, self._last_observation, self.env.snapshot()
 
     def restore(self, state: tuple[bool, Observation, bytes]) -> None:
         """Return to a state from ``snapshot``."""
-        self._reset_due, self._last_observation, snapshot = state
-        if type(self.env) is _Lost:
-            self.env = self.env.env
-        self.env.restore(snapshot)
+        reset_due, self._last_observation, snapshot = state
+        self._hold(self.env.env if type(self.env) is _Lost else self.env).restore(snapshot)
+        if reset_due:
+            self._step = self._reset_instead
 
     def close(self) -> None:
         """Close the environment."""
