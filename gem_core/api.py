@@ -105,9 +105,9 @@ def make_vec(
     from gem_core.vector import VectorEnv  # noqa: PLC0415 - queues and threads only where used
 
     ids = _one_id_each(env_ids, num_envs)
-    each = [{}] * len(ids) if vec_kwargs is None else [dict(one) for one in vec_kwargs]
-    if len(each) != len(ids):
-        raise ConfigError(f"vec_kwargs needs {len(ids)} entries; got {len(each)}.")
+    each = [{}] * len(ids) if vec_kwargs is None else list(vec_kwargs)
+    if len(each) != len(ids) or not all(isinstance(one, Mapping) for one in each):
+        raise ConfigError(f"vec_kwargs is a list of {len(ids)} mappings; got {vec_kwargs!r}.")
     factories = [
         make_factory(
             env_id,

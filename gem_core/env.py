@@ -147,8 +147,13 @@ class Stateful:
         return self._pickled(self.get_state())
 
     def _pickled(self, state: dict[str, Any]) -> bytes:
+        named = (_name_of(type(self)), state)
         try:
-            return pickle.dumps((_name_of(type(self)), state), pickle.HIGHEST_PROTOCOL)
+            return pickle.dumps(named, pickle.HIGHEST_PROTOCOL)
+        except Exception:  # noqa: BLE001 - pickling runs anybody's code
+            import cloudpickle  # noqa: PLC0415 - only for what a script or notebook defines
+        try:
+            return cloudpickle.dumps(named)  # type: ignore[no-any-return]
         except Exception as error:
             raise SnapshotError(
                 f"{type(self).__name__} cannot be saved: {_unpicklable(state)}. "
@@ -188,9 +193,11 @@ def _name_of(cls: type) -> str:
 
 
 def _unpicklable(state: dict[str, Any]) -> str:
+    import cloudpickle  # noqa: PLC0415 - only an error pays for it
+
     for name, value in state.items():
         try:
-            pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+            cloudpickle.dumps(value)
         except Exception as error:  # noqa: BLE001 - pickling runs anybody's code
             return f"its attribute {name!r} fails with {error}"
     return "its state cannot be pickled"

@@ -47,6 +47,13 @@ class EnvFactory:
         env.unwrapped.spec = self.spec
         if self.seed is not None:
             env.unwrapped.seed(self.seed)
+        try:
+            return self._wrapped(env)
+        except BaseException:
+            env.close()
+            raise
+
+    def _wrapped(self, env: Env) -> Env:
         if self.tool_use is not None:
             tools = [t.make() if isinstance(t, ToolSpec) else t() for t in self.tools]
             env = self.tool_use.load()(env, tools=tools, **self.tool_use.kwargs)

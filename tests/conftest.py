@@ -1,5 +1,6 @@
 """Fixtures that several test modules use."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -91,3 +92,17 @@ def _pip_install(source: Path, folder: Path) -> None:
         timeout=120,
         check=True,
     )
+
+
+@pytest.fixture
+def children() -> Callable[[], set[str]]:
+    """Return a function that names the processes which this one started and has not waited for."""
+
+    def find() -> set[str]:
+        pids: set[str] = set()
+        for task in Path(f"/proc/{os.getpid()}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # a thread that ended meanwhile
+                pids.update((task / "children").read_text().split())
+        return pids
+
+    return find

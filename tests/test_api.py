@@ -292,7 +292,7 @@ class TestMakeVec:
             ({"num_envs": 0}, ConfigError, "num_envs must be at least 1; got 0"),
             ({"env_ids": []}, ConfigError, "at least one environment"),
             ({"env_ids": [GAME] * 2, "num_envs": 3}, ConfigError, "but there are 2 ids"),
-            ({"vec_kwargs": [{}, {}]}, ConfigError, "vec_kwargs needs 1 entries; got 2"),
+            ({"vec_kwargs": [{}, {}]}, ConfigError, "vec_kwargs is a list of 1 mappings"),
             ({"vec_kwargs": {"max_turns": 3}}, ConfigError, "vec_kwargs"),
             ({"vec_kwargs": [{"max_turn": 3}]}, UnknownKwargError, "Did you mean 'max_turns'"),
             ({"env_ids": [GAME, "game:Nothing"]}, UnknownIdError, "game:Nothing"),

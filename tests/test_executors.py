@@ -129,14 +129,8 @@ class PipedLater(Later):
         return await super().step(action)
 
 
-def children() -> set[str]:
-    """Return the processes that this one started and that have not been waited for."""
-    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
-    return {pid for task in tasks for pid in (task / "children").read_text().split()}
-
-
 @pytest.fixture
-def make_vector() -> Iterator[Callable[..., VectorEnv]]:
+def make_vector(children: Callable[[], set[str]]) -> Iterator[Callable[..., VectorEnv]]:
     """Make vectors under an executor; when they are closed, no thread or process may be left."""
     threads, processes = set(threading.enumerate()), children()
     made: list[VectorEnv] = []

@@ -259,7 +259,7 @@ class TestAWorkerThatDies:
 class TestWhatCannotBeSent:
     @pytest.mark.parametrize("position", [0, 1])
     def test_an_environment_is_refused_and_no_process_is_left(
-        self, make_vector: MakeVector, position: int
+        self, make_vector: MakeVector, children: Callable[[], set[str]], position: int
     ) -> None:
         lock = threading.Lock()
 
@@ -339,11 +339,6 @@ class TestWhatCannotBeSent:
         assert not stuck
         indices, batch = vector.recv(min_envs=3)
         assert dict(zip(indices, batch.rewards, strict=True)) == {0: 1.0, 1: 1.0, 2: float(size)}
-
-
-def children() -> set[str]:
-    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
-    return {pid for task in tasks for pid in (task / "children").read_text().split()}
 
 
 SCRIPT = """

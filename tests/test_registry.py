@@ -222,7 +222,7 @@ class TestThisInstallation:
         ]
         assert "max_number=10" in lines[1]
         gem_core.print_envs("nothing:*", write=lines.append)
-        assert lines[-1] == "No environment is registered."
+        assert lines[-1] == "Environments: 0"
 
     def test_every_spec_of_core_leads_somewhere(self) -> None:
         registry = default_registry()

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 from gem_core.errors import GemError
 from gem_core.maybe_async import is_awaitable
-from gem_core.vector.slot import Fault, Slot, perform
+from gem_core.vector.slot import FAULTS, Fault, Slot, perform
 
 __all__ = ["Executor", "LoopThread", "QueueExecutor", "Request", "Result"]
 
-Request = tuple[int, tuple[Any, ...]]
-"""Index of a slot, and the arguments of the method that is to be called."""
+Request = tuple[int, Any]
+"""Index of a slot, and the argument of the method that is to be called."""
 Result = tuple[int, Any]
 """Index of a slot, and what the method returned: a value or a ``Fault``."""
 
@@ -56,7 +56,7 @@ class LoopThread:
         async def run() -> None:
             try:
                 done(await awaitable)
-            except Exception as error:  # noqa: BLE001 - it is raised again where it was asked for
+            except FAULTS as error:
                 done(Fault(error))
 
         asyncio.run_coroutine_threadsafe(run(), self._loop)
@@ -69,6 +69,7 @@ class LoopThread:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self._loop.shutdown_default_executor()
 
         asyncio.run_coroutine_threadsafe(cancel(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -80,23 +81,27 @@ class QueueExecutor:
     """Base of the executors: results come through one queue, awaitables run on one loop."""
 
     def __init__(self) -> None:
-        self._slots: list[Slot] = []
+        self._slots: dict[int, Slot] = {}
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._loop: LoopThread | None = None
         self._loop_lock = threading.Lock()
 
     def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
         """Make the slots."""
+        self._make_slots(dict(enumerate(make_slots)))
+
+    def _make_slots(self, make_slots: dict[int, Callable[..., Slot]], **kwargs: Any) -> None:
         try:
-            for make_slot in make_slots:
-                self._slots.append(make_slot())
+            for index, make_slot in make_slots.items():
+                self._slots[index] = make_slot(**kwargs)
         except BaseException:
             self.close()
             raise
 
     def submit(self, method: str, requests: Iterable[Request]) -> None:
         """Begin to call a method of each requested slot."""
-        raise NotImplementedError
+        for index, argument in requests:
+            self._perform(index, method, argument)
 
     def run(self, method: str, requests: Iterable[Request]) -> Iterable[list[Any]]:
         """Call a method of each requested slot; give what they returned, in order."""
@@ -105,9 +110,9 @@ class QueueExecutor:
         by_index = dict(self.collect(len(asked)))
         yield [by_index[index] for index, _ in asked]
 
-    def _perform(self, index: int, method: str, args: tuple[Any, ...]) -> None:
+    def _perform(self, index: int, method: str, argument: Any) -> None:
         """Run one request and put its result into the queue, now or when it is there."""
-        value = perform(self._slots[index], method, args)
+        value = perform(self._slots[index], method, argument)
         if is_awaitable(value):
             self._put_later(index, value)
         else:
@@ -126,7 +131,7 @@ class QueueExecutor:
         while len(results) < minimum:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             try:
-                results.append(self._wait(left))
+                results.append(self._results.get(timeout=left))
             except queue.Empty:
                 if results:
                     break
@@ -135,16 +140,13 @@ class QueueExecutor:
             results.append(self._results.get())
         return results
 
-    def _wait(self, timeout: float | None) -> Result:
-        return self._results.get(timeout=timeout)
-
     def close(self) -> None:
         """Close the slots."""
         if self._loop is not None:
             self._loop.close()
             self._loop = None
-        slots, self._slots = self._slots, []
-        faults = [perform(slot, "close", ()) for slot in slots]
+        slots, self._slots = self._slots, {}
+        faults = [perform(slot, "close", None) for slot in slots.values()]
         for fault in faults:
             if isinstance(fault, Fault):
                 raise GemError(f"Closing an environment failed: {fault.error}") from fault.error

@@ -7,16 +7,13 @@ Workers are fresh interpreters, not forks: a fork of a process with threads (our
 any trainer) may hang, and ``multiprocessing`` would run the caller's script once more in each.
 """
 
-import asyncio
 import contextlib
 import os
 import pickle
 import queue
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
@@ -24,19 +21,16 @@ from typing import Any
 import cloudpickle
 
 from gem_core.errors import ConfigError, GemError, WorkerDiedError
-from gem_core.maybe_async import is_awaitable
 from gem_core.vector.executor import QueueExecutor, Request, Result
-from gem_core.vector.slot import Fault, Slot, perform
+from gem_core.vector.slot import FAULTS, Fault, Slot
 
 __all__ = ["ProcessesExecutor", "serve"]
 
-FLUSH_SECONDS = 0.001
-"""A worker sends what it has at least this often, so that one slow step holds up no answers."""
 CLOSE_SECONDS = 5.0
 """A worker that takes longer to close its environments is killed."""
-
 _START = """\
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes us
 sys.path[:] = {path!r}
 from gem_core.vector.processes import serve
 serve({descriptor})
@@ -65,7 +59,8 @@ class ProcessesExecutor(QueueExecutor):
         count = min(self._max_workers, len(make_slots))
         shares = [dict(list(enumerate(make_slots))[i::count]) for i in range(count)]
         try:
-            self._workers = [_Worker(share, self._results) for share in shares]
+            for share in shares:
+                self._workers.append(_Worker(share, self._results))
             for worker in self._workers:
                 worker.wait_until_ready()
         except BaseException:
@@ -75,9 +70,9 @@ class ProcessesExecutor(QueueExecutor):
     def submit(self, method: str, requests: Iterable[Request]) -> None:
         """Send each worker its share of the requests."""
         count = len(self._workers)
-        shares: list[list[tuple[int, str, tuple[Any, ...]]]] = [[] for _ in range(count)]
-        for index, args in requests:
-            shares[index % count].append((index, method, args))
+        shares: list[list[tuple[int, str, Any]]] = [[] for _ in range(count)]
+        for index, argument in requests:
+            shares[index % count].append((index, method, argument))
         for worker, share in zip(self._workers, shares, strict=True):
             if share:
                 worker.send(share)
@@ -91,13 +86,19 @@ class ProcessesExecutor(QueueExecutor):
             worker.finish_close()
 
 
+_Task = tuple[int, str, bytes]
+"""Index of a slot, name of a method, its argument as ``_dump`` makes it.
+
+Arguments and answers are pickled one by one, so that one that cannot be sent or read is a fault of
+its own environment alone.
+"""
+
+
 class _Worker:
     """A worker process as its parent sees it."""
 
     def __init__(
-        self,
-        make_slots: dict[int, Callable[..., Slot]],
-        results: "queue.SimpleQueue[Result]",
+        self, make_slots: dict[int, Callable[..., Slot]], results: "queue.SimpleQueue[Result]"
     ) -> None:
         try:
             self._make_slots = cloudpickle.dumps(make_slots)
@@ -107,10 +108,13 @@ class _Worker:
                 f"arguments, tools and wrappers: {error}"
             ) from error
         self._results = results
-        self._in_flight: dict[int, tuple[int, str, tuple[Any, ...]]] = {}
-        self._lock = threading.Lock()
+        self._in_flight: dict[int, _Task] = {}
+        self._in_flight_lock = threading.Lock()
+        # Apart from the other lock: a send may wait until the worker's answers have been read.
+        self._send_lock = threading.Lock()
         self._closing = False
-        self._ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._failure: Exception | None = None
+        self._ready: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
         self._launch(lost=None)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -127,33 +131,37 @@ class _Worker:
             self._connection.send(lost)
 
     def wait_until_ready(self) -> None:
+        """Wait for the slots, and raise what kept one from being made."""
         error = self._ready.get()
         if error is not None:
             raise error
 
-    def send(self, share: list[tuple[int, str, tuple[Any, ...]]]) -> None:
-        with self._lock:
-            self._in_flight.update({request[0]: request for request in share})
-            self._send_or_wait_for_successor(share)
-
-    def _send_or_wait_for_successor(self, share: list[Any]) -> None:
-        try:
-            self._connection.send(share)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # the reader sees the same end, and sends what is in flight to the successor
-        except Exception as error:  # noqa: BLE001 - an action may be anything
-            for index, *_ in share:
-                del self._in_flight[index]
+    def send(self, requests: list[tuple[int, str, Any]]) -> None:
+        """Ask for methods of slots to be called."""
+        tasks: list[_Task] = []
+        for index, method, argument in requests:
+            try:
+                tasks.append((index, method, _dump(argument)))
+            except Exception as error:  # noqa: BLE001 - an action may be anything
                 self._results.put((index, Fault(error)))
+        with self._send_lock:
+            if self._failure is not None:
+                self._settle([(index, Fault(self._failure)) for index, *_ in tasks])
+                return
+            with self._in_flight_lock:
+                self._in_flight.update({task[0]: task for task in tasks})
+            self._send(tasks)
+
+    def _send(self, tasks: list[_Task]) -> None:
+        # A broken pipe is seen by the reader too, which sends what is in flight to a successor.
+        with contextlib.suppress(OSError):
+            self._connection.send(tasks)
 
     def _read(self) -> None:
-        """Say when the worker is ready, then put answers into the queue until it is closed."""
-        try:
-            error = self._connection.recv()
-        except (EOFError, OSError):
-            error = self._obituary()
-        self._ready.put(error)
-        while error is None:
+        """Say when the worker is ready, then settle what it answers until it is closed."""
+        self._failure = self._wait_for_slots()
+        self._ready.put(self._failure)
+        while self._failure is None:
             try:
                 answers = self._connection.recv()
             except (EOFError, OSError):
@@ -161,23 +169,39 @@ class _Worker:
                     return
                 self._replace()
                 continue
-            if answers is not None:  # None is a successor's word that it is ready
-                self._pass_on(answers)
+            self._settle([(index, _load(blob)) for index, blob in answers])
 
-    def _pass_on(self, answers: list[Result]) -> None:
-        with self._lock:
+    def _wait_for_slots(self) -> Exception | None:
+        try:
+            return self._connection.recv()  # type: ignore[no-any-return]
+        except (EOFError, OSError):
+            return self._obituary()
+
+    def _settle(self, answers: list[Result]) -> None:
+        with self._in_flight_lock:
             for index, _ in answers:
                 self._in_flight.pop(index, None)
         for answer in answers:
             self._results.put(answer)
 
     def _replace(self) -> None:
-        """Start a successor to a process that died, and ask it what this one did not answer."""
-        error = self._obituary()
-        with self._lock:
-            self._launch(lost=error)
-            if self._in_flight:
-                self._send_or_wait_for_successor(list(self._in_flight.values()))
+        """Start a successor to a process that died in mid-work.
+
+        It is asked again for the steps, which it answers with the loss of the episode; whatever
+        else was asked might kill it as well, and is answered here.
+        """
+        obituary = self._obituary()
+        with self._send_lock:
+            if self._closing:
+                return
+            self._launch(lost=obituary)
+            self._failure = self._wait_for_slots()
+            error = self._failure or obituary
+            with self._in_flight_lock:
+                tasks = list(self._in_flight.values())
+            again = [task for task in tasks if task[1] == "step" and self._failure is None]
+            self._settle([(task[0], Fault(error)) for task in tasks if task not in again])
+            self._send(again)
 
     def _obituary(self) -> WorkerDiedError:
         self._connection.close()
@@ -187,12 +211,13 @@ class _Worker:
         )
 
     def begin_close(self) -> None:
-        with self._lock:
-            self._closing = True
-            with contextlib.suppress(OSError):
-                self._connection.send(None)
+        """Tell the worker to end."""
+        self._closing = True
+        with self._send_lock, contextlib.suppress(OSError):
+            self._connection.send(None)
 
     def finish_close(self) -> None:
+        """Wait for the worker's end; kill it if it takes too long."""
         try:
             self._process.wait(timeout=CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -202,85 +227,81 @@ class _Worker:
         self._connection.close()
 
 
-def serve(descriptor: int) -> None:
-    """Be a worker: answer the requests that come over a pipe until it closes or says None."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes us
-    connection: Connection = Connection(descriptor)
-    slots: dict[int, Slot] = {}
-    try:
-        make_slots = pickle.loads(connection.recv_bytes())  # noqa: S301 - from our parent
-        lost = connection.recv()
-        for index, make_slot in make_slots.items():
-            slots[index] = make_slot(lost=lost)
-    except Exception as error:  # noqa: BLE001 - the parent raises it
-        connection.send(_portable(error))
-        return
-    connection.send(None)
-    loop = asyncio.new_event_loop()
-    try:
-        while (requests := connection.recv()) is not None:
-            _answer_all(connection, slots, requests, loop)
-    except (EOFError, OSError):
-        pass
-    finally:
-        loop.close()
-        for slot in slots.values():
-            perform(slot, "close", ())
+class _SlotsOfAWorker(QueueExecutor):
+    """What a worker process is inside: slots in its main thread, answers sent by another one."""
 
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
+        self._connection = connection
 
-def _answer_all(
-    connection: Connection,
-    slots: dict[int, Slot],
-    requests: list[tuple[int, str, tuple[Any, ...]]],
-    loop: asyncio.AbstractEventLoop,
-) -> None:
-    """Answer requests, those of asynchronous environments together at the end."""
-    answers: list[Result] = []
-    later: list[tuple[int, Any]] = []
-    sent = time.monotonic()
-    for index, method, args in requests:
-        value = perform(slots[index], method, args)
-        if is_awaitable(value):
-            later.append((index, value))
-            continue
-        answers.append((index, value))
-        if time.monotonic() - sent > FLUSH_SECONDS:
-            _answer(connection, answers)
-            answers, sent = [], time.monotonic()
-
-    async def finish(index: int, awaitable: Any) -> None:
+    def serve(self) -> None:
+        """Make the slots, then do what is asked until the pipe closes or nothing is asked for."""
         try:
-            value = await awaitable
-        except Exception as error:  # noqa: BLE001 - it is raised again where it was asked for
-            value = Fault(error)
-        _answer(connection, [(index, value)])
+            make_slots = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - our parent's
+            self._make_slots(make_slots, lost=self._connection.recv())
+        except FAULTS as error:
+            self._connection.send(_portable(error))
+            return
+        self._connection.send(None)
+        sender = threading.Thread(target=self._send_answers, daemon=True)
+        sender.start()
+        try:
+            self._do_tasks()
+        finally:
+            with contextlib.suppress(GemError):
+                self.close()
+            self._results.put((-1, None))
+            sender.join()
 
-    async def finish_all() -> None:
-        await asyncio.gather(*(finish(index, awaitable) for index, awaitable in later))
+    def _do_tasks(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while (tasks := self._connection.recv()) is not None:
+                for index, method, blob in tasks:
+                    argument = _load(blob)
+                    if isinstance(argument, Fault):
+                        self._results.put((index, argument))
+                    else:
+                        self._perform(index, method, argument)
 
-    if answers:
-        _answer(connection, answers)
-    if later:
-        loop.run_until_complete(finish_all())
+    def _send_answers(self) -> None:
+        """Send what is there, as soon as it is there: no answer waits for a slow neighbour."""
+        ended = False
+        while not ended:
+            answers = self.collect(1)
+            ended = answers[-1][0] < 0
+            with contextlib.suppress(OSError):
+                self._connection.send(
+                    [(index, _dump_answer(v)) for index, v in answers if index >= 0]
+                )
 
 
-def _answer(connection: Connection, answers: list[Result]) -> None:
-    for _, value in answers:
-        if isinstance(value, Fault):
-            value.error = _portable(value.error)
+def serve(descriptor: int) -> None:
+    """Be a worker, over the pipe of a file descriptor."""
+    _SlotsOfAWorker(Connection(descriptor)).serve()
+
+
+def _dump(value: Any) -> bytes:
     try:
-        message = pickle.dumps(answers, pickle.HIGHEST_PROTOCOL)
-    except Exception:  # noqa: BLE001 - find out which answer it is
-        message = pickle.dumps([_picklable(answer) for answer in answers], pickle.HIGHEST_PROTOCOL)
-    connection.send_bytes(message)
+        blob = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception:  # noqa: BLE001 - cloudpickle can do more, and raises what is to be raised
+        blob = b"__main__"
+    # Classes of a script's own __main__ are unknown in other processes, unless sent by value.
+    return cloudpickle.dumps(value) if b"__main__" in blob else blob
 
 
-def _picklable(answer: Result) -> Result:
+def _dump_answer(value: Any) -> bytes:
     try:
-        pickle.dumps(answer)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the caller must get an answer
-        return answer[0], Fault(GemError(f"An answer cannot be sent between processes: {error}"))
-    return answer
+        return _dump(Fault(_portable(value.error)) if isinstance(value, Fault) else value)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the parent must get an answer
+        return _dump(Fault(GemError(f"An answer cannot be sent between processes: {error}")))
+
+
+def _load(blob: bytes) -> Any:
+    """Return what was dumped, or a ``Fault`` if it cannot be read."""
+    try:
+        return pickle.loads(blob)  # noqa: S301 - from our own process
+    except Exception as error:  # noqa: BLE001 - reading runs anybody's code
+        return Fault(GemError(f"What was sent between processes cannot be read: {error}"))
 
 
 def _portable(error: BaseException) -> BaseException:

@@ -7,7 +7,7 @@ from typing import Any
 from gem_core.env import Step
 from gem_core.maybe_async import is_awaitable
 from gem_core.vector.executor import QueueExecutor, Request
-from gem_core.vector.slot import Fault
+from gem_core.vector.slot import FAULTS, Fault
 
 __all__ = ["SerialExecutor"]
 
@@ -20,10 +20,9 @@ class SerialExecutor(QueueExecutor):
 
     def run(self, method: str, requests: Iterable[Request]) -> Iterator[list[Any]]:
         """Call a method of each requested slot; yield what they returned, in order, in parts."""
-        calls = [getattr(slot, method) for slot in self._slots]
         remaining = iter(requests)
         values: list[Any] = []
-        while chunk := self._call(calls, itertools.islice(remaining, CHUNK)):
+        while chunk := self._call(method, itertools.islice(remaining, CHUNK)):
             values += chunk
             if set(map(type, values)) == {Step}:
                 yield values
@@ -31,15 +30,15 @@ class SerialExecutor(QueueExecutor):
         self._await(values)
         yield values
 
-    @staticmethod
-    def _call(calls: list[Any], requests: Iterator[Request]) -> list[Any]:
+    def _call(self, method: str, requests: Iterator[Request]) -> list[Any]:
+        slots = self._slots
         values: list[Any] = []
         while True:
             try:
-                for index, args in requests:
-                    values.append(calls[index](*args))  # noqa: PERF401 - keeps what came before
-            except Exception as error:  # noqa: BLE001 - it is raised again where it was asked for
-                values.append(Fault(error))
+                for index, argument in requests:
+                    values.append(getattr(slots[index], method)(argument))
+            except FAULTS as error:
+                values.append(Fault(error))  # what came before it stays, and the rest goes on
             else:
                 return values
 
@@ -49,8 +48,3 @@ class SerialExecutor(QueueExecutor):
             self._put_later(position, values[position])
         for position, value in self.collect(len(later)):
             values[position] = value
-
-    def submit(self, method: str, requests: Iterable[Request]) -> None:
-        """Call the method of each requested slot."""
-        for index, args in requests:
-            self._perform(index, method, args)

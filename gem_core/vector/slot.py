@@ -4,7 +4,9 @@ A slot lives where its environment runs: in the caller's thread, in a pool, or i
 So an automatic reset costs no round trip, and runs beside the other slots' steps.
 """
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from gem_core.env import Env, Step, Wrapper, make_step
@@ -12,10 +14,14 @@ from gem_core.faults import error_record
 from gem_core.maybe_async import is_awaitable, then
 from gem_core.observation import Info, Observation
 
-__all__ = ["Autoreset", "Fault", "OnError", "Slot", "perform"]
+__all__ = ["FAULTS", "Autoreset", "Fault", "OnError", "Slot", "perform"]
 
 Autoreset = Literal["same_step", "next_step", "off"]
 OnError = Literal["raise", "truncate"]
+
+
+FAULTS = (Exception, SystemExit, asyncio.CancelledError)
+"""What counts as an environment's fault: all but what ends the whole program."""
 
 
 class Fault:
@@ -68,23 +74,27 @@ class Slot:
         self._step: Callable[[Any], Any] = env.step
         return env
 
-    def reset(self, seed: int | None, options: dict[str, Any]) -> Any:
-        """Start an episode; returns (observation, info) or an awaitable of it."""
+    def reset(self, options: Mapping[str, Any]) -> Any:
+        """Start an episode; returns (observation, info) or an awaitable of it.
+
+        Args:
+            options: What the environment's ``reset`` gets, the seed included.
+        """
         self._hold(self.env.env if type(self.env) is _Lost else self.env)
         try:
-            first: Any = self.env.reset(seed=seed, **options)
-        except Exception:  # noqa: BLE001 - the policy says what becomes of it
-            first = self._renew().reset(seed=seed, **options)
+            first: Any = self.env.reset(**options)
+        except FAULTS:
+            first = self._renew().reset(**options)
         if is_awaitable(first):
-            return self._reset_later(first, seed, options)
+            return self._reset_later(first, options)
         self._last_observation = first[0]
         return first
 
-    async def _reset_later(self, first: Any, seed: int | None, options: dict[str, Any]) -> Any:
+    async def _reset_later(self, first: Any, options: Mapping[str, Any]) -> Any:
         try:
             pair = await first
-        except Exception:  # noqa: BLE001 - the policy says what becomes of it
-            again: Any = self._renew().reset(seed=seed, **options)
+        except FAULTS:
+            again: Any = self._renew().reset(**options)
             pair = await again
         self._last_observation = pair[0]
         return pair
@@ -93,17 +103,20 @@ class Slot:
         """Replace an environment that cannot be reset, unless errors are to be raised."""
         if self._on_error == "raise":
             raise  # noqa: PLE0704 - only called while an exception is handled
-        self.env.close()
+        with contextlib.suppress(*FAULTS):
+            self.env.close()
         return self._hold(self._make_env())
 
     def step(self, action: Any) -> Any:
         """Take an action, or the reset that is due; returns a Step or an awaitable of it."""
         try:
             result = self._step(action)
-        except Exception as error:  # noqa: BLE001 - the policy says what becomes of it
+        except FAULTS as error:
             return self._broken(error)
         if type(result) is not Step:
-            return self._step_later(result)
+            if is_awaitable(result):
+                return self._step_later(result)
+            result = Step(*result)
         if result[2] or result[3]:
             return self._finish(result)
         self._last_observation = result[0]
@@ -112,14 +125,14 @@ class Slot:
     async def _step_later(self, result: Any) -> Step:
         try:
             step = Step(*await result)
-        except Exception as error:  # noqa: BLE001 - the policy says what becomes of it
+        except FAULTS as error:
             step = self._broken(error)
         else:
             self._last_observation = step.observation
             step = self._finish(step) if step.terminated or step.truncated else step
         return step if type(step) is Step else await step  # type: ignore[misc]
 
-    def _broken(self, error: Exception) -> Any:
+    def _broken(self, error: BaseException) -> Any:
         if self._on_error == "raise":
             raise error
         info = {"error": error_record(error, "env")}
@@ -128,7 +141,7 @@ class Slot:
     def _finish(self, step: Step) -> Any:
         """Follow an episode's last step by the next episode, as ``autoreset`` says."""
         if self._autoreset == "same_step":
-            first = self.reset(None, {})
+            first = self.reset({})
             return _join(step, first) if type(first) is tuple else _join_later(step, first)
         if self._autoreset == "next_step":
             self._step = self._reset_instead
@@ -136,14 +149,15 @@ class Slot:
 
     def _reset_instead(self, action: Any) -> Any:
         """Reset where a step was asked for, as ``next_step`` has it."""
-        first = self.reset(None, {})
+        first = self.reset({})
         return then(first, lambda pair: Step(pair[0], 0.0, False, False, pair[1]))
 
-    def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def call(self, name_and_arguments: tuple[Any, ...]) -> Any:
         """Call a method of the environment."""
-        return getattr(self.env, name)(*args, **kwargs)
+        name, *arguments = name_and_arguments
+        return getattr(self.env, name)(*arguments)
 
-    def snapshot(self) -> tuple[bool, Observation, bytes]:
+    def snapshot(self, _: None) -> tuple[bool, Observation, bytes]:
         """Return the slot's state, the environment's included."""
         return self._step == self._reset_instead, self._last_observation, self.env.snapshot()
 
@@ -154,7 +168,7 @@ class Slot:
         if reset_due:
             self._step = self._reset_instead
 
-    def close(self) -> None:
+    def close(self, _: None) -> None:
         """Close the environment."""
         self.env.close()
 
@@ -169,9 +183,9 @@ async def _join_later(step: Step, first: Any) -> Step:
     return _join(step, await first)
 
 
-def perform(slot: Slot, method: str, args: tuple[Any, ...]) -> Any:
+def perform(slot: Slot, method: str, argument: Any) -> Any:
     """Call a slot's method; what it raises is returned as a ``Fault``."""
     try:
-        return getattr(slot, method)(*args)
-    except Exception as error:  # noqa: BLE001 - it is raised again where it was asked for
+        return getattr(slot, method)(argument)
+    except FAULTS as error:
         return Fault(error)

@@ -105,7 +105,7 @@ class VectorEnv:
         Returns:
             Observations and infos, in the order of ``indices``.
         """
-        which = list(range(self.num_envs)) if indices is None else list(indices)
+        which = list(range(self.num_envs) if indices is None else self._check(indices))
         if seed is None and indices is None:
             seed, self._seed = self._seed, None
         if isinstance(seed, Sequence):
@@ -116,7 +116,8 @@ class VectorEnv:
             each_options = [dict(options or {}) for _ in which]
         else:
             each_options = [dict(one) for one in _one_each(options, which, "options")]
-        firsts = self._call_all("reset", which, zip(seeds, each_options, strict=True))
+        each = [{**o, "seed": s} for o, s in zip(each_options, seeds, strict=True)]
+        firsts = self._call_all("reset", which, each)
         return [first[0] for first in firsts], [first[1] for first in firsts]
 
     def step(self, actions: Sequence[Action] | Mapping[int, Action]) -> BatchStep:
@@ -162,6 +163,7 @@ class VectorEnv:
             GemError: Fewer than ``min_envs`` steps are under way.
             TimeoutError: Nothing is there after ``timeout``.
         """
+        self._check_open()
         if not 1 <= min_envs <= len(self._in_flight):
             raise GemError(
                 f"recv(min_envs={min_envs}) with {len(self._in_flight)} steps under way: send "
@@ -182,12 +184,12 @@ class VectorEnv:
 
     def snapshot(self) -> list[Any]:
         """Return the state of every environment, in mid-episode too."""
-        return self._call_all("snapshot", range(self.num_envs), itertools.repeat(()))
+        return self._call_all("snapshot", range(self.num_envs), itertools.repeat(None))
 
     def restore(self, snapshot: Sequence[Any]) -> None:
         """Return to the state of a snapshot of a vector of the same environments."""
         states = _one_each(snapshot, range(self.num_envs), "states")
-        self._call_all("restore", range(self.num_envs), zip(states))
+        self._call_all("restore", range(self.num_envs), states)
 
     def close(self) -> None:
         """Close every environment and end all threads and processes; may be called twice."""
@@ -203,22 +205,28 @@ class VectorEnv:
 
     def _split(
         self, actions: Sequence[Action] | Mapping[int, Action]
-    ) -> tuple[Sequence[int], Iterable[tuple[Action]]]:
-        """Return the indices of the environments that are to act, and each one's arguments."""
+    ) -> tuple[Sequence[int], Iterable[Action]]:
+        """Return the indices of the environments that are to act, and each one's action."""
         if isinstance(actions, Mapping):
-            for index in actions:
-                if index not in range(self.num_envs):
-                    raise ConfigError(
-                        f"There is no environment {index!r}; indices are 0 to {self.num_envs - 1}."
-                    )
-            return list(actions), zip(actions.values())
+            return self._check(list(actions)), actions.values()
         if isinstance(actions, str) or len(actions) != self.num_envs:
             got = "one text" if isinstance(actions, str) else f"{len(actions)} actions"
             raise ConfigError(
                 f"step needs a list of {self.num_envs} actions or a dict from index to action; "
                 f"got {got}."
             )
-        return range(self.num_envs), zip(actions)
+        return range(self.num_envs), actions
+
+    def _check(self, indices: Sequence[int]) -> Sequence[int]:
+        """Return indices, if they are indices of different environments."""
+        for index in indices:
+            if type(index) is not int or not 0 <= index < self.num_envs:
+                raise ConfigError(
+                    f"There is no environment {index!r}; indices are 0 to {self.num_envs - 1}."
+                )
+        if len(set(indices)) < len(indices):
+            raise ConfigError(f"An environment is named more than once: {list(indices)}.")
+        return indices
 
     def _check_open(self) -> None:
         if self._closed:
@@ -227,7 +235,7 @@ class VectorEnv:
             raise GemError("This vector was interrupted in mid-step: close it and make another.")
 
     def _run(
-        self, method: str, indices: Sequence[int], arguments: Iterable[tuple[Any, ...]]
+        self, method: str, indices: Sequence[int], arguments: Iterable[Any]
     ) -> Iterator[list[Any]]:
         """Call a method of several slots; yield what they returned, in order, in parts."""
         self._check_open()
@@ -239,9 +247,7 @@ class VectorEnv:
         yield from self._executor.run(method, zip(indices, arguments))  # noqa: B905 - may repeat
         self._interrupted = False
 
-    def _call_all(
-        self, method: str, indices: Sequence[int], arguments: Iterable[tuple[Any, ...]]
-    ) -> list[Any]:
+    def _call_all(self, method: str, indices: Sequence[int], arguments: Iterable[Any]) -> list[Any]:
         """Call a method of several slots and return what they returned, in order."""
         values = list(itertools.chain.from_iterable(self._run(method, indices, arguments)))
         if Fault in map(type, values):
@@ -252,10 +258,11 @@ class VectorEnv:
 def _batch(indices: Sequence[int], parts: Iterable[list[Any]]) -> BatchStep:
     """Turn steps, which come in parts, into columns."""
     columns: list[list[Any]] = [[] for _ in BatchStep._fields]
-    for steps in parts:
+    remaining = iter(parts)
+    for steps in remaining:
         if Fault in map(type, steps):
             done = map(Step, *columns)
-            _raise_fault(indices, [*done, *steps, *itertools.chain.from_iterable(parts)])
+            _raise_fault(indices, [*done, *steps, *itertools.chain.from_iterable(remaining)])
         for column, values in zip(columns, zip(*steps, strict=True), strict=False):
             column.extend(values)
     return BatchStep(*columns)

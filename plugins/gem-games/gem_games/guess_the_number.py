@@ -19,7 +19,7 @@ The history of your guesses will follow here, so use every hint.
 Make your first guess."""
 
 
-@functools.lru_cache
+@functools.lru_cache(maxsize=1024)
 def _rules(low: int, high: int, max_turns: int, example: int) -> str:
     return _RULES.format(low=low, high=high, max_turns=max_turns, example=example)
 
@@ -61,10 +61,11 @@ class GuessTheNumberEnv(Game):
             high = low + self.rng.randint(5, 50)
         self.min_number, self.max_number = low, high
         self.max_turns = max_turns or math.ceil(math.sqrt(high - low)) + 1
-        self.game_number = self.rng.randint(low, high)
+        self.game_number = low + int(self.rng.random() * (high - low + 1))
         self.previous_guesses: set[int] = set()
-        # The example must not give the secret away.
-        example = low if self.game_number != low else high
+        # Any number but the secret: the example tells nothing else.
+        example = low + int(self.rng.random() * (high - low))
+        example += example >= self.game_number
         return self.opening(_rules(low, high, self.max_turns, example))
 
     def play(self, match: re.Match[str]) -> Outcome:
@@ -96,7 +97,7 @@ class GuessTheNumberEnv(Game):
 class GuessTheNumberOracle(BaseAgent):
     """Halves what is left of the range; never needs more than ``ceil(log2(size + 1))`` guesses."""
 
-    def reset(self, env: Env) -> None:  # noqa: ARG002
+    def reset(self, env: Env) -> None:
         self._low: int | None = None
 
     def act(self, observation: Observation, info: Info) -> Action:

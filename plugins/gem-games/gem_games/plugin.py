@@ -4,7 +4,7 @@ The levels of a game are its ids, ``game:<name><suffix>``. A level that names no
 the class's defaults; a parameter of None is drawn anew each episode.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,14 +23,17 @@ class GameEntry:
         module: Its file in this package.
         description: One line for listings.
         levels: Parameters by suffix of the id.
-        aliases: Suffix of a level by suffix of another id for it.
+        fixed: Suffixes of levels whose every episode starts in the same state.
+        oracle_returns: Mean return that the oracle reaches at least, by suffix, where luck or the
+            turn limit keeps it from the largest.
     """
 
     name: str
     module: str
     description: str
     levels: Mapping[str, Mapping[str, Any]]
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    fixed: Collection[str] = ()
+    oracle_returns: Mapping[str, float] = field(default_factory=dict)
 
 
 GAMES = [
@@ -45,6 +48,130 @@ GAMES = [
             "-v0-hard-no-max-turn": {"min_number": 1, "max_number": 50, "max_turns": 50},
             "-v0-random": {"min_number": None, "max_number": None, "max_turns": None},
         },
+    ),
+    GameEntry(
+        "Wordle",
+        "wordle",
+        "find a secret word from marks on the letters of each guess",
+        {
+            "-v0": {"word_length": 5, "max_turns": 15},
+            "-v0-easy": {"word_length": 3, "max_turns": 15},
+            "-v0-hard": {"word_length": 5, "max_turns": 25},
+            "-v0-random": {"word_length": None, "max_turns": None},
+        },
+    ),
+    GameEntry(
+        "Hangman",
+        "hangman",
+        "find a secret word letter by letter, or guess it whole",
+        {
+            "-v0": {"word_length": 5, "max_turns": 15},
+            "-v0-easy": {"word_length": 3, "max_turns": 10},
+            "-v0-hard": {"word_length": 7, "max_turns": 20},
+            "-v0-random": {"word_length": None, "max_turns": None},
+        },
+    ),
+    GameEntry(
+        "Crosswords",
+        "crosswords",
+        "fill in crossing words from their clues, letter by letter",
+        {
+            "-v0-easy": {"hardcore": False, "max_turns": 30, "num_words": 3},
+            "-v0-hard": {"hardcore": True, "max_turns": 40, "num_words": 3},
+            "-v0-random": {"hardcore": None, "max_turns": None, "num_words": None},
+        },
+    ),
+    GameEntry(
+        "WordSearch",
+        "word_search",
+        "find words hidden across and down a grid of letters",
+        {
+            "-v0-easy": {"num_words": 5, "max_turns": 20, "hardcore": False},
+            "-v0-hard": {"num_words": 5, "max_turns": 20, "hardcore": True},
+            "-v0-random": {"num_words": None, "max_turns": None, "hardcore": None},
+        },
+    ),
+    GameEntry(
+        "Sokoban",
+        "sokoban",
+        "push every box onto a goal",
+        {
+            "-v0-easy": {"dim_room": (6, 6), "num_boxes": 2, "max_turns": 20},
+            "-v0-hard": {"dim_room": (8, 8), "num_boxes": 4, "max_turns": 50},
+            "-v0-random": {"dim_room": None, "num_boxes": None, "max_turns": None},
+        },
+    ),
+    GameEntry(
+        "Minesweeper",
+        "minesweeper",
+        "reveal every cell that hides no mine",
+        {
+            "-v0": {"rows": 8, "cols": 8, "num_mines": 10, "max_turns": 100},
+            "-v0-very-easy": {"rows": 3, "cols": 3, "num_mines": 1, "max_turns": 10},
+            "-v0-easy": {"rows": 5, "cols": 5, "num_mines": 5, "max_turns": 25},
+            "-v0-hard": {"rows": 8, "cols": 8, "num_mines": 12, "max_turns": 64},
+            "-v0-random": {"rows": None, "cols": None, "num_mines": None, "max_turns": None},
+        },
+        oracle_returns={"-v0": 0.85, "-v0-easy": 0.85, "-v0-hard": 0.85, "-v0-random": 0.85},
+    ),
+    GameEntry(
+        "FifteenPuzzle",
+        "fifteen_puzzle",
+        "slide numbered tiles into order",
+        {
+            "-v0": {"num_rows": 3, "max_turns": 20},
+            "-v0-easy": {"num_rows": 2, "max_turns": 10},
+            "-v0-hard": {"num_rows": 4, "max_turns": 50},
+            "-v0-random": {"num_rows": None, "max_turns": None},
+        },
+    ),
+    GameEntry(
+        "Mastermind",
+        "mastermind",
+        "find a secret code from black and white pegs",
+        {
+            "-v0": {"code_length": 4, "num_numbers": 6, "max_turns": 20},
+            "-v0-easy": {"code_length": 2, "num_numbers": 6, "max_turns": 10},
+            "-v0-hard": {"code_length": 4, "num_numbers": 8, "max_turns": 30},
+            "-v0-random": {"code_length": None, "num_numbers": None, "max_turns": None},
+        },
+    ),
+    GameEntry(
+        "Sudoku",
+        "sudoku",
+        "complete a grid so that every row, column and subgrid holds each number once",
+        {
+            "-v0": {"empty_cells": 50, "max_turns": 50, "scale": 9},
+            "-v0-easy": {"empty_cells": 10, "max_turns": 15, "scale": 4},
+            "-v0-easy-v2": {"empty_cells": 10, "max_turns": 15, "scale": 4},
+            "-v0-hard": {"empty_cells": 50, "max_turns": 50, "scale": 9},
+            "-v0-random": {"empty_cells": None, "max_turns": None, "scale": None},
+        },
+    ),
+    GameEntry(
+        "TowerofHanoi",
+        "tower_of_hanoi",
+        "move a tower of disks to another place, never a larger disk onto a smaller one",
+        {
+            "-v0": {"num_disks": 4, "max_turns": 20},
+            "-v0-easy": {"num_disks": 3, "max_turns": 10},
+            "-v0-hard": {"num_disks": 5, "max_turns": 35},
+            "-v0-random": {"num_disks": None, "max_turns": None},
+        },
+        fixed=("-v0", "-v0-easy", "-v0-hard"),
+    ),
+    GameEntry(
+        "Game2048",
+        "game_2048",
+        "merge equal tiles until one reaches the target",
+        {
+            "-v0-easy": {"target_tile": 64, "max_turns": 50},
+            "-v0-hard": {"target_tile": 512, "max_turns": 50},
+            "-v0-extreme-hard": {"target_tile": 2048, "max_turns": 100},
+            "-v0-random": {"target_tile": None, "max_turns": None},
+        },
+        # No play reaches these targets in so few turns, as each turn adds 4 to the board at most.
+        oracle_returns={"-v0-hard": 0.55, "-v0-extreme-hard": 0.55},
     ),
 ]
 
@@ -69,6 +196,8 @@ def gem_register(registry: Registry) -> None:
                     kwargs=kwargs,
                     description=game.description,
                     oracle=oracle,
+                    oracle_return=game.oracle_returns.get(suffix),
                     return_range=(-0.1, 1.0),
+                    varies=suffix not in game.fixed,
                 )
             )

@@ -1,0 +1,284 @@
+"""What is compared: the table of groups and cases, with the targets that gem-core sets itself.
+
+A new case is one entry in a group below; a new measurement is a file in ``measures`` besides.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["SIDES", "Case", "Figure", "Group", "Trend", "groups"]
+
+SIDES = ("gem_core", "gem_llm")
+"""Ours and the peer."""
+
+_GUESS_EASY = "game:GuessTheNumber-v0-easy"
+_GUESS_HARD = "game:GuessTheNumber-v0-hard"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A number that a measurement returns, compared as a ratio; above 1 is better for gem-core.
+
+    Args:
+        name: Its key in what the measurement returns.
+        title: What readers see.
+        lower_is_better: Of times and sizes.
+        target: Smallest ratio that reaches the target.
+        own_target: Smallest value of gem-core itself that does; there is no ratio then.
+        reference: It is there for orientation: there is no ratio.
+    """
+
+    name: str
+    title: str
+    lower_is_better: bool = False
+    target: float | None = None
+    own_target: float | None = None
+    reference: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One measurement on both sides.
+
+    Args:
+        title: What readers see; unique in its group.
+        arguments: Arguments of the measurement on both sides.
+        ours: Arguments on gem-core's side only.
+        peer: Arguments on gem-llm's side only.
+        targets: Targets of this case by figure, before the figure's own.
+    """
+
+    title: str
+    arguments: Mapping[str, Any]
+    ours: Mapping[str, Any] = field(default_factory=dict)
+    peer: Mapping[str, Any] = field(default_factory=dict)
+    targets: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend:
+    """A figure of one case divided by the same figure of another, on each side for itself.
+
+    Args:
+        title: What readers see.
+        figure: Name of the figure.
+        of: Title of the case above the line.
+        against: Title of the case below the line.
+        at_least: Target for gem-core, if more is better.
+        at_most: Target for gem-core, if less is better.
+    """
+
+    title: str
+    figure: str
+    of: str
+    against: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Cases of one measurement.
+
+    Args:
+        name: For ``--only``.
+        title: Heading.
+        about: What exactly is measured, in a few sentences.
+        measure: File in ``measures``.
+        figures: What it returns and readers see.
+        cases: On what.
+        trends: Comparisons between cases.
+        once: One round is enough: it counts, it does not time.
+    """
+
+    name: str
+    title: str
+    about: str
+    measure: str
+    figures: Sequence[Figure]
+    cases: Sequence[Case]
+    trends: Sequence[Trend] = ()
+    once: bool = False
+
+
+def groups(ids: Sequence[str], *, quick: bool) -> list[Group]:
+    """Return all groups, for the games that both sides have."""
+    return [
+        _startup(),
+        _vector(seconds=0.2 if quick else 0.5),
+        _straggler(seconds=1.0 if quick else 3.0),
+        _history(seconds=0.2 if quick else 0.5),
+        _games(ids, seconds=0.1 if quick else 0.3),
+        _reproducibility(ids),
+    ]
+
+
+def _startup() -> Group:
+    return Group(
+        name="startup",
+        title="Start-up",
+        about=f"A fresh process imports the library, makes {_GUESS_EASY} and resets it.",
+        measure="startup",
+        figures=[
+            Figure(
+                name="import_and_make_s",
+                title="import and make, s",
+                lower_is_better=True,
+                target=10,
+            ),
+            Figure(name="peak_rss_mib", title="peak RSS, MiB", lower_is_better=True, target=5),
+            Figure(name="modules", title="modules imported", lower_is_better=True),
+        ],
+        cases=[Case(title="one game", arguments={"env_id": _GUESS_EASY})],
+    )
+
+
+def _vector(*, seconds: float) -> Group:
+    def case(num_envs: int, ours: str, peer: str, **targets: float) -> Case:
+        return Case(
+            title=f"{num_envs} env{'s' * (num_envs > 1)}, {ours} / {peer}",
+            arguments={"env_id": _GUESS_HARD, "num_envs": num_envs, "seconds": seconds},
+            ours={"executor": ours},
+            peer={"executor": peer},
+            targets=targets,
+        )
+
+    return Group(
+        name="vector",
+        title="Vectors",
+        about=f"{_GUESS_HARD}, random guesses within the range, automatic resets included. "
+        "The title of a case names gem-core's executor, then gem-llm's.",
+        measure="vector",
+        figures=[Figure(name="steps_per_s", title="env steps/s")],
+        cases=[
+            case(1, "serial", "sync"),
+            case(8, "serial", "sync"),
+            case(64, "serial", "sync", steps_per_s=2),
+            case(256, "serial", "sync"),
+            case(64, "threads", "async"),
+            case(256, "threads", "async"),
+            case(64, "processes", "async"),
+            case(256, "processes", "async"),
+        ],
+        trends=[
+            Trend(
+                title="256 envs against 64, serial / sync (5 % left to noise)",
+                figure="steps_per_s",
+                of="256 envs, serial / sync",
+                against="64 envs, serial / sync",
+                at_least=0.95,
+            ),
+            Trend(
+                title="256 envs against 64, threads / async",
+                figure="steps_per_s",
+                of="256 envs, threads / async",
+                against="64 envs, threads / async",
+            ),
+        ],
+    )
+
+
+def _straggler(*, seconds: float) -> Group:
+    def case(title: str, delay: float) -> Case:
+        arguments = {"env_id": _GUESS_HARD, "num_envs": 64, "delay": delay, "wait_for": 16}
+        return Case(title=title, arguments={**arguments, "seconds": seconds})
+
+    return Group(
+        name="straggler",
+        title="A straggler",
+        about="64 environments on threads, one of which sleeps 0.2 s each step. gem-core goes on "
+        "with the 16 that are ready first (send and recv); gem-llm has one step for all.",
+        measure="straggler",
+        figures=[Figure(name="steps_per_s", title="env steps/s")],
+        cases=[case("no straggler", 0.0), case("one straggler", 0.2)],
+        trends=[
+            Trend(
+                title="throughput that is left with the straggler",
+                figure="steps_per_s",
+                of="one straggler",
+                against="no straggler",
+                at_least=0.95,
+            )
+        ],
+    )
+
+
+def _history(*, seconds: float) -> Group:
+    return Group(
+        name="history",
+        title="Text history",
+        about="The wrapper that shows the episode so far, round an environment that does nothing. "
+        "What adding one line to such a text costs in Python itself is taken off for the last "
+        "figure and the trend.",
+        measure="history",
+        figures=[
+            Figure(name="turn_us", title="a turn, µs", lower_is_better=True),
+            Figure(name="join_us", title="reference: joining the lines, µs", reference=True),
+            Figure(name="append_us", title="reference: adding one line, µs", reference=True),
+            Figure(
+                name="beyond_text_us",
+                title="a turn beyond adding one line, µs",
+                lower_is_better=True,
+            ),
+        ],
+        cases=[
+            Case(title=f"{turns:,} turns", arguments={"turns": turns, "seconds": seconds})
+            for turns in (16, 128, 1024)
+        ],
+        trends=[
+            Trend(
+                title="1,024 turns against 16, beyond adding one line",
+                figure="beyond_text_us",
+                of="1,024 turns",
+                against="16 turns",
+                at_most=2,
+            )
+        ],
+    )
+
+
+def _games(ids: Sequence[str], *, seconds: float) -> Group:
+    return Group(
+        name="games",
+        title="Games",
+        about="One environment, the same well-formed random actions on both sides. Steps/s count "
+        "the resets at episodes' ends as time; bare steps/s leave it out. Where resets take "
+        "seconds, their percentiles come from few of them.",
+        measure="game",
+        figures=[
+            Figure(name="steps_per_s", title="steps/s, resets included", target=1),
+            Figure(name="bare_steps_per_s", title="bare steps/s, resets left out"),
+            Figure(name="resets_per_s", title="resets/s", target=1),
+            Figure(name="reset_p50_ms", title="reset p50, ms", lower_is_better=True),
+            Figure(name="reset_p99_ms", title="reset p99, ms", lower_is_better=True),
+        ],
+        cases=[
+            Case(title=env_id, arguments={"env_id": env_id, "seconds": seconds}) for env_id in ids
+        ],
+    )
+
+
+def _reproducibility(ids: Sequence[str]) -> Group:
+    return Group(
+        name="reproducibility",
+        title="Reproducibility",
+        about="How many of 8 environments of a vector on threads show the same for a seed and "
+        "60 actions as the environment does alone: until the episode ends, and on across the "
+        "automatic resets.",
+        measure="reproducibility",
+        figures=[
+            Figure(name="first_episode", title="same first episode, of 8", own_target=8),
+            Figure(name="across_resets", title="same across resets, of 8", own_target=8),
+        ],
+        cases=[
+            Case(
+                title=env_id,
+                arguments={"env_id": env_id, "num_envs": 8, "turns": 60},
+                ours={"executor": "threads"},
+                peer={"executor": "async"},
+            )
+            for env_id in ids
+        ],
+        once=True,
+    )

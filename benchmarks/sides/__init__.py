@@ -1,0 +1,42 @@
+"""The two libraries, each behind the same few functions.
+
+``gem_core.py`` and ``gem_llm.py`` hold a class ``Library`` each, and are all that knows how the
+libraries differ. Everything else is measured by the same code on both sides.
+"""
+
+import importlib
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+__all__ = ["Side", "load_side"]
+
+
+class Side(Protocol):
+    """What a measurement asks of a library."""
+
+    def ids(self) -> list[str]:
+        """Return the ids of all games."""
+
+    def make(self, env_id: str) -> Any:
+        """Make one environment; the caller resets it."""
+
+    def make_vec(self, env_id: str, num_envs: int, executor: str) -> Any:
+        """Make a vector; ``executor`` is one of the library's own kinds."""
+
+    def close_vec(self, vec: Any) -> None:
+        """End a vector's threads and processes, where the library can."""
+
+    def make_straggling_vec(self, env_id: str, delays: Sequence[float]) -> Any:
+        """Make a vector on threads, with an environment per delay that sleeps so long each step."""
+
+    def exchange(self, vec: Any, actions: dict[int, str], wait_for: int) -> list[int]:
+        """Hand in actions and return who is ready for the next; ``wait_for`` of them if it can."""
+
+    def make_echo(self, observation: str) -> Any:
+        """Make an environment that always answers ``observation``, behind the text history."""
+
+
+def load_side(name: str) -> Side:
+    """Return a library by the name of its module here; imports the library."""
+    side: Side = importlib.import_module(f"sides.{name}").Library()
+    return side

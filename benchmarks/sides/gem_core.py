@@ -1,0 +1,65 @@
+"""gem-core, as the measurements use it."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from gem_core import BaseEnv, Env, Step, Wrapper, list_envs, make, make_vec, register
+
+__all__ = ["Library"]
+
+
+class _Delayed(Wrapper):
+    def __init__(self, env: Env, seconds: float) -> None:
+        super().__init__(env)
+        self.seconds = seconds
+
+    def step(self, action: Any) -> Step:
+        if self.seconds:
+            time.sleep(self.seconds)
+        return self.env.step(action)
+
+
+class _Echo(BaseEnv):
+    def __init__(self, *, observation: str) -> None:
+        self.observation = observation
+
+    def start(self) -> tuple[str, dict[str, Any]]:
+        return self.observation, {}
+
+    def step(self, action: Any) -> Step:
+        return Step(self.observation, 0.0, False, False, {})
+
+
+class Library:
+    """gem-core behind the functions of ``Side``."""
+
+    def ids(self) -> list[str]:
+        return list_envs("game:*")
+
+    def make(self, env_id: str) -> Any:
+        return make(env_id)
+
+    def make_vec(self, env_id: str, num_envs: int, executor: str) -> Any:
+        return make_vec(env_id, num_envs=num_envs, executor=executor)
+
+    def close_vec(self, vec: Any) -> None:
+        vec.close()
+
+    def make_straggling_vec(self, env_id: str, delays: Sequence[float]) -> Any:
+        remaining = iter(delays)
+        return make_vec(
+            env_id,
+            num_envs=len(delays),
+            wrappers=[lambda env: _Delayed(env, next(remaining))],
+            executor="threads",
+        )
+
+    def exchange(self, vec: Any, actions: dict[int, str], wait_for: int) -> list[int]:
+        vec.send(actions)
+        ready, _ = vec.recv(min_envs=wait_for)
+        return list(ready)
+
+    def make_echo(self, observation: str) -> Any:
+        register("bench:Echo-v0", _Echo)
+        return make("bench:Echo-v0", wrappers=["concat"], observation=observation)

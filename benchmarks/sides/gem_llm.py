@@ -1,0 +1,75 @@
+"""gem-llm, as the measurements use it: by its documented interface only."""
+# mypy: ignore-errors
+# gem-llm is not installed where mypy runs.
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import gem
+from gem.core import Env, EnvWrapper
+from gem.envs.registration import ENV_REGISTRY
+from gem.vector.async_vector_env import AsyncVectorEnv
+from gem.wrappers.observation_wrapper import ObservationWrapper
+
+__all__ = ["Library"]
+
+
+class _Delayed(EnvWrapper):
+    def __init__(self, env: Any, seconds: float) -> None:
+        super().__init__(env)
+        self.seconds = seconds
+
+    def reset(self, seed: int | None = None) -> Any:
+        return self.env.reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        if self.seconds:
+            time.sleep(self.seconds)
+        return self.env.step(action)
+
+
+class _Echo(Env):
+    def __init__(self, observation: str) -> None:
+        self.observation = observation
+
+    def reset(self, seed: int | None = None) -> Any:
+        super().reset(seed)
+        return self.observation, {}
+
+    def step(self, action: Any) -> Any:
+        return self.observation, 0.0, False, False, {}
+
+
+class Library:
+    """gem-llm behind the functions of ``Side``."""
+
+    def ids(self) -> list[str]:
+        return sorted(env_id for env_id in ENV_REGISTRY if env_id.startswith("game:"))
+
+    def make(self, env_id: str) -> Any:
+        return gem.make(env_id)
+
+    def make_vec(self, env_id: str, num_envs: int, executor: str) -> Any:
+        return gem.make_vec([env_id] * num_envs, async_mode=executor == "async")
+
+    def close_vec(self, vec: Any) -> None:
+        """Leave it: it has no ``close``."""
+
+    def make_straggling_vec(self, env_id: str, delays: Sequence[float]) -> Any:
+        def maker(seconds: float) -> Any:
+            return lambda: _Delayed(gem.make(env_id), seconds)
+
+        return AsyncVectorEnv([env_id] * len(delays), [maker(seconds) for seconds in delays])
+
+    def exchange(self, vec: Any, actions: dict[int, str], wait_for: int) -> list[int]:
+        vec.step(actions)  # it waits for all: there is no send and recv
+        return list(actions)
+
+    def make_echo(self, observation: str) -> Any:
+        gem.register("bench:Echo-v0", _Echo)
+        return ObservationWrapper(
+            gem.make("bench:Echo-v0", observation=observation),
+            include_action=False,
+            include_chat_template=False,
+        )

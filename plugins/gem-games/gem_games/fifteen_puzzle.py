@@ -1,0 +1,346 @@
+"""FifteenPuzzle: slide tiles into the one gap until they are in order."""
+
+import functools
+import heapq
+import re
+from itertools import pairwise
+from typing import Literal
+
+from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
+from gem_core.errors import ConfigError
+from gem_games.base import Game, Outcome, boxed, check_range
+
+__all__ = ["FifteenPuzzleEnv", "FifteenPuzzleOracle"]
+
+_RULES = """\
+You are playing the {greatest}-puzzle.
+The board has {rows} rows and {rows} columns with tiles numbered 1 to {greatest} and one gap, \
+shown as __. Bring the tiles into order within {max_turns} turns:
+{goal}
+Each turn you slide one tile into the gap. The direction is the one in which the tile moves: up \
+moves the tile below the gap up, left moves the tile right of the gap to the left, and so on. \
+A direction in which no tile can move changes nothing, but uses up a turn.
+Write your move inside \\boxed{{}}: \\boxed{{up}}, \\boxed{{down}}, \\boxed{{left}} or \
+\\boxed{{right}}. You may reason before it; if there are several boxes, the last one counts. A \
+reply without a valid box ends the game.
+The history of your moves and the current board will follow here.
+Make your first move."""
+
+# Where the tile comes from that moves in a direction, seen from the gap: rows down, columns right.
+_SOURCES = {"up": (1, 0), "down": (-1, 0), "left": (0, 1), "right": (0, -1)}
+_TURNS = {2: 10, 3: 20, 4: 50}
+# The most moves that any solvable board needs; for 5 rows the least bound that is proven.
+_FARTHEST = {2: 6, 3: 31, 4: 80, 5: 208}
+
+Board = list[list[int | None]]
+
+
+class FifteenPuzzleEnv(Game):
+    """Slide tiles into order. Every start can be solved within the turn limit.
+
+    Rewards: 1.0 for the ordered board; at the turn limit the share of all cells, the gap included,
+    that are as in the ordered board; 0.0 for every other move.
+
+    Args:
+        num_rows: Rows and columns, 2 to 10. None: 2, 3 or 4, drawn each episode.
+        max_turns: Moves, 1 to 10,000. None: 10, 20 and 50 for 2, 3 and 4 rows, ``num_rows ** 3``
+            for more; what ``pure_random`` needs, if that is asked for.
+        init_algo: How a start is drawn. ``monte_carlo`` moves tiles at random from the ordered
+            board, never back at once; it makes no more moves than there are turns, so as many
+            suffice. With 2 rows all starts within reach of the turn limit are equally likely.
+            ``pure_random`` makes all solvable boards of 2 to 5 rows equally likely; ``max_turns``
+            must be enough for the farthest of them: 6, 31, 80 and 208.
+        mc_rand_moves: Moves of ``monte_carlo`` at most, 1 to 10,000; it makes one less every
+            second time, for else the gap could only be at every second cell.
+    """
+
+    pattern = boxed("(up|down|left|right)", re.IGNORECASE | re.ASCII)
+    action_format = "\\boxed{up}, \\boxed{down}, \\boxed{left} or \\boxed{right}"
+
+    def __init__(
+        self,
+        *,
+        num_rows: int | None = 2,
+        max_turns: int | None = 20,
+        init_algo: Literal["monte_carlo", "pure_random"] = "monte_carlo",
+        mc_rand_moves: int = 100,
+    ) -> None:
+        if init_algo not in ("monte_carlo", "pure_random"):
+            raise ConfigError(
+                f"init_algo must be 'monte_carlo' or 'pure_random'; got {init_algo!r}."
+            )
+        pure_random = init_algo == "pure_random"
+        check_range("num_rows", num_rows, 2, max(_FARTHEST) if pure_random else 10)
+        check_range("max_turns", max_turns, 1, 10_000)
+        # Not None: ``check_range`` lets that pass.
+        check_range("mc_rand_moves", 0 if mc_rand_moves is None else mc_rand_moves, 1, 10_000)
+        self._sizes = list(_TURNS) if num_rows is None else [num_rows]
+        if pure_random and max_turns is not None:
+            self._sizes = [rows for rows in self._sizes if _FARTHEST[rows] <= max_turns]
+        if not self._sizes:
+            raise ConfigError(
+                f"pure_random needs max_turns of at least {_FARTHEST[num_rows or 2]} for "
+                f"{num_rows or 2} rows, so that every start can be solved; got {max_turns}. "
+                f"Raise it, or use monte_carlo."
+            )
+        self._max_turns = max_turns
+        self.init_algo = init_algo
+        self.mc_rand_moves = mc_rand_moves
+
+    def start(self) -> tuple[Observation, Info]:
+        rows = self.num_rows = self.rng.choice(self._sizes)
+        pure_random = self.init_algo == "pure_random"
+        usual = _FARTHEST[rows] if pure_random else _TURNS.get(rows, rows**3)
+        self.max_turns = self._max_turns or usual
+        self.greatest_num = rows * rows - 1
+        self.goal_board = _goal(rows)
+        while True:
+            self.board = _goal(rows)
+            self._gap = rows - 1, rows - 1
+            if pure_random:
+                self._shuffle()
+            else:
+                self._walk()
+            if self.board != self.goal_board:
+                break
+        return self.opening(
+            _RULES.format(
+                greatest=self.greatest_num,
+                rows=rows,
+                max_turns=self.max_turns,
+                goal=_drawn(self.goal_board),
+            )
+        )
+
+    def _walk(self) -> None:
+        """Make random moves from the ordered board, none of which undoes the one before."""
+        most = min(self.mc_rand_moves, self.max_turns)
+        if self.num_rows == 2:
+            # The boards form a ring of 12, and the walk runs round it.
+            moves = self.rng.choice([n for n in range(1, 12) if min(n, 12 - n) <= most])
+        else:
+            moves = max(1, most - self.rng.randint(0, 1))
+        before = None
+        for _ in range(moves):
+            after = self.rng.choice([cell for cell in self._movable().values() if cell != before])
+            before = self._gap
+            self._slide(after)
+
+    def _shuffle(self) -> None:
+        """Put the tiles in any order that can be solved."""
+        rows = self.num_rows
+        cells = [(row, column) for row in range(rows) for column in range(rows)]
+        tiles = [tile for row in self.board for tile in row]
+        self.rng.shuffle(tiles)
+        gap = tiles.index(None)
+        if not _is_solvable(tiles, rows):
+            first, second = self.rng.sample([i for i in range(rows * rows) if i != gap], 2)
+            tiles[first], tiles[second] = tiles[second], tiles[first]
+        for (row, column), tile in zip(cells, tiles, strict=True):
+            self.board[row][column] = tile
+        self._gap = cells[gap]
+
+    def _movable(self) -> dict[str, tuple[int, int]]:
+        """Return the cell of the tile that moves, for each legal direction."""
+        row, column = self._gap
+        rows = self.num_rows
+        return {
+            name: (row + down, column + right)
+            for name, (down, right) in _SOURCES.items()
+            if 0 <= row + down < rows and 0 <= column + right < rows
+        }
+
+    def _slide(self, cell: tuple[int, int]) -> int | None:
+        """Move the tile at a cell into the gap and return it."""
+        (row, column), (gap_row, gap_column) = cell, self._gap
+        tile = self.board[gap_row][gap_column] = self.board[row][column]
+        self.board[row][column] = None
+        self._gap = cell
+        return tile
+
+    def play(self, match: re.Match[str]) -> Outcome:
+        direction, turn = match[1].lower(), self.turn_count
+        (row, column), (down, right) = self._gap, _SOURCES[direction]
+        row, column = row + down, column + right
+        if not (0 <= row < self.num_rows and 0 <= column < self.num_rows):
+            return f"Turn {turn}: no tile can move {direction}.", 0.0, False
+        tile = self._slide((row, column))
+        if row == column == self.num_rows - 1 and self.board == self.goal_board:
+            return f"Turn {turn}: {tile} moved {direction}. All is in order. You win!", 1.0, True
+        return f"Turn {turn}: {tile} moved {direction}.", 0.0, False
+
+    def reward_at_limit(self, reward: float) -> float:
+        pairs = zip(self.board, self.goal_board, strict=True)
+        right = sum(a == b for row, goal in pairs for a, b in zip(row, goal, strict=True))
+        return right / self.num_rows**2
+
+    def render(self) -> str:
+        return f"The board:\n{_drawn(self.board)}\n\nYour next move:"
+
+    def sample_random_action(self) -> Action:
+        return f"\\boxed{{{self.action_rng.choice(list(self._movable()))}}}"
+
+
+def _goal(rows: int) -> Board:
+    board: Board = [[row * rows + column + 1 for column in range(rows)] for row in range(rows)]
+    board[-1][-1] = None
+    return board
+
+
+def _drawn(board: Board) -> str:
+    return "\n".join([" ".join([f"{tile or '__':>2}" for tile in row]) for row in board])
+
+
+def _is_solvable(tiles: list[int | None], rows: int) -> bool:
+    """Return whether moves can bring the tiles into order.
+
+    A move swaps the gap with a tile and takes it one cell on, so the parity of the permutation plus
+    the distance of the gap from its corner never changes; in the ordered board it is even.
+    """
+    order = [tile or rows * rows for tile in tiles]
+    inversions = sum(a > b for i, a in enumerate(order) for b in order[i + 1 :])
+    row, column = divmod(tiles.index(None), rows)
+    return (inversions + row + column) % 2 == 0
+
+
+_CELL = r"(?: ?\d+|__)"
+_BOARD = re.compile(rf"(?:^{_CELL}(?: {_CELL})+$\n?)+", re.MULTILINE)
+_LIMIT = re.compile(r"order within (\d+) turns")
+_SEARCHED = 60_000
+_NO_LIMIT = 10**6
+
+State = tuple[int, ...]
+"""The tiles row by row, 0 for the gap."""
+Line = tuple[slice, State]
+"""Where a row or column is in a state, and the tiles that belong there."""
+
+
+class FifteenPuzzleOracle(BaseAgent):
+    """Searches for a solution within the turn limit once, greedily first, then walks along it."""
+
+    def reset(self, env: Env) -> None:
+        self._policy: dict[State, str] = {}
+        self._limit = _NO_LIMIT
+
+    def act(self, observation: Observation, info: Info) -> Action:
+        text = visible_text(observation, info)
+        boards = _BOARD.findall(text)
+        if not boards:
+            raise ValueError("FifteenPuzzleOracle finds no board in what it is shown.")
+        limit = _LIMIT.search(text)
+        if limit is not None:
+            self._limit = int(limit[1])
+        state = tuple(int(cell) if cell != "__" else 0 for cell in boards[-1].split())
+        if state not in self._policy:
+            self._plan(state)
+        return f"\\boxed{{{self._policy[state]}}}"
+
+    def _plan(self, start: State) -> None:
+        rows = round(len(start) ** 0.5)
+        directions = {1: "left", -1: "right", rows: "up", -rows: "down"}
+        # Whatever is not solved in time gets some legal move.
+        self._policy[start] = "down" if start.index(0) >= rows else "up"
+        for before, after in pairwise(_solve(start, rows, self._limit)):
+            self._policy[before] = directions[after.index(0) - before.index(0)]
+
+
+def _solve(start: State, rows: int, limit: int) -> list[State]:
+    """Return the boards of a solution of at most ``limit`` moves, or of any length if none is."""
+    searches = [(2.0, limit), (1.2, limit), (5.0, _NO_LIMIT)]
+    paths = (_weighted_a_star(start, rows, *search) for search in searches)
+    return next((path for path in paths if path), [])
+
+
+def _weighted_a_star(start: State, rows: int, greed: float, limit: int) -> list[State]:
+    """Search by moves made plus ``greed`` times a lower bound of the moves still to make.
+
+    The bound is the tiles' distances to their places and what ``_steps_aside`` adds in each line.
+    Greed finds long solutions fast. Boards that are too far for the limit are left out. An empty
+    list says that nothing was found, or not soon enough.
+    """
+    distances, moves_from, lines = _distances(rows), _moves_from(rows), _lines(rows)
+    left = sum(distances[tile][cell] for cell, tile in enumerate(start))
+    left += sum(_steps_aside(start[line], tiles) for line, tiles in lines)
+    parents: dict[State, State | None] = {start: None}
+    made = {start: 0}
+    heap = [(greed * left, left, 0, start)]
+    while heap and len(made) < _SEARCHED:
+        _, left, moves, state = heapq.heappop(heap)
+        if left == 0:
+            return _path(parents, state)
+        if moves > made[state]:
+            continue
+        moves += 1
+        gap = state.index(0)
+        for cell, crossed in moves_from[gap]:
+            tile = state[cell]
+            swapped = list(state)
+            swapped[gap], swapped[cell] = tile, 0
+            after = tuple(swapped)
+            if moves >= made.get(after, _NO_LIMIT):
+                continue
+            still = left + distances[tile][gap] - distances[tile][cell]
+            for line, tiles in crossed:
+                still += _steps_aside(after[line], tiles) - _steps_aside(state[line], tiles)
+            if moves + still <= limit:
+                made[after], parents[after] = moves, state
+                heapq.heappush(heap, (moves + greed * still, still, moves, after))
+    return []
+
+
+def _path(parents: dict[State, State | None], last: State) -> list[State]:
+    path, state = [last], parents[last]
+    while state is not None:
+        path.append(state)
+        state = parents[state]
+    return path[::-1]
+
+
+def _distances(rows: int) -> list[list[int]]:
+    """Return for each tile how many moves each cell is from its place; none for the gap."""
+    cells = range(rows * rows)
+    table = [[0] * len(cells)]
+    for place in cells[:-1]:
+        row, column = divmod(place, rows)
+        table.append([abs(c // rows - row) + abs(c % rows - column) for c in cells])
+    return table
+
+
+def _lines(rows: int) -> list[Line]:
+    """Return the rows, then the columns."""
+    size = rows * rows
+    parts = [slice(i * rows, (i + 1) * rows) for i in range(rows)]
+    parts += [slice(i, size, rows) for i in range(rows)]
+    return [(part, tuple(range(1, size))[part]) for part in parts]
+
+
+def _moves_from(rows: int) -> list[list[tuple[int, list[Line]]]]:
+    """Return, for each cell of the gap, where it can go, and the lines whose order that changes.
+
+    A move along a row leaves the order in that row as it is; it concerns the two columns.
+    """
+    lines, table = _lines(rows), []
+    for gap in range(rows * rows):
+        row, column = divmod(gap, rows)
+        across = [c for c in (column - 1, column + 1) if 0 <= c < rows]
+        along = [r for r in (row - 1, row + 1) if 0 <= r < rows]
+        moves = [(row * rows + c, [lines[rows + column], lines[rows + c]]) for c in across]
+        moves += [(r * rows + column, [lines[row], lines[r]]) for r in along]
+        table.append(moves)
+    return table
+
+
+@functools.lru_cache(maxsize=2**17)
+def _steps_aside(line: State, tiles: State) -> int:
+    """Return the moves out of a row or column and back that its order makes necessary.
+
+    Of the tiles that belong to the line, those outside the longest sequence that is in order must
+    let others pass: two moves each that their distances do not count (the linear conflicts of
+    Hansson, Mayer and Yung, 1992).
+    """
+    here = [tile for tile in line if tile in tiles]
+    longest: list[int] = []
+    for i, tile in enumerate(here):
+        shorter = [length for length, other in zip(longest, here[:i], strict=True) if other < tile]
+        longest.append(1 + max(shorter, default=0))
+    return 2 * (len(here) - max(longest, default=0))

@@ -1,0 +1,261 @@
+"""Sokoban levels, made by playing backwards: solvable, and within a known number of moves.
+
+A set of cells is an int: bit ``row * width + column``. The outermost cells are walls, so a shift by
+one cell never wraps round onto the floor. A level starts as its own solution, all boxes on goals;
+a beam search then *pulls* boxes away from them as far as it can. The pulls, read backwards, are
+pushes that solve the level, and the search counts every move of them, the walks included. So
+``Level.moves`` bounds the shortest solution from above; it is never above the asked budget.
+"""
+
+import random
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import NamedTuple
+
+__all__ = ["Level", "cells", "generate", "pull_distances", "shift", "walk_layers", "walk_length"]
+
+_SEARCH_STEPS = 200
+_BEAM_WIDTH = 4
+_TURN_CHANCE = 0.35
+_SPREADS = (0, 2, 5)
+_COVERED = -2  # what a box on a goal counts: every box must leave, so to leave is worth a lot
+
+
+class Level(NamedTuple):
+    """One level.
+
+    Args:
+        floor: All cells that are no walls.
+        goals: The goals, part of the floor.
+        boxes: The boxes, none of them on a goal.
+        player: The player, not on a goal.
+        moves: Length of a known solution, walks included.
+        origins: Cell of each box, by the goal that the known solution brings it to.
+    """
+
+    floor: int
+    goals: int
+    boxes: int
+    player: int
+    moves: int
+    origins: dict[int, int]
+
+
+class _Node(NamedTuple):
+    """A position reached backwards; ``player`` is one cell, or a whole region at the start."""
+
+    rank: float
+    score: float
+    moves: int
+    boxes: int
+    player: int
+    pulled: int
+    parent: "_Node | None"
+
+
+_Fields = tuple[float, float, int, int, int, int, _Node]
+
+
+def shift(mask: int, offset: int) -> int:
+    """Move all cells of a set by an offset in bit positions, which may be negative."""
+    return mask << offset if offset > 0 else mask >> -offset
+
+
+def cells(mask: int) -> Iterator[int]:
+    """Yield each cell of a set, as a set of one."""
+    while mask:
+        cell = mask & -mask
+        mask ^= cell
+        yield cell
+
+
+def walk_layers(start: int, free: int, width: int) -> list[int]:
+    """Return the sets of cells that a walk of at most 0, 1, 2, ... moves reaches; each grows."""
+    layers = [start]
+    while True:
+        reach = layers[-1]
+        grown = (reach | reach << 1 | reach >> 1 | reach << width | reach >> width) & free
+        if grown == reach:
+            return layers
+        layers.append(grown)
+
+
+def walk_length(layers: list[int], cell: int) -> int:
+    """Return the moves to one of the cells that ``walk_layers`` found."""
+    distance = 0
+    while not layers[distance] & cell:
+        distance += 1
+    return distance
+
+
+def pull_distances(floor: int, width: int, goals: int) -> dict[int, int]:
+    """Return how many pulls take a box from the nearest goal to each cell, other boxes apart.
+
+    A box on a cell that is not in the result can never be pushed to any of the goals.
+    """
+    distances, frontier, distance = dict.fromkeys(cells(goals), 0), goals, 0
+    seen = goals
+    while frontier:
+        distance += 1
+        pulled = 0
+        for offset in (1, -1, width, -width):
+            room = shift(floor, -offset) & shift(floor, -2 * offset)
+            pulled |= shift(frontier & room, offset)
+        frontier = pulled & ~seen
+        seen |= frontier
+        distances.update(dict.fromkeys(cells(frontier), distance))
+    return distances
+
+
+def generate(rng: random.Random, height: int, width: int, num_boxes: int, budget: int) -> Level:
+    """Return a level whose known solution takes at most ``budget`` moves.
+
+    Several rooms are tried, and the level with the most work in it is kept: pushes that are needed
+    for certain, and changes from one box to another.
+
+    Args:
+        rng: Source of all chance.
+        height: Rows, the two of wall included.
+        width: Columns, the two of wall included.
+        num_boxes: Boxes and goals; at most a fifth of the inner cells.
+        budget: Moves, at least 6 per box.
+    """
+    best: tuple[_Node, int, int] | None = None
+    steps, tries = _SEARCH_STEPS, 0
+    while steps > 0 or best is None:
+        tries += 1
+        floor = _carve(rng, height, width, num_boxes)
+        spread = rng.choice(_SPREADS) + tries // 16
+        goals = _place_goals(rng, floor, width, num_boxes, spread)
+        if goals is None:
+            steps -= 1
+            continue
+        node, used = _pull_away(rng, floor, width, goals, budget)
+        steps -= used
+        if node is not None and (best is None or node.score > best[0].score):
+            best = node, floor, goals
+    return _finish(rng, width, *best, budget)
+
+
+def _carve(rng: random.Random, height: int, width: int, num_boxes: int) -> int:
+    """Return a connected floor: a random walk that digs small shapes."""
+    area = (height - 2) * (width - 2)
+    inside = sum((1 << width - 2) - 1 << row * width + 1 for row in range(1, height - 1))
+    size = max(3 * num_boxes + 4, int(area * rng.uniform(0.55, 0.85)))
+    below = 1 << width
+    shapes = (3, 1 | below, 3 | below, 1 | below | below << 1, 3 | below << 1)
+    offsets = (1, -1, width, -width)
+    cell = 1 << rng.randrange(1, height - 1) * width + rng.randrange(1, width - 1)
+    floor, offset = cell, rng.choice(offsets)
+    while floor.bit_count() < size:
+        if rng.random() < _TURN_CHANCE or not shift(cell, offset) & inside:
+            offset = offsets[int(rng.random() * 4)]
+        cell = shift(cell, offset) & inside or cell
+        floor |= cell * shapes[int(rng.random() * 5)] & inside
+    return floor
+
+
+def _place_goals(
+    rng: random.Random, floor: int, width: int, num_boxes: int, spread: int
+) -> int | None:
+    """Return goals near each other, on cells that a box can be pulled from; None if none fit.
+
+    ``spread`` is how many more cells than needed to choose from: 0 gives the tightest cluster.
+    """
+    usable = 0
+    for offset in (1, -1, width, -width):
+        usable |= floor & shift(floor, -offset) & shift(floor, -2 * offset)
+    if usable.bit_count() <= num_boxes:
+        return None
+    seed = rng.choice(list(cells(usable)))
+    wanted = min(num_boxes + spread, usable.bit_count())
+    layers = walk_layers(seed, floor, width)
+    area = next(layer for layer in layers if (layer & usable).bit_count() >= wanted)
+    return sum(rng.sample(list(cells(area & usable)), num_boxes))
+
+
+def _pull_away(
+    rng: random.Random, floor: int, width: int, goals: int, budget: int
+) -> tuple[_Node | None, int]:
+    """Search backwards from the goals; return the best start position and the steps it took."""
+    distances = pull_distances(floor, width, goals)
+    distances.update(dict.fromkeys(cells(goals), _COVERED))
+    beam = [_Node(0.0, 0.0, 0, goals, region, 0, None) for region in _regions(floor ^ goals, width)]
+    seen: set[tuple[int, int]] = set()
+    best: _Node | None = None
+    steps = 0
+    while beam and steps < _SEARCH_STEPS:
+        steps += len(beam)
+        children: list[_Fields] = []
+        for node in beam:
+            children += _pulls(rng, floor, width, node, distances, budget, seen)
+        children.sort(key=itemgetter(0), reverse=True)
+        beam = [_Node(*child) for child in children[:_BEAM_WIDTH]]
+        for node in beam:
+            covered = (node.boxes | node.player) & goals
+            if not covered and (best is None or node.score > best.score):
+                best = node
+    return best, steps
+
+
+def _regions(free: int, width: int) -> Iterator[int]:
+    while free:
+        region = walk_layers(free & -free, free, width)[-1]
+        free ^= region
+        yield region
+
+
+def _pulls(
+    rng: random.Random,
+    floor: int,
+    width: int,
+    node: _Node,
+    distances: dict[int, int],
+    budget: int,
+    seen: set[tuple[int, int]],
+) -> Iterator[_Fields]:
+    """Yield the positions one pull on from ``node``, each with the walk to the box before it."""
+    _, score, moves, boxes, player, pulled, _ = node
+    free = floor & ~boxes
+    layers = walk_layers(player, free, width)
+    reach, below = layers[-1], 2 * width
+    # Boxes that the player stands beside with room to step back; written out, for speed.
+    movable = (
+        (1, boxes & reach >> 1 & free >> 2),
+        (-1, boxes & reach << 1 & free << 2),
+        (width, boxes & reach >> width & free >> below),
+        (-width, boxes & reach << width & free << below),
+    )
+    for offset, candidates in movable:
+        for box in cells(candidates) if candidates else ():
+            to = shift(box, offset)
+            end = shift(to, offset)
+            after = boxes ^ box ^ to
+            cost = moves + walk_length(layers, to) + 1
+            if cost > budget or (after, end) in seen:
+                continue
+            seen.add((after, end))
+            # Work that no shorter solution can save counts most; a change of box half as much.
+            gain = score + distances[to] - distances[box] + (0.5 if box != pulled else 0.0)
+            yield gain - 0.15 * cost + rng.random(), gain, cost, after, end, to, node
+
+
+def _finish(
+    rng: random.Random, width: int, node: _Node, floor: int, goals: int, budget: int
+) -> Level:
+    """Let the player walk off, so that it does not always start beside the first box to push."""
+    layers = walk_layers(node.player, floor & ~node.boxes, width)
+    most = min(rng.randint(0, len(layers) - 1), budget - node.moves)
+    player = rng.choice(list(cells(layers[most] & ~goals)))
+    moves = node.moves + walk_length(layers, player)
+    return Level(floor, goals, node.boxes, player, moves, _origins(node))
+
+
+def _origins(node: _Node) -> dict[int, int]:
+    """Follow each box back from its start to its goal."""
+    goal_side = {box: box for box in cells(node.boxes)}
+    while node.parent is not None:
+        before, after = node.parent.boxes & ~node.boxes, node.boxes & ~node.parent.boxes
+        goal_side[before] = goal_side.pop(after)
+        node = node.parent
+    return goal_side

@@ -1,0 +1,190 @@
+"""What all games share: reading boxes and numbers, the turn limit, rewards."""
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gem_core.errors import ConfigError, EpisodeEndedError, InvalidActionError
+from gem_games.base import Game, boxed, check_range, to_int
+
+NUMBER = boxed(r"([+-]?\d+)")
+PADDING = st.text(" \t\n\r\u00a0\u2003", max_size=4)
+# Text around a box, in pieces that tempt a parser.
+PROSE = st.lists(
+    st.one_of(st.text(max_size=8), st.sampled_from(["\\boxed", "{", "}", "\\boxed{}", "\\", "7"])),
+    max_size=6,
+).map("".join)
+
+
+class Echo(Game):
+    """Pays what the box says, from 0 to 9 tenths; 9 ends the game."""
+
+    pattern = boxed(r"(\d)")
+    action_format = "\\boxed{digit}"
+
+    def start(self):
+        self.max_turns = 3
+        return self.opening("Say a digit.")
+
+    def play(self, match):
+        digit = int(match[1])
+        return f"You said {digit}.", digit / 10, digit == 9
+
+    def render(self):
+        return f"Turns so far: {self.turn_count}."
+
+
+class HalfAtLimit(Echo):
+    def reward_at_limit(self, reward):
+        return reward + 0.5
+
+
+def started(cls=Echo):
+    env = cls()
+    env.reset(seed=0)
+    return env
+
+
+@given(before=PROSE, number=st.integers(), left=PADDING, right=PADDING, after=PROSE)
+def test_a_box_is_found_in_any_text_and_with_any_padding(before, number, left, right, after):
+    text = f"{before}\\boxed{{{left}{number}{right}}}{after.replace('{', '')}"
+    assert NUMBER.match(text)[1] == str(number)
+
+
+@given(numbers=st.lists(st.integers(), min_size=1), between=PROSE)
+def test_the_last_box_counts(numbers, between):
+    text = between.replace("{", "").join(f"\\boxed{{{number}}}" for number in numbers)
+    assert NUMBER.match(text)[1] == str(numbers[-1])
+
+
+@given(number=st.integers(), wrong=st.sampled_from(["", "x", "1 2", "1.5", "{3}", "\\text{3}"]))
+def test_the_last_box_that_fits_counts_rather_than_the_last_box(number, wrong):
+    assert NUMBER.match(f"\\boxed{{{number}}} or \\boxed{{{wrong}}}")[1] == str(number)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "5", "\\boxed5", "\\boxed{5", "boxed{5}", "\\boxed {5}", "\\BOXED{5}", "{5}"]
+)
+def test_text_without_a_complete_box_does_not_fit(text):
+    assert NUMBER.match(text) is None
+
+
+def test_a_box_inside_another_one_is_found():
+    assert NUMBER.match("\\boxed{\\boxed{4}}")[1] == "4"
+
+
+def test_flags_reach_the_pattern():
+    word = boxed("(up|down)", re.IGNORECASE)
+    assert word.match("\\boxed{UP}")[1] == "UP"
+    assert boxed("(up|down)").match("\\boxed{UP}") is None
+
+
+@given(st.integers(-(10**16), 10**16))
+def test_numbers_of_ordinary_length_are_read_exactly(number):
+    assert to_int(str(number)) == number
+    assert to_int(f"{number:+d}") == number
+
+
+@given(st.sampled_from(["", "+", "-"]), st.integers(19, 20_000), st.sampled_from("123456789"))
+@example("", 5_000, "9")
+def test_numbers_of_absurd_length_stay_out_of_any_range_on_their_own_side(sign, length, digit):
+    number = to_int(sign + digit * length)
+    assert abs(number) >= 10**18
+    assert (number < 0) == (sign == "-")
+
+
+@pytest.mark.parametrize(
+    ("digits", "number"), [("٤٢", 42), ("\uff19", 9), ("-१०", -10), ("007", 7)]
+)
+def test_digits_of_other_scripts_and_leading_zeros_are_numbers(digits, number):
+    assert to_int(NUMBER.match(f"\\boxed{{{digits}}}")[1]) == number
+
+
+@pytest.mark.parametrize("text", ["²", "½", "Ⅷ", "五"])
+def test_characters_that_only_stand_for_numbers_do_not_fit(text):
+    assert NUMBER.match(f"\\boxed{{{text}}}") is None
+
+
+@pytest.mark.parametrize("value", [None, 1, 3, 5])
+def test_values_in_range_and_none_pass(value):
+    check_range("turns", value, 1, 5)
+
+
+@pytest.mark.parametrize("value", [0, 6, -1, 2.0, "3", True, [1], float("nan")])
+def test_values_out_of_range_and_of_other_types_are_refused_by_name(value):
+    with pytest.raises(ConfigError, match=r"turns must be a whole number from 1 to 5; got"):
+        check_range("turns", value, 1, 5)
+
+
+def test_the_rules_come_first_with_the_board_beside_them():
+    assert Echo().reset(seed=0) == ("Say a digit.", {"suffix": "Turns so far: 0."})
+
+
+def test_a_move_is_answered_and_the_board_follows_it():
+    step = started().step("I say \\boxed{ 4 }.")
+    assert step == ("You said 4.", 0.4, False, False, {"suffix": "Turns so far: 1."})
+
+
+def test_a_reply_without_a_valid_box_ends_the_game_and_names_the_format():
+    step = started().step("four")
+    assert step[1:4] == (-0.1, True, False)
+    assert "Turn 1" in step.observation
+    assert "\\boxed{digit}" in step.observation
+
+
+def test_a_reply_without_a_valid_box_on_the_last_turn_is_an_own_end_too():
+    env = started()
+    env.step("\\boxed{1}")
+    env.step("\\boxed{1}")
+    assert env.step("one")[1:4] == (-0.1, True, False)
+
+
+def test_the_turn_limit_truncates_with_the_reward_of_that_turn():
+    env = started()
+    steps = [env.step("\\boxed{2}") for _ in range(3)]
+    assert [step[1:4] for step in steps] == [(0.2, False, False)] * 2 + [(0.2, False, True)]
+    assert "limit of 3 turns" in steps[-1].observation
+
+
+def test_a_game_may_pay_otherwise_at_the_turn_limit():
+    env = started(HalfAtLimit)
+    rewards = [env.step("\\boxed{2}").reward for _ in range(3)]
+    assert rewards == [0.2, 0.2, 0.7]
+
+
+def test_an_own_end_on_the_last_turn_wins_over_the_limit():
+    env = started(HalfAtLimit)
+    env.step("\\boxed{1}")
+    env.step("\\boxed{1}")
+    assert env.step("\\boxed{9}")[1:4] == (0.9, True, False)
+
+
+@pytest.mark.parametrize("action", [None, 5, b"\\boxed{5}", ["\\boxed{5}"]])
+def test_an_action_that_is_no_text_is_refused_and_uses_no_turn(action):
+    env = started()
+    with pytest.raises(InvalidActionError, match="Echo is text"):
+        env.step(action)
+    assert env.turn_count == 0
+    assert env.step("\\boxed{5}").reward == 0.5
+
+
+def test_a_game_that_is_over_takes_no_step():
+    env = started()
+    env.step("\\boxed{9}")
+    with pytest.raises(EpisodeEndedError):
+        env.step("\\boxed{1}")
+
+
+def test_a_new_episode_counts_its_turns_from_zero():
+    env = started()
+    env.step("\\boxed{9}")
+    env.reset()
+    assert env.step("\\boxed{1}").info["suffix"] == "Turns so far: 1."
+
+
+@given(st.text())
+def test_no_text_makes_a_game_raise(text):
+    step = started().step(text)
+    assert step.reward == -0.1 or NUMBER.match(text)

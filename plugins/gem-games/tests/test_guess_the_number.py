@@ -1,0 +1,245 @@
+"""GuessTheNumber: its rules, its parameters, and its oracle."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gem_core
+from gem_core import collect
+from gem_core.errors import ConfigError
+from gem_games.guess_the_number import GuessTheNumberEnv, GuessTheNumberOracle
+
+IDS = [
+    f"game:GuessTheNumber-v0{suffix}"
+    for suffix in ("", "-easy", "-hard", "-hard-no-max-turn", "-random")
+]
+
+
+def with_secret(secret, **parameters):
+    env = GuessTheNumberEnv(**parameters)
+    env.reset(seed=0)
+    env.game_number = secret
+    return env
+
+
+def guess(env, number):
+    return env.step(f"I try \\boxed{{{number}}}.")
+
+
+def test_a_wrong_guess_is_answered_with_the_side_of_the_secret():
+    env = with_secret(7)
+    assert guess(env, 3)[:4] == (
+        "Turn 1: you guessed 3. The secret number is higher.",
+        0.0,
+        False,
+        False,
+    )
+    assert guess(env, 12).observation == "Turn 2: you guessed 12. The secret number is lower."
+
+
+def test_the_secret_pays_one_and_wins():
+    step = guess(with_secret(7), 7)
+    assert step[1:4] == (1.0, True, False)
+    assert "win" in step.observation
+
+
+def test_the_secret_on_the_last_turn_wins_over_the_limit():
+    env = with_secret(7, max_turns=1)
+    assert guess(env, 7)[1:4] == (1.0, True, False)
+
+
+@pytest.mark.parametrize("number", [0, 21, -3, 10**30])
+def test_a_guess_out_of_range_pays_nothing_and_uses_a_turn(number):
+    step = guess(with_secret(7), number)
+    assert step[1:4] == (0.0, False, False)
+    assert "from 1 to 20" in step.observation
+
+
+def test_a_repeated_guess_is_named_as_such():
+    env = with_secret(7)
+    guess(env, 3)
+    step = guess(env, 3)
+    assert "again" in step.observation
+    assert step[1:4] == (0.0, False, False)
+
+
+def test_zero_and_negative_numbers_are_guesses_where_the_range_has_them():
+    env = with_secret(-5, min_number=-10, max_number=0)
+    assert "lower" in guess(env, 0).observation
+    assert guess(env, "-5").reward == 1.0
+
+
+@pytest.mark.parametrize(
+    ("last", "reward"), [(6, 1 - 1 / 19), (20, 1 - 13 / 19), (3, 1 - 4 / 19), (21, 0.0)]
+)
+def test_the_limit_pays_the_nearness_of_the_last_guess(last, reward):
+    env = with_secret(7, max_turns=2)
+    guess(env, 3)
+    step = guess(env, last)
+    assert step.reward == pytest.approx(reward)
+    assert step[2:4] == (False, True)
+    assert "limit" in step.observation
+
+
+def test_a_reply_without_a_valid_box_ends_the_game():
+    assert with_secret(7).step("Seven!")[1:4] == (-0.1, True, False)
+
+
+@given(
+    low=st.integers(-100, 100),
+    size=st.integers(1, 1000),
+    seed=st.integers(0, 10**6),
+    data=st.data(),
+)
+def test_every_hint_is_true(low, size, seed, data):
+    env = GuessTheNumberEnv(min_number=low, max_number=low + size)
+    rules, _ = env.reset(seed=seed)
+    assert f"from {low} to {low + size}" in rules
+    secret = env.game_number
+    assert low <= secret <= low + size
+    number = data.draw(st.integers(low, low + size))
+    step = guess(env, number)
+    assert ("higher" in step.observation, "lower" in step.observation) == (
+        secret > number,
+        secret < number,
+    )
+    assert (step.reward == 1.0) == (number == secret)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_the_example_is_in_range_and_is_not_the_secret(seed):
+    env = gem_core.make("game:GuessTheNumber-v0-random")
+    rules, _ = env.reset(seed=seed)
+    example = int(re.search(r"\\boxed\{(-?\d+)\}", rules)[1])
+    assert env.min_number <= example <= env.max_number
+    assert example != env.game_number
+
+
+@given(seed=st.integers(0, 10**6))
+def test_the_random_level_draws_range_and_turns_as_documented(seed):
+    env = gem_core.make("game:GuessTheNumber-v0-random")
+    env.reset(seed=seed)
+    size = env.max_number - env.min_number
+    assert 1 <= env.min_number <= 10
+    assert 5 <= size <= 50
+    assert (env.max_turns - 2) ** 2 < size <= (env.max_turns - 1) ** 2
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    low=st.none() | st.integers(-50, 10),
+    high=st.none() | st.integers(16, 99),
+    turns=st.none() | st.integers(1, 9),
+)
+def test_what_is_given_is_kept_while_the_rest_is_drawn(seed, low, high, turns):
+    env = GuessTheNumberEnv(min_number=low, max_number=high, max_turns=turns)
+    env.reset(seed=seed)
+    assert low in {None, env.min_number}
+    assert high in {None, env.max_number}
+    assert turns in {None, env.max_turns}
+    assert env.min_number < env.max_number
+    assert env.min_number <= env.game_number <= env.max_number
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"min_number": 5, "max_number": 5},
+        {"min_number": 9, "max_number": 3},
+        {"min_number": None, "max_number": 1},
+        {"max_number": 10**7},
+        {"min_number": "1"},
+        {"max_turns": 0},
+        {"max_turns": 2.5},
+    ],
+)
+def test_parameters_that_cannot_work_are_refused(parameters):
+    with pytest.raises(ConfigError):
+        GuessTheNumberEnv(**parameters)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_random_actions_are_guesses_in_range(seed):
+    env = gem_core.make("game:GuessTheNumber-v0-random")
+    env.reset(seed=seed)
+    ended = False
+    while not ended:
+        step = env.step(env.sample_random_action())
+        assert "not a number" not in step.observation
+        assert step.reward >= 0
+        ended = step.terminated or step.truncated
+
+
+@given(texts=st.lists(st.text() | st.from_regex(GuessTheNumberEnv.pattern), max_size=5))
+def test_no_text_makes_the_game_raise(texts):
+    env = with_secret(7)
+    for text in texts:
+        step = env.step(text)
+        if step.terminated or step.truncated:
+            break
+        assert step.reward == 0.0
+
+
+@given(seed=st.integers(0, 10**6), numbers=st.lists(st.integers(1, 20), max_size=8, unique=True))
+def test_a_fork_and_a_restored_snapshot_play_on_alike(seed, numbers):
+    env = GuessTheNumberEnv()
+    env.reset(seed=seed)
+    for number in numbers:
+        if guess(env, number).terminated:
+            return
+    snapshot, fork = env.snapshot(), env.fork()
+    played = play_randomly(env)
+    env.restore(snapshot)
+    assert play_randomly(env) == played
+    assert play_randomly(fork) == played
+
+
+def play_randomly(env):
+    """Return all steps to the end of this episode and of the next one."""
+    steps = []
+    for _ in range(2):
+        ended = False
+        while not ended:
+            steps.append(env.step(env.sample_random_action()))
+            ended = steps[-1].terminated or steps[-1].truncated
+        steps.append(env.reset())
+    return steps
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_same_seed_gives_the_same_episode_whatever_came_before(env_id):
+    one, other = gem_core.make(env_id), gem_core.make(env_id)
+    other.reset(seed=99)
+    other.step(other.sample_random_action())
+    assert one.reset(seed=5) == other.reset(seed=5)
+    assert play_randomly(one) == play_randomly(other)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize(("wrappers", "episodes"), [([], 200), (["concat"], 30)])
+def test_the_oracle_wins_every_episode(env_id, wrappers, episodes):
+    trajectories = list(
+        collect(
+            lambda: gem_core.make(env_id, wrappers=wrappers),
+            lambda: gem_core.make_agent("oracle"),
+            episodes=episodes,
+        )
+    )
+    assert [t.error for t in trajectories if t.error] == []
+    assert {t.episode_return for t in trajectories} == {1.0}
+    assert all(t.success for t in trajectories)
+
+
+def test_the_oracle_needs_no_more_guesses_than_a_bisection():
+    env = gem_core.make("game:GuessTheNumber-v0-hard")
+    oracle = GuessTheNumberOracle()
+    for secret in range(1, 51):
+        observation, info = env.reset(seed=0)
+        env.game_number = secret
+        oracle.reset(env)
+        terminated = False
+        while not terminated:
+            observation, _, terminated, _, info = env.step(oracle.act(observation, info))
+        assert env.turn_count <= 6
