@@ -20,7 +20,7 @@ from gem_core.errors import (
     SnapshotError,
     WrapperOrderError,
 )
-from gem_core.maybe_async import is_awaitable, then
+from gem_core.maybe_async import then
 from gem_core.observation import Action, Info, Observation
 from gem_core.seeding import check_seed, child_seed, fresh_seed
 from gem_core.specs import EnvSpec, check_kwargs
@@ -284,10 +284,10 @@ class BaseEnv(Stateful, ABC):
             self.seed(seed)
         self._ended = None
         first: Any = self.start(**options)
-        if is_awaitable(first):
-            return then(first, self._started)  # type: ignore[arg-type,return-value]
-        self._ended = False
-        return first  # type: ignore[no-any-return]
+        if type(first) is tuple:
+            self._ended = False
+            return first
+        return then(first, self._started)  # type: ignore[return-value]
 
     def _started(self, first: tuple[Observation, Info]) -> tuple[Observation, Info]:
         self._ended = False

@@ -1,7 +1,7 @@
 """Runs environments one after another in the caller's thread: the fastest for cheap steps."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gem_core.env import Step
@@ -18,6 +18,10 @@ CHUNK = 64
 class SerialExecutor(QueueExecutor):
     """One after another in the caller's thread; asynchronous environments run at once."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[str, list[Callable[[Any], Any]]] = {}
+
     def run(self, method: str, requests: Iterable[Request]) -> Iterator[list[Any]]:
         """Call a method of each requested slot; yield what they returned, in order, in parts."""
         remaining = iter(requests)
@@ -31,16 +35,20 @@ class SerialExecutor(QueueExecutor):
         yield values
 
     def _call(self, method: str, requests: Iterator[Request]) -> list[Any]:
-        slots = self._slots
+        calls = self._calls[method] if method in self._calls else self._bind(method)
         values: list[Any] = []
         while True:
             try:
                 for index, argument in requests:
-                    values.append(getattr(slots[index], method)(argument))
+                    values.append(calls[index](argument))
             except FAULTS as error:
                 values.append(Fault(error))  # what came before it stays, and the rest goes on
             else:
                 return values
+
+    def _bind(self, method: str) -> list[Callable[[Any], Any]]:
+        calls = self._calls[method] = [getattr(slot, method) for slot in self._slots.values()]
+        return calls
 
     def _await(self, values: list[Any]) -> None:
         later = [position for position, value in enumerate(values) if is_awaitable(value)]

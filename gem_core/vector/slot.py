@@ -80,12 +80,15 @@ class Slot:
         Args:
             options: What the environment's ``reset`` gets, the seed included.
         """
-        self._hold(self.env.env if type(self.env) is _Lost else self.env)
+        if type(self.env) is _Lost:
+            self._hold(self.env.env)
+        elif self._autoreset == "next_step":
+            self._step = self.env.step
         try:
             first: Any = self.env.reset(**options)
         except FAULTS:
             first = self._renew().reset(**options)
-        if is_awaitable(first):
+        if type(first) is not tuple and is_awaitable(first):
             return self._reset_later(first, options)
         self._last_observation = first[0]
         return first

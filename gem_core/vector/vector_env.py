@@ -260,11 +260,13 @@ def _batch(indices: Sequence[int], parts: Iterable[list[Any]]) -> BatchStep:
     columns: list[list[Any]] = [[] for _ in BatchStep._fields]
     remaining = iter(parts)
     for steps in remaining:
-        if Fault in map(type, steps):
+        try:
+            parts_of_columns = tuple(zip(*steps, strict=True))
+        except TypeError:  # a Fault among them cannot be taken apart
             done = map(Step, *columns)
             _raise_fault(indices, [*done, *steps, *itertools.chain.from_iterable(remaining)])
-        for column, values in zip(columns, zip(*steps, strict=True), strict=False):
-            column.extend(values)
+        for column, part in zip(columns, parts_of_columns, strict=False):
+            column.extend(part)
     return BatchStep(*columns)
 
 
