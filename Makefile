@@ -11,7 +11,7 @@ $(STAMP): pyproject.toml $(wildcard plugins/*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" $(addprefix -e ,$(PLUGINS))
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" $(foreach plugin,$(PLUGINS),-e "$(plugin)[dev]")
 	@touch $@
 
 demo: $(STAMP)  ## Play a few games with the oracle and the random agent

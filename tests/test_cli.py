@@ -108,6 +108,34 @@ def test_unknown_words_to_the_player_cost_no_turn():
     assert "There is no ':orcale'" in shown
 
 
+def test_bytes_that_are_no_text_are_played_as_they_can_be_read():
+    done = subprocess.run(
+        [sys.executable, "-m", "gem_core", "play", GUESS],
+        input=b"\xff\xfe\n",
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"no valid action" in done.stdout
+
+
+def test_a_full_disk_is_one_clear_line(tmp_path):
+    done = gem("run", "env=game/GuessTheNumber-v0-easy", "out=/dev/full", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_plugin_can_add_a_command(install, run_python):
+    folder = install("commanding")
+    code = (
+        "import sys; sys.argv = ['gem-core', 'hello', 'you']; from gem_core.cli import main; main()"
+    )
+    assert run_python(code, PYTHONPATH=str(folder)) == "Hello, you!\n"
+    listed = "import sys; sys.argv = ['gem-core', '--help']; from gem_core.cli import main; main()"
+    assert "hello" in run_python(listed, PYTHONPATH=str(folder))
+
+
 def test_a_game_can_be_played_at_a_terminal():
     child, descriptor = pty.fork()
     if child == 0:

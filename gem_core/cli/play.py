@@ -101,7 +101,7 @@ class _Table:
                 return self._console.input("[bold]> [/]").strip()
             except EOFError:
                 return None
-        line = sys.stdin.readline()
+        line = sys.stdin.buffer.readline().decode(errors="replace")
         return line.strip() if line else None
 
     def _action(self, reply: str, observation: Observation, info: Info) -> Any:

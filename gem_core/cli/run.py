@@ -66,7 +66,7 @@ def _app(config: DictConfig) -> None:
     console = Console()
     try:
         finished = _run(config, console)
-    except GemError as error:
+    except (GemError, OSError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(1)
     if not finished:
@@ -199,10 +199,10 @@ def _known_trajectories(
 
 
 def _table(tallies: list[_Tally]) -> Table:
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("environment", overflow="fold")
-    table.add_column("agent")
-    for heading in ("episodes", "return", "success", "turns", "episodes/s", "errors"):
+    table.add_column("agent", overflow="fold")
+    for heading in ("episodes", "return", "success", "turns", "ep/s", "errors"):
         table.add_column(heading, justify="right")
     for tally in tallies:
         count = len(tally.returns)

@@ -1,0 +1,19 @@
+"""A plugin that brings a command."""
+
+import click
+
+from gem_core import CommandSpec, hookimpl
+
+
+@click.command()
+@click.argument("name")
+def hello(name):
+    """Greet somebody."""
+    click.echo(f"Hello, {name}!")
+
+
+@hookimpl
+def gem_register(registry):
+    registry.add(
+        CommandSpec(id="hello", entry_point="commanding:hello", description="Greet somebody")
+    )
