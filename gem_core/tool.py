@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from gem_core.env import Stateful
 from gem_core.observation import Action
+from gem_core.stateful import Stateful
 
 __all__ = ["BaseTool", "Tool", "ToolCall", "ToolResult"]
 

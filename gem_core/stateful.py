@@ -1,0 +1,97 @@
+"""Objects whose whole state can be saved, restored and copied: environments, wrappers, tools."""
+
+import functools
+import pickle
+from typing import Any, ClassVar, Self
+
+from gem_core.errors import SnapshotError
+
+__all__ = ["Stateful"]
+
+
+class Stateful:
+    """Saves, restores and copies an object's attributes; ``shared`` ones stay as they are."""
+
+    shared: ClassVar[tuple[str, ...]] = ()
+    """Names of attributes that copies share: large read-only data, connections."""
+
+    def get_state(self) -> dict[str, Any]:
+        """Return all attributes that make up the state."""
+        shared = self._shared_names()
+        return {name: value for name, value in self.__dict__.items() if name not in shared}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over attributes from ``get_state``."""
+        shared = self._shared_names()
+        for name in [name for name in self.__dict__ if name not in shared]:
+            del self.__dict__[name]
+        self.__dict__.update(state)
+
+    @classmethod
+    @functools.cache
+    def _shared_names(cls) -> frozenset[str]:
+        return frozenset(name for base in cls.__mro__ for name in base.__dict__.get("shared", ()))
+
+    def snapshot(self) -> bytes:
+        """Return the state as bytes.
+
+        Raises:
+            SnapshotError: An attribute cannot be pickled; the message names it.
+        """
+        return self._pickled(self.get_state())
+
+    def _pickled(self, state: dict[str, Any]) -> bytes:
+        named = (_name_of(type(self)), state)
+        try:
+            return pickle.dumps(named, pickle.HIGHEST_PROTOCOL)
+        except Exception:  # noqa: BLE001 - pickling runs anybody's code
+            import cloudpickle  # noqa: PLC0415 - only for what a script or notebook defines
+        try:
+            return cloudpickle.dumps(named)  # type: ignore[no-any-return]
+        except Exception as error:
+            raise SnapshotError(
+                f"{type(self).__name__} cannot be saved: {_unpicklable(state)}. "
+                f"Name attributes that copies may share in `shared`, or override "
+                f"`get_state` and `set_state`."
+            ) from error
+
+    def _unpickled(self, snapshot: bytes) -> dict[str, Any]:
+        try:
+            name, state = pickle.loads(snapshot)  # noqa: S301 - documented
+        except Exception as error:
+            raise SnapshotError(f"This is not a snapshot: {error}") from error
+        if name != _name_of(type(self)):
+            raise SnapshotError(f"A snapshot of {name} does not fit {_name_of(type(self))}.")
+        return state  # type: ignore[no-any-return]
+
+    def restore(self, snapshot: bytes) -> None:
+        """Return to the state of a snapshot. Trusted snapshots only: it is a pickle.
+
+        Raises:
+            SnapshotError: It is no snapshot, or one of another class; nothing has changed.
+        """
+        self.set_state(self._unpickled(snapshot))
+
+    def fork(self) -> Self:
+        """Return an independent copy in the same state."""
+        twin = object.__new__(type(self))
+        for name in self._shared_names():
+            if name in self.__dict__:
+                twin.__dict__[name] = self.__dict__[name]
+        twin.restore(self.snapshot())
+        return twin
+
+
+def _name_of(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _unpicklable(state: dict[str, Any]) -> str:
+    import cloudpickle  # noqa: PLC0415 - only an error pays for it
+
+    for name, value in state.items():
+        try:
+            cloudpickle.dumps(value)
+        except Exception as error:  # noqa: BLE001 - pickling runs anybody's code
+            return f"its attribute {name!r} fails with {error}"
+    return "its state cannot be pickled"
