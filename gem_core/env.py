@@ -149,6 +149,8 @@ class BaseEnv(Stateful, ABC):
     shared: ClassVar[tuple[str, ...]] = ("spec",)
     blocking: bool = False
     spec: EnvSpec | None = None
+    rng = _OwnGenerator()
+    """The environment's own ``random.Random``, seeded by ``reset(seed=)``."""
     _ended: bool | None = None
     """None before the first reset."""
     _action_rng: random.Random | None = None
@@ -161,9 +163,6 @@ class BaseEnv(Stateful, ABC):
             step, "__isabstractmethod__", False
         ):
             cls.step = _guard_step(step)  # type: ignore[assignment,method-assign]
-
-    rng = _OwnGenerator()
-    """The environment's own ``random.Random``, seeded by ``reset(seed=)``."""
 
     @abstractmethod
     def start(self) -> Any:

@@ -15,6 +15,7 @@ won or lost          game's  terminated, on the last turn too
 
 import re
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar
 
 from gem_core import Action, BaseEnv, Info, Step
@@ -70,6 +71,9 @@ class Game(BaseEnv):
     """What an action looks like; made by ``boxed``."""
     action_format: ClassVar[str]
     r"""How the feedback on a malformed action describes the format: ``\boxed{guess}``."""
+
+    board_styles: ClassVar[Mapping[str, str]] = {}
+    """How a terminal colours the suffix for people: rich styles by regular expression."""
 
     max_turns: int
     turn_count: int

@@ -2,6 +2,7 @@
 
 import functools
 import re
+from bisect import bisect_right
 
 from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
 from gem_core.errors import ConfigError
@@ -24,6 +25,13 @@ reason before the box; if there are several boxes, the last one counts. A reply 
 box ends the game.
 The history of your moves will follow here, and below it the current grid and the clues.
 Fill in your first letter."""
+_STYLES = {
+    r"\b[CR]\d+\b": "dim",
+    r"(?<=  )\.": "dim",
+    r"(?<=  )_": "yellow",
+    r"(?<=  )[A-Z]\b": "bold green",
+    r"(?m)^\d+\. .*? letters:": "cyan",
+}
 
 
 class CrosswordsEnv(Game):
@@ -45,6 +53,7 @@ class CrosswordsEnv(Game):
 
     pattern = boxed(r"(\d+)\s+(\d+)\s+([a-zA-Z])")
     action_format = "\\boxed{row column letter}"
+    board_styles = _STYLES
 
     def __init__(
         self,
@@ -76,9 +85,10 @@ class CrosswordsEnv(Game):
         table = clues(hardcore=self.hardcore)
         self.clues = {word: table[word] for word in self.placed_words}
         self.total_letter_cells = self._missing = len(cells)
-        grid = range(self._side)
-        self.solution = [[cells.get((row, column), ".") for column in grid] for row in grid]
-        self.board = [["_" if cell != "." else "." for cell in row] for row in self.solution]
+        self.solution = [["."] * self._side for _ in range(self._side)]
+        self.board = [["."] * self._side for _ in range(self._side)]
+        for (row, column), letter in cells.items():
+            self.solution[row][column], self.board[row][column] = letter, "_"
         self._clue_lines = self._list_clues()
         self._draw_board()
         return self.opening(self._rules())
@@ -90,8 +100,8 @@ class CrosswordsEnv(Game):
         drawn: list[str] = []
         for others in range(self.num_words - 1, -1, -1):
             reserve = sum(map(len, pool[:others]))
-            size = sum(len(word) <= budget - reserve for word in pool)
-            word = pool.pop(self.rng.randrange(max(size, others + 1)))
+            size = bisect_right(pool, budget - reserve, key=len)
+            word = pool.pop(int(self.rng.random() * max(size, others + 1)))
             budget -= len(word)
             drawn.append(word)
         return drawn

@@ -3,7 +3,8 @@
 import functools
 import heapq
 import re
-from itertools import pairwise
+from itertools import pairwise, product
+from math import isqrt
 from typing import Literal
 
 from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
@@ -25,12 +26,15 @@ Write your move inside \\boxed{{}}: \\boxed{{up}}, \\boxed{{down}}, \\boxed{{lef
 reply without a valid box ends the game.
 The history of your moves and the current board will follow here.
 Make your first move."""
+_STYLES = {r"\d+": "bold cyan", "__": "yellow"}
 
 # Where the tile comes from that moves in a direction, seen from the gap: rows down, columns right.
 _SOURCES = {"up": (1, 0), "down": (-1, 0), "left": (0, 1), "right": (0, -1)}
 _TURNS = {2: 10, 3: 20, 4: 50}
 # The most moves that any solvable board needs; for 5 rows the least bound that is proven.
 _FARTHEST = {2: 6, 3: 31, 4: 80, 5: 208}
+
+_TEXTS: dict[int | None, str] = {None: "__", **{tile: f"{tile:2}" for tile in range(1, 100)}}
 
 Board = list[list[int | None]]
 
@@ -56,6 +60,7 @@ class FifteenPuzzleEnv(Game):
 
     pattern = boxed("(up|down|left|right)", re.IGNORECASE | re.ASCII)
     action_format = "\\boxed{up}, \\boxed{down}, \\boxed{left} or \\boxed{right}"
+    board_styles = _STYLES
 
     def __init__(
         self,
@@ -93,26 +98,14 @@ class FifteenPuzzleEnv(Game):
         usual = _FARTHEST[rows] if pure_random else _TURNS.get(rows, rows**3)
         self.max_turns = self._max_turns or usual
         self.greatest_num = rows * rows - 1
-        self.goal_board = _goal(rows)
-        while True:
-            self.board = _goal(rows)
-            self._gap = rows - 1, rows - 1
-            if pure_random:
-                self._shuffle()
-            else:
-                self._walk()
-            if self.board != self.goal_board:
-                break
-        return self.opening(
-            _RULES.format(
-                greatest=self.greatest_num,
-                rows=rows,
-                max_turns=self.max_turns,
-                goal=_drawn(self.goal_board),
-            )
-        )
+        self.goal_board = _board(_goal(rows))
+        draw = self._shuffle if pure_random else self._walk
+        while (tiles := draw()) == _goal(rows):
+            pass
+        self.board, self._gap = _board(tiles), divmod(tiles.index(None), rows)
+        return self.opening(_rules(rows, self.max_turns))
 
-    def _walk(self) -> None:
+    def _walk(self) -> list[int | None]:
         """Make random moves from the ordered board, none of which undoes the one before."""
         most = min(self.mc_rand_moves, self.max_turns)
         if self.num_rows == 2:
@@ -120,51 +113,34 @@ class FifteenPuzzleEnv(Game):
             moves = self.rng.choice([n for n in range(1, 12) if min(n, 12 - n) <= most])
         else:
             moves = max(1, most - self.rng.randint(0, 1))
-        before = None
+        tiles, onward = _goal(self.num_rows), _onward(self.num_rows)
+        before, gap, random = -1, len(tiles) - 1, self.rng.random
         for _ in range(moves):
-            after = self.rng.choice([cell for cell in self._movable().values() if cell != before])
-            before = self._gap
-            self._slide(after)
+            cells = onward[before, gap]
+            before, gap = gap, cells[int(random() * len(cells))]
+            tiles[before], tiles[gap] = tiles[gap], None
+        return tiles
 
-    def _shuffle(self) -> None:
+    def _shuffle(self) -> list[int | None]:
         """Put the tiles in any order that can be solved."""
         rows = self.num_rows
-        cells = [(row, column) for row in range(rows) for column in range(rows)]
-        tiles = [tile for row in self.board for tile in row]
+        tiles = _goal(rows)
         self.rng.shuffle(tiles)
         gap = tiles.index(None)
         if not _is_solvable(tiles, rows):
             first, second = self.rng.sample([i for i in range(rows * rows) if i != gap], 2)
             tiles[first], tiles[second] = tiles[second], tiles[first]
-        for (row, column), tile in zip(cells, tiles, strict=True):
-            self.board[row][column] = tile
-        self._gap = cells[gap]
-
-    def _movable(self) -> dict[str, tuple[int, int]]:
-        """Return the cell of the tile that moves, for each legal direction."""
-        row, column = self._gap
-        rows = self.num_rows
-        return {
-            name: (row + down, column + right)
-            for name, (down, right) in _SOURCES.items()
-            if 0 <= row + down < rows and 0 <= column + right < rows
-        }
-
-    def _slide(self, cell: tuple[int, int]) -> int | None:
-        """Move the tile at a cell into the gap and return it."""
-        (row, column), (gap_row, gap_column) = cell, self._gap
-        tile = self.board[gap_row][gap_column] = self.board[row][column]
-        self.board[row][column] = None
-        self._gap = cell
-        return tile
+        return tiles
 
     def play(self, match: re.Match[str]) -> Outcome:
         direction, turn = match[1].lower(), self.turn_count
-        (row, column), (down, right) = self._gap, _SOURCES[direction]
-        row, column = row + down, column + right
+        (gap_row, gap_column), (down, right) = self._gap, _SOURCES[direction]
+        row, column = gap_row + down, gap_column + right
         if not (0 <= row < self.num_rows and 0 <= column < self.num_rows):
             return f"Turn {turn}: no tile can move {direction}.", 0.0, False
-        tile = self._slide((row, column))
+        tile = self.board[gap_row][gap_column] = self.board[row][column]
+        self.board[row][column] = None
+        self._gap = row, column
         if row == column == self.num_rows - 1 and self.board == self.goal_board:
             return f"Turn {turn}: {tile} moved {direction}. All is in order. You win!", 1.0, True
         return f"Turn {turn}: {tile} moved {direction}.", 0.0, False
@@ -178,17 +154,50 @@ class FifteenPuzzleEnv(Game):
         return f"The board:\n{_drawn(self.board)}\n\nYour next move:"
 
     def sample_random_action(self) -> Action:
-        return f"\\boxed{{{self.action_rng.choice(list(self._movable()))}}}"
+        (row, column), cells = self._gap, range(self.num_rows)
+        legal = [
+            name
+            for name, (down, right) in _SOURCES.items()
+            if row + down in cells and column + right in cells
+        ]
+        return f"\\boxed{{{self.action_rng.choice(legal)}}}"
 
 
-def _goal(rows: int) -> Board:
-    board: Board = [[row * rows + column + 1 for column in range(rows)] for row in range(rows)]
-    board[-1][-1] = None
-    return board
+@functools.lru_cache
+def _rules(rows: int, max_turns: int) -> str:
+    goal = _drawn(_board(_goal(rows)))
+    return _RULES.format(greatest=rows * rows - 1, rows=rows, max_turns=max_turns, goal=goal)
+
+
+def _goal(rows: int) -> list[int | None]:
+    return [*range(1, rows * rows), None]
+
+
+def _board(tiles: list[int | None]) -> Board:
+    rows = isqrt(len(tiles))
+    return [tiles[start : start + rows] for start in range(0, len(tiles), rows)]
+
+
+@functools.cache
+def _onward(rows: int) -> dict[tuple[int, int], list[int]]:
+    """Return the cells that the gap can go to, by the cell it came from (-1: none) and its own."""
+    beside = [
+        [
+            row * rows + column
+            for row, column in ((r - 1, c), (r + 1, c), (r, c - 1), (r, c + 1))
+            if 0 <= row < rows and 0 <= column < rows
+        ]
+        for r, c in product(range(rows), repeat=2)
+    ]
+    return {
+        (before, gap): [cell for cell in cells if cell != before]
+        for gap, cells in enumerate(beside)
+        for before in (-1, *cells)
+    }
 
 
 def _drawn(board: Board) -> str:
-    return "\n".join([" ".join([f"{tile or '__':>2}" for tile in row]) for row in board])
+    return "\n".join([" ".join([_TEXTS[tile] for tile in row]) for row in board])
 
 
 def _is_solvable(tiles: list[int | None], rows: int) -> bool:

@@ -26,6 +26,13 @@ Write your move inside \\boxed{{}}: \\boxed{{up}}, \\boxed{{down}}, \\boxed{{lef
 reply without a valid box ends the game.
 The history of your moves and the current board will follow here.
 Make your first move."""
+_STYLES = {
+    r"\.": "dim",
+    r"\b[24]\b": "bold",
+    r"\b(?:8|16)\b": "bold yellow",
+    r"\b(?:32|64)\b": "bold red",
+    r"\d{3,}": "bold magenta",
+}
 
 _DIRECTIONS = ("up", "down", "left", "right")
 _TURNS = {16: 20, 32: 30, 64: 50}
@@ -56,6 +63,7 @@ class Game2048Env(Game):
 
     pattern = boxed("(up|down|left|right)", re.IGNORECASE | re.ASCII)
     action_format = "\\boxed{up}, \\boxed{down}, \\boxed{left} or \\boxed{right}"
+    board_styles = _STYLES
 
     def __init__(
         self,
@@ -87,7 +95,7 @@ class Game2048Env(Game):
         self._add_tile()
         self.init_max_tile_achieved = self.max_tile_achieved = max(map(max, self.board))
         self._doublings = log2(target) - log2(self.init_max_tile_achieved)
-        return self.opening(_RULES.format(size=size, target=target, max_turns=self.max_turns))
+        return self.opening(_rules(size, target, self.max_turns))
 
     def _add_tile(self) -> bool:
         """Put a tile into an empty cell; return whether any is left."""
@@ -130,6 +138,11 @@ class Game2048Env(Game):
 
     def sample_random_action(self) -> Action:
         return f"\\boxed{{{self.action_rng.choice(_legal(self.board) or _DIRECTIONS)}}}"
+
+
+@functools.lru_cache
+def _rules(size: int, target: int, max_turns: int) -> str:
+    return _RULES.format(size=size, target=target, max_turns=max_turns)
 
 
 def _slide(board: Board, direction: str) -> tuple[Board, int]:

@@ -1,6 +1,5 @@
 """GuessTheNumber: find a secret number from "higher" and "lower"."""
 
-import functools
 import math
 import re
 
@@ -9,7 +8,9 @@ from gem_games.base import Game, Outcome, boxed, check_range, to_int
 
 __all__ = ["GuessTheNumberEnv", "GuessTheNumberOracle"]
 
-_RULES = """\
+
+def _rules(low: int, high: int, max_turns: int, example: int) -> str:
+    return f"""\
 You are playing Guess The Number.
 I have chosen a secret whole number from {low} to {high}, both included. You have {max_turns} \
 turns to find it. After each guess I tell you whether the secret is higher or lower.
@@ -17,11 +18,6 @@ Write your guess inside \\boxed{{}}, for example \\boxed{{{example}}}. You may r
 if there are several boxes, the last one counts. A reply without a valid box ends the game.
 The history of your guesses will follow here, so use every hint.
 Make your first guess."""
-
-
-@functools.lru_cache(maxsize=1024)
-def _rules(low: int, high: int, max_turns: int, example: int) -> str:
-    return _RULES.format(low=low, high=high, max_turns=max_turns, example=example)
 
 
 class GuessTheNumberEnv(Game):
@@ -56,9 +52,9 @@ class GuessTheNumberEnv(Game):
     def start(self) -> tuple[Observation, Info]:
         low, high, max_turns = self._parameters
         if low is None:
-            low = self.rng.randint(1, 10 if high is None else min(10, high - 1))
+            low = 1 + int(self.rng.random() * (10 if high is None else min(10, high - 1)))
         if high is None:
-            high = low + self.rng.randint(5, 50)
+            high = low + 5 + int(self.rng.random() * 46)
         self.min_number, self.max_number = low, high
         self.max_turns = max_turns or math.ceil(math.sqrt(high - low)) + 1
         self.game_number = low + int(self.rng.random() * (high - low + 1))

@@ -24,8 +24,8 @@ Write your guess inside \\boxed{{}}, in capitals or not: \\boxed{{{letter}}} gue
 one counts. A reply without a valid box ends the game.
 The history of your guesses will follow here, and below it the current board.
 Make your first guess."""
+_STYLES = {r"\b[CR]\d+\b": "dim", "_": "dim", r"\b[A-Z]\b": "bold green"}
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_RANDOM_LEVELS = ((3, 10), (5, 15), (7, 20))
 
 
 class HangmanEnv(Game):
@@ -49,6 +49,7 @@ class HangmanEnv(Game):
 
     pattern = boxed(r"([a-zA-Z]+)")
     action_format = "\\boxed{letter} or \\boxed{word}"
+    board_styles = _STYLES
 
     def __init__(
         self,

@@ -13,7 +13,9 @@ from gem_games.base import Game, Outcome, boxed, check_range, to_int
 
 __all__ = ["MastermindEnv", "MastermindOracle"]
 
-_RULES = """\
+
+def _rules(code_length: int, num_numbers: int, max_turns: int, repeats: str, example: str) -> str:
+    return f"""\
 You are playing Mastermind.
 I have chosen a secret code of {code_length} numbers, each from 1 to {num_numbers}. {repeats} You \
 have {max_turns} turns to find it.
@@ -26,6 +28,8 @@ reason before it; if there are several boxes, the last one counts. A reply witho
 ends the game.
 The history of your guesses will follow here, so use every hint.
 Make your first guess."""
+
+
 _REPEATS = {True: "A number may occur more than once.", False: "No number occurs twice."}
 
 _LEVELS = [(2, 4, 10), (4, 6, 20), (4, 8, 30)]
@@ -90,7 +94,10 @@ class MastermindEnv(Game):
         self.game_code = self._draw_code(self.rng)
         self.previous_guesses: set[tuple[int, ...]] = set()
         self.milestone = 0
-        return self.opening(self._rules())
+        repeats, example = _REPEATS[self.duplicate_numbers], " ".join(map(str, self._example()))
+        return self.opening(
+            _rules(self.code_length, self.num_numbers, self.max_turns, repeats, example)
+        )
 
     def _draw_code(self, rng: random.Random) -> list[int]:
         numbers = range(1, self.num_numbers + 1)
@@ -98,18 +105,12 @@ class MastermindEnv(Game):
             return rng.choices(numbers, k=self.code_length)
         return rng.sample(numbers, self.code_length)
 
-    def _rules(self) -> str:
+    def _example(self) -> list[int]:
         # A random code but the secret: it tells no more than a guess would.
         example = self.game_code
         while example == self.game_code:
             example = self._draw_code(self.rng)
-        return _RULES.format(
-            code_length=self.code_length,
-            num_numbers=self.num_numbers,
-            max_turns=self.max_turns,
-            repeats=_REPEATS[self.duplicate_numbers],
-            example=" ".join(map(str, example)),
-        )
+        return example
 
     def play(self, match: re.Match[str]) -> Outcome:
         turn, length = self.turn_count, self.code_length
@@ -140,8 +141,12 @@ class MastermindEnv(Game):
 
 def _pegs(guess: Sequence[int], code: Sequence[int]) -> tuple[int, int]:
     """Return the counts of black and white pegs."""
+    left, common = list(code), 0
+    for number in guess:
+        if number in left:
+            left.remove(number)
+            common += 1
     black = sum(map(operator.eq, guess, code))
-    common = sum([min(guess.count(number), code.count(number)) for number in set(guess)])
     return black, common - black
 
 

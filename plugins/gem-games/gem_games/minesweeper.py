@@ -26,6 +26,16 @@ You may reason before the box; if there are several boxes, the last one counts. 
 valid box ends the game.
 The history of your moves and the current board will follow here.
 Make your first move."""
+_CELL = r"(?<=  ){}(?=.* \n)"  # rows end in a space, the line of column numbers does not
+_STYLES = {
+    r"(?m)^ ?\d+ |^ {3,}[\d ]+$": "dim",
+    _CELL.format("[.0]"): "dim",
+    _CELL.format("1"): "bright_blue",
+    _CELL.format("2"): "green",
+    _CELL.format("3"): "yellow",
+    _CELL.format("[4-8]"): "magenta",
+    _CELL.format("F"): "bold red",
+}
 
 _NEARBY_SAFE = "never on that cell or one of its neighbours"
 _ONE_SAFE = "never on that cell"
@@ -54,6 +64,7 @@ class MinesweeperEnv(Game):
 
     pattern = boxed(r"([a-zA-Z]+)\s+(\d+)\s+(\d+)")
     action_format = "\\boxed{reveal row column} or \\boxed{flag row column}"
+    board_styles = _STYLES
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ Write row, column and number inside \\boxed{{}}: \\boxed{{{row} {column} {number
 {row}, column {column}, number {number} (which that cell already holds). You may reason before it; \
 if there are several boxes, the last one counts. A reply without a valid box ends the game.
 The history of your moves will follow here, then the board."""
+_STYLES = {r"[RC]\d+|[.|]|-+": "dim", r"(?<![RC\d])\d+": "bold cyan"}
 
 _LEVELS = {4: (10, 15), 9: (50, 50), 16: (100, 100)}
 """What suits a board of each scale: empty cells and turns."""
@@ -49,6 +50,7 @@ class SudokuEnv(Game):
 
     pattern = boxed(r"(\d+)\s+(\d+)\s+(\d+)")
     action_format = "\\boxed{row column number}"
+    board_styles = _STYLES
 
     def __init__(
         self,

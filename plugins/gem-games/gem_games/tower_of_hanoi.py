@@ -20,6 +20,7 @@ Write the tower to take from and the tower to put on inside \\boxed{{}}, for exa
 \\boxed{{{example}}}. You may reason before it; if there are several boxes, the last one counts. A \
 reply without a valid box ends the game.
 The history of your moves will follow here, then the towers as they stand."""
+_STYLES = {r"(?m)^[ABC]:": "bold cyan", r"[\[\]]|(?<=\d),": "dim", r"\d+(?=\])": "bold yellow"}
 
 _LEVELS = {3: 10, 4: 20, 5: 35}
 """Disks and turns that are drawn from."""
@@ -48,19 +49,18 @@ class TowerofHanoiEnv(Game):
 
     pattern = boxed(r"([ABCabc])\s*,?\s*([ABCabc])")
     action_format = "\\boxed{from to}, such as \\boxed{B A}"
+    board_styles = _STYLES
 
     def __init__(self, *, num_disks: int | None = 3, max_turns: int | None = 100) -> None:
         check_range("num_disks", num_disks, 1, 12)
         check_range("max_turns", max_turns, 1, 10_000)
-        self._parameters = (num_disks, max_turns)
+        enough = [n for n in _LEVELS if max_turns is None or 2**n - 1 <= max_turns] or [3]
+        self._numbers = enough if num_disks is None else [num_disks]
+        self._max_turns = max_turns
 
     def start(self) -> tuple[Observation, Info]:
-        num_disks, max_turns = self._parameters
-        if num_disks is None:
-            enough = [n for n in _LEVELS if max_turns is None or 2**n - 1 <= max_turns]
-            num_disks = self.rng.choice(enough or [3])
-        self.num_disks = num_disks
-        self.max_turns = max_turns or _LEVELS.get(num_disks, 2**num_disks + 3)
+        num_disks = self.num_disks = self._numbers[int(self.rng.random() * len(self._numbers))]
+        self.max_turns = self._max_turns or _LEVELS.get(num_disks) or 2**num_disks + 3
         self.board: dict[str, list[int]] = {"A": list(range(num_disks, 0, -1)), "B": [], "C": []}
         return self.opening(_rules(num_disks, self.max_turns))
 

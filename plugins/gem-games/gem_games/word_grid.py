@@ -5,6 +5,7 @@ crosses an earlier one at random, or stands at a random free place if no crossin
 *crossword* words touch only where they cross, so that the grid reads as exactly these words.
 """
 
+import functools
 import random
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -14,6 +15,8 @@ __all__ = ["Cells", "Placement", "cells_of", "column_header", "place_words"]
 Cell = tuple[int, int]
 Cells = dict[Cell, str]
 """Letters by (row, column), both 0-based; what is missing is empty."""
+_DRAWS = 8
+"""Places that are tried at random, before all that fit are listed: mostly a few are enough."""
 
 
 class Placement(NamedTuple):
@@ -32,6 +35,7 @@ def cells_of(length: int, placement: Placement) -> list[Cell]:
     return [(row + i, column) for i in range(length)]
 
 
+@functools.lru_cache(maxsize=64)
 def column_header(side: int) -> str:
     """Return the line over a board: ``C00 C01 ...`` above cells of four characters."""
     return "    " + " ".join(f"C{column:02}" for column in range(side))
@@ -57,7 +61,7 @@ def place_words(
     for word in sorted(words, key=len, reverse=True):
         if len(word) > side:
             return None
-        directions = rng.sample(("across", "down"), 2)
+        directions = ("across", "down") if rng.random() < 0.5 else ("down", "across")
         placement = _find(rng, word, directions, side, placed, cells, crossword)
         if placement is None:
             return None
@@ -80,19 +84,15 @@ def _find(
         across = directions[0] == "across"
         return Placement(*((middle, start) if across else (start, middle)), directions[0])
     for direction in directions if crossword else directions[:1]:
-        crossings = [
-            place
-            for place in _crossings(word, direction, placed)
-            if _fits(word, place, side, cells, crossword)
-        ]
-        if crossings:
-            return rng.choice(crossings)
-    for direction in directions:
-        places = list(_everywhere(word, direction, side))
-        rng.shuffle(places)
-        for place in places:
+        crossings = list(_crossings(word, direction, placed))
+        while crossings:
+            place = crossings.pop(int(rng.random() * len(crossings)))
             if _fits(word, place, side, cells, crossword):
                 return place
+    for direction in directions:
+        free = _find_anywhere(rng, word, direction, side, cells, crossword)
+        if free is not None:
+            return free
     return None
 
 
@@ -101,6 +101,8 @@ def _crossings(word: str, direction: str, placed: dict[str, Placement]) -> Itera
         if where.direction == direction:
             continue
         for (row, column), letter in zip(cells_of(len(other), where), other, strict=True):
+            if letter not in word:
+                continue
             for index, own in enumerate(word):
                 if own == letter and direction == "across":
                     yield Placement(row, column - index, direction)
@@ -108,10 +110,25 @@ def _crossings(word: str, direction: str, placed: dict[str, Placement]) -> Itera
                     yield Placement(row - index, column, direction)
 
 
-def _everywhere(word: str, direction: str, side: int) -> Iterator[Placement]:
+def _find_anywhere(
+    rng: random.Random,
+    word: str,
+    direction: str,
+    side: int,
+    cells: Cells,
+    crossword: bool,  # noqa: FBT001 - passed on
+) -> Placement | None:
+    """Return one of all places that fit, each as likely as any other; None if there is none."""
     last = side - len(word) + 1
     rows, columns = (side, last) if direction == "across" else (last, side)
-    return (Placement(row, column, direction) for row in range(rows) for column in range(columns))
+    for _ in range(_DRAWS):
+        row, column = int(rng.random() * rows), int(rng.random() * columns)
+        place = Placement(row, column, direction)
+        if _fits(word, place, side, cells, crossword):
+            return place
+    every = [Placement(row, column, direction) for row in range(rows) for column in range(columns)]
+    fitting = [place for place in every if _fits(word, place, side, cells, crossword)]
+    return rng.choice(fitting) if fitting else None
 
 
 def _fits(word: str, place: Placement, side: int, cells: Cells, crossword: bool) -> bool:  # noqa: FBT001 - passed on
@@ -120,8 +137,9 @@ def _fits(word: str, place: Placement, side: int, cells: Cells, crossword: bool)
     if row < 0 or column < 0 or end > side:
         return False
     own = cells_of(len(word), place)
-    if any(cells.get(cell, letter) != letter for cell, letter in zip(own, word, strict=True)):
-        return False
+    for cell, letter in zip(own, word, strict=True):
+        if cells.get(cell, letter) != letter:
+            return False
     return not crossword or _is_apart(own, direction, cells)
 
 
@@ -133,8 +151,9 @@ def _is_apart(own: list[Cell], direction: str, cells: Cells) -> bool:
     if (last_row + down, last_column + right) in cells:
         return False
     # A cell that is new must not touch a word beside it; one that is not is a crossing.
-    return not any(
-        (row - right, column - down) in cells or (row + right, column + down) in cells
-        for row, column in own
-        if (row, column) not in cells
-    )
+    for row, column in own:
+        if (row, column) not in cells and (
+            (row - right, column - down) in cells or (row + right, column + down) in cells
+        ):
+            return False
+    return True

@@ -4,7 +4,7 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
 from gem_core.errors import ConfigError
@@ -27,6 +27,7 @@ are several boxes, the last one counts. A reply without a valid box ends the gam
 The history of your tries will follow here, and below it the current grid, where the letters of \
 the words that you have found are in brackets.
 Find your first word."""
+_STYLES = {r"\b[CR]\d+\b": "dim", r"\[[A-Z]\]": "bold green", "Found: .*": "cyan"}
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 Span = tuple[int, int, int, int]
@@ -54,6 +55,7 @@ class WordSearchEnv(Game):
 
     pattern = boxed(r"(\d+)\s+(\d+)\s+(\d+)\s+(\d+)")
     action_format = "\\boxed{start_row start_column end_row end_column}"
+    board_styles = _STYLES
 
     def __init__(
         self,
@@ -95,6 +97,7 @@ class WordSearchEnv(Game):
         self.correct_words: set[str] = set()
         self.highlighted_positions: set[tuple[int, int]] = set()
         self.attempts: set[Span] = set()
+        self._row_texts = [f"R{i:02}  {'   '.join(row)} " for i, row in enumerate(self.game_board)]
         self._draw_board()
         return self.opening(self._rules())
 
@@ -158,7 +161,7 @@ class WordSearchEnv(Game):
         if word is None:
             return f"Turn {turn}: {where} is none of the hidden words.", 0.0, False
         self.correct_words.add(word)
-        self.highlighted_positions.update(cells_of(len(word), self.placed_words[word]))
+        self._highlight(cells_of(len(word), self.placed_words[word]))
         self._draw_board()
         done = len(self.correct_words) == len(self.placed_words)
         end = " You have found all words. You win!" if done else ""
@@ -172,16 +175,16 @@ class WordSearchEnv(Game):
             return end_row, end_column, row, column
         return row, column, end_row, end_column
 
+    def _highlight(self, cells: Collection[tuple[int, int]]) -> None:
+        """Put brackets round letters; the text of a cell is three characters wide."""
+        self.highlighted_positions.update(cells)
+        for row, column in cells:
+            line, start = self._row_texts[row], 4 + 4 * column
+            self._row_texts[row] = f"{line[:start]}[{line[start + 1]}]{line[start + 3 :]}"
+
     def _draw_board(self) -> None:
-        lines = [column_header(self._side)]
-        for row, letters in enumerate(self.game_board):
-            cells = (
-                f"[{letter}]" if (row, column) in self.highlighted_positions else f" {letter} "
-                for column, letter in enumerate(letters)
-            )
-            lines.append(f"R{row:02} {' '.join(cells)}")
+        grid = "\n".join((column_header(self._side), *self._row_texts))
         found = f"Found: {len(self.correct_words)} of {len(self.placed_words)} words."
-        grid = "\n".join(lines)
         self._text = f"Grid:\n{grid}\n\n{found}\n\nYour next word:"
 
     def render(self) -> str:
@@ -202,8 +205,10 @@ class WordSearchEnv(Game):
 
 
 def _span(length: int, place: Placement) -> Span:
-    cells = cells_of(length, place)
-    return (*cells[0], *cells[-1])
+    row, column, direction = place
+    if direction == "across":
+        return row, column, row, column + length - 1
+    return row, column, row + length - 1, column
 
 
 def _draw_words(rng: random.Random, known: Sequence[str], count: int) -> list[str]:

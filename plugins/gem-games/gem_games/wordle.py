@@ -38,12 +38,15 @@ def marks(guess: str, secret: str) -> str:
         guess: As long as ``secret``, in the same case.
         secret: Each of its letters explains one mark at most, greens first.
     """
-    result = ["G" if own == other else "X" for own, other in zip(guess, secret, strict=True)]
-    left = [other for other, mark in zip(secret, result, strict=True) if mark == "X"]
+    result, left = ["X"] * len(secret), secret
     for index, letter in enumerate(guess):
-        if result[index] == "X" and letter in left:
+        if letter == secret[index]:
+            result[index] = "G"
+            left = left.replace(letter, "", 1)
+    for index, letter in enumerate(guess):
+        if letter in left and result[index] == "X":
             result[index] = "Y"
-            left.remove(letter)
+            left = left.replace(letter, "", 1)
     return "".join(result)
 
 
@@ -121,11 +124,12 @@ class WordleEnv(Game):
         return feedback, reward, False
 
     def _count_new_greens(self, marked: str) -> int:
-        before = sum(self.milestones)
+        new = 0
         for index, mark in enumerate(marked):
-            if mark == "G":
+            if mark == "G" and not self.milestones[index]:
                 self.milestones[index] = 1
-        return sum(self.milestones) - before
+                new += 1
+        return new
 
     def render(self) -> str:
         return "Your next guess:"

@@ -215,6 +215,22 @@ def test_levels_of_any_size_are_solvable_within_their_budget(seed, height, width
     assert solve(level.floor, width, level.goals, (level.boxes, level.player), limit=budget)
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.integers(5, 7), st.integers(6, 7), st.integers(1, 2))
+def test_a_search_without_greed_finds_the_fewest_moves(seed, height, width, boxes):
+    level = generate(random.Random(seed), height, width, boxes, 20)
+    solution = solve(
+        level.floor, width, level.goals, (level.boxes, level.player), limit=99, greed=1
+    )
+    floor, goals, start, player = (
+        {divmod(i, width) for i in range(height * width) if mask >> i & 1}
+        for mask in (level.floor, level.goals, level.boxes, level.player)
+    )
+    room = [[((r, c) in floor) + ((r, c) in goals) for c in range(width)] for r in range(height)]
+    assert solution.moves == shortest_solution(room, start, min(player), 1)
+    assert solution.positions[-1][0] == level.goals
+
+
 def test_the_tightest_parameters_still_give_levels():
     for size, boxes in [((5, 5), 1), ((6, 6), 3), ((8, 8), 7), ((5, 15), 7), ((15, 15), 10)]:
         env = SokobanEnv(dim_room=size, num_boxes=boxes, max_turns=8 * boxes)

@@ -1,0 +1,104 @@
+"""What holds for every level of every game; what is special to one is tested in its own file."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gem_core
+from gem_core import collect, make, make_agent
+from gem_core.errors import InvalidActionError, UnknownKwargError
+
+IDS = gem_core.list_envs("game:*")
+every_game = pytest.mark.parametrize("env_id", IDS)
+few_examples = settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+def play_randomly(env, turns=10**6):
+    """Return the steps of random play, to the end of the episode at most."""
+    steps = []
+    while len(steps) < turns and not (steps and (steps[-1].terminated or steps[-1].truncated)):
+        steps.append(env.step(env.sample_random_action()))
+    return steps
+
+
+@every_game
+@given(texts=st.lists(st.text(max_size=40), max_size=5), seed=st.integers(0, 10**6))
+@few_examples
+def test_no_text_raises_boxed_or_not(env_id, texts, seed):
+    env = make(env_id)
+    for text in texts:
+        for action in (text, f"I think {{so}}. \\boxed{{{text}}}", text + env_id):
+            env.reset(seed=seed)
+            env.step(action)
+
+
+@every_game
+@pytest.mark.parametrize("action", [None, 5, b"\\boxed{1}", ["\\boxed{1}"]])
+def test_an_action_that_is_no_text_is_refused_and_costs_no_turn(env_id, action):
+    env, untouched = make(env_id), make(env_id)
+    env.reset(seed=0)
+    untouched.reset(seed=0)
+    with pytest.raises(InvalidActionError):
+        env.step(action)
+    assert play_randomly(env) == play_randomly(untouched)
+
+
+@every_game
+@given(seed=st.integers(0, 10**6), turns=st.integers(0, 12))
+@few_examples
+def test_a_fork_and_a_restored_snapshot_play_on_alike(env_id, seed, turns):
+    env = make(env_id)
+    env.reset(seed=seed)
+    if any(step.terminated or step.truncated for step in play_randomly(env, turns)):
+        return
+    snapshot, fork = env.snapshot(), env.fork()
+    played = [play_randomly(env), env.reset(), play_randomly(env)]
+    assert [play_randomly(fork), fork.reset(), play_randomly(fork)] == played
+    env.restore(snapshot)
+    assert [play_randomly(env), env.reset(), play_randomly(env)] == played
+
+
+@every_game
+@given(seed=st.integers(0, 10**6))
+@few_examples
+def test_the_same_seed_gives_the_same_episode_whatever_came_before(env_id, seed):
+    one, other = make(env_id), make(env_id)
+    other.reset(seed=seed + 1)
+    play_randomly(other, 3)
+    assert one.reset(seed=seed) == other.reset(seed=seed)
+    assert play_randomly(one) == play_randomly(other)
+
+
+@every_game
+def test_random_actions_are_well_formed_to_the_end(env_id):
+    env = make(env_id)
+    for seed in range(30):
+        env.reset(seed=seed)
+        assert min(step.reward for step in play_randomly(env)) >= 0
+
+
+@every_game
+def test_a_parameter_that_does_not_exist_is_refused_and_a_near_one_named(env_id):
+    with pytest.raises(UnknownKwargError, match="Did you mean 'max_turns'"):
+        make(env_id, max_turn=3)
+
+
+@every_game
+@pytest.mark.parametrize(
+    ("wrappers", "episodes"), [([], 200), (["concat"], 10), (["concat_with_action"], 10)]
+)
+def test_the_oracle_plays_as_well_as_is_promised(env_id, wrappers, episodes):
+    spec = gem_core.spec(env_id)
+    trajectories = list(
+        collect(
+            lambda: make(env_id, wrappers=wrappers),
+            lambda: make_agent("oracle"),
+            episodes=episodes,
+        )
+    )
+    assert [t.error for t in trajectories if t.error] == []
+    mean = sum(t.episode_return for t in trajectories) / episodes
+    promised = 0.95 if spec.oracle_return is None else spec.oracle_return
+    assert mean >= promised
