@@ -23,16 +23,17 @@ from gem_core.env import make_step
 from gem_core.errors import ConfigError, InvalidActionError
 
 __all__ = [
+    "DIGITS",
     "FORMAT_ERROR_REWARD",
     "Game",
     "Outcome",
     "boxed",
     "check_range",
-    "to_int",
 ]
 
 FORMAT_ERROR_REWARD = -0.1
-_TOO_LARGE = 10**18
+DIGITS = r"\d{1,4000}"
+"""A number in the pattern of an action: no longer than ``int`` takes (4,300 digits)."""
 
 
 Outcome = tuple[str, float, bool]
@@ -46,11 +47,6 @@ def boxed(content: str, flags: int = 0) -> re.Pattern[str]:
     ``.*``, which finds the last box at the cost of one look back over the text.
     """
     return re.compile(rf"(?s:.*)\\boxed\{{\s*{content}\s*\}}", flags)
-
-
-def to_int(digits: str) -> int:
-    """Return a number that an agent wrote; one of absurd length as one that is out of any range."""
-    return int(digits) if len(digits) <= 18 else -_TOO_LARGE if digits[0] == "-" else _TOO_LARGE
 
 
 def check_range(name: str, value: int | None, low: int, high: int) -> None:
@@ -115,5 +111,5 @@ class Game(BaseEnv):
             return Step(observation, reward, True, False, info)
         if self.turn_count >= self.max_turns:
             observation = f"The limit of {self.max_turns} turns is reached. The game is over."
-            return Step(observation, self.reward_at_limit(reward), False, True, info)
+            return make_step((observation, self.reward_at_limit(reward), False, True, info))
         return make_step((observation, reward, False, False, info))

@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
 from gem_core.errors import ConfigError
-from gem_games.base import Game, Outcome, boxed, check_range, to_int
+from gem_games.base import DIGITS, Game, Outcome, boxed, check_range
 from gem_games.crossword_clues import clues
 from gem_games.word_grid import Cells, Placement, cells_of, column_header, place_words
 
@@ -51,7 +51,7 @@ class CrosswordsEnv(Game):
         ConfigError: A parameter is out of its range, or the turns are too few for the words.
     """
 
-    pattern = boxed(r"(\d+)\s+(\d+)\s+([a-zA-Z])")
+    pattern = boxed(rf"({DIGITS})\s+({DIGITS})\s+([a-zA-Z])")
     action_format = "\\boxed{row column letter}"
     board_styles = _STYLES
 
@@ -135,7 +135,7 @@ class CrosswordsEnv(Game):
 
     def play(self, match: re.Match[str]) -> Outcome:
         turn, letter = self.turn_count, match[3].upper()
-        row, column = to_int(match[1]), to_int(match[2])
+        row, column = int(match[1]), int(match[2])
         if row >= self._side or column >= self._side:
             return f"Turn {turn}: row {row}, column {column} is outside the grid.", 0.0, False
         where = f"Turn {turn}: {letter} at row {row}, column {column}"

@@ -1,14 +1,16 @@
 """GuessTheNumber: find a secret number from "higher" and "lower"."""
 
+import functools
 import math
 import re
 
 from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
-from gem_games.base import Game, Outcome, boxed, check_range, to_int
+from gem_games.base import DIGITS, Game, Outcome, boxed, check_range
 
 __all__ = ["GuessTheNumberEnv", "GuessTheNumberOracle"]
 
 
+@functools.lru_cache(maxsize=4096)
 def _rules(low: int, high: int, max_turns: int, example: int) -> str:
     return f"""\
 You are playing Guess The Number.
@@ -33,7 +35,7 @@ class GuessTheNumberEnv(Game):
         max_turns: Guesses, 1 to 1,000. None: what suits the range, ``ceil(sqrt(max - min)) + 1``.
     """
 
-    pattern = boxed(r"([+-]?\d+)")
+    pattern = boxed(rf"([+-]?{DIGITS})")
     action_format = "\\boxed{number}"
 
     def __init__(
@@ -65,7 +67,7 @@ class GuessTheNumberEnv(Game):
         return self.opening(_rules(low, high, self.max_turns, example))
 
     def play(self, match: re.Match[str]) -> Outcome:
-        guess = self.last_guess = to_int(match[1])
+        guess = self.last_guess = int(match[1])
         turn, secret = self.turn_count, self.game_number
         if not self.min_number <= guess <= self.max_number:
             bounds = f"from {self.min_number} to {self.max_number}"

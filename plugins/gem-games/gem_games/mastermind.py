@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
 from gem_core.errors import ConfigError
-from gem_games.base import Game, Outcome, boxed, check_range, to_int
+from gem_games.base import DIGITS, Game, Outcome, boxed, check_range
 
 __all__ = ["MastermindEnv", "MastermindOracle"]
 
@@ -59,7 +59,7 @@ class MastermindEnv(Game):
             (at least ``2 * code_length + num_numbers``).
     """
 
-    pattern = boxed(r"(\d+(?:\s+\d+)*)")
+    pattern = boxed(rf"({DIGITS}(?:\s+{DIGITS})*)")
     action_format = "\\boxed{numbers with spaces between them}"
 
     def __init__(
@@ -117,7 +117,7 @@ class MastermindEnv(Game):
         numbers = match[1].split()
         if len(numbers) != length:
             return f"Turn {turn}: a guess has {length} numbers, not {len(numbers)}.", 0.0, False
-        guess = [to_int(digits) for digits in numbers]
+        guess = [int(digits) for digits in numbers]
         if min(guess) < 1 or max(guess) > self.num_numbers:
             return f"Turn {turn}: the numbers must be from 1 to {self.num_numbers}.", 0.0, False
         key = tuple(guess)

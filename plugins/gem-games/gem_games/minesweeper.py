@@ -4,7 +4,7 @@ import functools
 import re
 
 from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
-from gem_games.base import Game, Outcome, boxed, check_range, to_int
+from gem_games.base import DIGITS, Game, Outcome, boxed, check_range
 from gem_games.minesweeper_solver import Constraint, certain_cells, mine_chances
 
 __all__ = ["MinesweeperEnv", "MinesweeperOracle"]
@@ -62,7 +62,7 @@ class MinesweeperEnv(Game):
         max_turns: Turns, 1 to 10,000. None: one for each cell.
     """
 
-    pattern = boxed(r"([a-zA-Z]+)\s+(\d+)\s+(\d+)")
+    pattern = boxed(rf"([a-zA-Z]+)\s+({DIGITS})\s+({DIGITS})")
     action_format = "\\boxed{reveal row column} or \\boxed{flag row column}"
     board_styles = _STYLES
 
@@ -106,7 +106,7 @@ class MinesweeperEnv(Game):
         )
 
     def play(self, match: re.Match[str]) -> Outcome:
-        command, row, column = match[1].lower(), to_int(match[2]), to_int(match[3])
+        command, row, column = match[1].lower(), int(match[2]), int(match[3])
         turn = self.turn_count
         if command not in ("reveal", "flag"):
             text = f"Turn {turn}: {match[1]!r} is no command; reveal and flag are."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
 from gem_core.errors import ConfigError
-from gem_games.base import Game, Outcome, boxed, check_range, to_int
+from gem_games.base import DIGITS, Game, Outcome, boxed, check_range
 from gem_games.sudoku_grid import MOST_EMPTY, make_puzzle, solve
 
 __all__ = ["SudokuEnv", "SudokuOracle"]
@@ -48,7 +48,7 @@ class SudokuEnv(Game):
             room for ``empty_cells``; 16 if neither has.
     """
 
-    pattern = boxed(r"(\d+)\s+(\d+)\s+(\d+)")
+    pattern = boxed(rf"({DIGITS})\s+({DIGITS})\s+({DIGITS})")
     action_format = "\\boxed{row column number}"
     board_styles = _STYLES
 
@@ -101,7 +101,7 @@ class SudokuEnv(Game):
         )
 
     def play(self, match: re.Match[str]) -> Outcome:
-        row, column, number = (to_int(digits) for digits in match.groups())
+        row, column, number = (int(digits) for digits in match.groups())
         turn, scale = self.turn_count, self.scale
         if not (1 <= row <= scale and 1 <= column <= scale and 1 <= number <= scale):
             return f"Turn {turn}: all three numbers must be from 1 to {scale}.", 0.0, False

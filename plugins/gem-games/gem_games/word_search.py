@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from gem_core import Action, BaseAgent, Env, Info, Observation, visible_text
 from gem_core.errors import ConfigError
-from gem_games.base import Game, Outcome, boxed, check_range, to_int
+from gem_games.base import DIGITS, Game, Outcome, boxed, check_range
 from gem_games.word_grid import Cells, Placement, cells_of, column_header, place_words
 from gem_games.words import longest_word, word_set, words_between
 
@@ -53,7 +53,7 @@ class WordSearchEnv(Game):
             word list has too few words of these lengths.
     """
 
-    pattern = boxed(r"(\d+)\s+(\d+)\s+(\d+)\s+(\d+)")
+    pattern = boxed(rf"({DIGITS})\s+({DIGITS})\s+({DIGITS})\s+({DIGITS})")
     action_format = "\\boxed{start_row start_column end_row end_column}"
     board_styles = _STYLES
 
@@ -170,7 +170,7 @@ class WordSearchEnv(Game):
     @staticmethod
     def _read(match: re.Match[str]) -> Span:
         """Return the ends in reading order, so that swapped ends are the same try."""
-        row, column, end_row, end_column = (to_int(match[i]) for i in (1, 2, 3, 4))
+        row, column, end_row, end_column = (int(match[i]) for i in (1, 2, 3, 4))
         if (end_row, end_column) < (row, column):
             return end_row, end_column, row, column
         return row, column, end_row, end_column

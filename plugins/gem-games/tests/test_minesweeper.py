@@ -101,7 +101,7 @@ def test_a_flag_is_set_and_taken_away_and_blocks_a_reveal():
     [
         ("reveal 3 0", "no cell"),
         ("flag 0 4", "no cell"),
-        ("reveal 0 " + "9" * 5000, "no cell"),
+        ("reveal 0 " + "9" * 4_000, "no cell"),
         ("open 0 0", "no command"),
         ("reveal 1 0", "already"),
         ("flag 1 0", "already"),
