@@ -184,9 +184,3 @@ def test_a_new_episode_counts_its_turns_from_zero():
     env.step("\\boxed{9}")
     env.reset()
     assert env.step("\\boxed{1}").info["suffix"] == "Turns so far: 1."
-
-
-@given(st.text())
-def test_no_text_makes_a_game_raise(text):
-    step = started().step(text)
-    assert step.reward == -0.1 or NUMBER.match(text)

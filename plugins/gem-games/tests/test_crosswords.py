@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect
 from gem_core.errors import ConfigError
 from gem_games.crossword_clues import EASY, HARD
 from gem_games.crosswords import CrosswordsEnv
@@ -224,49 +223,3 @@ def test_the_random_level_draws_both_kinds_and_keeps_what_is_given():
 def test_parameters_that_cannot_work_raise(kwargs):
     with pytest.raises(ConfigError):
         CrosswordsEnv(**kwargs)
-
-
-@given(st.lists(st.text() | st.text().map(lambda text: f"\\boxed{{{text}}}"), max_size=6))
-@settings(deadline=None)
-def test_no_text_makes_it_raise(actions):
-    env = started()
-    for action in actions:
-        step = env.step(action)
-        if step.terminated or step.truncated:
-            break
-
-
-@pytest.mark.parametrize("id_", IDS)
-def test_random_actions_are_well_formed_to_the_end(id_):
-    env = gem_core.make(id_)
-    for seed in range(10):
-        env.reset(seed=seed)
-        while True:
-            step = env.step(env.sample_random_action())
-            assert step.reward >= 0.0
-            if step.terminated or step.truncated:
-                break
-
-
-def test_a_fork_and_a_snapshot_play_on_alike_and_a_seed_repeats():
-    env = started(3)
-    moves = [(*cell, letter) for cell, letter in letter_cells(env).items()]
-    assert letter_cells(started(3)) == letter_cells(env)
-    move(env, *moves[0])
-    twin, saved = env.fork(), env.snapshot()
-    played = [move(env, *each) for each in moves]
-    assert [move(twin, *each) for each in moves] == played
-    env.restore(saved)
-    assert [move(env, *each) for each in moves] == played
-
-
-@pytest.mark.parametrize("id_", IDS)
-@pytest.mark.parametrize(("wrappers", "episodes"), [([], 200), (["concat"], 20)])
-def test_the_oracle_fills_in_every_letter(id_, wrappers, episodes):
-    played = collect(
-        lambda: gem_core.make(id_, wrappers=wrappers),
-        lambda: gem_core.make_agent("oracle"),
-        episodes=episodes,
-        seed=0,
-    )
-    assert [(t.error, t.success) for t in played] == [(None, True)] * episodes

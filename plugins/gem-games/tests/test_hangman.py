@@ -12,8 +12,6 @@ from gem_core.errors import ConfigError
 from gem_games.hangman import HangmanEnv
 from gem_games.words import word_set, words_of_length
 
-IDS = ["game:Hangman-v0", "game:Hangman-v0-easy", "game:Hangman-v0-hard", "game:Hangman-v0-random"]
-
 
 def started(secret=None, *, seed=0, **kwargs):
     env = HangmanEnv(**{"word_length": len(secret or "APPLE"), **kwargs})
@@ -191,62 +189,12 @@ def test_rewards_always_add_up_to_what_is_shown(seed, guesses):
             break
 
 
-@given(st.lists(st.text() | st.text().map(lambda text: f"\\boxed{{{text}}}"), max_size=8))
-@settings(deadline=None)
-def test_no_text_makes_it_raise(actions):
-    env = started("APPLE")
-    for action in actions:
-        step = env.step(action)
-        if step.terminated or step.truncated:
-            break
-
-
-@pytest.mark.parametrize("id_", IDS)
-def test_random_actions_are_well_formed_to_the_end(id_):
-    env = gem_core.make(id_, max_turns=60)
-    for seed in range(10):
-        env.reset(seed=seed)
-        while True:
-            step = env.step(env.sample_random_action())
-            assert step.reward >= 0.0
-            if step.terminated or step.truncated:
-                break
-
-
-def test_a_fork_and_a_snapshot_play_on_alike():
-    env = started("APPLE")
-    guess(env, "P")
-    twin, saved = env.fork(), env.snapshot()
-    played = [guess(env, text) for text in ("P", "Z", "A", "APPLE")]
-    assert [guess(twin, text) for text in ("P", "Z", "A", "APPLE")] == played
-    env.restore(saved)
-    assert [guess(env, text) for text in ("P", "Z", "A", "APPLE")] == played
-
-
 def test_a_new_episode_forgets_the_last_one():
     env = started("APPLE")
     guess(env, "APPLE")
     _, info = env.reset(seed=1)
     assert env.guessed_letters == set()
     assert board(info) == ["_"] * 5
-
-
-@pytest.mark.parametrize("id_", IDS)
-@pytest.mark.parametrize(("wrappers", "episodes"), [([], 200), (["concat"], 30)])
-def test_the_oracle_finds_the_word(id_, wrappers, episodes):
-    played = list(
-        collect(
-            lambda: gem_core.make(id_, wrappers=wrappers),
-            lambda: gem_core.make_agent("oracle"),
-            episodes=episodes,
-            seed=0,
-        )
-    )
-    assert [t.error for t in played] == [None] * episodes
-    found = sum(t.success for t in played)
-    # Ten turns are not enough for every word of three letters.
-    short = id_.endswith(("-easy", "-random"))
-    assert found >= (0.95 * episodes if short else episodes)
 
 
 def test_the_oracle_finds_rare_words_too():

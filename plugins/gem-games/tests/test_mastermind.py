@@ -9,11 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect
 from gem_core.errors import ConfigError
 from gem_games.mastermind import MastermindEnv, MastermindOracle
-
-IDS = [f"game:Mastermind-v0{suffix}" for suffix in ("", "-easy", "-hard", "-random")]
 
 
 def with_code(*code, **parameters):
@@ -249,67 +246,6 @@ def test_random_actions_are_guesses_that_fit_the_rules(seed, repeats):
         assert re.search("guessed|win|limit", step.observation)
         assert step.reward >= 0
         ended = step.terminated or step.truncated
-
-
-@given(st.lists(st.text() | st.from_regex(MastermindEnv.pattern), max_size=5))
-def test_no_text_makes_the_game_raise(texts):
-    env = with_code(1, 2, 3, 4)
-    for text in texts:
-        step = env.step(text)
-        if step.terminated:
-            break
-
-
-def play_randomly(env):
-    """Return all steps to the end of this episode and of the next one."""
-    steps = []
-    for _ in range(2):
-        ended = False
-        while not ended:
-            steps.append(env.step(env.sample_random_action()))
-            ended = steps[-1].terminated or steps[-1].truncated
-        steps.append(env.reset())
-    return steps
-
-
-@given(seed=st.integers(0, 10**6), turns=st.integers(0, 9))
-def test_a_fork_and_a_restored_snapshot_play_on_alike(seed, turns):
-    env = gem_core.make("game:Mastermind-v0-random")
-    env.reset(seed=seed)
-    for _ in range(turns):
-        if env.step(env.sample_random_action()).terminated:
-            return
-    snapshot, fork = env.snapshot(), env.fork()
-    played = play_randomly(env)
-    env.restore(snapshot)
-    assert play_randomly(env) == played
-    assert play_randomly(fork) == played
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_the_same_seed_gives_the_same_episode_whatever_came_before(env_id):
-    one, other = gem_core.make(env_id), gem_core.make(env_id)
-    other.reset(seed=99)
-    other.step(other.sample_random_action())
-    assert one.reset(seed=5) == other.reset(seed=5)
-    assert play_randomly(one) == play_randomly(other)
-
-
-@pytest.mark.parametrize("env_id", IDS)
-@pytest.mark.parametrize(
-    ("wrappers", "episodes"), [([], 200), (["concat"], 20), (["concat_with_action"], 20)]
-)
-def test_the_oracle_wins_every_episode(env_id, wrappers, episodes):
-    trajectories = list(
-        collect(
-            lambda: gem_core.make(env_id, wrappers=wrappers),
-            lambda: gem_core.make_agent("oracle"),
-            episodes=episodes,
-        )
-    )
-    assert [t.error for t in trajectories if t.error] == []
-    assert all(t.success for t in trajectories)
-    assert max(len(t.turns) for t in trajectories) <= 9
 
 
 @pytest.mark.parametrize(

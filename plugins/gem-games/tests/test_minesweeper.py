@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import gem_core
 from gem_core import collect
-from gem_core.errors import ConfigError, InvalidActionError
+from gem_core.errors import ConfigError
 from gem_games.minesweeper import MinesweeperEnv, MinesweeperOracle
 from gem_games.minesweeper_solver import certain_cells, mine_chances
 
@@ -130,12 +130,6 @@ def test_a_reply_without_a_valid_box_ends_the_game(action):
     assert env.step(action)[1:4] == (-0.1, True, False)
 
 
-def test_an_action_that_is_no_text_is_refused():
-    env = at_mines((0, 3))
-    with pytest.raises(InvalidActionError):
-        env.step(["reveal", 0, 0])
-
-
 @settings(max_examples=150, deadline=None)
 @given(data=st.data(), rows=st.integers(2, 9), cols=st.integers(2, 9), seed=st.integers(0, 10**6))
 def test_the_first_reveal_is_safe_and_opens_an_area_where_it_can(data, rows, cols, seed):
@@ -211,37 +205,6 @@ def test_the_rules_state_size_mines_and_limit(env_id):
     assert info["suffix"].count(".") == env.rows * env.cols
 
 
-def test_the_same_seed_gives_the_same_board_whatever_came_before():
-    one, two = MinesweeperEnv(), MinesweeperEnv()
-    two.reset(seed=99)
-    two.step("\\boxed{reveal 0 0}")
-    for env in (one, two):
-        env.reset(seed=5)
-        env.step("\\boxed{reveal 4 4}")
-    assert one.grid == two.grid
-    assert one.reset() == two.reset()
-    assert one.grid == two.grid == [[0] * 8 for _ in range(8)]
-
-
-@pytest.mark.parametrize("moves", [0, 4])
-def test_a_fork_and_a_snapshot_play_on_alike(moves):
-    env = gem_core.make("game:Minesweeper-v0-hard", num_mines=3)
-    env.reset(seed=2)
-    for _ in range(moves):
-        env.step(f"\\boxed{{flag {_} 0}}")
-    twin, saved = env.fork(), env.snapshot()
-    actions = [
-        "\\boxed{reveal 7 7}",
-        "\\boxed{flag 0 7}",
-        "\\boxed{reveal 0 7}",
-        "\\boxed{flag 1 1}",
-    ]
-    played = [env.step(action) for action in actions]
-    assert [twin.step(action) for action in actions] == played
-    env.restore(saved)
-    assert [env.step(action) for action in actions] == played
-
-
 @pytest.mark.parametrize("env_id", IDS)
 def test_random_actions_are_well_formed_and_legal_in_every_state(env_id):
     env = gem_core.make(env_id)
@@ -261,13 +224,6 @@ def test_where_every_cell_is_flagged_a_random_action_takes_a_flag_away():
     for row, col in itertools.product(range(2), range(2)):
         env.step(f"\\boxed{{flag {row} {col}}}")
     assert "took the flag" in env.step(env.sample_random_action()).observation
-
-
-@given(st.text() | st.text().map(lambda text: f"\\boxed{{reveal {text}}}"))
-def test_any_text_is_an_action(text):
-    env = MinesweeperEnv()
-    env.reset(seed=0)
-    assert -0.1 <= env.step(text).reward <= 1.0
 
 
 @settings(max_examples=60, deadline=None)

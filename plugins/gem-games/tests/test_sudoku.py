@@ -11,13 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect
 from gem_core.errors import ConfigError
 from gem_games import sudoku
 from gem_games.sudoku import SudokuEnv, SudokuOracle
 from gem_games.sudoku_grid import MOST_EMPTY, make_puzzle, solve
 
-IDS = [f"game:Sudoku-v0{suffix}" for suffix in ("", "-easy", "-easy-v2", "-hard", "-random")]
 FOUR = [[1, 2, 3, 4], [3, 4, 1, 2], [2, 1, 4, 3], [4, 3, 2, 1]]
 
 
@@ -365,65 +363,6 @@ def test_random_actions_go_to_empty_cells(seed):
         step = env.step(env.sample_random_action())
         assert re.search("is right|is not the solution's|limit", step.observation)
         ended = step.terminated or step.truncated
-
-
-@given(st.lists(st.text() | st.from_regex(SudokuEnv.pattern), max_size=5))
-def test_no_text_makes_the_game_raise(texts):
-    env = with_board((0, 1), (2, 0), (3, 3), (1, 1), (2, 2))
-    for text in texts:
-        if env.step(text).terminated:
-            break
-
-
-def play_randomly(env):
-    """Return all steps to the end of this episode and of the next one."""
-    steps = []
-    for _ in range(2):
-        ended = False
-        while not ended:
-            steps.append(env.step(env.sample_random_action()))
-            ended = steps[-1].terminated or steps[-1].truncated
-        steps.append(env.reset())
-    return steps
-
-
-@settings(deadline=None)
-@given(seed=st.integers(0, 10**6), turns=st.integers(0, 9))
-def test_a_fork_and_a_restored_snapshot_play_on_alike(seed, turns):
-    env = gem_core.make("game:Sudoku-v0-random")
-    env.reset(seed=seed)
-    for _ in range(turns):
-        env.step(env.sample_random_action())
-    snapshot, fork = env.snapshot(), env.fork()
-    played = play_randomly(env)
-    env.restore(snapshot)
-    assert play_randomly(env) == played
-    assert play_randomly(fork) == played
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_the_same_seed_gives_the_same_episode_whatever_came_before(env_id):
-    one, other = gem_core.make(env_id), gem_core.make(env_id)
-    other.reset(seed=99)
-    other.step(other.sample_random_action())
-    assert one.reset(seed=5) == other.reset(seed=5)
-    assert play_randomly(one) == play_randomly(other)
-
-
-@pytest.mark.parametrize("env_id", IDS)
-@pytest.mark.parametrize(
-    ("wrappers", "episodes"), [([], 200), (["concat"], 10), (["concat_with_action"], 10)]
-)
-def test_the_oracle_wins_every_episode(env_id, wrappers, episodes):
-    trajectories = list(
-        collect(
-            lambda: gem_core.make(env_id, wrappers=wrappers),
-            lambda: gem_core.make_agent("oracle"),
-            episodes=episodes,
-        )
-    )
-    assert [t.error for t in trajectories if t.error] == []
-    assert all(t.success for t in trajectories)
 
 
 @pytest.mark.parametrize(("scale", "empty_cells"), [(4, 12), (9, 54), (16, 120)])

@@ -168,16 +168,6 @@ def test_random_actions_are_legal_in_every_state(env_id):
             ended = step.terminated or step.truncated
 
 
-@given(st.lists(st.text() | st.from_regex(TowerofHanoiEnv.pattern), max_size=5))
-def test_no_text_makes_the_game_raise(texts):
-    env = started()
-    for text in texts:
-        step = env.step(text)
-        assert step.reward in {0.0, -0.1}
-        if step.terminated:
-            break
-
-
 def test_the_random_level_draws_disks_with_the_turns_that_suit_them():
     env = gem_core.make("game:TowerofHanoi-v0-random")
     drawn = set()
@@ -208,41 +198,6 @@ def test_what_is_given_is_kept_while_the_rest_is_drawn_to_suit_it(seed, num_disk
 def test_parameters_that_cannot_work_are_refused(parameters):
     with pytest.raises(ConfigError):
         TowerofHanoiEnv(**parameters)
-
-
-def play_randomly(env):
-    """Return all steps to the end of this episode and of the next one."""
-    steps = []
-    for _ in range(2):
-        ended = False
-        while not ended:
-            steps.append(env.step(env.sample_random_action()))
-            ended = steps[-1].terminated or steps[-1].truncated
-        steps.append(env.reset())
-    return steps
-
-
-@given(seed=st.integers(0, 10**6), turns=st.integers(0, 9))
-def test_a_fork_and_a_restored_snapshot_play_on_alike(seed, turns):
-    env = gem_core.make("game:TowerofHanoi-v0-random")
-    env.reset(seed=seed)
-    for _ in range(turns):
-        if env.step(env.sample_random_action()).terminated:
-            return
-    snapshot, fork = env.snapshot(), env.fork()
-    played = play_randomly(env)
-    env.restore(snapshot)
-    assert play_randomly(env) == played
-    assert play_randomly(fork) == played
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_the_same_seed_gives_the_same_episode_whatever_came_before(env_id):
-    one, other = gem_core.make(env_id), gem_core.make(env_id)
-    other.reset(seed=99)
-    other.step(other.sample_random_action())
-    assert one.reset(seed=5) == other.reset(seed=5)
-    assert play_randomly(one) == play_randomly(other)
 
 
 @pytest.mark.parametrize("env_id", IDS)

@@ -214,16 +214,6 @@ def test_parameters_that_cannot_work_raise(kwargs):
         WordSearchEnv(**kwargs)
 
 
-@given(st.lists(st.text() | st.text().map(lambda text: f"\\boxed{{{text}}}"), max_size=6))
-@settings(deadline=None)
-def test_no_text_makes_it_raise(actions):
-    env = started()
-    for action in actions:
-        step = env.step(action)
-        if step.terminated or step.truncated:
-            break
-
-
 @pytest.mark.parametrize("id_", IDS)
 def test_random_actions_are_well_formed_and_within_the_grid(id_):
     env = gem_core.make(id_)
@@ -238,40 +228,12 @@ def test_random_actions_are_well_formed_and_within_the_grid(id_):
                 break
 
 
-def test_a_fork_and_a_snapshot_play_on_alike_and_a_seed_repeats():
-    env = started(3)
-    spans = [ends(env, word) for word in env.placed_words]
-    assert started(3).game_board == env.game_board
-    mark(env, *spans[0])
-    twin, saved = env.fork(), env.snapshot()
-    played = [mark(env, *span) for span in spans]
-    assert [mark(twin, *span) for span in spans] == played
-    env.restore(saved)
-    assert [mark(env, *span) for span in spans] == played
-
-
 def test_a_new_episode_forgets_the_last_one():
     env = started()
     mark(env, *ends(env, next(iter(env.placed_words))))
     _, info = env.reset(seed=1)
     assert (env.correct_words, env.highlighted_positions, env.attempts) == (set(), set(), set())
     assert "[" not in info["suffix"]
-
-
-@pytest.mark.parametrize("id_", IDS)
-@pytest.mark.parametrize(("wrappers", "episodes"), [([], 200), (["concat"], 20)])
-def test_the_oracle_finds_the_words(id_, wrappers, episodes):
-    played = list(
-        collect(
-            lambda: gem_core.make(id_, wrappers=wrappers),
-            lambda: gem_core.make_agent("oracle"),
-            episodes=episodes,
-            seed=0,
-        )
-    )
-    assert [t.error for t in played] == [None] * episodes
-    # Words of three letters that stand in a grid by chance may use up the turns.
-    assert sum(t.success for t in played) >= 0.95 * episodes
 
 
 def test_the_oracle_finds_listed_words_without_a_miss():

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect
 from gem_core.errors import ConfigError
 from gem_games.wordle import WordleEnv, marks
 from gem_games.words import words_of_length
@@ -205,52 +204,8 @@ def test_the_same_seed_starts_the_same_game_from_the_list(seed, length):
     assert started(seed=seed, word_length=length).secret_word == env.secret_word
 
 
-@given(st.lists(st.text() | st.text().map(lambda text: f"\\boxed{{{text}}}"), max_size=8))
-@settings(deadline=None)
-def test_no_text_makes_it_raise(actions):
-    env = started("CRANE")
-    for action in actions:
-        step = env.step(action)
-        if step.terminated or step.truncated:
-            break
-
-
-@pytest.mark.parametrize("id_", IDS)
-def test_random_actions_are_well_formed_to_the_end(id_):
-    env = gem_core.make(id_)
-    for seed in range(5):
-        env.reset(seed=seed)
-        while True:
-            step = env.step(env.sample_random_action())
-            assert step.reward >= 0.0
-            if step.terminated or step.truncated:
-                break
-
-
-def test_a_fork_and_a_snapshot_play_on_alike():
-    env = started("CRANE")
-    guess(env, "SLATE")
-    twin, saved = env.fork(), env.snapshot()
-    played = [guess(env, word) for word in ("PLATE", "CLONE", "CRANE")]
-    assert [guess(twin, word) for word in ("PLATE", "CLONE", "CRANE")] == played
-    env.restore(saved)
-    assert [guess(env, word) for word in ("PLATE", "CLONE", "CRANE")] == played
-
-
 def test_a_new_episode_forgets_the_last_one():
     env = started("CRANE")
     guess(env, "SLATE")
     env.reset(seed=1)
     assert (env.turn_count, env.previous_guesses, env.milestones) == (0, set(), [0] * 5)
-
-
-@pytest.mark.parametrize("id_", IDS)
-@pytest.mark.parametrize(("wrappers", "episodes"), [([], 200), (["concat"], 30)])
-def test_the_oracle_always_finds_the_word(id_, wrappers, episodes):
-    played = collect(
-        lambda: gem_core.make(id_, wrappers=wrappers),
-        lambda: gem_core.make_agent("oracle"),
-        episodes=episodes,
-        seed=0,
-    )
-    assert [(t.error, t.success) for t in played] == [(None, True)] * episodes
