@@ -15,6 +15,16 @@ SIDES = ("gem_core", "gem_llm")
 _GUESS_EASY = "game:GuessTheNumber-v0-easy"
 _GUESS_HARD = "game:GuessTheNumber-v0-hard"
 
+_RESET_TARGETS = {
+    "game:Sokoban-v0-hard": 1000,
+    "game:Sokoban-v0-random": 1000,
+    "game:Sudoku-v0-hard": 10,
+    "game:WordSearch-v0-hard": 10,
+}
+_PEER_RESET_SECONDS = {"game:Sokoban-v0-hard": 60.0, "game:Sokoban-v0-random": 60.0}
+"""Where gem-llm's resets take from milliseconds to many seconds: a short look misses the slow ones,
+in which most of the time goes by."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
@@ -27,6 +37,7 @@ class Figure:
         target: Smallest ratio that reaches the target.
         own_target: Smallest value of gem-core itself that does; there is no ratio then.
         reference: It is there for orientation: there is no ratio.
+        mean_target: Smallest geometric mean of the cases' ratios that reaches the target.
     """
 
     name: str
@@ -35,6 +46,7 @@ class Figure:
     target: float | None = None
     own_target: float | None = None
     reference: bool = False
+    mean_target: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +121,11 @@ def groups(ids: Sequence[str], *, quick: bool) -> list[Group]:
         _vector(seconds=0.2 if quick else 0.5),
         _straggler(seconds=1.0 if quick else 3.0),
         _history(seconds=0.2 if quick else 0.5),
-        _games(ids, seconds=0.1 if quick else 0.3),
+        _games(
+            ids,
+            seconds=0.1 if quick else 0.3,
+            peer_reset_seconds={} if quick else _PEER_RESET_SECONDS,
+        ),
         _reproducibility(ids),
     ]
 
@@ -238,24 +254,41 @@ def _history(*, seconds: float) -> Group:
     )
 
 
-def _games(ids: Sequence[str], *, seconds: float) -> Group:
+def _games(ids: Sequence[str], *, seconds: float, peer_reset_seconds: Mapping[str, float]) -> Group:
+    def case(env_id: str) -> Case:
+        longer = peer_reset_seconds.get(env_id)
+        return Case(
+            title=env_id,
+            arguments={"env_id": env_id, "seconds": seconds},
+            peer={"reset_seconds": longer} if longer else {},
+            targets={"resets_per_s": _RESET_TARGETS[env_id]} if env_id in _RESET_TARGETS else {},
+        )
+
     return Group(
         name="games",
         title="Games",
         about="One environment, the same well-formed random actions on both sides. Steps/s count "
-        "the resets at episodes' ends as time; bare steps/s leave it out. Where resets take "
-        "seconds, their percentiles come from few of them.",
+        "the resets at episodes' ends as time; bare steps/s leave it out. Resets of gem-llm that "
+        "take seconds are measured for a minute; their percentiles still come from few of them.",
         measure="game",
         figures=[
-            Figure(name="steps_per_s", title="steps/s, resets included", target=1),
-            Figure(name="bare_steps_per_s", title="bare steps/s, resets left out"),
-            Figure(name="resets_per_s", title="resets/s", target=1),
+            Figure(
+                name="steps_per_s",
+                title="steps/s, resets included",
+                target=0.9,
+                mean_target=1.5,
+            ),
+            Figure(
+                name="bare_steps_per_s",
+                title="bare steps/s, resets left out",
+                target=0.9,
+                mean_target=1.5,
+            ),
+            Figure(name="resets_per_s", title="resets/s"),
             Figure(name="reset_p50_ms", title="reset p50, ms", lower_is_better=True),
             Figure(name="reset_p99_ms", title="reset p99, ms", lower_is_better=True),
         ],
-        cases=[
-            Case(title=env_id, arguments={"env_id": env_id, "seconds": seconds}) for env_id in ids
-        ],
+        cases=[case(env_id) for env_id in ids],
     )
 
 

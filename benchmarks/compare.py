@@ -34,7 +34,7 @@ _READING = (
 )
 _EXAMPLES = """\
 examples:
-  python benchmarks/compare.py                           everything, about 15 minutes
+  python benchmarks/compare.py                           everything, about 20 minutes
   python benchmarks/compare.py --quick                   two short rounds, the easy games
   python benchmarks/compare.py --only startup --only vector
   python benchmarks/compare.py --only games --ids 'game:Sokoban*' --rounds 5
@@ -135,7 +135,7 @@ def _parse() -> argparse.Namespace:
     )
     parser.add_argument("--ids", default="*", metavar="PATTERN", help="only these games")
     parser.add_argument("--rounds", type=int, help="default: 3, with --quick 2")
-    parser.add_argument("--timeout", type=float, default=90, help="seconds for one measurement")
+    parser.add_argument("--timeout", type=float, default=240, help="seconds for one measurement")
     parser.add_argument(
         "--peer-python",
         metavar="PATH",

@@ -43,9 +43,20 @@ class Row:
 def rows_of(group: Group, results: Results) -> list[Row]:
     """Return the rows of a group; cases of which nothing is known are left out."""
     known = [case for case in group.cases if any(results.get(case.title, {}).values())]
-    return [
-        _figure_row(case, figure, results[case.title]) for figure in group.figures for case in known
-    ] + [_trend_row(trend, results) for trend in group.trends]
+    rows: list[Row] = []
+    for figure in group.figures:
+        cases = [_figure_row(case, figure, results[case.title]) for case in known]
+        rows += cases
+        if figure.mean_target is not None:
+            rows.append(_mean_row(figure, [row.ratio for row in cases if row.ratio]))
+    return rows + [_trend_row(trend, results) for trend in group.trends]
+
+
+def _mean_row(figure: Figure, ratios: Sequence[float]) -> Row:
+    mean = statistics.geometric_mean(ratios) if ratios else None
+    goal = figure.mean_target or 0.0
+    reached = _reaches(mean, at_least=goal)
+    return Row(figure.title, "geometric mean", None, None, mean, f"{goal:g}x", reached)
 
 
 def _figure_row(case: Case, figure: Figure, sides: Mapping[str, Sequence[Any]]) -> Row:

@@ -13,8 +13,17 @@ _STEPS_BETWEEN_LOOKS = 64
 _MOST_RESETS = 5000
 
 
-def measure(side: str, *, env_id: str, seconds: float) -> dict[str, float]:
-    """Step for ``seconds``, then reset for as long; what has begun is finished.
+def measure(
+    side: str, *, env_id: str, seconds: float, reset_seconds: float | None = None
+) -> dict[str, float]:
+    """Step for ``seconds``, then reset for ``reset_seconds``; what has begun is finished.
+
+    Args:
+        side: The library.
+        env_id: The game.
+        seconds: How long to step.
+        reset_seconds: How long to reset; None: as long as to step. A mean over few resets misses
+            the slowest ones, so where those are far slower than most it takes a minute.
 
     Returns:
         ``steps_per_s``, in which the resets at episodes' ends are counted as the time they take;
@@ -25,7 +34,7 @@ def measure(side: str, *, env_id: str, seconds: float) -> dict[str, float]:
     env.reset(seed=0)
     return {
         **_stepping(env, make_actions(env_id, count=997), seconds),
-        **_resetting(env, seconds),
+        **_resetting(env, seconds if reset_seconds is None else reset_seconds),
     }
 
 

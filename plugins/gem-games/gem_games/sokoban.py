@@ -28,6 +28,7 @@ Make your first move."""
 
 _SYMBOLS = "#_O√XP"
 _WALL, _FLOOR, _GOAL, _BOX_ON_GOAL, _BOX, _PLAYER = range(6)
+_STYLES = {"[#_]": "dim", "P": "bold cyan", "X": "yellow", "√": "bold green", "O": "magenta"}
 _DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 _SIZES = ((6, 6), (8, 8))
 _TURNS_PER_BOX = 8
@@ -49,6 +50,7 @@ class SokobanEnv(Game):
     """
 
     pattern = boxed("(up|down|left|right)", re.IGNORECASE | re.ASCII)
+    board_styles = _STYLES
     action_format = "\\boxed{up}, \\boxed{down}, \\boxed{left} or \\boxed{right}"
 
     def __init__(
@@ -218,10 +220,10 @@ class SokobanOracle(BaseAgent):
         width, floor, goals = len(rows[0]), _mask(rows, "_OX√P"), _mask(rows, "O√")
         if goals.bit_count() < position[0].bit_count():
             goals |= position[1]
-        path = solve(floor, width, goals, position, limit=self._limit)
+        solution = solve(floor, width, goals, position, limit=self._limit)
         # A lost position has no good move; any will do.
         self._policy[position] = "up"
-        for after in path or []:
+        for after in solution.positions if solution else []:
             position = self._walk_and_push(floor, width, position, after)
 
     def _walk_and_push(self, floor: int, width: int, before: Position, after: Position) -> Position:

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 __all__ = ["Level", "cells", "generate", "pull_distances", "shift", "walk_layers", "walk_length"]
 
-_SEARCH_STEPS = 200
-_BEAM_WIDTH = 4
+_SEARCH_STEPS = 100  # for a level, but what a room has begun it may finish
+_ROOM_STEPS = 200
+_BEAM_WIDTH = 3
 _TURN_CHANCE = 0.35
 _SPREADS = (0, 2, 5)
-_COVERED = -2  # what a box on a goal counts: every box must leave, so to leave is worth a lot
+_COVERED = -4  # what a box on a goal counts: every box must leave, so to leave is worth a lot
 
 
 class Level(NamedTuple):
@@ -141,16 +142,18 @@ def _carve(rng: random.Random, height: int, width: int, num_boxes: int) -> int:
     """Return a connected floor: a random walk that digs small shapes."""
     area = (height - 2) * (width - 2)
     inside = sum((1 << width - 2) - 1 << row * width + 1 for row in range(1, height - 1))
-    size = max(3 * num_boxes + 4, int(area * rng.uniform(0.55, 0.85)))
+    size = max(3 * num_boxes + 4, int(area * rng.uniform(0.55, 0.9)))
     below = 1 << width
     shapes = (3, 1 | below, 3 | below, 1 | below | below << 1, 3 | below << 1)
     offsets = (1, -1, width, -width)
     cell = 1 << rng.randrange(1, height - 1) * width + rng.randrange(1, width - 1)
     floor, offset = cell, rng.choice(offsets)
     while floor.bit_count() < size:
-        if rng.random() < _TURN_CHANCE or not shift(cell, offset) & inside:
+        ahead = shift(cell, offset) & inside
+        if not ahead or rng.random() < _TURN_CHANCE:
             offset = offsets[int(rng.random() * 4)]
-        cell = shift(cell, offset) & inside or cell
+            ahead = shift(cell, offset) & inside
+        cell = ahead or cell
         floor |= cell * shapes[int(rng.random() * 5)] & inside
     return floor
 
@@ -181,10 +184,10 @@ def _pull_away(
     distances = pull_distances(floor, width, goals)
     distances.update(dict.fromkeys(cells(goals), _COVERED))
     beam = [_Node(0.0, 0.0, 0, goals, region, 0, None) for region in _regions(floor ^ goals, width)]
-    seen: set[tuple[int, int]] = set()
+    seen: set[int] = set()
     best: _Node | None = None
     steps = 0
-    while beam and steps < _SEARCH_STEPS:
+    while beam and steps < _ROOM_STEPS:
         steps += len(beam)
         children: list[_Fields] = []
         for node in beam:
@@ -212,7 +215,7 @@ def _pulls(
     node: _Node,
     distances: dict[int, int],
     budget: int,
-    seen: set[tuple[int, int]],
+    seen: set[int],
 ) -> Iterator[_Fields]:
     """Yield the positions one pull on from ``node``, each with the walk to the box before it."""
     _, score, moves, boxes, player, pulled, _ = node
@@ -229,15 +232,19 @@ def _pulls(
     for offset, candidates in movable:
         for box in cells(candidates) if candidates else ():
             to = shift(box, offset)
-            end = shift(to, offset)
             after = boxes ^ box ^ to
-            cost = moves + walk_length(layers, to) + 1
-            if cost > budget or (after, end) in seen:
+            if after in seen:
                 continue
-            seen.add((after, end))
+            cost = moves + walk_length(layers, to) + 1
+            if cost > budget:
+                continue
+            # The same boxes with the player elsewhere would only crowd the beam.
+            seen.add(after)
             # Work that no shorter solution can save counts most; a change of box half as much.
             gain = score + distances[to] - distances[box] + (0.5 if box != pulled else 0.0)
-            yield gain - 0.15 * cost + rng.random(), gain, cost, after, end, to, node
+            # Long walks leave less of the budget for pulls.
+            rank = gain - cost + rng.random()
+            yield rank, gain, cost, after, shift(to, offset), to, node
 
 
 def _finish(

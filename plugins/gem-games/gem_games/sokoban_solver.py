@@ -1,29 +1,49 @@
-"""Sokoban solver: A* over pushes, for solutions of few moves.
+"""Sokoban solver: A* over pushes, for solutions of few moves or of the fewest.
 
 Sets of cells are ints, as in ``sokoban_levels``. A position is the set of boxes and the cell of the
 player; a step is the walk to a box and one push. What is still to do is bounded from below by the
 cheapest way to match boxes with goals. The bound counts double, as boxes cost about one walked move
 per push: the search gets fast that way, and its solutions stay within a few moves of the shortest.
+Counted once, they are the shortest.
 """
 
 import heapq
+from typing import NamedTuple
 
 from gem_games.sokoban_levels import cells, pull_distances, shift, walk_layers, walk_length
 
-__all__ = ["Position", "solve"]
+__all__ = ["Position", "Solution", "solve"]
 
 Position = tuple[int, int]
 """The boxes, and the cell of the player."""
 
 _NEVER = 10**6
-_GREED = 2
 _MATCHED_BOXES = 6
 
 
+class Solution(NamedTuple):
+    """A way to bring all boxes onto goals.
+
+    Args:
+        moves: Its length, walks included.
+        positions: The positions right after each push.
+    """
+
+    moves: int
+    positions: list[Position]
+
+
 def solve(
-    floor: int, width: int, goals: int, start: Position, *, limit: int, max_positions: int = 30_000
-) -> list[Position] | None:
-    """Return the positions right after each push of a solution, or None if none was found.
+    floor: int,
+    width: int,
+    goals: int,
+    start: Position,
+    *,
+    limit: int,
+    greed: int = 2,
+    max_positions: int = 30_000,
+) -> Solution | None:
+    """Return a solution, or None if none was found.
 
     Args:
         floor: All cells that are no walls; none of them at the edge.
@@ -31,15 +51,16 @@ def solve(
         goals: The goals, as many as boxes.
         start: The boxes and the player.
         limit: Most moves of the solution.
+        greed: How many times the bound counts. 1 gives a solution of the fewest moves.
         max_positions: How many positions to look at before giving up: about 1 s.
     """
     bound = _Bound(floor, width, goals)
     best, parents = {start: 0}, {start: start}
-    heap = [(_GREED * bound.of(start[0]), 0, 0, start)]
+    heap = [(greed * bound.of(start[0]), 0, 0, start)]
     while heap and len(parents) < max_positions:
         _, _, moves, position = heapq.heappop(heap)
         if position[0] == goals:
-            return _path(parents, position)
+            return Solution(moves, _path(parents, position))
         if moves > best[position]:
             continue
         for after, cost in _pushes(bound, position):
@@ -48,7 +69,7 @@ def solve(
             if total + left <= limit and total < best.get(after, _NEVER):
                 best[after], parents[after] = total, position
                 # The latest of equals first: a search in depth ends sooner.
-                heapq.heappush(heap, (total + _GREED * left, -len(parents), total, after))
+                heapq.heappush(heap, (total + greed * left, -len(parents), total, after))
     return None
 
 
