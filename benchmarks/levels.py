@@ -27,7 +27,7 @@ _READING = (
     "{effort.seconds:g} s. The first {effort.examined} are examined. Shortest solutions are exact; "
     "levels are impossible if provably nothing solves them, and not solved if the search gave up "
     "after 200,000 positions; both count as longest (∞). Beyond the limit: the shortest solution "
-    "takes more moves than the game has turns, or there is none; what was not solved is not counted. "
+    "takes more moves than the game has turns, or there is none; what was not solved is left out. "
     "(gem-core's puzzles are walks of no more moves than the turns, so none of them is beyond.)"
 )
 _EXAMPLES = """\
