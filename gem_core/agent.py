@@ -1,5 +1,6 @@
 """Agents: who acts in an environment. The protocol, and the agents that need no model."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -45,17 +46,17 @@ class Agent(Protocol):
         """Release what it holds; may be called twice."""
 
 
-class BaseAgent:
+class BaseAgent(ABC):
     """Base of agents: write ``act``."""
 
-    def reset(self, env: Env) -> None:
+    def reset(self, env: Env) -> None:  # noqa: B027 - most agents need nothing
         """Get ready for an episode."""
 
+    @abstractmethod
     def act(self, observation: Observation, info: Info) -> Action:
         """Return the next action."""
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most agents hold nothing
         """Release what the agent holds."""
 
 
