@@ -249,7 +249,7 @@ class BadAct(BaseAgent):
         raise ValueError("no idea")
 
 
-class BadAgentReset(BaseAgent):
+class BadAgentReset(RandomAgent):
     def reset(self, env: Env) -> None:
         raise ValueError("no idea")
 
