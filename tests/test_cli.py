@@ -233,6 +233,23 @@ def test_wrong_values_are_one_clear_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("override", "line"),
+    [
+        ("episodes=many", "episodes: Input should be a valid integer"),
+        ("episodes=-3", "episodes: Input should be greater than or equal to 1"),
+        ("seed=-1", "seed: Input should be greater than or equal to 0"),
+        ("epsodes=3", "There is no key 'epsodes'. Did you mean 'episodes'"),
+        ("env.max_turn=3", "takes no argument 'max_turn'. Did you mean 'max_turns'"),
+    ],
+)
+def test_a_wrong_key_or_value_is_one_clear_line(override, line, tmp_path):
+    done = gem("run", "env=game/GuessTheNumber-v0-easy", override, cwd=tmp_path)
+    assert done.returncode == 1
+    assert line in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     out = tmp_path / "t.jsonl"
     process = subprocess.Popen(

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import hydra
+import pydantic
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
@@ -18,16 +19,27 @@ from rich.table import Table
 
 from gem_core.agent import Agent
 from gem_core.config import factory_from_config
-from gem_core.errors import ConfigError, GemError
+from gem_core.errors import ConfigError, GemError, near_names
 from gem_core.factory import EnvFactory
 from gem_core.plugins import default_registry
 from gem_core.rollout import Trajectory, TrajectoryFile, collect, read_trajectories
 from gem_core.seeding import child_seed
-from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec
+from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
 
 __all__ = ["command"]
 
 INTERRUPTED = 130
+_OWN_KEYS = ("envs", "mixture", "tool_use", "episodes", "seed", "concurrency", "out", "resume")
+_KEYS = (
+    "env",
+    "agent",
+    "tools",
+    "wrappers",
+    *_OWN_KEYS,
+    "hydra",
+    "hydra/launcher",
+    "hydra/sweeper",
+)
 _KINDS: dict[str, type[Spec]] = {
     "env": EnvSpec,
     "agent": AgentSpec,
@@ -49,16 +61,49 @@ def command(overrides: tuple[str, ...]) -> None:
 
 
 def _check_names(overrides: tuple[str, ...]) -> None:
-    """Raise for an id that nobody registered; Hydra would not know near names."""
+    """Raise for an id, key or parameter that does not exist; Hydra would not know near names."""
     if any(override.startswith("--config") for override in overrides):
         return
+    env_id = ""
     for override in overrides:
+        key, equals, value = override.lstrip("+~").partition("=")
+        top, _, parameter = key.partition(".")
+        if equals and override[0] != "-" and re.split("[@/]", top)[0] not in _KEYS:
+            raise ConfigError(f"There is no key {top!r}.{near_names(top, _KEYS)}")
+        if key == "env":
+            env_id = value
+        elif top == "env" and re.fullmatch(r"[\w./-]+", env_id):
+            spec = default_registry().find(EnvSpec, env_id)
+            name = parameter.partition(".")[0]
+            check_kwargs(spec.load(), [name], f"environment {spec.id!r}")
         match = re.fullmatch(
             r"\+?(env|agent|tools|wrappers)(?:@[^=]*)?=([\w./,:\[\] -]+)", override
         )
         for name in re.split(r"[\[\], ]+", match[2]) if match else []:
             if name and name != "null" and match is not None:
                 default_registry().find(_KINDS[match[1]], name)
+
+
+class _OwnKeys(pydantic.BaseModel):
+    """What the command's own keys may be."""
+
+    episodes: int = pydantic.Field(ge=1)
+    seed: int = pydantic.Field(ge=0)
+    concurrency: int = pydantic.Field(ge=1)
+    out: str | None
+    resume: bool
+    envs: str | list[str] | None
+
+
+def _check_values(config: Mapping[str, Any]) -> None:
+    try:
+        _OwnKeys.model_validate(config)
+    except pydantic.ValidationError as error:
+        lines = [
+            f"{problem['loc'][0]}: {problem['msg']}; got {problem['input']!r}"
+            for problem in error.errors()
+        ]
+        raise ConfigError("\n  ".join(["The configuration cannot be used:", *lines])) from error
 
 
 @hydra.main(version_base="1.3", config_path="pkg://gem_core.conf", config_name="run")
@@ -97,6 +142,7 @@ class _Tally:
 def _run(config: DictConfig, console: Console) -> bool:
     """Play every environment with every agent; return whether all was played."""
     plain: Any = OmegaConf.to_container(config, resolve=True)
+    _check_values(plain)
     factories = _factories(plain)
     agents = {name: _agent_maker(name, part) for name, part in (plain.get("agent") or {}).items()}
     if not agents:
