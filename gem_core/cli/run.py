@@ -30,16 +30,7 @@ __all__ = ["command"]
 
 INTERRUPTED = 130
 _OWN_KEYS = ("envs", "mixture", "tool_use", "episodes", "seed", "concurrency", "out", "resume")
-_KEYS = (
-    "env",
-    "agent",
-    "tools",
-    "wrappers",
-    *_OWN_KEYS,
-    "hydra",
-    "hydra/launcher",
-    "hydra/sweeper",
-)
+_KEYS = ("env", "agent", "tools", "wrappers", *_OWN_KEYS, "hydra")
 _KINDS: dict[str, type[Spec]] = {
     "env": EnvSpec,
     "agent": AgentSpec,
