@@ -1,0 +1,54 @@
+r"""Final answers in what a model wrote: in ``\boxed{...}`` or between tags.
+
+Both look for the last one, as models think aloud before they answer, and both take time that is
+linear in the length of the text, whatever is in it.
+"""
+
+import re
+
+__all__ = ["last_boxed", "last_tagged"]
+
+_BOX = re.compile(r"\\boxed(?![a-zA-Z])|\\fbox(?![a-zA-Z])")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_UNBRACED = re.compile(r"[^\s$]*")
+
+
+def last_boxed(text: str) -> str | None:
+    r"""Return what the last box holds, without surrounding space.
+
+    A box is ``\boxed{...}`` up to its own closing brace, or ``\boxed 42`` up to the next space or
+    dollar sign; ``\fbox`` counts where there is no ``\boxed``.
+
+    Returns:
+        The content, which may be empty; None if there is no box or the last one is never closed.
+    """
+    start = _after_last_box(text)
+    if start is None:
+        return None
+    start += len(text[start:]) - len(text[start:].lstrip())
+    if not text.startswith("{", start):
+        unbraced = _UNBRACED.match(text, start)
+        content = unbraced[0].rstrip(".,;:") if unbraced else ""
+        return content or None
+    depth = 0
+    for brace in _BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if depth == 0 and brace[0] == "}":
+            return text[start + 1 : brace.start()].strip()
+    return None
+
+
+def _after_last_box(text: str) -> int | None:
+    found: dict[str, int] = {match[0]: match.end() for match in _BOX.finditer(text)}
+    return found.get("\\boxed", found.get("\\fbox"))
+
+
+def last_tagged(text: str, tag: str = "answer") -> str | None:
+    """Return what stands in the last ``<tag>...</tag>``, without surrounding space.
+
+    Returns:
+        The content, which may be empty; None if no tag is opened and closed.
+    """
+    end = text.rfind(f"</{tag}>")
+    start = text.rfind(f"<{tag}>", 0, max(end, 0))
+    return None if start < 0 else text[start + len(tag) + 2 : end].strip()
