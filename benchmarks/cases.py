@@ -1,16 +1,15 @@
 """What is compared: the table of groups and cases, with the targets that gem-core sets itself.
 
-A new case is one entry in a group below; a new measurement is a file in ``measures`` besides.
+A new case is one entry in a group below, or in ``task_cases`` if it is about tasks from datasets; a
+new measurement is a file in ``measures`` besides.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
-__all__ = ["SIDES", "Case", "Figure", "Group", "Trend", "groups"]
+from schema import Case, Figure, Group, Trend
+from task_cases import task_groups
 
-SIDES = ("gem_core", "gem_llm")
-"""Ours and the peer."""
+__all__ = ["groups"]
 
 _GUESS_EASY = "game:GuessTheNumber-v0-easy"
 _GUESS_HARD = "game:GuessTheNumber-v0-hard"
@@ -26,96 +25,8 @@ _PEER_RESET_SECONDS = {"game:Sokoban-v0-hard": 60.0, "game:Sokoban-v0-random": 6
 in which most of the time goes by."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A number that a measurement returns, compared as a ratio; above 1 is better for gem-core.
-
-    Args:
-        name: Its key in what the measurement returns.
-        title: What readers see.
-        lower_is_better: Of times and sizes.
-        target: Smallest ratio that reaches the target.
-        own_target: Smallest value of gem-core itself that does; there is no ratio then.
-        reference: It is there for orientation: there is no ratio.
-        mean_target: Smallest geometric mean of the cases' ratios that reaches the target.
-    """
-
-    name: str
-    title: str
-    lower_is_better: bool = False
-    target: float | None = None
-    own_target: float | None = None
-    reference: bool = False
-    mean_target: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """One measurement on both sides.
-
-    Args:
-        title: What readers see; unique in its group.
-        arguments: Arguments of the measurement on both sides.
-        ours: Arguments on gem-core's side only.
-        peer: Arguments on gem-llm's side only.
-        targets: Targets of this case by figure, before the figure's own.
-    """
-
-    title: str
-    arguments: Mapping[str, Any]
-    ours: Mapping[str, Any] = field(default_factory=dict)
-    peer: Mapping[str, Any] = field(default_factory=dict)
-    targets: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trend:
-    """A figure of one case divided by the same figure of another, on each side for itself.
-
-    Args:
-        title: What readers see.
-        figure: Name of the figure.
-        of: Title of the case above the line.
-        against: Title of the case below the line.
-        at_least: Target for gem-core, if more is better.
-        at_most: Target for gem-core, if less is better.
-    """
-
-    title: str
-    figure: str
-    of: str
-    against: str
-    at_least: float | None = None
-    at_most: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Cases of one measurement.
-
-    Args:
-        name: For ``--only``.
-        title: Heading.
-        about: What exactly is measured, in a few sentences.
-        measure: File in ``measures``.
-        figures: What it returns and readers see.
-        cases: On what.
-        trends: Comparisons between cases.
-        once: One round is enough: it counts, it does not time.
-    """
-
-    name: str
-    title: str
-    about: str
-    measure: str
-    figures: Sequence[Figure]
-    cases: Sequence[Case]
-    trends: Sequence[Trend] = ()
-    once: bool = False
-
-
 def groups(ids: Sequence[str], *, quick: bool) -> list[Group]:
-    """Return all groups, for the games that both sides have."""
+    """Return all groups: of the games that both sides have, and of tasks."""
     return [
         _startup(),
         _vector(seconds=0.2 if quick else 0.5),
@@ -127,6 +38,7 @@ def groups(ids: Sequence[str], *, quick: bool) -> list[Group]:
             peer_reset_seconds={} if quick else _PEER_RESET_SECONDS,
         ),
         _reproducibility(ids),
+        *task_groups(quick=quick),
     ]
 
 

@@ -20,11 +20,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cases import SIDES, Group, groups
+from cases import groups
 from peer import PeerError, find_or_install, write_words
+from processes import offline, start, stop
 from report import Row, as_markdown, print_tables, rows_of, verdict
 from rich.console import Console
 from rich.progress import Progress
+from schema import SIDES, Group
 
 _HERE = Path(__file__).resolve().parent
 _GROUP_NAMES = [group.name for group in groups([], quick=True)]
@@ -54,9 +56,7 @@ class Bench:
     def __init__(self, pythons: Mapping[str, str], words: Path, timeout: float) -> None:
         self._pythons = pythons
         self._timeout = timeout
-        nowhere = "http://127.0.0.1:9"  # downloads that a library tries fail at once
-        offline = {"http_proxy": nowhere, "https_proxy": nowhere, "HF_HUB_OFFLINE": "1"}
-        self._environ = {**os.environ, **offline, "NLTK_DATA": str(words)}
+        self._environ = offline(words)
         self.errors: dict[tuple[str, str, str], str] = {}
         """Why a side has no figures, by group, case and side."""
 
@@ -68,20 +68,16 @@ class Bench:
         """
         command = [self._pythons[side], str(_HERE / "worker.py"), side, measure]
         command += [f"{name}={value}" for name, value in arguments.items()]
+        process = start(command, self._environ, stderr=subprocess.PIPE)
         try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                env=self._environ,
-                timeout=self._timeout,
-                check=False,
-            )
+            result, errors = process.communicate(timeout=self._timeout)
         except subprocess.TimeoutExpired:
             raise RuntimeError(f"no result within {self._timeout:g} s") from None
-        if done.returncode:
-            raise RuntimeError((done.stderr.strip().splitlines() or ["it died"])[-1])
-        return json.loads(done.stdout)
+        finally:
+            stop(process)
+        if process.returncode:
+            raise RuntimeError((errors.strip().splitlines() or ["it died"])[-1])
+        return json.loads(result)
 
     def run_round(self, group: Group, number: int, results: dict[str, Any]) -> None:
         """Take one round of a group; a case that failed once on one side is left out."""

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cases import SIDES
 from compare import Bench
 from difficulty import Level, count_solutions, shortest_puzzle, shortest_sokoban
 from peer import PeerError, find_or_install
 from rich.console import Console
 from rich.progress import Progress
+from schema import SIDES
 
 _HERE = Path(__file__).resolve().parent
 _NAMES = dict(zip(SIDES, ("gem-core", "gem-llm"), strict=True))

@@ -9,8 +9,8 @@ from pathlib import Path
 __all__ = ["VENV", "PeerError", "find_or_install", "write_words"]
 
 REQUIREMENT = "gem-llm==0.1.0"
-UNDECLARED = "pandas"
-"""What gem-llm imports in Crosswords without depending on it."""
+UNDECLARED = ("datasets", "pandas", "pylatexenc")
+"""What gem-llm imports in MathEnv and Crosswords without depending on it."""
 VENV = Path(__file__).resolve().parent.parent / ".venv-gem-llm"
 _NEWEST_PYTHON = (3, 12)
 _WORDS = {"en-basic": 850, "en": 236_736}
@@ -33,7 +33,7 @@ def find_or_install() -> Path:
     print(f"Installing {REQUIREMENT} into {VENV} (once; some minutes)", file=sys.stderr)
     try:
         subprocess.run([_base_python(), "-m", "venv", str(VENV)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", REQUIREMENT, UNDECLARED]
+        install = [str(python), "-m", "pip", "install", "--quiet", REQUIREMENT, *UNDECLARED]
         subprocess.run(install, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise PeerError(
@@ -45,7 +45,10 @@ def find_or_install() -> Path:
 
 def _has_peer(python: Path) -> bool:
     name, version = REQUIREMENT.split("==")
-    look = f"import importlib.metadata as m, sys; sys.exit(m.version({name!r}) != {version!r})"
+    look = (
+        f"import importlib.metadata as m, sys; [m.version(name) for name in {UNDECLARED}]; "
+        f"sys.exit(m.version({name!r}) != {version!r})"
+    )
     if not python.exists():
         return False
     return (

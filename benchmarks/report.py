@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cases import SIDES, Case, Figure, Group, Trend
 from rich.console import Console
 from rich.table import Table
+from schema import SIDES, Case, Figure, Group, Trend
 
 __all__ = ["Results", "Row", "as_markdown", "print_tables", "rows_of", "verdict"]
 

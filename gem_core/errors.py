@@ -10,17 +10,22 @@ from typing import Any
 
 __all__ = [
     "ConfigError",
+    "ContentError",
+    "DataError",
+    "DeadlineError",
     "DuplicateIdError",
     "EntryPointError",
     "EnvironmentFault",
     "EpisodeEndedError",
     "GemError",
+    "HubError",
     "InvalidActionError",
     "InvalidIdError",
     "PluginError",
     "SnapshotError",
     "UnknownIdError",
     "UnknownKwargError",
+    "WorkerCallError",
     "WorkerDiedError",
     "WrapperOrderError",
     "near_names",
@@ -63,6 +68,18 @@ class ConfigError(GemError, ValueError):
     """A parameter or configuration value that cannot work."""
 
 
+class ContentError(GemError, ValueError):
+    """Something that was to be shown to an agent is no image that can be read."""
+
+
+class DataError(GemError, ValueError):
+    """Data that cannot be used: a path, a split, a column or a value that is not as asked for."""
+
+
+class HubError(GemError, ConnectionError):
+    """The hub does not give a dataset: out of reach, unknown, gated, or it broke off."""
+
+
 class WrapperOrderError(ConfigError):
     """Wrappers are stacked in an order that cannot work."""
 
@@ -94,6 +111,14 @@ class EnvironmentFault(GemError, RuntimeError):  # noqa: N818 - "fault" is the t
         super().__init__(message, index, completed or {})
         self.index = index
         self.completed = completed or {}
+
+
+class DeadlineError(GemError, TimeoutError):
+    """Something took longer than it was given, and was ended."""
+
+
+class WorkerCallError(GemError, RuntimeError):
+    """A function that a worker process was asked to call raised, or cannot be called there."""
 
 
 class WorkerDiedError(GemError, RuntimeError):

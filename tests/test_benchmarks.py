@@ -1,5 +1,6 @@
 """The benchmark's own parts run; its comparison needs gem-llm and is not run here."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -19,6 +20,15 @@ def run(script, *arguments):
         check=False,
         timeout=120,
     )
+
+
+def load(name):
+    """Import a module of the benchmarks, which are scripts and no package."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(BENCHMARKS))
 
 
 def measure(name, **arguments):
@@ -76,3 +86,94 @@ def test_a_game_without_known_actions_fails_with_a_hint_instead_of_figures():
     assert done.returncode != 0
     assert "Nothing" in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("family", ["math", "qa"])
+@pytest.mark.parametrize(("kind", "num_envs"), [("same", 1), ("equivalent", 2), ("wrong", 1)])
+def test_answers_are_graded_as_the_benchmark_expects(family, kind, num_envs):
+    figures = measure("answers", family=family, kind=kind, num_envs=num_envs, seconds=0.02)
+    assert figures["answers_per_s"] > 0
+    assert figures["as_expected"] == 1
+
+
+def test_making_and_resetting_tasks_is_timed():
+    figures = measure("task_start", family="math", num_envs=2, seconds=0.01)
+    assert set(figures) == {"make_ms", "make_many_ms", "resets_per_s"}
+    assert all(value > 0 for value in figures.values())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_counts_the_processes_that_environments_start():
+    figures = measure("memory", num_envs=2)
+    assert figures["processes"] > 1
+    assert 10 < figures["pss_mib"] < figures["rss_mib"]
+
+
+def test_problems_have_distinct_answers_and_the_same_come_from_a_seed():
+    problems = load("problems").make_problems("math", count=50, seed=3)
+    assert problems == load("problems").make_problems("math", count=50, seed=3)
+    assert all(len({one.same, one.equivalent, one.wrong}) == 3 for one in problems)
+    assert [one.row["answer"] for one in problems] == [one.same for one in problems]
+
+
+def write_pairs(path, *pairs):
+    keys = ("answer", "gold", "equal", "category")
+    lines = [json.dumps(dict(zip(keys, pair, strict=True))) for pair in pairs]
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def grade_pairs(tmp_path, *pairs, options=("--grader", "gem_core")):
+    path = write_pairs(tmp_path / "pairs.jsonl", *pairs)
+    return run("grading.py", "--pairs", path, "--output", str(tmp_path), *options)
+
+
+def test_graders_are_counted_against_the_labels_and_ambiguous_pairs_are_not(tmp_path):
+    done = grade_pairs(
+        tmp_path,
+        ("0.5", r"\frac12", True, "fractions"),
+        ("0.5", r"\frac13", True, "mislabelled"),
+        ("7", "7", False, "mislabelled"),
+        ("5", "5 cm", None, "ambiguous"),
+    )
+    assert done.returncode == 0, done.stderr
+    document = (tmp_path / "grading.md").read_text()
+    assert "3 pairs of `pairs.jsonl`, of which 2 are equal" in document
+    assert "| 0.333 | 1 | 1 | 0 |" in document
+    assert "| mislabelled | 2 | 1 + 1 |" in document
+    assert len(json.loads((tmp_path / "grading.json").read_text())) == 3
+
+
+def test_a_grader_that_is_stuck_has_no_verdict_and_the_next_pair_is_graded(tmp_path, monkeypatch):
+    grading = load("grading")
+    script = tmp_path / "grader.py"
+    script.write_text(
+        "import json, sys, time\n"
+        "print('true', flush=True)\n"  # on the pair before the clock starts
+        "sys.stdin.readline()\n"
+        "for line in sys.stdin:\n"
+        "    answer, gold = json.loads(line)\n"
+        "    time.sleep(60 if answer == 'stuck' else 0)\n"
+        "    if answer == 'crash': sys.exit(1)\n"
+        "    print(json.dumps(answer == gold), flush=True)\n"
+    )
+    monkeypatch.setattr(grading, "_HERE", tmp_path)
+    grader = grading.Grader("gem_core", sys.executable, 1.0)
+    answers = ["1", "stuck", "1", "crash", "2"]
+    said = [grader.grade(grading.Pair(one, "1", equal=True, category="")).said for one in answers]
+    grader.close()
+    assert said == [True, "no verdict", True, "it died", False]
+
+
+def test_an_unknown_category_of_pairs_is_refused_and_the_known_ones_are_named(tmp_path):
+    options = ("--grader", "gem_core", "--category", "unit")
+    done = grade_pairs(tmp_path, ("5 cm", "5 m", False, "units"), options=options)
+    assert done.returncode != 0
+    assert "units" in done.stderr
+
+
+def test_the_comparison_of_graders_explains_itself_with_examples():
+    done = run("grading.py", "--help")
+    assert done.returncode == 0
+    assert "--pairs" in done.stdout
+    assert "examples:" in done.stdout

@@ -5,7 +5,7 @@ libraries differ. Everything else is measured by the same code on both sides.
 """
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 __all__ = ["Side", "load_side"]
@@ -34,6 +34,21 @@ class Side(Protocol):
 
     def make_echo(self, observation: str) -> Any:
         """Make an environment that always answers ``observation``, behind the text history."""
+
+    def rows(self, rows: Sequence[Mapping[str, str]]) -> Any:
+        """Return rows as the library takes them from memory."""
+
+    def make_task(self, family: str, rows: Any) -> Any:
+        """Make an environment of ``math`` or ``qa`` over what ``rows`` returned."""
+
+    def make_task_vec(self, family: str, rows: Any, num_envs: int) -> Any:
+        """Make a vector of them on threads."""
+
+    def close_env(self, env: Any) -> None:
+        """End what an environment has started, where the library can."""
+
+    def grade(self, answer: str, gold: str) -> bool:
+        """Return whether a mathematical answer is right, without an environment."""
 
 
 def load_side(name: str) -> Side:

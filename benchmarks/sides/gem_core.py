@@ -1,12 +1,14 @@
 """gem-core, as the measurements use it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem_core import BaseEnv, Env, Step, Wrapper, list_envs, make, make_vec, register
 
 __all__ = ["Library"]
+
+_TASKS = {"math": "math:GSM8K", "qa": "qa:Sample"}
 
 
 class _Delayed(Wrapper):
@@ -63,3 +65,20 @@ class Library:
     def make_echo(self, observation: str) -> Any:
         register("bench:Echo-v0", _Echo)
         return make("bench:Echo-v0", wrappers=["concat"], observation=observation)
+
+    def rows(self, rows: Sequence[Mapping[str, str]]) -> Any:
+        return list(rows)
+
+    def make_task(self, family: str, rows: Any) -> Any:
+        return make(_TASKS[family], data=rows)
+
+    def make_task_vec(self, family: str, rows: Any, num_envs: int) -> Any:
+        return make_vec(_TASKS[family], num_envs=num_envs, data=rows, executor="threads")
+
+    def close_env(self, env: Any) -> None:
+        env.close()
+
+    def grade(self, answer: str, gold: str) -> bool:
+        from gem_math.grading import grade  # noqa: PLC0415 - only where answers are graded
+
+        return grade(answer, gold).correct

@@ -3,7 +3,7 @@
 # gem-llm is not installed where mypy runs.
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gem
@@ -73,3 +73,30 @@ class Library:
             include_action=False,
             include_chat_template=False,
         )
+
+    def rows(self, rows: Sequence[Mapping[str, str]]) -> Any:
+        from datasets import Dataset  # noqa: PLC0415 - slow, and only tasks need it
+
+        return Dataset.from_list(list(rows))
+
+    def make_task(self, family: str, rows: Any) -> Any:
+        if family == "math":
+            from gem.envs.math_env import MathEnv  # noqa: PLC0415 - likewise
+
+            return MathEnv(dataset=rows)
+        from gem.envs.qa_env import QaEnv  # noqa: PLC0415 - likewise
+
+        return QaEnv(dataset=rows)
+
+    def make_task_vec(self, family: str, rows: Any, num_envs: int) -> Any:
+        makers = [lambda: self.make_task(family, rows)] * num_envs
+        return AsyncVectorEnv([family] * num_envs, makers)
+
+    def close_env(self, env: Any) -> None:
+        for one in getattr(env, "envs", [env]):
+            getattr(one, "close", lambda: None)()
+
+    def grade(self, answer: str, gold: str) -> bool:
+        from gem.utils.math_grader import grade  # noqa: PLC0415 - only where answers are graded
+
+        return grade(answer, gold, fast=False)

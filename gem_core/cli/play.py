@@ -9,6 +9,7 @@ from rich.text import Text
 
 from gem_core.agent import OracleAgent
 from gem_core.api import make
+from gem_core.content import images_of
 from gem_core.env import Env
 from gem_core.errors import ConfigError, GemError
 from gem_core.maybe_async import is_awaitable
@@ -89,6 +90,8 @@ class _Table:
 
     def _show(self, observation: Observation, info: Info) -> None:
         self._console.print(Text(text_of(observation)))
+        for number, image in enumerate(images_of(observation), start=1):
+            self._console.print(Text(f"image {number}: {image!r:.80}", style="dim"))
         if "suffix" in info:
             board = Text(info["suffix"])
             for pattern, style in self._styles.items():

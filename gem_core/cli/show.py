@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gem_core.api import make
+from gem_core.content import images_of
 from gem_core.observation import text_of
 from gem_core.plugins import default_registry
 from gem_core.specs import EnvSpec
@@ -56,6 +57,7 @@ def _describe(spec: EnvSpec, seed: int) -> dict[str, Any]:
         "return_range": spec.return_range,
         "oracle": spec.oracle is not None,
         "observation": text_of(observation),
+        "images": [f"{image!r:.80}" for image in images_of(observation)],
         "suffix": info.get("suffix", ""),
         "action": action,
     }
@@ -77,7 +79,8 @@ def _print(description: dict[str, Any]) -> None:
         low, high = description["return_range"]
         console.print(f"\nReturn of an episode: {low} to {high}", highlight=False)
     console.print()
-    shown = "\n".join(filter(None, [description["observation"], description["suffix"]]))
+    parts = [description["observation"], *description["images"], description["suffix"]]
+    shown = "\n".join(filter(None, parts))
     console.print(Panel(Text(shown), title="first observation", title_align="left"))
     console.print(Panel(Text(str(description["action"])), title="an action", title_align="left"))
     path = description["id"].replace(":", "/", 1)

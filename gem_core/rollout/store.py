@@ -39,7 +39,9 @@ class TrajectoryFile:
         self._file = self.path.open("ab", buffering=0)
 
     def append(self, trajectory: Trajectory) -> None:
-        """Write one trajectory; values that JSON lacks are written as their ``repr``.
+        """Write one trajectory.
+
+        Values that JSON lacks become what their ``to_json`` gives, or their ``repr``.
 
         Raises:
             OSError: The disk is full or the file is gone; what was written before is intact.
@@ -126,8 +128,14 @@ def _to_line(trajectory: Trajectory) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Return a JSON form of a value that JSON lacks; numpy's and torch's keep their values."""
-    return value.tolist() if hasattr(value, "tolist") else repr(value)
+    """Return a JSON form of a value that JSON lacks: its own, such as images have, or a list.
+
+    So arrays of numpy and torch keep their values; all else is written as its ``repr``.
+    """
+    if isinstance(value, type):
+        return repr(value)
+    as_json = getattr(value, "to_json", None) or getattr(value, "tolist", None)
+    return as_json() if callable(as_json) else repr(value)
 
 
 def _plain_keys(value: Any, above: tuple[int, ...]) -> Any:

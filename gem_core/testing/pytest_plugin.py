@@ -6,14 +6,24 @@ every check and every environment that matches::
     @pytest.mark.gem("acme:*")
     def test_environments_keep_the_contract(gem_check):
         gem_check()
+
+A test that takes the fixture ``fake_hub`` loads its datasets from a hub on loopback::
+
+    def test_it_asks_the_question(fake_hub):
+        fake_hub.add("acme/sums", {"train": [{"problem": "1 + 1?", "answer": "2"}]})
+        env = make("acme:Sums")
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-__all__ = ["gem_check"]
+if TYPE_CHECKING:
+    from gem_core.testing.fake_hub import FakeHub
+
+__all__ = ["fake_hub", "gem_check"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,3 +68,12 @@ def gem_check(request: pytest.FixtureRequest) -> Callable[[], None]:
             pytest.fail(f"{spec.id}: {report.findings[0].message}", pytrace=False)
 
     return run
+
+
+@pytest.fixture
+def fake_hub(tmp_path: Path) -> "Iterator[FakeHub]":
+    """Serve datasets on loopback to this process, with an empty cache; see ``FakeHub``."""
+    from gem_core.testing.fake_hub import FakeHub  # noqa: PLC0415 - most test runs need no hub
+
+    with FakeHub() as hub, hub.in_process(tmp_path / "hugging-face"):
+        yield hub

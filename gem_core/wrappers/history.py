@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+from gem_core.content import PLACEHOLDER, images_of, place_images
 from gem_core.env import Env, Layer, Step, Wrapper
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation, text_of, with_text
@@ -22,6 +23,12 @@ class Tokenizer(Protocol):
         """Return the conversation, a list of dicts with role and content, as text."""
 
 
+class _Entry(NamedTuple):
+    role: str
+    text: str
+    images: tuple[Any, ...] = ()
+
+
 class HistoryWrapper(Wrapper):
     """Replaces each observation by the history of the episode.
 
@@ -31,8 +38,9 @@ class HistoryWrapper(Wrapper):
     the first observation, ``info["suffix"]`` after the last, in a chat inside their messages; both
     stay in ``info``.
 
-    Of an observation that is a dict, the text becomes the history; the other values of the episode
-    (images) stay beside it, the latest of each key.
+    Of an observation that is a dict, the text becomes the history, and ``images`` those of all
+    turns that are shown, in order; from the first image on, each has its ``<image>`` in the text.
+    Other values stay beside it, the latest of each key.
 
     Args:
         env: The environment.
@@ -42,7 +50,8 @@ class HistoryWrapper(Wrapper):
         max_history_length: Number of past turns that are kept; None for all. The oldest are
             dropped first, the instructions among them.
         tokenizer: Renders chats: an object with ``apply_chat_template``, or a name or folder that
-            transformers can load.
+            transformers can load. A processor (it has an ``image_processor``) is given messages in
+            parts, and writes its own mark for each image.
         suffix_in_message: False puts prefix and suffix around the rendered chat instead, outside
             its messages, where gem-llm has them.
 
@@ -84,20 +93,32 @@ class HistoryWrapper(Wrapper):
     def _clear(self) -> None:
         limit = self.max_history_length
         per_turn = 2 if self.include_action else 1
-        self._entries: deque[tuple[str, str]] = deque(
-            maxlen=None if limit is None else limit * per_turn + 1
-        )
+        self._entries: deque[_Entry] = deque(maxlen=None if limit is None else limit * per_turn + 1)
         self._text = ""
         self._beside: Mapping[str, Any] = {}
+        self._has_images = False
         self._is_first = True
 
-    def _append(self, role: str, text: str) -> None:
+    def _append(self, entry: _Entry) -> None:
         full = len(self._entries) == self._entries.maxlen
-        self._entries.append((role, text))
+        self._entries.append(entry)
         # Appending keeps the cost of a turn independent of the turns before it.
-        self._text = (
-            "".join(_line(t) for _, t in self._entries) if full else self._text + _line(text)
-        )
+        if full:
+            self._render()
+        else:
+            self._text += _line(entry.text)
+
+    def _render(self) -> None:
+        self._text = "".join(_line(entry.text) for entry in self._entries)
+
+    def _entry(self, role: str, text: str, images: tuple[Any, ...] = ()) -> _Entry:
+        """Return an entry whose text has a placeholder for each image, if there are images."""
+        if images and not self._has_images:
+            self._has_images = True
+            for index, (other, earlier, _) in enumerate(self._entries):
+                self._entries[index] = _Entry(other, place_images(earlier, 0))
+            self._render()
+        return _Entry(role, place_images(text, len(images)) if self._has_images else text, images)
 
     def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
         self._clear()
@@ -105,39 +126,56 @@ class HistoryWrapper(Wrapper):
 
     def after_step(self, action: Action, step: Step) -> Step:
         if self.include_action:
-            self._append("assistant", str(step.info.get("parsed_action", action)))
+            self._append(self._entry("assistant", str(step.info.get("parsed_action", action))))
         self._is_first = False
         return step._replace(observation=self._show(step.observation, step.info))
 
     def _show(self, observation: Observation, info: Info) -> Observation:
-        text = text_of(observation)
         role = "tool" if info.get("use_tool") else "user"
+        entry = self._entry(role, text_of(observation), tuple(images_of(observation)))
         prefix, suffix = info.get("prefix", ""), info.get("suffix", "")
         if self.chat_template == "on_reset" and self._is_first:
-            shown = self._chat([(role, text)], prefix, suffix)
-            self._append(role, self._chat([(role, text)], "", ""))
+            shown = self._chat([entry], prefix, suffix)
+            self._append(entry._replace(text=self._chat([entry], "", "")))
         else:
-            self._append(role, text)
+            self._append(entry)
             if self.chat_template == "every_turn":
                 shown = self._chat(list(self._entries), prefix, suffix)
             else:
                 shown = f"{prefix}{self._text}{suffix}"
         if isinstance(observation, dict):
             self._beside = {**self._beside, **observation}
-        return with_text(self._beside, shown) if self._beside else shown
+        return self._with_images(with_text(self._beside, shown)) if self._beside else shown
 
-    def _chat(self, entries: list[tuple[str, str]], prefix: str, suffix: str) -> str:
+    def _with_images(self, observation: dict[str, Any]) -> dict[str, Any]:
+        if not self._has_images:
+            return observation
+        return {**observation, "images": [i for entry in self._entries for i in entry.images]}
+
+    def _chat(self, entries: list[_Entry], prefix: str, suffix: str) -> str:
         """Render entries as chat messages, with prefix and suffix where they belong."""
         if self.suffix_in_message:
-            role, text = entries[0]
-            entries[0] = (role, prefix + text)
-            role, text = entries[-1]
-            entries[-1] = (role, _line(text) + suffix if suffix else text)
+            entries[0] = entries[0]._replace(text=prefix + entries[0].text)
+            last = entries[-1]
+            entries[-1] = last._replace(text=_line(last.text) + suffix if suffix else last.text)
             prefix = suffix = ""
-        messages = [{"role": role, "content": text} for role, text in entries]
         tokenizer: Any = self.tokenizer
+        in_parts = hasattr(tokenizer, "image_processor")
+        messages = [
+            {"role": entry.role, "content": _parts(entry) if in_parts else entry.text}
+            for entry in entries
+        ]
         chat = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         return f"{prefix}{chat}{suffix}"
+
+
+def _parts(entry: _Entry) -> list[dict[str, str]]:
+    """Return the content of a message as a processor's chat template takes it."""
+    head, *rest = entry.text.split(PLACEHOLDER) if entry.images else [entry.text]
+    parts = [{"type": "text", "text": head}]
+    for piece in rest:
+        parts += [{"type": "image"}, {"type": "text", "text": piece}]
+    return [part for part in parts if part["type"] == "image" or part["text"]]
 
 
 def _line(text: str) -> str:

@@ -1,0 +1,209 @@
+"""Datasets of the hub, and of its cache when the hub is out of reach.
+
+``datasets.load_dataset`` does the work. Before it begins, a connection is tried: on a machine
+without a network it would retry for a minute, and its own import takes longer than the news that
+there is no network.
+"""
+
+import os
+import queue
+import re
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from gem_core.errors import DataError, HubError
+
+__all__ = ["import_datasets", "load_from_hub"]
+
+OLDEST_DATASETS = (4, 8)
+"""The first release of ``datasets`` that never takes a local folder for a name on the hub."""
+
+_NAME = re.compile(r"(?:\w[\w.-]*/)?\w[\w.-]*(?:@[\w./-]+)?")
+_OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
+_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+_lock = threading.Lock()
+
+
+def import_datasets() -> Any:
+    """Import ``datasets``.
+
+    Raises:
+        DataError: It is not installed, or too old.
+    """
+    try:
+        import datasets  # noqa: PLC0415 - it takes seconds, and only some tasks need it
+    except ImportError as error:
+        raise DataError(
+            f"Reading datasets needs the package 'datasets', which cannot be imported: {error}. "
+            f"Install it with: pip install 'gem-core[datasets]'."
+        ) from error
+    if tuple(map(int, datasets.__version__.split(".")[:2])) < OLDEST_DATASETS:
+        oldest = ".".join(map(str, OLDEST_DATASETS))
+        raise DataError(f"datasets {datasets.__version__} is too old; {oldest} is needed.")
+    return datasets
+
+
+def load_from_hub(name: str, *, streaming: bool) -> Any:
+    """Return a ``DatasetDict`` (an ``IterableDatasetDict`` if streaming) of the hub or its cache.
+
+    A local folder of the same name is never read instead.
+
+    Args:
+        name: ``org/name`` or ``org/name@revision``.
+        streaming: Do not download, but read as rows are needed.
+
+    Raises:
+        HubError: The hub is out of reach and the dataset is not in the cache; there is no such
+            dataset; access to it is restricted; the download broke off.
+        DataError: The name is no name, or the dataset cannot be read.
+    """
+    if not _NAME.fullmatch(name):
+        raise DataError(
+            f"A dataset of the hub is called 'org/name' or 'org/name@revision'; got {name!r}. "
+            f"Local files are given with data=."
+        )
+    repository, _, revision = name.partition("@")
+    offline = _why_offline()
+    if offline and (revision or not _may_be_cached(repository)):
+        raise _offline_error(name, offline)
+    datasets = import_datasets()
+    options = {"revision": revision or None, "streaming": streaming, "keep_in_memory": False}
+    with _lock, _cache_only(datasets) if offline else nullcontext():
+        try:
+            return datasets.load_dataset(f"hf://datasets/{repository}", **options)
+        except Exception as error:
+            if offline:
+                raise _offline_error(name, offline) from error
+            raise _hub_error(name, error) from error
+
+
+@contextmanager
+def _cache_only(datasets: Any) -> Iterator[None]:
+    before = datasets.config.HF_HUB_OFFLINE
+    datasets.config.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        datasets.config.HF_HUB_OFFLINE = before
+
+
+def _hub_error(name: str, error: Exception) -> Exception:
+    text = str(error).strip().partition("\n")[0]
+    kind = type(error).__name__
+    if "gated" in text:
+        page = f"{_endpoint()}/datasets/{name.partition('@')[0]}"
+        return HubError(
+            f"Dataset {name!r} is gated. Ask for access at {page}, then log in with "
+            f"`hf auth login` or set HF_TOKEN."
+        )
+    if kind == "DatasetNotFoundError":
+        return HubError(f"{text} (hub: {_endpoint()}).{_private_hint(name)}")
+    if isinstance(error, ValueError):
+        return DataError(f"Dataset {name!r} of the hub cannot be read: {text}")
+    return HubError(
+        f"Dataset {name!r} could not be downloaded from {_endpoint()}; what came of it is not used. "
+        f"{kind}: {text}"
+    )
+
+
+def _private_hint(name: str) -> str:
+    if Path(name).is_dir():
+        return f" To read the local folder of that name, pass data={str(Path(name).resolve())!r}."
+    return " If it is private, log in with `hf auth login` or set HF_TOKEN."
+
+
+def _offline_error(name: str, why: str) -> HubError:
+    note = " by revision (leave out '@...' to take what is there)" if "@" in name else ""
+    return HubError(
+        f"Dataset {name!r} is not in the cache{note}, and the hub is out of reach: {why}. "
+        f"Without a network, take an id that ends in ':Sample', or give local files with data=. "
+        f"With one, HF_ENDPOINT names another hub, HTTPS_PROXY a proxy, and HF_HOME a cache that "
+        f"holds the dataset; HF_HUB_ETAG_TIMEOUT=10 waits longer for a slow network."
+    )
+
+
+def _endpoint() -> str:
+    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+
+
+def _why_offline() -> str:
+    """Return why the hub cannot be asked, or an empty text if it can."""
+    for name in _OFFLINE:
+        if os.environ.get(name, "").upper() in {"1", "ON", "YES", "TRUE"}:
+            return f"{name} is set"
+    patience = float(os.environ.get("HF_HUB_ETAG_TIMEOUT", "1.5"))
+    host, port = _first_hop(_endpoint())
+    answers: queue.SimpleQueue[str] = queue.SimpleQueue()
+    _daemon(_try_to_connect, host, port, patience, answers).start()
+    try:
+        why = answers.get(timeout=patience)
+    except queue.Empty:
+        why = f"no answer in {patience:g} s"
+    return why and f"{host}:{port}: {why}"
+
+
+def _first_hop(url: str) -> tuple[str, int]:
+    """Return host and port of whom a request for ``url`` is sent to: the proxy, if there is one."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if proxy and not proxy_bypass(parts.netloc):
+        parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
+    return parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 80)
+
+
+def _try_to_connect(
+    host: str, port: int, patience: float, answers: "queue.SimpleQueue[str]"
+) -> None:
+    """Put an empty text into ``answers`` as soon as an address accepts, or why none does.
+
+    All addresses are tried at once: one after the other, a dead IPv6 route would take the time of
+    the living IPv4 one. Looking up a name knows no timeout, so nobody may wait for this function.
+    """
+    errors: list[str] = []
+
+    def connect(address: tuple[Any, ...]) -> None:
+        try:
+            socket.create_connection(address[:2], patience).close()
+        except OSError as error:
+            errors.append(error.strerror or str(error))
+        else:
+            answers.put("")
+
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        return answers.put(error.strerror or str(error))
+    threads = [_daemon(connect, address) for *_, address in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers.put(", ".join(errors))
+
+
+def _daemon(target: Callable[..., None], *arguments: Any) -> threading.Thread:
+    return threading.Thread(target=target, args=arguments, daemon=True, name="gem-hub-probe")
+
+
+def _may_be_cached(repository: str) -> bool:
+    """Tell whether the cache may hold a dataset, without importing ``datasets`` to find out."""
+    if "datasets" in sys.modules:
+        return True
+    environ = os.environ
+    home = environ.get("XDG_CACHE_HOME", "~/.cache") + "/huggingface"
+    cache = environ.get("HF_DATASETS_CACHE", environ.get("HF_HOME", home) + "/datasets")
+    wanted = _letters(repository.rpartition("/")[2])
+    folder = Path(os.path.expandvars(cache)).expanduser()
+    return folder.is_dir() and any(wanted in _letters(entry.name) for entry in folder.iterdir())
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -1,0 +1,166 @@
+"""What an answer is made of, once it is read."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from gem_math.grading.units import Unit
+
+__all__ = [
+    "CONSTANTS",
+    "Apply",
+    "Bracketed",
+    "Combined",
+    "Listing",
+    "Matrix",
+    "Node",
+    "Number",
+    "Numeral",
+    "Quantity",
+    "Ratio",
+    "Relation",
+    "SetOf",
+    "Symbol",
+    "Text",
+    "is_expression",
+    "is_variable",
+    "symbols_of",
+]
+
+CONSTANTS = frozenset({"pi", "e", "i", "infty"})
+"""Symbols with a value of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that is written out, exactly."""
+
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A variable or a constant: ``x``, ``x_1``, ``pi``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operation on expressions: ``add``, ``mul``, ``pow``, ``sin``, ..."""
+
+    operation: str
+    arguments: "tuple[Node, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An expression with a unit."""
+
+    value: "Node"
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Numeral:
+    """Digits in a base other than ten."""
+
+    digits: str
+    base: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bracketed:
+    """Several items in brackets: a point, a vector, an interval; ``to`` opens a range."""
+
+    opening: str
+    items: "tuple[Node, ...]"
+    closing: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetOf:
+    """A set of items."""
+
+    items: "tuple[Node, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Sets and intervals put together, from left to right."""
+
+    items: "tuple[Node, ...]"
+    operations: tuple[Literal["union", "intersection", "difference"], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Several answers, in no order."""
+
+    items: "tuple[Node, ...]"
+    joint: Literal[",", "or", "and"] = ","
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Expressions with relations between them: ``0 < x < 1``; one sign fewer than sides."""
+
+    sides: "tuple[Node, ...]"
+    signs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Parts as in ``2:3``."""
+
+    parts: "tuple[Node, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Rows of entries."""
+
+    rows: "tuple[tuple[Node, ...], ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words, in lower case."""
+
+    words: str
+
+
+Node = (
+    Number
+    | Symbol
+    | Apply
+    | Quantity
+    | Numeral
+    | Bracketed
+    | SetOf
+    | Combined
+    | Listing
+    | Relation
+    | Ratio
+    | Matrix
+    | Text
+)
+
+
+def is_expression(node: Node) -> bool:
+    """Return whether a node can have a value: a number, a symbol, an operation."""
+    return isinstance(node, Number | Symbol | Apply)
+
+
+def is_variable(node: Node) -> bool:
+    """Return whether a node is a symbol that may have any value."""
+    return isinstance(node, Symbol) and node.name not in CONSTANTS
+
+
+def symbols_of(node: Node) -> frozenset[str]:
+    """Return the names of all symbols in an expression, constants included."""
+    if isinstance(node, Symbol):
+        return frozenset({node.name})
+    if isinstance(node, Apply):
+        return frozenset().union(*map(symbols_of, node.arguments))
+    return frozenset()

@@ -1,0 +1,217 @@
+"""Sets of real numbers, however they are described: intervals, inequalities, unions, sets.
+
+Two descriptions are the same if the same numbers fit them. That is tried at all boundaries that
+either of them names, close by on both sides, between them, and beyond them.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+
+from gem_math.grading.nodes import (
+    CONSTANTS,
+    Apply,
+    Bracketed,
+    Combined,
+    Listing,
+    Node,
+    Relation,
+    SetOf,
+    Symbol,
+    is_expression,
+    is_variable,
+    symbols_of,
+)
+from gem_math.grading.values import proportion, real_at
+
+__all__ = ["equal_conditions", "is_condition"]
+
+_INEQUALITIES = frozenset({"<", ">", "\\le", "\\ge", "\\ne", "\\in"})
+_MIRRORED = {"<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le", "\\ne": "\\ne"}
+_ALL = "mathbbR"
+_TOLERANCE = 1e-9
+_STEP = 1e-4
+_GRID = [number / 4 for number in range(-48, 49)] + [-1e6, -100.0, -31.4, 27.2, 100.0, 1e6]
+_ASSIGNMENTS = 3
+_MOST_BOUNDARIES = 40
+
+
+def is_condition(node: Node) -> bool:
+    """Return whether a node describes numbers by more than listing them or by one interval."""
+    if isinstance(node, Relation):
+        return bool(set(node.signs) & _INEQUALITIES)
+    if isinstance(node, Listing):
+        return any(map(is_condition, node.items))
+    return isinstance(node, Combined) or node == Symbol(_ALL)
+
+
+def equal_conditions(first: Node, second: Node) -> bool | None:
+    """Return whether the same real numbers fit both; None if that cannot be tried."""
+    if isinstance(first, Relation) and isinstance(second, Relation):
+        alike = _proportional(first, second)
+        if alike:
+            return True
+    names = [_variable(node) for node in (first, second)]
+    if all(names) and names[0] != names[1]:
+        return False
+    if not (_describes_reals(first) and _describes_reals(second)):
+        return False
+    name = names[0] or names[1] or "x"
+    if _has_two_variables(first, name) or _has_two_variables(second, name):
+        return _structurally_equal(first, second, name)
+    return _fit_the_same(first, second, name)
+
+
+def _structurally_equal(first: Node, second: Node, name: str) -> bool:
+    return all(_fit_the_same(first, second, name, number) for number in range(1, _ASSIGNMENTS + 1))
+
+
+def _fit_the_same(first: Node, second: Node, name: str, number: int = 0) -> bool:
+    boundaries = sorted(
+        {value for node in (first, second) for value in _boundaries(node, name, number)}
+    )
+    if len(boundaries) > _MOST_BOUNDARIES:
+        return first == second
+    return all(
+        _fits(first, name, number, x) == _fits(second, name, number, x)
+        for x in _probes(boundaries)
+    )
+
+
+def _probes(boundaries: list[float]) -> Iterator[float]:
+    for value in boundaries:
+        step = _STEP * max(1.0, abs(value))
+        yield from (value - step, value, value + step)
+    yield from (sum(pair) / 2 for pair in itertools.pairwise(boundaries))
+    if boundaries:
+        yield from (boundaries[0] - 7.3, boundaries[-1] + 7.3)
+    yield from _GRID
+
+
+def _proportional(first: Relation, second: Relation) -> bool:
+    """Return whether one inequality is a multiple of the other."""
+    if len(first.sides) != 2 or len(second.sides) != 2:
+        return False
+    if not all(map(is_expression, (*first.sides, *second.sides))):
+        return False
+    factor = proportion(Apply("sub", first.sides), Apply("sub", second.sides))
+    if factor is None:
+        return False
+    sign = second.signs[0]
+    return first.signs[0] == (sign if factor > 0 else _MIRRORED.get(sign, sign))
+
+
+def _variable(node: Node) -> str:
+    """Return the variable that a condition is about; '' if it names none."""
+    if isinstance(node, Listing | Combined):
+        return next(filter(None, map(_variable, node.items)), "")
+    if not isinstance(node, Relation):
+        return ""
+    alone = [side.name for side in node.sides if is_variable(side)]
+    if len(node.sides) == 3 and is_variable(node.sides[1]):
+        return node.sides[1].name  # type: ignore[union-attr]
+    if alone:
+        return "x" if "x" in alone else alone[0]
+    names = sorted(frozenset().union(*map(symbols_of, node.sides)) - CONSTANTS)
+    return "x" if "x" in names else names[0] if names else ""
+
+
+def _has_two_variables(node: Node, name: str) -> bool:
+    return bool(_names(node) - CONSTANTS - {name, _ALL})
+
+
+def _names(node: Node) -> frozenset[str]:
+    if isinstance(node, Listing | Combined | SetOf | Bracketed):
+        return frozenset().union(*map(_names, node.items))
+    if isinstance(node, Relation):
+        return frozenset().union(*map(_names, node.sides))
+    return symbols_of(node)
+
+
+def _describes_reals(node: Node) -> bool:
+    if isinstance(node, Bracketed):
+        return len(node.items) == 2 and node.opening != "to" and all(map(is_expression, node.items))
+    if isinstance(node, SetOf):
+        return all(map(is_expression, node.items))
+    if isinstance(node, Listing | Combined):
+        return all(map(_describes_reals, node.items))
+    if isinstance(node, Relation):
+        return all(
+            is_expression(side) or (sign == "\\in" and _describes_reals(side))
+            for sign, side in zip(("", *node.signs), node.sides, strict=True)
+        )
+    return is_expression(node)
+
+
+def _boundaries(node: Node, name: str, number: int) -> Iterator[float]:
+    """Yield the finite numbers that a description names."""
+    if isinstance(node, Bracketed | SetOf | Listing | Combined):
+        for item in node.items:
+            yield from _boundaries(item, name, number)
+    elif isinstance(node, Relation):
+        for side in node.sides:
+            yield from _boundaries(side, name, number)
+    elif name not in symbols_of(node):
+        value = real_at(node, number)
+        if value is not None and math.isfinite(value):
+            yield value
+    elif isinstance(node, Apply):
+        for argument in node.arguments:
+            yield from _boundaries(argument, name, number)
+
+
+def _fits(node: Node, name: str, number: int, x: float) -> bool:
+    """Return whether ``x`` is in a set, or fulfils a condition."""
+    if isinstance(node, Bracketed):
+        return _fits_interval(node, number, x)
+    if isinstance(node, Combined):
+        return _fits_combination(node, name, number, x)
+    if isinstance(node, Listing):
+        fits = (_fits(item, name, number, x) for item in node.items)
+        return all(fits) if node.joint == "and" else any(fits)
+    if isinstance(node, Relation):
+        return _fits_relation(node, name, number, x)
+    if isinstance(node, SetOf):
+        return any(_fits(item, name, number, x) for item in node.items)
+    if node == Symbol(_ALL):
+        return True
+    value = real_at(node, number)
+    return value is not None and _compare("=", x, value)
+
+
+def _fits_interval(node: Bracketed, number: int, x: float) -> bool:
+    low, high = (real_at(item, number) for item in node.items)
+    if low is None or high is None:
+        return False
+    above = _compare("\\ge" if node.opening == "[" else ">", x, low)
+    return above and _compare("\\le" if node.closing == "]" else "<", x, high)
+
+
+def _fits_combination(node: Combined, name: str, number: int, x: float) -> bool:
+    fits = _fits(node.items[0], name, number, x)
+    for operation, item in zip(node.operations, node.items[1:], strict=True):
+        other = _fits(item, name, number, x)
+        if operation == "union":
+            fits = fits or other
+        else:
+            fits = fits and other == (operation == "intersection")
+    return fits
+
+
+def _fits_relation(node: Relation, name: str, number: int, x: float) -> bool:
+    for position, sign in enumerate(node.signs):
+        left, right = node.sides[position], node.sides[position + 1]
+        if sign == "\\in":
+            if not _fits(right, name, number, x):
+                return False
+            continue
+        a, b = (real_at(side, number, **{name: x}) for side in (left, right))
+        if a is None or b is None or not _compare(sign, a, b):
+            return False
+    return True
+
+
+def _compare(sign: str, a: float, b: float) -> bool:
+    if a == b or math.isclose(a, b, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE):
+        return sign in {"=", "\\le", "\\ge"}
+    return {"<": a < b, "\\le": a < b, ">": a > b, "\\ge": a > b, "\\ne": True}.get(sign, False)

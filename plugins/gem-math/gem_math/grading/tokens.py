@@ -1,0 +1,245 @@
+r"""Cuts a clean answer up into tokens: numbers, symbols, functions, words, signs.
+
+What is hard about answers is decided here: whether ``1,234`` is a number or two, whether letters
+are a word, a unit, or symbols multiplied.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from gem_math.grading.errors import UnreadableError
+from gem_math.grading.units import is_unit
+
+__all__ = ["FUNCTIONS", "Token", "tokenize"]
+
+Kind = Literal["number", "numeral", "symbol", "function", "word", "command", "sign", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of an answer.
+
+    Args:
+        kind: What it is.
+        text: As it was written; of a symbol or function its name.
+        value: Of a number.
+        spaced: Whether space stands before it.
+    """
+
+    kind: Kind
+    text: str
+    value: Fraction | None = None
+    spaced: bool = False
+
+
+FUNCTIONS = frozenset(
+    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth ln log lg exp sqrt gcd lcm "
+    "max min det sgn".split()
+)
+_ALIASES = {
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "cosec": "csc",
+    "tg": "tan",
+    "abs": "abs",
+    "sign": "sgn",
+}
+_SYMBOLS = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
+    "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell "
+    "infty emptyset hbar".split()
+)
+_NAMED = {"pi": "pi", "Pi": "pi", "inf": "infty", "infinity": "infty", "oo": "infty", "I": "I"}
+_TEXT_COMMANDS = frozenset(
+    "text textbf textit textrm texttt textsf textnormal mbox hbox mathrm mathbf mathit mathsf "
+    "mathtt mathcal mathbb mathfrak operatorname bm boldsymbol emph".split()
+)
+_SYMBOL_COMMANDS = frozenset(
+    "mathbf mathit mathcal mathbb mathfrak boldsymbol bm mathrm mathsf vec hat".split()
+)
+_SMALL_WORDS = frozenset("or and per to the is are no not yes of by at for all odd sq cu".split())
+_LONGEST_PRODUCT = 3
+"""Letters without a break that are still read as symbols multiplied; more are a word."""
+
+_TOKEN = re.compile(
+    r"""
+    (?P<space>\s+)
+  | (?P<numeral>\d[\d,A-F]*_(?:\{\s*(?:\d+|\\text\{\w+\})\s*\}|\d{1,2}))
+  | (?P<repeating>\d*\.\d*(?:\\(?:overline|bar|dot)\s*(?:\{\d+\}|\d)|\(\d+\))|\d*\.\d+\.\.\.)
+  | (?P<thousands>\d{1,3}(?:,\d{3})+(?!\d)(?!,\d)(?:\.\d+)?
+                 |\d{1,3}(?:\ \d{3})+(?!\d)(?!\s*/)(?:\.\d+)?)
+  | (?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+(?![\w]))?|\d+\.(?![\d.]))
+  | (?P<command>\\[A-Za-z]+)
+  | (?P<escaped>\\[^A-Za-z])
+  | (?P<celsius>°\s*[CF](?![A-Za-z]))
+  | (?P<letters>[A-Za-z]+)
+  | (?P<sign>\.\.\.|\*\*|<=|>=|!=|<|>|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_DIGITS_AT_MOST = 4000
+_OPENERS = {"(", "[", "\\{"}
+_CLOSERS = {")", "]", "\\}"}
+_RELATIONS = {"<=": "\\le", ">=": "\\ge", "!=": "\\ne"}
+
+
+def tokenize(text: str) -> list[Token]:
+    """Return the tokens of a clean answer, closed by one of the kind ``end``.
+
+    Raises:
+        UnreadableError: A brace is never closed, or a number is longer than any answer.
+    """
+    tokens = list(_tokens(text))
+    tokens.append(Token("end", ""))
+    return tokens
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    position, spaced, depth = 0, False, 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:  # the last alternative takes any character
+            raise UnreadableError("no token")
+        kind, piece = str(match.lastgroup), match[0]
+        position = match.end()
+        if kind == "space":
+            spaced = True
+            continue
+        if kind == "thousands" and depth > 0:
+            # Between brackets a comma separates.
+            piece = re.split("[, ]", piece, maxsplit=1)[0]
+            position = match.start() + len(piece)
+            kind = "number"
+        if kind == "command" and piece[1:] in _TEXT_COMMANDS:
+            content, position = _braced(text, position)
+            yield from _text_tokens(piece[1:], content, spaced=spaced)
+        elif piece == "min" and not re.match(r"\s*[({_\\]", text[position:]):
+            yield Token("word", piece, None, spaced)  # minutes
+        elif kind == "letters":
+            yield from _letter_tokens(piece, spaced=spaced)
+        else:
+            token = _simple_token(kind, piece, spaced=spaced)
+            depth += (token.text in _OPENERS) - (token.text in _CLOSERS)
+            yield token
+        spaced = False
+
+
+def _simple_token(kind: str, piece: str, *, spaced: bool) -> Token:
+    if kind in {"number", "thousands"}:
+        if len(piece) > _DIGITS_AT_MOST:
+            raise UnreadableError("a number of thousands of digits")
+        return Token("number", piece, _decimal(re.sub("[, ]", "", piece)), spaced)
+    if kind == "numeral":
+        return Token("numeral", piece, None, spaced)
+    if kind == "repeating":
+        return Token("number", piece, _repeating(piece), spaced)
+    if kind == "celsius":
+        return Token("word", piece[0] + piece[-1], None, spaced)
+    if kind == "command":
+        name = piece[1:]
+        if name in FUNCTIONS or name in {"arcsec", "arccsc", "arccot"}:
+            return Token("function", name, None, spaced)
+        if name in _SYMBOLS:
+            return Token("symbol", name, None, spaced)
+        return Token("command", name, None, spaced)
+    return Token("sign", _RELATIONS.get(piece, piece), None, spaced)
+
+
+def _decimal(digits: str) -> Fraction:
+    mantissa, _, exponent = digits.lower().partition("e")
+    if exponent and abs(int(exponent)) > _DIGITS_AT_MOST:
+        raise UnreadableError("a number too large to write out")
+    return Fraction(mantissa.rstrip(".") or "0") * Fraction(10) ** int(exponent or 0)
+
+
+def _repeating(piece: str) -> Fraction:
+    """Return the value of ``0.1\\overline{6}``, ``0.1(6)`` or ``0.1666...``."""
+    whole, _, decimals = piece.partition(".")
+    if decimals.endswith("..."):
+        fixed, repetend = _repetend(decimals.removesuffix("..."))
+    else:
+        fixed = re.match(r"\d*", decimals)[0]  # type: ignore[index]
+        repetend = "".join(re.findall(r"\d+", decimals[len(fixed) :]))
+    base = Fraction(int((whole or "0") + fixed), 10 ** len(fixed))
+    return base + Fraction(int(repetend), (10 ** len(repetend) - 1) * 10 ** len(fixed))
+
+
+def _repetend(decimals: str) -> tuple[str, str]:
+    """Return the fixed digits and those that repeat, from digits that show them at least twice."""
+    match = re.fullmatch(r"(\d*?)(\d+?)(?:\2)+", decimals) if len(decimals) < 50 else None
+    if match is None or len(decimals) - len(match[1]) < 3:
+        raise UnreadableError("digits that go on in no visible way")
+    return match[1], match[2]
+
+
+def _braced(text: str, position: int) -> tuple[str, int]:
+    """Return what stands in the braces at ``position`` (or the next character), and its end."""
+    while position < len(text) and text[position] == " ":
+        position += 1
+    if not text.startswith("{", position):
+        return text[position : position + 1], position + 1
+    depth = 0
+    for brace in re.compile(r"\\.|[{}]").finditer(text, position):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if depth == 0:
+            return text[position + 1 : brace.start()], brace.end()
+    raise UnreadableError("a brace is never closed")
+
+
+def _text_tokens(command: str, content: str, *, spaced: bool) -> Iterator[Token]:
+    words = content.strip()
+    spaced = spaced or content[:1] == " "
+    if command in _SYMBOL_COMMANDS and len(words) == 1 and words.isalpha():
+        name = words if command != "mathbb" else f"mathbb{words}"
+        yield Token("symbol", name, None, spaced)
+        return
+    if words.lower() in {"infinity", "inf"}:
+        yield Token("symbol", "infty", None, spaced)
+        return
+    if words in FUNCTIONS:
+        yield Token("function", words, None, spaced)
+        return
+    if re.search(r"[\d\\$(){}=<>^,;%+]", words):
+        inner = list(_tokens(words))
+        yield from inner
+        return
+    for number, word in enumerate(re.findall(r"[^\W\d_]+(?:['-][^\W\d_]+)*|\S", words)):
+        kind: Kind = "word" if word[0].isalpha() else "sign"
+        yield Token(kind, word, None, spaced or number > 0)
+
+
+def _letter_tokens(run: str, *, spaced: bool) -> Iterator[Token]:
+    """Read letters that stand together: a name, a word, a unit, or symbols multiplied."""
+    name = _ALIASES.get(run.lower(), run)
+    if name in FUNCTIONS or name == "abs":
+        yield Token("function", name, None, spaced)
+    elif run in _NAMED or run.lower() in {"infinity", "inf"}:
+        yield Token("symbol", _NAMED.get(run, "infty"), None, spaced)
+    elif run in _SYMBOLS and len(run) > 2:
+        yield Token("symbol", run, None, spaced)
+    elif len(run) > 1 and (run.lower() in _SMALL_WORDS or is_unit(run)):
+        yield Token("word", run, None, spaced)
+    else:
+        yield from _product_or_word(run, spaced=spaced)
+
+
+def _product_or_word(run: str, *, spaced: bool) -> Iterator[Token]:
+    for length in (6, 4, 3, 2):
+        head, rest = run[:length], run[length:]
+        known = head in FUNCTIONS or (head in _SYMBOLS and head in {"pi", "theta"})
+        if known and 0 < len(rest) <= 2:
+            yield Token("function" if head in FUNCTIONS else "symbol", head, None, spaced)
+            yield from _letter_tokens(rest, spaced=False)
+            return
+    if run.endswith("pi") and len(run) <= _LONGEST_PRODUCT:
+        yield from (Token("symbol", letter, None, spaced) for letter in run[:-2])
+        yield Token("symbol", "pi", None, False)
+    elif len(run) > _LONGEST_PRODUCT:
+        yield Token("word", run, None, spaced)
+    else:
+        for number, letter in enumerate(run):
+            yield Token("symbol", letter, None, spaced and number == 0)

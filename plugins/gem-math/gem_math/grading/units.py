@@ -1,0 +1,189 @@
+"""Units: what they are called, and how they convert into one another.
+
+A unit is a factor and powers of base units. A noun that is no unit (``18 eggs``) is a base unit of
+its own, so that eggs equal eggs and nothing else.
+"""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+__all__ = ["DEGREE", "MARKS", "PERCENT", "Unit", "is_unit", "read_unit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of measurement.
+
+    Args:
+        factor: How many of the base units it is.
+        powers: Exponent by base unit, sorted by name.
+    """
+
+    factor: Fraction
+    powers: tuple[tuple[str, int], ...]
+
+
+_F = Fraction
+_TABLE: dict[str, tuple[Fraction, str, str]] = {
+    # symbol: (factor, base unit, names)
+    "m": (_F(1), "m", "meter metre"),
+    "cm": (_F(1, 100), "m", "centimeter centimetre"),
+    "mm": (_F(1, 1000), "m", "millimeter millimetre"),
+    "dm": (_F(1, 10), "m", "decimeter decimetre"),
+    "km": (_F(1000), "m", "kilometer kilometre"),
+    "nm": (_F(1, 10**9), "m", "nanometer nanometre"),
+    "in": (_F(254, 10000), "m", "inch inches"),
+    "ft": (_F(3048, 10000), "m", "foot feet"),
+    "yd": (_F(9144, 10000), "m", "yard"),
+    "mi": (_F(1609344, 1000), "m", "mile"),
+    "g": (_F(1), "g", "gram gramme"),
+    "kg": (_F(1000), "g", "kilogram kilo"),
+    "mg": (_F(1, 1000), "g", "milligram"),
+    "lb": (_F(45359237, 100000), "g", "pound"),
+    "oz": (_F(45359237, 1600000), "g", "ounce"),
+    "ton": (_F(1), "ton", "tonne"),
+    "s": (_F(1), "s", "second sec"),
+    "ms": (_F(1, 1000), "s", "millisecond"),
+    "min": (_F(60), "s", "minute"),
+    "h": (_F(3600), "s", "hour hr"),
+    "day": (_F(86400), "s", "day"),
+    "week": (_F(604800), "s", "week"),
+    "month": (_F(1), "month", "month"),
+    "year": (_F(12), "month", "year yr"),
+    "L": (_F(1, 1000), "litre", "liter litre l"),
+    "mL": (_F(1, 10**6), "litre", "milliliter millilitre ml"),
+    "gal": (_F(1), "gallon", "gallon"),
+    "qt": (_F(1, 4), "gallon", "quart"),
+    "pint": (_F(1, 8), "gallon", "pint pt"),
+    "cup": (_F(1, 16), "gallon", "cup"),
+    "$": (_F(1), "$", "dollar usd buck"),
+    "cent": (_F(1, 100), "$", "cent"),
+    "€": (_F(1), "€", "euro eur"),
+    "£": (_F(1), "£", "gbp"),
+    "°": (_F(1), "°", "degree deg"),
+    "rad": (_F(1), "rad", "radian"),
+    "%": (_F(1, 100), "%", "percent percentage"),
+    "J": (_F(1), "J", "joule"),
+    "kJ": (_F(1000), "J", "kilojoule"),
+    "N": (_F(1), "N", "newton"),
+    "W": (_F(1), "W", "watt"),
+    "kW": (_F(1000), "W", "kilowatt"),
+    "V": (_F(1), "V", "volt"),
+    "A": (_F(1), "A", "ampere amp"),
+    "Hz": (_F(1), "Hz", "hertz"),
+    "kHz": (_F(1000), "Hz", "kilohertz"),
+    "MHz": (_F(10**6), "Hz", "megahertz"),
+    "Pa": (_F(1), "Pa", "pascal"),
+    "kPa": (_F(1000), "Pa", "kilopascal"),
+    "K": (_F(1), "K", "kelvin"),
+    "°C": (_F(1), "°C", "celsius"),
+    "°F": (_F(1), "°F", "fahrenheit"),
+    "mol": (_F(1), "mol", "mole"),
+    "C": (_F(1), "C", "coulomb"),
+    "T": (_F(1), "T", "tesla"),
+    "ohm": (_F(1), "ohm", "ohms"),
+    "eV": (_F(1), "eV", "electronvolt"),
+    "acre": (_F(1), "acre", "acre"),
+    "unit": (_F(1), "unit", "units"),
+}
+_COMPOSED = {"mph": "mile/hour", "kph": "km/h", "kmh": "km/h", "mps": "m/s", "sqft": "ft^2"}
+
+
+def _names() -> dict[str, tuple[Fraction, str]]:
+    names: dict[str, tuple[Fraction, str]] = {}
+    for symbol, (factor, base, words) in _TABLE.items():
+        for word in (symbol, *words.split()):
+            names[word] = (factor, base)
+            if len(word) > 2 or word in {"hr", "lb", "yd", "oz", "yr", "pt", "qt"}:
+                names.setdefault(word + "s", (factor, base))
+    return names
+
+
+_NAMES = _names()
+PERCENT = Unit(_F(1, 100), (("%", 1),))
+DEGREE = Unit(_F(1), (("°", 1),))
+MARKS = frozenset({"$", "€", "£", "°", "unit"})
+"""Base units that notation often leaves out: a currency sign, a degree sign, "units"."""
+
+_WORD = re.compile(r"(°[CF]|[^\W\d_]+|[$€£°%])(?:\^?\{?(-?\d)\}?)?")
+_NO_NOUNS = frozenset(
+    "or and not to more less than if only no is are the of a an at most least about around between "
+    "from with without does do undefined none all any for when where which million billion "
+    "trillion thousand hundred dozen mod base".split()
+)
+_POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cubed": 3, "cu": 3}
+_WORDS_AT_MOST = 4
+
+
+def is_unit(word: str) -> bool:
+    """Return whether letters without a number before them are a unit's name (``cm``, ``hours``)."""
+    return word in _NAMES or word in _COMPOSED or (len(word) > 3 and word.lower() in _NAMES)
+
+
+def read_unit(text: str) -> Unit | None:
+    """Return the unit that a text names, such as ``cm^2``, ``miles per hour`` or ``eggs``.
+
+    Returns:
+        None if it names none.
+    """
+    text = re.sub(r"\bper\b", "/", text)
+    text = re.sub(r"[{}()]", "", text).replace("*", " ").replace("\\cdot", " ")
+    for name, meaning in _COMPOSED.items():
+        text = re.sub(rf"\b{name}\b", meaning, text)
+    numerator, *denominators = text.split("/")
+    powers: dict[str, int] = {}
+    factor = Fraction(1)
+    for part, sign in [(numerator, 1), *((part, -1) for part in denominators)]:
+        read = _read_product(part)
+        if read is None:
+            return None
+        factor *= read[0] ** sign
+        for base, power in read[1].items():
+            powers[base] = powers.get(base, 0) + sign * power
+    return Unit(factor, tuple(sorted(powers.items())))
+
+
+def _read_product(text: str) -> tuple[Fraction, dict[str, int]] | None:
+    words = text.split()
+    if not 0 < len(words) <= _WORDS_AT_MOST:
+        return None
+    parts: list[tuple[Fraction, str, int]] = []
+    noun: list[str] = []
+    pending = 1
+    for word in words:
+        power = _POWERS.get(word.lower())
+        match = _WORD.fullmatch(word)
+        if power is not None and parts and word.lower().endswith("ed"):
+            factor, base, old = parts[-1]
+            parts[-1] = (factor, base, old * power)
+        elif power is not None:
+            pending = power
+        elif match is None or word.lower() in _NO_NOUNS:
+            return None
+        elif (known := _known(match[1])) is not None:
+            parts.append((*known, int(match[2] or 1) * pending))
+            pending = 1
+        else:
+            noun.append(match[1].lower())
+    if noun:
+        parts.append((Fraction(1), _singular(" ".join(noun)), 1))
+    return _product(parts) if parts else None
+
+
+def _known(name: str) -> tuple[Fraction, str] | None:
+    return _NAMES.get(name) or (_NAMES.get(name.lower()) if len(name) > 2 else None)
+
+
+def _product(parts: list[tuple[Fraction, str, int]]) -> tuple[Fraction, dict[str, int]]:
+    product, powers = Fraction(1), dict[str, int]()
+    for factor, base, power in parts:
+        product *= factor**power
+        powers[base] = powers.get(base, 0) + power
+    return product, powers
+
+
+def _singular(noun: str) -> str:
+    if noun.endswith("ies") and len(noun) > 4:
+        return noun[:-3] + "y"
+    return noun[:-1] if noun.endswith("s") and not noun.endswith("ss") else noun

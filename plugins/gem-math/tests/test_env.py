@@ -1,0 +1,284 @@
+"""Mathematical problems: rewards, what is read as the answer, golds, prompts, rows, ids."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gem_core
+from gem_core import EnvSpec
+from gem_core.errors import ConfigError, DataError, InvalidActionError
+from gem_core.parsing import last_boxed
+from gem_core.rollout import collect
+from gem_core.tasks import GoldOracle
+from gem_core.testing import check_env
+from gem_math.env import MathEnv
+
+ROWS = [{"problem": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(20)]
+
+
+def answered(action: str, gold: Any = "42", **options: Any) -> Any:
+    """Return the step of one answer to a problem with this gold."""
+    env = MathEnv(data=[{"problem": "?", "answer": gold}], **options)
+    env.reset(seed=0)
+    return env.step(action)
+
+
+class TestRewards:
+    @pytest.mark.parametrize(
+        ("action", "reward", "answer"),
+        [
+            (r"\boxed{42}", 1.0, "42"),
+            (r"So it is $\boxed{42}$.", 1.0, "42"),
+            (r"\boxed{42.0}", 1.0, "42.0"),
+            (r"\boxed 42", 1.0, "42"),
+            (r"\fbox{42}", 1.0, "42"),
+            (r"First \boxed{41}, no: \boxed{42}", 1.0, "42"),
+            (r"First \boxed{42}, no: \boxed{41}", 0.0, "41"),
+            (r"\boxed{41}", 0.0, "41"),
+            (r"\boxed{}", 0.0, ""),
+            ("42", 0.0, None),
+            ("", 0.0, None),
+            (r"\boxed{42", 0.0, None),
+        ],
+    )
+    def test_an_answer_is_worth_what_its_last_box_is(
+        self, action: str, reward: float, answer: str | None
+    ) -> None:
+        step = answered(action)
+        assert (step.reward, step.terminated, step.truncated) == (reward, True, False)
+        assert (step.info["correct"], step.info["answer"]) == (reward == 1.0, answer)
+        assert isinstance(step.info["decided_by"], str)
+
+    def test_no_box_is_punished_if_that_is_wanted(self) -> None:
+        options: dict[str, Any] = {"use_format_error_reward": True}
+        assert answered("42", **options).reward == -0.1
+        assert answered(r"\boxed{41}", **options).reward == 0.0
+        assert answered(r"\boxed{42}", **options).reward == 1.0
+
+    def test_the_end_of_a_very_long_text_is_graded(self) -> None:
+        assert answered("x" * 10**6 + r"\boxed{42}").reward == 1.0
+        assert answered(r"\boxed{42}" + "x" * 10**6).info["answer"] is None
+
+    def test_feedback_says_the_answer(self) -> None:
+        assert answered(r"\boxed{42}").observation == "Correct."
+        assert answered(r"\boxed{1}").observation == "Wrong. The answer is 42."
+
+    def test_what_is_no_text_is_refused_and_changes_nothing(self) -> None:
+        env = MathEnv(data=ROWS)
+        env.reset(seed=0)
+        with pytest.raises(InvalidActionError, match="An action of MathEnv is text; got int"):
+            env.step(42)
+        assert env.step(env.solution()).reward == 1.0
+
+
+class TestGolds:
+    @pytest.mark.parametrize(
+        ("gold", "right", "wrong"),
+        [
+            ("42", "42", "43"),
+            (42, "42", "43"),
+            (0.5, r"\frac{1}{2}", "0.05"),
+            (["1", "2"], "2", "12"),
+            ([1, 2.5], "2.5", "[1, 2.5]"),
+            (r"\boxed{42}", "42", "43"),
+            (r"The answer is \boxed{\frac{1}{2}}.", "0.5", "5"),
+            (r"\frac{\sqrt{3}}{2}", r"\frac{\sqrt{3}}{2}", r"\frac{\sqrt{2}}{3}"),
+        ],
+    )
+    def test_text_numbers_and_lists_are_golds(self, gold: Any, right: str, wrong: str) -> None:
+        assert answered(rf"\boxed{{{right}}}", gold).reward == 1.0
+        assert answered(rf"\boxed{{{wrong}}}", gold).reward == 0.0
+
+    @pytest.mark.parametrize("gold", [None, {"value": 1}, [["1"]], [None]])
+    def test_anything_else_is_refused_when_it_is_loaded(self, gold: Any) -> None:
+        with pytest.raises(DataError, match="column 'answer'"):
+            MathEnv(data=[{"problem": "?", "answer": gold}])
+
+    @pytest.mark.parametrize(
+        "gold",
+        [
+            "42",
+            "-1.5",
+            r"\frac{\sqrt{3}}{2}",
+            r"\{1, 2\}",
+            r"\boxed{7}",
+            r"\text{(A)}",
+            r"\frac{1}{2",
+            "5}",
+            ["1", "2"],
+            True,
+        ],
+    )
+    def test_the_solution_is_correct(self, gold: Any) -> None:
+        env = MathEnv(data=[{"problem": "?", "answer": gold}])
+        env.reset(seed=0)
+        assert env.step(env.solution()).reward == 1.0
+
+    @given(st.text(alphabet=r"a1{}\ $.", min_size=1).filter(str.strip))
+    def test_a_gold_of_balanced_braces_is_found_in_its_box(self, text: str) -> None:
+        env = MathEnv(data=[{"problem": "?", "answer": text}])
+        env.reset(seed=0)
+        solution = env.solution()
+        if last_boxed(rf"\boxed{{{text}}}") == text:
+            assert last_boxed(solution) == text
+        assert text in solution
+
+
+class TestOptions:
+    def test_the_problem_is_shown_as_it_is(self) -> None:
+        env = MathEnv(data=ROWS, shuffle=False)
+        assert env.reset() == ("What is 0 + 0?", {})
+
+    def test_a_prompt_is_put_around_it(self) -> None:
+        prompt = r"{problem} Think, {then} write \boxed{}."
+        env = MathEnv(data=[{"problem": "{problem} {x}?", "answer": "1"}], prompt=prompt)
+        assert env.reset()[0] == r"{problem} {x}? Think, {then} write \boxed{}."
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"prompt": "Solve it."}, "with {problem} where the problem goes, or None; got 'Solve"),
+            ({"deadline": 0}, "deadline is a positive number of seconds; got 0"),
+            ({"deadline": float("nan")}, "deadline is a positive number"),
+            ({"shard": "2/2"}, "got '2/2'"),
+        ],
+    )
+    def test_what_cannot_work_is_refused(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(ConfigError, match=message):
+            MathEnv(data=ROWS, **options)
+
+    def test_columns_can_have_other_names(self) -> None:
+        rows = [{"question": "1 + 1?", "solution": 2, "level": "easy"}]
+        env = MathEnv(data=rows, question_key="question", answer_key="solution")
+        assert env.reset()[0] == "1 + 1?"
+        assert env.step(r"\boxed{2}").reward == 1.0
+
+    def test_a_missing_column_names_those_there_are(self) -> None:
+        with pytest.raises(DataError, match=r"'problem'.*It has: question, answer"):
+            MathEnv(data=[{"question": "?", "answer": "1"}])
+
+    def test_random_actions_are_boxed_numbers(self) -> None:
+        env = MathEnv(data=ROWS)
+        env.reset(seed=0)
+        actions = [env.sample_random_action() for _ in range(20)]
+        assert len(set(actions)) > 10
+        assert all(str(int(last_boxed(action) or "x")) in action for action in actions)
+
+
+class TestEpisodes:
+    def test_a_seed_gives_the_same_problems_and_a_row_can_be_asked_for(self) -> None:
+        env, other = MathEnv(data=ROWS), MathEnv(data=ROWS)
+        seen = [env.reset(seed=3)[0], *(env.reset()[0] for _ in range(19))]
+        assert [other.reset(seed=3)[0], *(other.reset()[0] for _ in range(19))] == seen
+        assert sorted(seen) == sorted(row["problem"] for row in ROWS)
+        assert env.reset(idx=7)[0] == ROWS[7]["problem"]
+
+    def test_a_fork_is_graded_by_itself_and_no_snapshot_holds_the_rows(self) -> None:
+        env = MathEnv(data=ROWS)
+        env.reset(idx=7)
+        fork = env.fork()
+        env.reset(idx=8)
+        assert fork.step(r"\boxed{14}").reward == env.step(r"\boxed{16}").reward == 1.0
+        assert b"What is" not in MathEnv(data=ROWS).snapshot()
+
+    def test_the_oracle_is_right_in_every_executor(self) -> None:
+        for executor in ("serial", "threads", "processes"):
+            with gem_core.make_vec("math:Sample", num_envs=3, executor=executor, seed=1) as envs:
+                envs.reset()
+                solutions = envs.call("solution")
+                _, rewards, terminated, *_ = envs.step(solutions)
+            assert (list(rewards), list(terminated)) == ([1.0] * 3, [True] * 3)
+
+    def test_episodes_are_collected_and_counted_as_successes(self) -> None:
+        played = collect(lambda: gem_core.make("math:Sample"), GoldOracle, episodes=8, seed=1)
+        trajectories = sorted(played, key=lambda trajectory: trajectory.index)
+        assert [trajectory.success for trajectory in trajectories] == [True] * 8
+        assert len({trajectory.turns[0].observation for trajectory in trajectories}) > 1
+
+
+class TestRowsFromElsewhere:
+    def test_a_dataset_and_its_parquet_file_give_the_same_problems(self, tmp_path: Path) -> None:
+        datasets = pytest.importorskip("datasets")
+        datasets.disable_progress_bars()
+        dataset = datasets.Dataset.from_list(ROWS)
+        path = tmp_path / "rows.parquet"
+        dataset.to_parquet(path)
+        for data in (dataset, str(path)):
+            env = MathEnv(data=data, shuffle=False)
+            assert [env.reset()[0] for _ in ROWS] == [row["problem"] for row in ROWS]
+            assert env.step(env.solution()).reward == 1.0
+
+
+TEXT = "gem_math.env:MathEnv"
+IDS = {
+    "math:Sample": (TEXT, {"data": "package://gem_math/data/sample.jsonl"}),
+    "math:ASDiv2K": (TEXT, {"dataset_name": "axon-rl/ASDIV-2k"}),
+    "math:GSM8K": (TEXT, {"dataset_name": "axon-rl/GSM-8k"}),
+    "math:Math12K": (TEXT, {"dataset_name": "axon-rl/MATH-12k"}),
+    "math:Math8K-3to5": (TEXT, {"dataset_name": "axon-rl/MATH-lvl3to5-8k"}),
+    "math:Orz57K": (TEXT, {"dataset_name": "axon-rl/ORZ-57k"}),
+    "math:DeepScaleR40K": (TEXT, {"dataset_name": "axon-rl/DeepScaleR-40K"}),
+    "math:Geometry3K": (
+        "gem_math.visual:MathVisualEnv",
+        {"dataset_name": "axon-rl/geometry3k", "split": "train"},
+    ),
+} | {
+    f"eval:{name}": (
+        TEXT,
+        {"dataset_name": "axon-rl/math-eval", "split": split, "shuffle": False},
+    )
+    for name, split in {
+        "MATH500": "math",
+        "AMC": "amc",
+        "OlympiadBench": "olympiad_bench",
+        "Minerva": "minerva",
+        "AIME24": "aime24",
+    }.items()
+}
+
+
+class TestIds:
+    def test_all_ids_are_there_with_their_datasets(self) -> None:
+        specs = [spec for spec in gem_core.find("*") if spec.source.startswith("gem-math ")]
+        found = {spec.id: (spec.entry_point, dict(spec.kwargs)) for spec in specs}
+        assert found == IDS
+
+    @pytest.mark.parametrize("env_id", IDS)
+    def test_every_id_has_an_oracle_and_takes_its_arguments(self, env_id: str) -> None:
+        spec = gem_core.spec(env_id)
+        row = {"problem": "?", "answer": "7", "images": []}
+        env = spec.make(data=[row])
+        env.reset(seed=0)
+        assert spec.oracle == "gem_core.tasks:GoldOracle"
+        assert env.step(env.solution()).reward == spec.return_range[1] == 1.0
+
+    def test_the_problems_of_an_evaluation_come_in_their_order(self) -> None:
+        env = gem_core.make("eval:AIME24", data=ROWS)
+        assert [env.reset()[0] for _ in ROWS] == [row["problem"] for row in ROWS]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(st.characters(exclude_categories=[]), max_size=40), st.booleans())
+def test_no_text_raises(text: str, boxed: bool) -> None:  # noqa: FBT001 - hypothesis fills it in
+    action = rf"\boxed{{{text}}}" if boxed else text
+    assert answered(action, deadline=0.1).reward in {0.0, 1.0}
+
+
+def test_the_sample_conforms() -> None:
+    check_env("math:Sample", episodes=60).raise_for_findings()
+
+
+def test_a_format_reward_conforms() -> None:
+    spec = gem_core.spec("math:Sample")
+    punished = EnvSpec(
+        id=spec.id,
+        entry_point=spec.entry_point,
+        kwargs={**spec.kwargs, "use_format_error_reward": True},
+        description=spec.description,
+        oracle=spec.oracle,
+        return_range=(-0.1, 1.0),
+    )
+    check_env(punished, episodes=5).raise_for_findings()

@@ -1,0 +1,1 @@
+"""Question answering and rule reasoning for gem-core: the ids are in ``plugin.py``."""

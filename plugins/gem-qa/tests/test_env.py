@@ -1,0 +1,158 @@
+"""The environment: what it asks, what it reads, what it pays."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_core import make
+from gem_core.errors import ConfigError, DataError
+from gem_qa.env import QaEnv
+
+TAGS = "<think>{}</think><answer>{}</answer>"
+
+
+def asked(question="Who?", answer="Euclid", **options):
+    """Return an environment that has asked its only question."""
+    env = QaEnv(data=[{"question": question, "answer": answer}], **options)
+    env.reset(seed=0)
+    return env
+
+
+def observation_of(question, **options):
+    return asked(question, **options).reset()[0]
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+def test_the_default_prompt_asks_for_what_is_read_and_ends_with_the_question(boxed):
+    prompt = observation_of("Who wrote the Elements?", extract_boxed=boxed)
+    assert prompt.endswith("\n\nQuestion: Who wrote the Elements?\n")
+    assert ("\\boxed{answer}" in prompt) == boxed
+    assert ("<answer> and </answer>" in prompt) == (not boxed)
+
+
+@pytest.mark.parametrize("prompt", [None, "{question}"])
+def test_a_bare_question_is_shown_as_it_is(prompt):
+    assert observation_of("Who {is} {} \\frac{1}{2}?", prompt=prompt) == "Who {is} {} \\frac{1}{2}?"
+
+
+@given(st.text(max_size=20).map(lambda text: f"{text}{{question}}{{x}}"))
+def test_a_question_is_never_taken_for_a_template(question):
+    shown = observation_of(question, prompt="Say \\boxed{x}: {question} {now}")
+    assert shown == f"Say \\boxed{{x}}: {question} {{now}}"
+
+
+def test_a_template_without_a_place_for_the_question_is_refused():
+    with pytest.raises(ConfigError, match=r"\{question\}"):
+        asked(prompt="What is {it}?")
+
+
+@pytest.mark.parametrize(
+    ("response", "answer"),
+    [
+        ("<answer>Euclid</answer>", "Euclid"),
+        ("<think>so</think>\n<answer>\n the Euclid. \n</answer> thanks", "the Euclid."),
+        ("<answer>Gauss</answer> no, <answer>Euclid</answer>", "Euclid"),
+        ("<answer>\\boxed{\\text{Euclid}}</answer>", "\\boxed{\\text{Euclid}}"),
+        ("<answer>**Euclid**</answer>", "**Euclid**"),
+    ],
+)
+def test_the_last_tag_is_read(response, answer):
+    step = asked().step(response)
+    assert step[1:] == (1.0, True, False, {"correct": True, "f1": 1.0, "answer": answer})
+    assert step.observation == "Correct."
+
+
+@pytest.mark.parametrize(
+    ("response", "answer", "f1"),
+    [
+        ("<answer>Euclid</answer><answer>Gauss</answer>", "Gauss", 0.0),
+        ("<answer>Euclid or Gauss</answer>", "Euclid or Gauss", 0.5),
+        ("<answer></answer>", "", 0.0),
+        ("Euclid", None, 0.0),
+        ("<answer>Euclid", None, 0.0),
+        ("\\boxed{Euclid}", None, 0.0),
+        ("", None, 0.0),
+    ],
+)
+def test_a_wrong_or_missing_answer_is_paid_nothing(response, answer, f1):
+    step = asked().step(response)
+    assert step[1:] == (0.0, True, False, {"correct": False, "f1": f1, "answer": answer})
+    assert step.observation == "Wrong. The answer is Euclid."
+
+
+@pytest.mark.parametrize(
+    ("response", "reward"),
+    [
+        ("\\boxed{True}", 1.0),
+        ("\\boxed{\\textbf{true}.}", 1.0),
+        ("\\boxed{False} or rather $\\boxed{\\mathrm{True}}$", 1.0),
+        ("\\boxed{True} or rather \\boxed{False}", 0.0),
+        ("\\boxed{True or False}", 0.0),
+        ("<answer>True</answer>", 0.0),
+        ("True", 0.0),
+    ],
+)
+def test_with_extract_boxed_the_last_box_is_read_and_nothing_else(response, reward):
+    env = asked("Is it?", answer=True, extract_boxed=True)
+    assert env.step(response).reward == reward
+
+
+@pytest.mark.parametrize(
+    ("gold", "right", "wrong"),
+    [
+        (["Danube", "River Danube"], "the river Danube", "Rhine"),
+        (46, "46", "45"),
+        (5.0, "5", "50"),
+        (-1.5, "-1.5", "15"),
+        (15, "\\mathbf{15}", "\\text{1.5}"),
+        (True, "true", "1"),
+        ([1, "one"], "One", "two"),
+        ("A", "A", "the"),
+        ("The The", "the the", "the"),
+    ],
+)
+def test_golds_may_be_texts_numbers_bools_or_lists(gold, right, wrong):
+    for answer, reward in ((right, 1.0), (wrong, 0.0), ("", 0.0)):
+        assert asked(answer=gold).step(TAGS.format("so", answer)).reward == reward
+
+
+@pytest.mark.parametrize("gold", [None, {"text": "Euclid"}, [["Euclid"]]])
+def test_a_gold_of_another_kind_is_refused_when_the_rows_are_loaded(gold):
+    with pytest.raises(DataError, match="answer"):
+        asked(answer=gold)
+
+
+def test_the_columns_may_have_other_names():
+    rows = [{"problem": "Who?", "solution": "Euclid", "answer": None}]
+    env = QaEnv(data=rows, question_key="problem", answer_key="solution", prompt=None)
+    assert env.reset(seed=0) == ("Who?", {})
+    assert env.step(env.solution()).reward == 1.0
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+@given(gold=st.text("ab <>/.1-$", min_size=1, max_size=9).filter(str.strip))
+def test_the_solution_is_graded_correct(boxed, gold):
+    env = asked(answer=["", gold], extract_boxed=boxed)
+    assert env.step(env.solution()).reward == 1.0
+
+
+def test_a_row_without_any_answer_is_refused():
+    with pytest.raises(DataError, match="Row 0 of data"):
+        asked(answer=[])
+
+
+@pytest.mark.parametrize("env_id", ["qa:Sample", "logic:Sample"])
+def test_random_actions_have_the_form_that_is_read(env_id):
+    env = make(env_id)
+    answers = set()
+    for seed in range(20):
+        env.reset(seed=seed)
+        answers.add(env.step(env.sample_random_action()).info["answer"])
+    assert None not in answers
+    assert len(answers) > 1
+
+
+def test_a_snapshot_holds_no_data():
+    env = make("logic:Sample")
+    env.reset(seed=1)
+    assert len(env.snapshot()) < 10_000

@@ -1,0 +1,42 @@
+"""Every id of the plugin, with the dataset, split and columns that it reads."""
+
+import pytest
+
+import gem_core
+
+# id: dataset, split, question column, whether the answer is boxed
+HUB = {
+    "logic:RuleTaker-d0": ("axon-rl/RuleTaker-d0-70k", "train", "question", True),
+    "logic:RuleTaker-d1": ("axon-rl/RuleTaker-d1-70k", "train", "question", True),
+    "logic:RuleTaker-d2": ("axon-rl/RuleTaker-d2-70k", "train", "question", True),
+    "logic:RuleTaker-d3": ("axon-rl/RuleTaker-d3-70k", "train", "question", True),
+    "logic:RuleTaker-d5": ("axon-rl/RuleTaker-d5-70k", "train", "question", True),
+    "qa:NaturalQuestions": ("axon-rl/NaturalQuestions", "train", "problem", False),
+    "qa:HotpotQA": ("axon-rl/HotpotQA", "train", "problem", False),
+    "eval:QaOpen": ("google-research-datasets/nq_open", "validation", "question", False),
+    "eval:2Wiki": ("axon-rl/search-eval", "2wiki", "question", False),
+    "eval:PopQA": ("axon-rl/search-eval", "popqa", "question", False),
+    "eval:TriviaQA": ("axon-rl/search-eval", "tq", "question", False),
+    "eval:HotpotQA": ("axon-rl/search-eval", "hotpotqa", "question", False),
+    "eval:Bamboogle": ("axon-rl/search-eval", "bamboogle", "question", False),
+    "eval:NaturalQuestions": ("axon-rl/search-eval", "nq", "question", False),
+    "eval:Musique": ("axon-rl/search-eval", "musique", "question", False),
+}
+
+
+@pytest.mark.parametrize("env_id", HUB)
+def test_an_id_of_the_hub_reads_its_own_dataset(env_id):
+    kwargs = {"question_key": "question", "extract_boxed": False, **gem_core.spec(env_id).kwargs}
+    found = tuple(kwargs[key] for key in ("dataset_name", "split", "question_key", "extract_boxed"))
+    assert found == HUB[env_id]
+    assert "answer_key" not in kwargs
+
+
+@pytest.mark.parametrize("env_id", HUB)
+def test_evaluation_sets_are_asked_in_their_own_order(env_id):
+    assert gem_core.spec(env_id).kwargs.get("shuffle", True) == (not env_id.startswith("eval:"))
+
+
+def test_the_plugin_adds_these_ids_and_the_samples():
+    ids = [spec.id for spec in gem_core.find("*") if spec.source.startswith("gem-qa")]
+    assert sorted(ids) == sorted([*HUB, "qa:Sample", "logic:Sample"])

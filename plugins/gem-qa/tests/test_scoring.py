@@ -1,0 +1,171 @@
+"""Exact match and F1: what counts as the same answer, and what does not."""
+
+import re
+import string
+from collections import Counter
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gem_qa.scoring import exact_match, f1, normalize_answer
+
+PIECES = [
+    "a",
+    "an",
+    "the",
+    "The",
+    "A",
+    "no",
+    "yes",
+    "1.5",
+    "-",
+    "15",
+    "b",
+    "b",
+    "(",
+    "\u2019",
+    "1,234",
+]
+ANSWERS = st.one_of(
+    st.text(max_size=12),
+    st.lists(st.sampled_from(PIECES), max_size=4).map(" ".join),
+    st.lists(st.sampled_from(PIECES), max_size=3).map("".join),
+)
+ASCII = st.text(st.characters(codec="ascii"), max_size=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("The  A-Team, an (ok)!", "ateam ok"),
+        ("  Theatre of\tthe absurd\n", "theatre of absurd"),
+        ("a the an", ""),
+        ("U.S.A.", "usa"),
+        ("rock 'n' roll", "rock n roll"),
+        ("Müller", "müller"),
+    ],
+)
+def test_normalisation_drops_case_punctuation_articles_and_spaces(text, normal):
+    assert normalize_answer(text) == normal
+
+
+@given(ASCII)
+@example("b\0a\0the")
+def test_ascii_text_is_normalised_step_by_step_as_squad_says(text):
+    kept = "".join(letter for letter in text.lower() if letter not in string.punctuation)
+    pieces = re.split(r"(\W+)", kept)
+    words = [" " if piece in {"a", "an", "the"} else piece for piece in pieces]
+    assert normalize_answer(text) == " ".join("".join(words).split())
+
+
+@given(ANSWERS)
+@example("e-\u0301")
+@example("\u037e\u1fef")
+@example("\u0130A")
+def test_normalising_twice_changes_nothing(text):
+    assert normalize_answer(normalize_answer(text)) == normalize_answer(text)
+
+
+@pytest.mark.parametrize(
+    ("typed", "typeset"),
+    [
+        ("Hallowe'en", "Hallowe\u2019en"),
+        ('"Yes"', "\u201cYes\u201d"),
+        ("1914-1918", "1914\u20131918"),
+        ("-5", "\u22125"),
+        ("and so on...", "and so on\u2026"),
+        ("caf\u00e9", "cafe\u0301"),
+        ("New York", "New\u00a0York"),
+        ("cooperation", "co\u00adoperation"),
+    ],
+)
+def test_the_same_text_typed_and_typeset_is_the_same_answer(typed, typeset):
+    assert exact_match(typed, [typeset])
+    assert exact_match(typeset, [typed])
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("the Beatles", "Beatles"),
+        ("PARIS.", "Paris"),
+        ("A", "A"),
+        ("the the", "The The"),
+        ("+", "+"),
+        ("1,234", "1234"),
+        ("5", "5.0"),
+        ("1990.", "1990"),
+        ("$5", "5"),
+        ("True", "True"),
+    ],
+)
+def test_answers_that_are_the_same(answer, gold):
+    assert exact_match(answer, [gold])
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("a", "the"),
+        ("", ""),
+        ("", "The"),
+        (" ", "\n"),
+        ("the", "The The"),
+        ("+", "-"),
+        ("1.5", "15"),
+        ("-5", "5"),
+        ("1.234", "1,234"),
+        ("007", "7"),
+        ("10\u00b2", "102"),
+        ("Paris, France", "Paris"),
+        ("Pari", "Paris"),
+        ("not true", "true"),
+    ],
+)
+def test_answers_that_are_not_the_same(answer, gold):
+    assert not exact_match(answer, [gold])
+
+
+def test_any_of_several_golds_will_do_and_none_is_never_matched():
+    assert exact_match("the Danube", ["River Danube", "Danube"])
+    assert not exact_match("Danube", [])
+    assert f1("Danube", []) == 0.0
+
+
+@given(ANSWERS, ANSWERS)
+def test_both_scores_are_symmetric(first, second):
+    assert exact_match(first, [second]) == exact_match(second, [first])
+    assert f1(first, [second]) == f1(second, [first])
+
+
+@given(ANSWERS, st.lists(ANSWERS, max_size=3))
+def test_f1_is_a_share_and_whole_for_an_exact_match(answer, golds):
+    assert 0.0 <= f1(answer, golds) <= 1.0
+    if exact_match(answer, golds):
+        assert f1(answer, golds) == 1.0
+
+
+@given(st.text(min_size=1, max_size=12).filter(str.strip))
+def test_every_text_but_space_answers_itself(text):
+    assert exact_match(text, [text])
+    assert exact_match(f"  {text}\n", [text])
+
+
+@given(*[st.lists(st.sampled_from("bcdefg"), min_size=1, max_size=6)] * 2)
+def test_f1_is_the_harmonic_mean_of_precision_and_recall(answer, gold):
+    shared = sum((Counter(answer) & Counter(gold)).values())
+    precision, recall = shared / len(answer), shared / len(gold)
+    expected = 2 * precision * recall / (precision + recall) if shared else 0.0
+    assert f1(" ".join(answer), [" ".join(gold)]) == pytest.approx(expected)
+
+
+def test_f1_takes_the_best_gold():
+    assert f1("Johann Sebastian Bach", ["Mozart", "Bach", "J. S. Bach"]) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"), [("no, not yet", "no"), ("yes", "yes indeed"), ("1.5", "15")]
+)
+def test_a_wrong_yes_no_or_number_shares_nothing(answer, gold):
+    assert f1(answer, [gold]) == 0.0

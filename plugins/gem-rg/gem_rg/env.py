@@ -1,0 +1,174 @@
+r"""The environment: one item of a reasoning-gym task, one answer, a score from 0 to 1.
+
+The answer is what the last ``\boxed{...}`` of the action holds or, where there is none, the last
+``<answer>...</answer>``. No answer scores 0.0; what scores between 0 and 1 is partly right.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gem_core import Action, BaseEnv, Info, Step
+from gem_core.errors import ConfigError, InvalidActionError
+from gem_core.parsing import last_boxed, last_tagged
+from gem_core.seeding import check_seed
+from gem_rg import datasets
+from gem_rg.catalog import DESCRIPTIONS
+from gem_rg.items import Item, Recipe
+
+__all__ = ["HINT", "ReasoningGymEnv"]
+
+HINT = (
+    r"Put your final answer, and nothing else, in \boxed{}, in exactly the form asked for above."
+)
+LONGEST_ANSWER = 100_000
+"""Characters of an action that are read, counted from its end, where the answer stands."""
+USUAL_SIZE = 500
+_SEEDS = 2**31
+
+
+class ReasoningGymEnv(BaseEnv):
+    """A task of reasoning-gym.
+
+    Items come in order; after the last one, a dataset with a further seed follows. After
+    ``reset(seed=)`` they come in order from a random item on. ``reset(idx=)`` takes an item of the
+    first dataset, and the next ``reset()`` goes on after it.
+
+    Args:
+        name: The task's name in reasoning-gym.
+        size: Number of items of a dataset.
+        dataset_seed: Seed of the first dataset: which items there are, as ``reset(seed=)`` only
+            decides where to begin. The items are those of ``reasoning_gym.create_dataset(name,
+            size=size, seed=dataset_seed)``.
+        config: Values for fields of the task's own config, such as ``{"min_animals": 2}``.
+        level: Level of the task's curriculum, from 0 on; or levels of some of its attributes by
+            name. ``config`` overrides what it sets.
+        hint: What follows the question; an empty text for the bare question.
+        time_limit: Seconds that a reset may take to make an item.
+        score_limit: Seconds that scoring an answer may take; longer scores 0.0.
+
+    Raises:
+        ConfigError: A parameter that cannot work.
+    """
+
+    shared = ("_recipe", "_dataset_seed", "_hint", "_time_limit", "_score_limit")
+    blocking = True
+
+    idx: int
+    """Number of the current item in its dataset."""
+    epoch: int
+    """How many datasets came before the current one."""
+    item: Item
+    """The current item."""
+    _next: tuple[int, int] | None = None
+    """Epoch and number of the next item; None if the order is to begin anew."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        size: int = USUAL_SIZE,
+        dataset_seed: int = 42,
+        config: Mapping[str, Any] | None = None,
+        level: int | Mapping[str, int] | None = None,
+        hint: str = HINT,
+        time_limit: float = 10.0,
+        score_limit: float = 2.0,
+    ) -> None:
+        for key, limit in (("time_limit", time_limit), ("score_limit", score_limit)):
+            if not limit > 0:
+                raise ConfigError(f"{key} must be a positive number of seconds; got {limit!r}.")
+        if check_seed(dataset_seed) >= _SEEDS:
+            raise ConfigError(f"dataset_seed must be below {_SEEDS}; got {dataset_seed}.")
+        self._recipe = _recipe(name, size, config, level, time_limit)
+        self._dataset_seed = dataset_seed
+        self._hint = hint
+        self._time_limit = time_limit
+        self._score_limit = score_limit
+
+    def seed(self, seed: int) -> None:
+        super().seed(seed)
+        self._next = None
+
+    def start(self, *, idx: int | None = None) -> tuple[str, Info]:
+        """Take the next item, or item ``idx``.
+
+        Raises:
+            ConfigError: There is no item ``idx``.
+            DeadlineError: Making the item takes longer than the time limit.
+        """
+        self.epoch, self.idx = self._place() if idx is None else (0, self._checked(idx))
+        last = self.idx + 1 == self._recipe.size
+        self._next = (self.epoch + 1, 0) if last else (self.epoch, self.idx + 1)
+        self.item = datasets.item(self._recipe, self._current_seed, self.idx, self._time_limit)
+        question = self.item.question
+        return (f"{question.rstrip()}\n\n{self._hint}" if self._hint else question), {}
+
+    def _place(self) -> tuple[int, int]:
+        if self._next is not None:
+            return self._next
+        return 0, 0 if self._seed is None else self.rng.randrange(self._recipe.size)
+
+    def _checked(self, idx: int) -> int:
+        if type(idx) is not int or not 0 <= idx < self._recipe.size:
+            raise ConfigError(f"idx must be from 0 to {self._recipe.size - 1}; got {idx!r}.")
+        return idx
+
+    @property
+    def _current_seed(self) -> int:
+        """Seed of the current dataset. Item n of seed s is often item 0 of seed s + n."""
+        return (self._dataset_seed + self.epoch * self._recipe.size) % _SEEDS
+
+    def step(self, action: Action) -> Step:
+        if not isinstance(action, str):
+            got = type(action).__name__
+            raise InvalidActionError(f"An action of {type(self).__name__} is text; got {got}.")
+        answer = _answer_in(action[-LONGEST_ANSWER:])
+        score, error = 0.0, ""
+        if answer:
+            score, error = datasets.score(
+                self._recipe, self._current_seed, self.item, answer, self._score_limit
+            )
+        info = {"correct": score == 1.0, "score": score, "task": self.item.task}
+        if error:
+            info["error"] = error
+        return Step(self._feedback(score), score, True, False, info)
+
+    def _feedback(self, score: float) -> str:
+        if score == 1.0:
+            return "Correct."
+        gold = "" if self.item.gold is None else f" The answer is {self.item.gold}."
+        return f"Wrong.{gold}" if score == 0.0 else f"Partly right: {score:.2f} of 1.{gold}"
+
+    def solution(self) -> str:
+        """Return an action that is graded correct for the current item.
+
+        Raises:
+            ConfigError: No answer is known.
+        """
+        answer = datasets.solve(self._recipe, self._current_seed, self.item, self._time_limit)
+        if answer is None:
+            raise ConfigError(f"No answer is known to this item of rg:{self.item.task}.")
+        boxed = f"\\boxed{{{answer}}}"
+        return boxed if last_boxed(boxed) == answer else f"<answer>{answer}</answer>"
+
+    def sample_random_action(self) -> Action:
+        return f"\\boxed{{{self.action_rng.randrange(100)}}}"
+
+
+def _recipe(
+    name: str,
+    size: int,
+    config: Mapping[str, Any] | None,
+    level: int | Mapping[str, int] | None,
+    time_limit: float,
+) -> Recipe:
+    """Return a recipe, checked in a worker unless it is one that cannot be wrong."""
+    usual = name in DESCRIPTIONS and size == USUAL_SIZE and not config and level is None
+    if usual:
+        return Recipe(name=name, size=size)
+    return datasets.make_recipe(name, size, config, level, time_limit)
+
+
+def _answer_in(action: str) -> str | None:
+    boxed = last_boxed(action)
+    return last_tagged(action) if boxed is None else boxed
