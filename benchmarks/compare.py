@@ -36,7 +36,7 @@ _READING = (
 )
 _EXAMPLES = """\
 examples:
-  python benchmarks/compare.py                           everything, about 20 minutes
+  python benchmarks/compare.py                           everything, about 35 minutes
   python benchmarks/compare.py --quick                   two short rounds, the easy games
   python benchmarks/compare.py --only startup --only vector
   python benchmarks/compare.py --only games --ids 'game:Sokoban*' --rounds 5

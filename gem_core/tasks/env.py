@@ -47,8 +47,9 @@ class TaskEnv(BaseEnv):
 
     Args:
         columns: Name of each column that is read, and the type of its values.
-        dataset_name: ``org/name`` of a dataset on the hub, unless ``data`` is given.
-        split: Split of the dataset; None if it has only one.
+        dataset_name: ``org/name`` of a dataset on the hub, unless ``data`` is given;
+            ``org/name:config`` if it has several, and ``@revision`` behind either.
+        split: Split of the dataset; None if it has only one. Rows without splits need none.
         data: Rows from elsewhere: a directory, a parquet, jsonl, json or csv file, a glob or a list
             of them; a ``datasets.Dataset`` or ``DatasetDict``; a list of mappings; or
             ``"package://package/path.jsonl"``.

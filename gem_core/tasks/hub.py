@@ -25,7 +25,7 @@ __all__ = ["import_datasets", "load_from_hub"]
 OLDEST_DATASETS = (4, 8)
 """The first release of ``datasets`` that never takes a local folder for a name on the hub."""
 
-_NAME = re.compile(r"(?:\w[\w.-]*/)?\w[\w.-]*(?:@[\w./-]+)?")
+_NAME = re.compile(r"((?:\w[\w.-]*/)?\w[\w.-]*)(?::([\w.-]+))?(?:@([\w./-]+))?")
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _lock = threading.Lock()
@@ -56,7 +56,7 @@ def load_from_hub(name: str, *, streaming: bool) -> Any:
     A local folder of the same name is never read instead.
 
     Args:
-        name: ``org/name`` or ``org/name@revision``.
+        name: ``org/name``, ``org/name:config``, and either with ``@revision``.
         streaming: Do not download, but read as rows are needed.
 
     Raises:
@@ -64,24 +64,25 @@ def load_from_hub(name: str, *, streaming: bool) -> Any:
             dataset; access to it is restricted; the download broke off.
         DataError: The name is no name, or the dataset cannot be read.
     """
-    if not _NAME.fullmatch(name):
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise DataError(
-            f"A dataset of the hub is called 'org/name' or 'org/name@revision'; got {name!r}. "
-            f"Local files are given with data=."
+            f"A dataset of the hub is called 'org/name', 'org/name:config' or 'org/name@revision'; "
+            f"got {name!r}. Local files are given with data=."
         )
-    repository, _, revision = name.partition("@")
+    repository, config, revision = match.groups()
     offline = _why_offline()
     if offline and (revision or not _may_be_cached(repository)):
         raise _offline_error(name, offline)
     datasets = import_datasets()
-    options = {"revision": revision or None, "streaming": streaming, "keep_in_memory": False}
+    options = {"revision": revision, "streaming": streaming, "keep_in_memory": False}
     with _lock, _cache_only(datasets) if offline else nullcontext():
         try:
-            return datasets.load_dataset(f"hf://datasets/{repository}", **options)
+            return datasets.load_dataset(f"hf://datasets/{repository}", config, **options)
         except Exception as error:
-            if offline:
+            if offline and not isinstance(error, ValueError):
                 raise _offline_error(name, offline) from error
-            raise _hub_error(name, error) from error
+            raise _hub_error(name, repository, error) from error
 
 
 @contextmanager
@@ -94,28 +95,30 @@ def _cache_only(datasets: Any) -> Iterator[None]:
         datasets.config.HF_HUB_OFFLINE = before
 
 
-def _hub_error(name: str, error: Exception) -> Exception:
-    text = str(error).strip().partition("\n")[0]
-    kind = type(error).__name__
+def _hub_error(name: str, repository: str, error: Exception) -> Exception:
+    kind, text = type(error).__name__, " ".join(str(error).split())
+    hub = _endpoint()
     if "gated" in text:
-        page = f"{_endpoint()}/datasets/{name.partition('@')[0]}"
         return HubError(
-            f"Dataset {name!r} is gated. Ask for access at {page}, then log in with "
-            f"`hf auth login` or set HF_TOKEN."
+            f"Dataset {name!r} is gated. Ask for access at {hub}/datasets/{repository}, then log "
+            f"in with `hf auth login` or set HF_TOKEN."
         )
     if kind == "DatasetNotFoundError":
-        return HubError(f"{text} (hub: {_endpoint()}).{_private_hint(name)}")
+        return HubError(f"{text} (hub: {hub}).{_hint(repository)}")
+    if "Config name is missing" in text:
+        return DataError(f"Dataset {name!r} has several configs; write 'org/name:config'. {text}")
     if isinstance(error, ValueError):
         return DataError(f"Dataset {name!r} of the hub cannot be read: {text}")
     return HubError(
-        f"Dataset {name!r} could not be downloaded from {_endpoint()}; what came of it is not used. "
+        f"Dataset {name!r} could not be downloaded from {hub}, and the cache is as before. "
         f"{kind}: {text}"
     )
 
 
-def _private_hint(name: str) -> str:
-    if Path(name).is_dir():
-        return f" To read the local folder of that name, pass data={str(Path(name).resolve())!r}."
+def _hint(repository: str) -> str:
+    folder = Path(repository)
+    if folder.is_dir():
+        return f" To read the local folder of that name, pass data={str(folder.resolve())!r}."
     return " If it is private, log in with `hf auth login` or set HF_TOKEN."
 
 

@@ -145,10 +145,10 @@ def _rows_of(
 def _package_rows(data: str, columns: Columns) -> Rows:
     package, _, path = data.removeprefix(PACKAGE).partition("/")
     try:
-        lines = files(package).joinpath(path).read_text(encoding="utf-8").splitlines()
+        lines = files(package).joinpath(path).read_text(encoding="utf-8").split("\n")
     except (ModuleNotFoundError, OSError) as error:
         raise DataError(f"There is no {data!r}: {error}.") from error
-    return checked(ListRows([_parsed(line, data) for line in lines if line], data, columns))
+    return checked(ListRows([_parsed(line, data) for line in lines if line.strip()], data, columns))
 
 
 def _parsed(line: str, data: str) -> Any:

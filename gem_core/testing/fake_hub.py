@@ -51,11 +51,11 @@ class _Repo:
 
 
 class FakeHub:
-    """A hub that serves rows; use it as a context manager.
+    """A hub that serves rows from now until it is closed, as a context manager closes it.
 
     Args:
-        datasets: Rows by split by ``org/name``. Rows are mappings, images in them PIL images; or a
-            ``datasets.Dataset``.
+        datasets: Rows by split by name, as ``add`` takes them. Rows are mappings, images in them
+            PIL images.
 
     Attributes:
         url: Address of the hub, ``http://127.0.0.1:port``.
@@ -71,9 +71,9 @@ class FakeHub:
             self.add(name, splits)
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -86,15 +86,20 @@ class FakeHub:
         self._server.hang_up()
 
     def add(self, name: str, splits: Mapping[str, Iterable[Mapping[str, Any]] | Any]) -> None:
-        """Serve a dataset, in place of what its name served before.
+        """Serve a dataset, or one config of it, in place of what the name served before.
 
         Args:
-            name: ``org/name``.
+            name: ``org/name`` or ``org/name:config``.
             splits: Rows, or a ``datasets.Dataset``, by split.
         """
-        files = {f"data/{s}-00000-of-00001.parquet": _parquet(rows) for s, rows in splits.items()}
-        commit = hashlib.sha1(b"".join(map(_digest, files.values())), usedforsecurity=False)
-        self._repos[name] = _Repo(name, files, commit.hexdigest())
+        name, _, config = name.partition(":")
+        folder = config or "data"
+        files = dict(self._repos[name].files) if config and name in self._repos else {}
+        for split, rows in splits.items():
+            files[f"{folder}/{split}-00000-of-00001.parquet"] = _parquet(rows)
+        if config:
+            files["README.md"] = _readme(files)
+        self._repos[name] = _Repo(name, files, _commit_of(files))
 
     def break_(self, name: str, fault: Fault, *, times: float = float("inf")) -> None:
         """Let requests for a dataset meet a fault.
@@ -228,6 +233,23 @@ def _parquet(rows: Any) -> bytes:
         if not was_enabled:
             datasets.enable_progress_bars()
     return buffer.getvalue()
+
+
+def _readme(files: Iterable[str]) -> bytes:
+    """Return the page of a dataset with configs, which says where each one's files are."""
+    configs: dict[str, list[dict[str, str]]] = {}
+    for path in files:
+        folder, _, file = path.partition("/")
+        if file:
+            entry = {"split": file.partition("-")[0], "path": path}
+            configs.setdefault(folder, []).append(entry)
+    listed = [{"config_name": name, "data_files": entries} for name, entries in configs.items()]
+    return f"---\nconfigs: {json.dumps(listed)}\n---\n".encode()
+
+
+def _commit_of(files: Mapping[str, bytes]) -> str:
+    content = b"".join(path.encode() + _digest(files[path]) for path in sorted(files))
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()
 
 
 def _digest(content: bytes) -> bytes:

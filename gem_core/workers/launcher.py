@@ -1,6 +1,7 @@
 """The host's side of the processes: a ``Launcher`` starts and ends them, a ``Worker`` is asked."""
 
 import contextlib
+import os
 import pickle
 import socket
 import subprocess
@@ -197,6 +198,8 @@ class Launcher:
         return subprocess.Popen(  # noqa: S603 - our own interpreter and code
             [sys.executable, "-c", start],
             pass_fds=[theirs.fileno()],
+            # Sets of texts come in the same order in every worker, so results can be repeated.
+            env={**os.environ, "PYTHONHASHSEED": "0"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,

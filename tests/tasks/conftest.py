@@ -60,8 +60,8 @@ def sums(count: int) -> list[dict[str, str]]:
     ]
 
 
-@pytest.fixture(name="Sums")
-def sums_class() -> type[TaskEnv]:
+@pytest.fixture
+def make_sums() -> type[TaskEnv]:
     return Sums
 
 

@@ -14,8 +14,8 @@ from gem_core.testing import ENV_CHECKS, check_env
 
 
 @pytest.fixture
-def env(Sums, sums):
-    return Sums(data=sums(20))
+def env(make_sums, sums):
+    return make_sums(data=sums(20))
 
 
 def firsts(env, episodes, **options):
@@ -79,9 +79,9 @@ def test_a_seed_repeats_the_order_whatever_came_before(env):
     assert firsts(env, 30, seed=6) != order
 
 
-def test_without_a_seed_each_environment_has_its_own_order(Sums, sums):
+def test_without_a_seed_each_environment_has_its_own_order(make_sums, sums):
     data = sums(1000)
-    orders = [firsts(Sums(data=data), 3) for _ in range(3)]
+    orders = [firsts(make_sums(data=data), 3) for _ in range(3)]
     assert len({tuple(order) for order in orders}) == 3
 
 
@@ -99,14 +99,14 @@ def test_a_row_that_does_not_exist_is_refused(env):
         env.reset(idx=20)
 
 
-def test_evaluation_goes_through_the_rows_in_order(Sums, sums):
-    env = Sums(data=sums(5), shuffle=False)
+def test_evaluation_goes_through_the_rows_in_order(make_sums, sums):
+    env = make_sums(data=sums(5), shuffle=False)
     assert [env_idx(question) for question in firsts(env, 7)] == [0, 1, 2, 3, 4, 0, 1]
 
 
-def test_shards_share_out_the_rows(Sums, sums):
+def test_shards_share_out_the_rows(make_sums, sums):
     data = sums(10)
-    parts = [Sums(data=data, shard=f"{index}/3") for index in range(3)]
+    parts = [make_sums(data=data, shard=f"{index}/3") for index in range(3)]
     seen = [
         sorted(map(env_idx, firsts(part, len(range(n, 10, 3))))) for n, part in enumerate(parts)
     ]
@@ -123,8 +123,8 @@ def test_forks_and_restored_snapshots_go_on_as_the_original_would(env):
     assert firsts(env, 30) == expected
 
 
-def test_a_snapshot_holds_no_rows_but_the_current(Sums, sums):
-    small, large = Sums(data=sums(10)), Sums(data=sums(10_000))
+def test_a_snapshot_holds_no_rows_but_the_current(make_sums, sums):
+    small, large = make_sums(data=sums(10)), make_sums(data=sums(10_000))
     small.reset(idx=1)
     large.reset(idx=1)
     assert abs(len(large.snapshot()) - len(small.snapshot())) < 100

@@ -27,40 +27,53 @@ def downloads(hub):
 
 
 class TestLoading:
-    def test_a_dataset_is_downloaded_once_and_played(self, Sums, hub):
-        env = Sums(dataset_name=NAME)
+    def test_a_dataset_is_downloaded_once_and_played(self, make_sums, hub):
+        env = make_sums(dataset_name=NAME)
         question, _ = env.reset(idx=21)
         assert question == "21 + 21?"
         assert env.step("42").reward == 1.0
         forget_rows()
-        assert len(Sums(dataset_name=NAME).rows) == 50
+        assert len(make_sums(dataset_name=NAME).rows) == 50
         assert len(downloads(hub)) == 1
 
-    def test_a_split_is_chosen_or_the_only_one(self, Sums, hub):
-        assert len(Sums(dataset_name="acme/two", split="test").rows) == 3
-        with pytest.raises(DataError, match="several splits of 'acme/two' .* 'train', 'test'"):
-            Sums(dataset_name="acme/two")
+    def test_a_split_is_chosen_or_the_only_one(self, make_sums, hub):
+        assert len(make_sums(dataset_name="acme/two", split="test").rows) == 3
+        with pytest.raises(DataError, match=r"several splits of 'acme/two' .* 'train', 'test'"):
+            make_sums(dataset_name="acme/two")
 
-    def test_a_missing_split_lists_those_that_exist(self, Sums, hub):
+    def test_a_missing_split_lists_those_that_exist(self, make_sums, hub):
         with pytest.raises(DataError, match=r"no split 'validation' .* It has: 'train', 'test'"):
-            Sums(dataset_name="acme/two", split="validation")
+            make_sums(dataset_name="acme/two", split="validation")
 
-    def test_a_revision_may_be_named(self, Sums, hub, sums):
-        assert len(Sums(dataset_name=f"{NAME}@main").rows) == 50
+    def test_a_revision_may_be_named(self, make_sums, hub, sums):
+        assert len(make_sums(dataset_name=f"{NAME}@main").rows) == 50
 
-    def test_a_new_version_is_seen_after_forgetting(self, Sums, hub, sums):
-        Sums(dataset_name=NAME)
+    def test_a_dataset_with_several_configs_wants_one_named(self, make_sums, hub, sums):
+        hub.add("acme/many:main", {"train": sums(7)})
+        hub.add("acme/many:hard", {"train": sums(4), "test": sums(2)})
+        for _ in range(2):
+            assert len(make_sums(dataset_name="acme/many:main").rows) == 7
+            assert len(make_sums(dataset_name="acme/many:hard", split="test").rows) == 2
+            with pytest.raises(DataError, match=r"write 'org/name:config'.*'hard', 'main'"):
+                make_sums(dataset_name="acme/many")
+            with pytest.raises(DataError, match=r"cannot be read: BuilderConfig 'no' not found"):
+                make_sums(dataset_name="acme/many:no")
+            hub.close()
+            forget_rows()
+
+    def test_a_new_version_is_seen_after_forgetting(self, make_sums, hub, sums):
+        make_sums(dataset_name=NAME)
         hub.add(NAME, {"train": sums(60)})
         forget_rows()
-        assert len(Sums(dataset_name=NAME).rows) == 60
+        assert len(make_sums(dataset_name=NAME).rows) == 60
 
-    def test_wrong_columns_say_which_exist(self, Sums, hub):
+    def test_wrong_columns_say_which_exist(self, make_sums, hub):
         with pytest.raises(DataError, match=r"'question' in 'acme/Sums-2k' of the hub.* problem"):
-            Sums(dataset_name=NAME, columns={"question": str})
+            make_sums(dataset_name=NAME, columns={"question": str})
 
-    def test_threads_that_construct_at_once_download_once(self, Sums, hub):
+    def test_threads_that_construct_at_once_download_once(self, make_sums, hub):
         with ThreadPoolExecutor(64) as pool:
-            envs = list(pool.map(lambda _: Sums(dataset_name=NAME), range(64)))
+            envs = list(pool.map(lambda _: make_sums(dataset_name=NAME), range(64)))
         assert len({id(env.rows) for env in envs}) == 1
         assert len(downloads(hub)) == 1
 
@@ -71,59 +84,59 @@ class TestLoading:
 
 
 class TestALocalFolderOfTheSameName:
-    def test_does_not_shadow_the_hub(self, Sums, hub, tmp_path, monkeypatch):
+    def test_does_not_shadow_the_hub(self, make_sums, hub, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         Path(NAME).mkdir(parents=True)
         (Path(NAME) / "train.jsonl").write_text('{"problem": "local", "answer": "local"}\n')
-        assert len(Sums(dataset_name=NAME).rows) == 50
+        assert len(make_sums(dataset_name=NAME).rows) == 50
 
-    def test_is_offered_if_the_hub_has_no_such_dataset(self, Sums, hub, tmp_path, monkeypatch):
+    def test_is_offered_if_the_hub_has_no_such_dataset(self, make_sums, hub, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         Path("acme/local").mkdir(parents=True)
         with pytest.raises(HubError, match=r"To read the local folder .* data='.*acme/local'"):
-            Sums(dataset_name="acme/local")
+            make_sums(dataset_name="acme/local")
 
 
 class TestWhatTheHubRefuses:
-    def test_a_missing_dataset(self, Sums, hub):
+    def test_a_missing_dataset(self, make_sums, hub):
         with pytest.raises(
             HubError, match=r"'acme/none' doesn't exist .* If it is private, log in"
         ):
-            Sums(dataset_name="acme/none")
+            make_sums(dataset_name="acme/none")
 
-    def test_a_gated_dataset(self, Sums, hub):
+    def test_a_gated_dataset(self, make_sums, hub):
         hub.break_(NAME, "gated")
         with pytest.raises(HubError, match=r"is gated. Ask for access at http.*/acme/Sums-2k,"):
-            Sums(dataset_name=NAME)
+            make_sums(dataset_name=NAME)
 
     @pytest.mark.parametrize("name", ["a/b/c", "/data/train", "./sums", "a b", "train.jsonl/"])
-    def test_a_name_that_is_none(self, Sums, hub, name):
+    def test_a_name_that_is_none(self, make_sums, hub, name):
         with pytest.raises(
-            DataError, match=r"called 'org/name' .* Local files are given with data"
+            DataError, match=r"called 'org/name', .* Local files are given with data"
         ):
-            Sums(dataset_name=name)
+            make_sums(dataset_name=name)
 
-    def test_a_missing_revision(self, Sums, hub):
+    def test_a_missing_revision(self, make_sums, hub):
         with pytest.raises(HubError, match=r"Revision 'v9' doesn't exist for dataset 'acme/Sums"):
-            Sums(dataset_name=f"{NAME}@v9")
+            make_sums(dataset_name=f"{NAME}@v9")
 
 
 class TestATroubledConnection:
-    def test_a_download_that_breaks_off_once_is_taken_up_again(self, Sums, hub):
+    def test_a_download_that_breaks_off_once_is_taken_up_again(self, make_sums, hub):
         hub.break_(NAME, "drop", times=1)
-        assert len(Sums(dataset_name=NAME).rows) == 50
+        assert len(make_sums(dataset_name=NAME).rows) == 50
 
-    def test_a_download_that_always_breaks_off_is_an_error_and_leaves_nothing(self, Sums, hub):
+    def test_a_download_that_always_breaks_off_is_an_error_and_leaves_nothing(self, make_sums, hub):
         hub.break_(NAME, "drop")
-        with pytest.raises(HubError, match="could not be downloaded from http://127.0.0.1"):
-            Sums(dataset_name=NAME)
+        with pytest.raises(HubError, match=r"could not be downloaded from http://127.0.0.1"):
+            make_sums(dataset_name=NAME)
         hub.heal()
-        env = Sums(dataset_name=NAME)
+        env = make_sums(dataset_name=NAME)
         assert [env.rows[n]["answer"] for n in range(50)] == [str(2 * n) for n in range(50)]
 
-    def test_a_hub_that_is_busy_is_asked_again(self, Sums, hub):
+    def test_a_hub_that_is_busy_is_asked_again(self, make_sums, hub):
         hub.break_(NAME, "unavailable", times=1)
-        assert len(Sums(dataset_name=NAME).rows) == 50
+        assert len(make_sums(dataset_name=NAME).rows) == 50
 
 
 def answers_nothing():
@@ -160,32 +173,32 @@ def no_network(request, hub, monkeypatch):
 
 class TestWithoutANetwork:
     @pytest.fixture(autouse=True)
-    def cached(self, Sums, hub):
-        Sums(dataset_name=NAME)
+    def cached(self, make_sums, hub):
+        make_sums(dataset_name=NAME)
         forget_rows()
         hub.requests.clear()
 
-    def test_the_cache_is_used(self, Sums, hub, no_network):
-        env = Sums(dataset_name=NAME)
+    def test_the_cache_is_used(self, make_sums, hub, no_network):
+        env = make_sums(dataset_name=NAME)
         assert sorted(env.reset()[0] for _ in range(50)) == sorted(f"{n} + {n}?" for n in range(50))
         assert hub.requests == []
 
-    def test_what_is_not_in_the_cache_is_an_error_that_says_what_to_do(self, Sums, no_network):
+    def test_what_is_not_in_the_cache_is_an_error_that_says_what_to_do(self, make_sums, no_network):
         with pytest.raises(HubError) as caught:
-            Sums(dataset_name="acme/other")
+            make_sums(dataset_name="acme/other")
         message = str(caught.value)
         assert "'acme/other' is not in the cache, and the hub is out of reach" in message
         for way_out in (":Sample", "data=", "HF_ENDPOINT", "HTTPS_PROXY", "HF_HOME"):
             assert way_out in message
 
-    def test_the_cache_does_not_stand_for_a_revision(self, Sums, no_network):
+    def test_the_cache_does_not_stand_for_a_revision(self, make_sums, no_network):
         with pytest.raises(HubError, match=r"in the cache by revision \(leave out '@...' to take"):
-            Sums(dataset_name=f"{NAME}@main")
+            make_sums(dataset_name=f"{NAME}@main")
 
-    def test_a_split_that_is_not_in_the_cache_is_named(self, Sums, hub):
+    def test_a_split_that_is_not_in_the_cache_is_named(self, make_sums, hub):
         hub.close()
         with pytest.raises(DataError, match=r"no split 'test' .* It has: 'train'"):
-            Sums(dataset_name=NAME, split="test")
+            make_sums(dataset_name=NAME, split="test")
 
 
 LOAD = f"""
@@ -229,7 +242,7 @@ class TestAnotherProcess:
         assert "50 rows" in run_python(LOAD, **environ)
 
 
-def test_a_cache_that_is_deleted_under_a_running_process_harms_no_one(Sums, hub):
-    env = Sums(dataset_name=NAME, shuffle=False)
+def test_a_cache_that_is_deleted_under_a_running_process_harms_no_one(make_sums, hub):
+    env = make_sums(dataset_name=NAME, shuffle=False)
     shutil.rmtree(os.environ["HF_HOME"])
     assert [env.reset()[0] for _ in range(50)] == [f"{n} + {n}?" for n in range(50)]

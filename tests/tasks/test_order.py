@@ -1,5 +1,6 @@
 """The order of tasks is a permutation for every number of rows, key, epoch and shard."""
 
+import itertools
 import random
 from collections import Counter
 
@@ -47,7 +48,7 @@ def test_over_many_keys_every_row_is_first_about_as_often(count):
 
 def test_neighbours_do_not_stay_together():
     order = [permute(position, 10_000, 7) for position in range(10_000)]
-    together = sum(abs(a - b) == 1 for a, b in zip(order, order[1:], strict=False))
+    together = sum(abs(a - b) == 1 for a, b in itertools.pairwise(order))
     assert together < 20  # 2 are expected of a random order
 
 

@@ -21,34 +21,34 @@ def hub(fake_hub, sums):
 
 
 @pytest.fixture
-def env(Sums, hub):
-    return Sums(dataset_name=NAME, streaming=True)
+def env(make_sums, hub):
+    return make_sums(dataset_name=NAME, streaming=True)
 
 
 def firsts(env, episodes, **options):
     return [env.reset(**(options if n == 0 else {}))[0] for n in range(episodes)]
 
 
-def test_a_dataset_of_the_hub_is_played_without_storing_it(Sums, hub, tmp_path):
-    env = Sums(dataset_name=NAME, streaming=True, shuffle=False)
+def test_a_dataset_of_the_hub_is_played_without_storing_it(make_sums, hub, tmp_path):
+    env = make_sums(dataset_name=NAME, streaming=True, shuffle=False)
     assert firsts(env, 3) == ["0 + 0?", "1 + 1?", "2 + 2?"]
     assert env.step("4").reward == 1.0
     assert (env.idx, env.epoch) == (None, 0)
     assert not list(tmp_path.rglob("*.arrow"))
 
 
-def test_files_are_streamed_too(Sums, hub, sums, tmp_path):
+def test_files_are_streamed_too(make_sums, hub, sums, tmp_path):
     paths = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
     for number, path in enumerate(paths):
         datasets.Dataset.from_list(sums(10)[5 * number :][:5]).to_parquet(str(path))
-    env = Sums(data=paths, streaming=True, shuffle=False)
+    env = make_sums(data=paths, streaming=True, shuffle=False)
     assert firsts(env, 12) == [f"{n % 10} + {n % 10}?" for n in range(12)]
     assert env.epoch == 1
 
 
-def test_a_dataset_that_is_a_stream_is_taken_as_one(Sums, sums):
+def test_a_dataset_that_is_a_stream_is_taken_as_one(make_sums, sums):
     stream = datasets.Dataset.from_list(sums(5)).to_iterable_dataset()
-    assert firsts(Sums(data=stream, shuffle=False), 2) == ["0 + 0?", "1 + 1?"]
+    assert firsts(make_sums(data=stream, shuffle=False), 2) == ["0 + 0?", "1 + 1?"]
 
 
 def test_each_epoch_shows_every_row_once_in_an_order_of_its_own(env):
@@ -74,8 +74,8 @@ def test_forks_and_restored_snapshots_go_on_as_the_original_would(env):
     assert firsts(env, 30) == expected
 
 
-def test_shards_are_a_partition_whatever_their_seeds(Sums, hub):
-    parts = [Sums(dataset_name=NAME, streaming=True, shard=f"{n}/3") for n in range(3)]
+def test_shards_are_a_partition_whatever_their_seeds(make_sums, hub):
+    parts = [make_sums(dataset_name=NAME, streaming=True, shard=f"{n}/3") for n in range(3)]
     seen = [
         question
         for n, part in enumerate(parts)
@@ -94,50 +94,59 @@ def test_there_is_no_length(env):
         len(env.rows)
 
 
-def test_rows_are_shared(Sums, env):
-    assert Sums(dataset_name=NAME, streaming=True).rows is env.rows
+def test_rows_are_shared(make_sums, env):
+    assert make_sums(dataset_name=NAME, streaming=True).rows is env.rows
 
 
-def test_a_missing_column_is_an_error_at_construction(Sums, hub):
+def test_a_missing_column_is_an_error_at_construction(make_sums, hub):
     with pytest.raises(DataError, match=r"no column 'answers' .* mean 'answer'\?"):
-        Sums(dataset_name=NAME, streaming=True, columns={"answers": str})
+        make_sums(dataset_name=NAME, streaming=True, columns={"answers": str})
 
 
-def test_an_empty_stream_is_an_error_at_construction(Sums):
-    stream = datasets.Dataset.from_dict({"problem": [], "answer": []}).to_iterable_dataset()
+def test_an_empty_stream_is_an_error_at_construction(make_sums):
+    stream = datasets.IterableDataset.from_generator(lambda: iter(()))
     with pytest.raises(DataError, match="There are no rows in data"):
-        Sums(data=stream)
+        make_sums(data=stream)
 
 
-def test_an_empty_shard_is_an_error_and_not_an_endless_search(Sums, sums):
+def test_an_empty_shard_is_an_error_and_not_an_endless_search(make_sums, sums):
     stream = datasets.Dataset.from_list(sums(2)).to_iterable_dataset()
     with pytest.raises(DataError, match="Shard 5/8 is empty"):
-        Sums(data=stream, shard="5/8").reset()
+        make_sums(data=stream, shard="5/8").reset()
 
 
-def test_a_wrong_value_is_named_with_its_row_when_it_is_read(Sums, sums):
+def test_a_wrong_value_is_named_with_its_row_when_it_is_read(make_sums, sums):
     rows = sums(250)
     rows[177]["answer"] = None
     stream = datasets.Dataset.from_list(rows).to_iterable_dataset()
-    env = Sums(data=stream, shuffle=False)
+    env = make_sums(data=stream, shuffle=False)
     with pytest.raises(DataError, match=r"Row 177 of data, column 'answer': .* got None"):
         firsts(env, 250)
 
 
-def test_images_stay_as_they_are_stored(Sums, hub):
+def test_images_stay_as_they_are_stored(make_sums, hub):
     rows = [{"problem": "?", "image": Image.new("RGB", (2, 2), (n, 0, 0))} for n in range(3)]
     hub.add("acme/images", {"train": rows})
     columns = {"problem": str, "image": dict}
-    env = Sums(dataset_name="acme/images", streaming=True, columns=columns)
+    env = make_sums(dataset_name="acme/images", streaming=True, columns=columns)
     env.reset()
     assert env.row["image"]["bytes"].startswith(b"\x89PNG")
 
 
-def test_a_hub_that_goes_away_is_an_error(Sums, hub):
-    hub.add("acme/long", {"train": [{"problem": str(n) * 1000, "answer": ""} for n in range(9000)]})
-    hub.break_("acme/long", "gated")
+def test_a_stream_that_breaks_says_how_far_it_came(make_sums, sums):
+    def rows():
+        yield from sums(120)
+        raise OSError("cut off")
+
+    env = make_sums(data=datasets.IterableDataset.from_generator(rows), shuffle=False)
+    with pytest.raises(DataError, match="data could not be read on after row 100: OSError: cut"):
+        firsts(env, 150)
+
+
+def test_a_gated_dataset_is_no_stream_either(make_sums, hub):
+    hub.break_(NAME, "gated")
     with pytest.raises(HubError, match="gated"):
-        Sums(dataset_name="acme/long", streaming=True)
+        make_sums(dataset_name=NAME, streaming=True)
 
 
 @pytest.mark.parametrize("check", ENV_CHECKS)

@@ -48,9 +48,7 @@ def describe(name: str) -> dict[str, Any]:
         ConfigError: There is no such task.
     """
     make_recipe(name)
-    described: dict[str, Any] = pool().call(
-        "gem_rg.worker:describe", name, deadline=START_SECONDS
-    )
+    described: dict[str, Any] = pool().call("gem_rg.worker:describe", name, deadline=START_SECONDS)
     return described
 
 
@@ -194,7 +192,7 @@ def score(recipe: Recipe, seed: int, item: Item, answer: str, limit: float) -> t
 
 
 def solve(recipe: Recipe, seed: int, item: Item, time_limit: float) -> str | None:
-    """Return an answer to the item that scores 1, or None if none is known."""
+    """Return the best answer to the item that is known, or None."""
     if item.gold is not None:
         return item.gold
     arguments = ("gem_rg.worker:solve", recipe, seed, item.task, item.entry)

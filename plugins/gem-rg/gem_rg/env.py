@@ -17,9 +17,7 @@ from gem_rg.items import Item, Recipe
 
 __all__ = ["HINT", "ReasoningGymEnv"]
 
-HINT = (
-    r"Put your final answer, and nothing else, in \boxed{}, in exactly the form asked for above."
-)
+HINT = r"Put your final answer, and nothing else, in \boxed{}, in exactly the form asked for above."
 LONGEST_ANSWER = 100_000
 """Characters of an action that are read, counted from its end, where the answer stands."""
 USUAL_SIZE = 500
@@ -141,6 +139,9 @@ class ReasoningGymEnv(BaseEnv):
 
     def solution(self) -> str:
         """Return an action that is graded correct for the current item.
+
+        A few items of ``propositional_logic`` have no such answer, as nothing follows from their
+        premises; the action is then the best there is.
 
         Raises:
             ConfigError: No answer is known.

@@ -4,6 +4,7 @@ Each solver yields candidates, the likeliest first; the task's own scorer decide
 """
 
 import json
+import string
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -68,6 +69,7 @@ def _rush_hour(metadata: Mapping[str, Any]) -> Iterator[str]:
     """Search breadth first, a step of one car at a time, until the first car is at the exit."""
     board: str = metadata["board_config"]
     cars = sorted(set(board) - {"o", "x"})
+    names = string.ascii_uppercase  # the drawn board renames the cars, so that no letter is missing
     walls = sum(1 << cell for cell, label in enumerate(board) if label == "x")
     cells = [[cell for cell, label in enumerate(board) if label == car] for car in cars]
     strides = [places[1] - places[0] for places in cells]
@@ -91,7 +93,7 @@ def _rush_hour(metadata: Mapping[str, Any]) -> Iterator[str]:
                 step = stride if sign == "+" else -stride
                 after = (*state[:car], place + step, *state[car + 1 :])
                 if after not in came_from:
-                    came_from[after] = (state, f"{cars[car]}{sign}1")
+                    came_from[after] = (state, f"{names[car]}{sign}1")
                     reached.append(after)
 
 

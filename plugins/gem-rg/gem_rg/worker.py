@@ -101,12 +101,16 @@ def score(recipe: Recipe, seed: int, entry: bytes, answer: str) -> tuple[float, 
 
 
 def solve(recipe: Recipe, seed: int, task: str, entry: bytes) -> str | None:
-    """Return an answer that scores 1 to an item without gold; None if no solver knows the task."""
+    """Return the best answer to an item without gold; None if no solver knows the task."""
     metadata = pickle.loads(entry)["metadata"]  # noqa: S301 - our own
+    best, highest = None, -1.0
     for answer in SOLVERS[task](metadata) if task in SOLVERS else ():
-        if score(recipe, seed, entry, answer)[0] == 1.0:
-            return answer
-    return None
+        value, _ = score(recipe, seed, entry, answer)
+        if value > highest:
+            best, highest = answer, value
+        if value == 1.0:
+            break
+    return best
 
 
 @functools.lru_cache(maxsize=64)

@@ -61,17 +61,11 @@ _SIGNS = {
     "∠": r"\angle ",
 }
 _GREEK = {
-    letter: f"\\{name} "
-    for letter, name in zip(
-        "αβγδεζηθικλμνξπρστυφχψωϕϵΓΔΘΛΞΠΣΦΨΩ",
-        (
-            "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma "
-            "tau upsilon phi chi psi omega phi epsilon Gamma Delta Theta Lambda Xi Pi Sigma Phi "
-            "Psi Omega"
-        ).split(),
-        strict=True,
-    )
+    letter: f"\\{name} " if letter.islower() else f"\\{name.capitalize()} "
+    for letter in "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ"
+    for name in [unicodedata.name(letter).split()[-1].lower().replace("lamda", "lambda")]
 }
+_GREEK |= {"ϕ": r"\phi ", "ϵ": r"\epsilon "}
 _FRACTIONS = {
     sign: "\\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", sign).split("⁄"))
     for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅐⅑⅒"
@@ -84,6 +78,7 @@ _RAISED = re.compile(f"[{_SUPERSCRIPTS}]+")
 _LOWERED = re.compile(f"[{_SUBSCRIPTS}]+")
 _PLAIN = str.maketrans(_SUPERSCRIPTS + _SUBSCRIPTS, "0123456789+-()n0123456789+-")
 
+_ROMAN = r"\\(?:text|mathrm)\{[^{}]*\}"
 _REPLACEMENTS = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -94,10 +89,7 @@ _REPLACEMENTS = [
         (r"\\text\{\s*-+\s*\}", "-"),
         (r"\\sqrt\s*(\d)(?=\d)", r"\\sqrt{\1}"),
         (r"(?<=\d)\\(?:text|mathrm)\{([0-9A-F]+)\}(?=_)", r"\1"),
-        (
-            r"\\frac\s*\{\s*(\\(?:text|mathrm)\{[^{}]*\})\s*\}\s*\{\s*(\\(?:text|mathrm)\{[^{}]*\})\s*\}",
-            r"\1/\2",
-        ),
+        (rf"\\frac\s*\{{\s*({_ROMAN})\s*\}}\s*\{{\s*({_ROMAN})\s*\}}", r"\1/\2"),
         (r"(?:m\s*)?\\(?:angle|measuredangle)\s*([A-Z]{1,3})(?![A-Za-z])", r"\\theta_{\1}"),
         (r"\\colon(?![A-Za-z])", ":"),
         (r"\\mathbf\{([CNQRZ])\}", r"\\mathbb{\1}"),
@@ -105,9 +97,9 @@ _REPLACEMENTS = [
         (r"(?<=\d)\\[,;: ](?=\d{3}(?!\d))", ","),
         (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\s*\.?(?=\s*[\\()\[\]{}|<>/.])", ""),
         (r"\\(?:left|right)(?![A-Za-z])", ""),
+        (r"\\(?:display|text|script)style(?![A-Za-z])|\\(?:no)?limits(?![A-Za-z])", " "),
         (
-            r"\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits|mathstrut|strut|large|Large"
-            r"|small|normalsize|bf|rm|it)(?![A-Za-z])",
+            r"\\(?:math)?strut(?![A-Za-z])|\\(?:large|Large|small|normalsize|bf|rm|it)(?![A-Za-z])",
             " ",
         ),
         (r"\\(?:quad|qquad|enspace|thinspace|space|hfill|newline)(?![A-Za-z])", " "),

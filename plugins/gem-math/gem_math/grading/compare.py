@@ -7,11 +7,11 @@ unit that the reference demands must be there. What no rule decides is None, for
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gem_math.grading.exact import exact_value
 from gem_math.grading.nodes import (
     CONSTANTS,
     Apply,
     Bracketed,
-    Combined,
     Listing,
     Matrix,
     Node,
@@ -29,7 +29,7 @@ from gem_math.grading.nodes import (
 )
 from gem_math.grading.reals import equal_conditions, is_condition
 from gem_math.grading.units import MARKS, PERCENT, Unit, read_unit
-from gem_math.grading.values import equal_expressions, exact_value, proportion
+from gem_math.grading.values import equal_expressions, proportion
 
 __all__ = ["same"]
 
@@ -75,13 +75,8 @@ def _without_name(node: Node) -> Node:
         return node
     if not isinstance(node, Relation) or not _is_name(node.sides[0]):
         return node
-    if set(node.signs) <= {"=", "\\approx"} and len(node.sides) == 2:
-        return node.sides[1]
-    if node.signs == ("\\in",):
-        return node.sides[1]
-    if set(node.signs) == {"="}:  # x = 6/4 = 3/2
-        return node.sides[-1]
-    return node
+    names_value = set(node.signs) == {"="} or node.signs in {("\\approx",), ("\\in",)}
+    return node.sides[-1] if names_value else node
 
 
 def _is_name(node: Node) -> bool:
@@ -194,9 +189,8 @@ def _scaled(quantity: Quantity) -> Node:
 
 def _angles(answer: Node, gold: Node) -> Verdict:
     """Compare angles in degrees with angles in radians."""
-    return False if _radians(answer) is None or _radians(gold) is None else same(
-        _radians(answer), _radians(gold)  # type: ignore[arg-type]
-    )
+    first, second = _radians(answer), _radians(gold)
+    return False if first is None or second is None else same(first, second)
 
 
 def _radians(node: Node) -> Node | None:
@@ -223,13 +217,19 @@ def _spelled_quantity(node: Node) -> Quantity | None:
     powers = dict(inner.unit.powers)
     for name, power in unit.powers:
         powers[name] = powers.get(name, 0) - power
-    return Quantity(inner.value, Unit(inner.unit.factor / unit.factor, tuple(sorted(powers.items()))))
+    return Quantity(
+        inner.value, Unit(inner.unit.factor / unit.factor, tuple(sorted(powers.items())))
+    )
 
 
 def _spelled_unit(node: Node) -> Unit | None:
     if isinstance(node, Symbol) and len(node.name) == 1:
         return read_unit(node.name)
-    if isinstance(node, Apply) and node.operation == "pow" and isinstance(node.arguments[0], Symbol):
+    if (
+        isinstance(node, Apply)
+        and node.operation == "pow"
+        and isinstance(node.arguments[0], Symbol)
+    ):
         base, exponent = node.arguments
         if isinstance(exponent, Number) and exponent.value in {2, 3}:
             return read_unit(f"{base.name}^{exponent.value}")  # type: ignore[union-attr]
@@ -366,10 +366,7 @@ def _equal_relations(answer: Relation, gold: Relation) -> Verdict:
         )
     sides = [*answer.sides, *gold.sides]
     if not all(map(is_expression, sides)):
-        return (
-            answer.signs == gold.signs
-            and (all_same(zip(answer.sides, gold.sides, strict=True)))
-        )
+        return answer.signs == gold.signs and (all_same(zip(answer.sides, gold.sides, strict=True)))
     if is_variable(answer.sides[0]) and answer.sides[0] == gold.sides[0]:
         return answer.signs == gold.signs and same(answer.sides[1], gold.sides[1])
     (first,), (second,) = answer.signs, gold.signs

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from gem_math.grading.units import Unit
 
@@ -152,7 +152,7 @@ def is_expression(node: Node) -> bool:
     return isinstance(node, Number | Symbol | Apply)
 
 
-def is_variable(node: Node) -> bool:
+def is_variable(node: Node) -> TypeGuard[Symbol]:
     """Return whether a node is a symbol that may have any value."""
     return isinstance(node, Symbol) and node.name not in CONSTANTS
 

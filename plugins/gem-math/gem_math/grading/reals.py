@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
+from gem_math.grading.floating import real_at
 from gem_math.grading.nodes import (
     CONSTANTS,
     Apply,
@@ -22,7 +23,7 @@ from gem_math.grading.nodes import (
     is_variable,
     symbols_of,
 )
-from gem_math.grading.values import proportion, real_at
+from gem_math.grading.values import proportion
 
 __all__ = ["equal_conditions", "is_condition"]
 
@@ -73,8 +74,7 @@ def _fit_the_same(first: Node, second: Node, name: str, number: int = 0) -> bool
     if len(boundaries) > _MOST_BOUNDARIES:
         return first == second
     return all(
-        _fits(first, name, number, x) == _fits(second, name, number, x)
-        for x in _probes(boundaries)
+        _fits(first, name, number, x) == _fits(second, name, number, x) for x in _probes(boundaries)
     )
 
 
@@ -107,13 +107,12 @@ def _variable(node: Node) -> str:
         return next(filter(None, map(_variable, node.items)), "")
     if not isinstance(node, Relation):
         return ""
+    middle = node.sides[1]
+    if len(node.sides) == 3 and is_variable(middle):
+        return middle.name
     alone = [side.name for side in node.sides if is_variable(side)]
-    if len(node.sides) == 3 and is_variable(node.sides[1]):
-        return node.sides[1].name  # type: ignore[union-attr]
-    if alone:
-        return "x" if "x" in alone else alone[0]
-    names = sorted(frozenset().union(*map(symbols_of, node.sides)) - CONSTANTS)
-    return "x" if "x" in names else names[0] if names else ""
+    names = alone or sorted(_names(node) - CONSTANTS)
+    return "x" if "x" in names else next(iter(names), "")
 
 
 def _has_two_variables(node: Node, name: str) -> bool:
@@ -166,16 +165,13 @@ def _fits(node: Node, name: str, number: int, x: float) -> bool:
         return _fits_interval(node, number, x)
     if isinstance(node, Combined):
         return _fits_combination(node, name, number, x)
-    if isinstance(node, Listing):
-        fits = (_fits(item, name, number, x) for item in node.items)
-        return all(fits) if node.joint == "and" else any(fits)
     if isinstance(node, Relation):
         return _fits_relation(node, name, number, x)
-    if isinstance(node, SetOf):
-        return any(_fits(item, name, number, x) for item in node.items)
-    if node == Symbol(_ALL):
-        return True
-    value = real_at(node, number)
+    if isinstance(node, Listing | SetOf):
+        fits = (_fits(item, name, number, x) for item in node.items)
+        is_joint = isinstance(node, Listing) and node.joint == "and"
+        return all(fits) if is_joint else any(fits)
+    value = x if node == Symbol(_ALL) else real_at(node, number)
     return value is not None and _compare("=", x, value)
 
 

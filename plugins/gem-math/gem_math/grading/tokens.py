@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Literal
 
 from gem_math.grading.errors import UnreadableError
+from gem_math.grading.names import names
 from gem_math.grading.units import is_unit
 
 __all__ = ["FUNCTIONS", "Token", "tokenize"]
@@ -35,9 +36,9 @@ class Token:
     spaced: bool = False
 
 
-FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth ln log lg exp sqrt gcd lcm "
-    "max min det sgn".split()
+FUNCTIONS = names(
+    "sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth "
+    "ln log lg exp sqrt gcd lcm max min det sgn"
 )
 _ALIASES = {
     "asin": "arcsin",
@@ -48,20 +49,20 @@ _ALIASES = {
     "abs": "abs",
     "sign": "sgn",
 }
-_SYMBOLS = frozenset(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
-    "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell "
-    "infty emptyset hbar".split()
+_SYMBOLS = names(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma "
+    "tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega "
+    "ell infty emptyset hbar"
 )
 _NAMED = {"pi": "pi", "Pi": "pi", "inf": "infty", "infinity": "infty", "oo": "infty", "I": "I"}
-_TEXT_COMMANDS = frozenset(
+_TEXT_COMMANDS = names(
     "text textbf textit textrm texttt textsf textnormal mbox hbox mathrm mathbf mathit mathsf "
-    "mathtt mathcal mathbb mathfrak operatorname bm boldsymbol emph".split()
+    "mathtt mathcal mathbb mathfrak operatorname bm boldsymbol emph"
 )
-_SYMBOL_COMMANDS = frozenset(
-    "mathbf mathit mathcal mathbb mathfrak boldsymbol bm mathrm mathsf vec hat".split()
+_SYMBOL_COMMANDS = names(
+    "mathbf mathit mathcal mathbb mathfrak boldsymbol bm mathrm mathsf vec hat"
 )
-_SMALL_WORDS = frozenset("or and per to the is are no not yes of by at for all odd sq cu".split())
+_SMALL_WORDS = names("or and per to the is are no not yes of by at for all odd sq cu")
 _LONGEST_PRODUCT = 3
 """Letters without a break that are still read as symbols multiplied; more are a word."""
 
@@ -129,35 +130,31 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _simple_token(kind: str, piece: str, *, spaced: bool) -> Token:
-    if kind in {"number", "thousands"}:
-        if len(piece) > _DIGITS_AT_MOST:
-            raise UnreadableError("a number of thousands of digits")
-        return Token("number", piece, _decimal(re.sub("[, ]", "", piece)), spaced)
+    if kind in {"number", "thousands", "repeating"}:
+        value = _repeating(piece) if kind == "repeating" else _decimal(re.sub("[, ]", "", piece))
+        return Token("number", piece, value, spaced)
     if kind == "numeral":
         return Token("numeral", piece, None, spaced)
-    if kind == "repeating":
-        return Token("number", piece, _repeating(piece), spaced)
     if kind == "celsius":
         return Token("word", piece[0] + piece[-1], None, spaced)
     if kind == "command":
         name = piece[1:]
-        if name in FUNCTIONS or name in {"arcsec", "arccsc", "arccot"}:
-            return Token("function", name, None, spaced)
-        if name in _SYMBOLS:
-            return Token("symbol", name, None, spaced)
-        return Token("command", name, None, spaced)
+        named: Kind = "symbol" if name in _SYMBOLS else "command"
+        return Token("function" if name in FUNCTIONS else named, name, None, spaced)
     return Token("sign", _RELATIONS.get(piece, piece), None, spaced)
 
 
 def _decimal(digits: str) -> Fraction:
     mantissa, _, exponent = digits.lower().partition("e")
+    if len(mantissa) > _DIGITS_AT_MOST:
+        raise UnreadableError("a number of thousands of digits")
     if exponent and abs(int(exponent)) > _DIGITS_AT_MOST:
         raise UnreadableError("a number too large to write out")
     return Fraction(mantissa.rstrip(".") or "0") * Fraction(10) ** int(exponent or 0)
 
 
 def _repeating(piece: str) -> Fraction:
-    """Return the value of ``0.1\\overline{6}``, ``0.1(6)`` or ``0.1666...``."""
+    r"""Return the value of ``0.1\overline{6}``, ``0.1(6)`` or ``0.1666...``."""
     whole, _, decimals = piece.partition(".")
     if decimals.endswith("..."):
         fixed, repetend = _repetend(decimals.removesuffix("..."))

@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from gem_math.grading.names import names
+
 __all__ = ["DEGREE", "MARKS", "PERCENT", "Unit", "is_unit", "read_unit"]
 
 
@@ -107,10 +109,10 @@ MARKS = frozenset({"$", "€", "£", "°", "unit"})
 """Base units that notation often leaves out: a currency sign, a degree sign, "units"."""
 
 _WORD = re.compile(r"(°[CF]|[^\W\d_]+|[$€£°%])(?:\^?\{?(-?\d)\}?)?")
-_NO_NOUNS = frozenset(
-    "or and not to more less than if only no is are the of a an at most least about around between "
-    "from with without does do undefined none all any for when where which million billion "
-    "trillion thousand hundred dozen mod base".split()
+_NO_NOUNS = names(
+    "or and not to more less than if only no is are the of a an at most least about around "
+    "between from with without does do undefined none all any for when where which million "
+    "billion trillion thousand hundred dozen mod base"
 )
 _POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cubed": 3, "cu": 3}
 _WORDS_AT_MOST = 4

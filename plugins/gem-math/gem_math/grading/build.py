@@ -1,0 +1,93 @@
+"""Puts nodes together where that takes more than naming them: matrices, degrees, bases."""
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from gem_math.grading.errors import UnreadableError, UnsupportedError
+from gem_math.grading.nodes import (
+    Apply,
+    Matrix,
+    Node,
+    Number,
+    Numeral,
+    Quantity,
+    Symbol,
+    is_expression,
+    symbols_of,
+)
+from gem_math.grading.units import DEGREE
+
+__all__ = ["conjugate", "degrees", "determinant", "in_base", "times", "with_degrees"]
+
+_BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
+_BASES |= {"ten": 10, "twelve": 12, "sixteen": 16}
+_LARGEST_DETERMINANT = 4
+
+
+def in_base(digits: str, index: str) -> Node:
+    """Return digits in the base that an index names, ``2`` or ``two``."""
+    name = re.sub(r"\\text|[{} ]", "", index)
+    base = _BASES.get(name.lower()) or (int(name) if name.isdigit() and len(name) < 3 else 0)
+    if not 2 <= base <= 36 or not digits.isalnum():
+        raise UnreadableError(f"{digits!r} in base {index!r}")
+    return Number(Fraction(digits)) if base == 10 else Numeral(digits.lstrip("0") or "0", base)
+
+
+def times(first: Node, second: Node) -> Node:
+    """Return a product; a matrix times a number is one matrix."""
+    if isinstance(first, Matrix) and is_expression(second):
+        first, second = second, first
+    if isinstance(second, Matrix) and is_expression(first):
+        rows = second.rows
+        return Matrix(tuple(tuple(Apply("mul", (first, e)) for e in row) for row in rows))
+    return Apply("mul", (first, second))
+
+
+def determinant(rows: Sequence[tuple[Node, ...]]) -> Node:
+    """Return the determinant as an expression, expanded by the first row."""
+    if not 0 < len(rows) <= _LARGEST_DETERMINANT or any(len(row) != len(rows) for row in rows):
+        raise UnsupportedError("a determinant of this form is beyond this grammar")
+    if len(rows) == 1:
+        return rows[0][0]
+    total: Node = Number(Fraction(0))
+    for column, entry in enumerate(rows[0]):
+        minor = [row[:column] + row[column + 1 :] for row in rows[1:]]
+        term = Apply("mul", (entry, determinant(minor)))
+        total = Apply("sub" if column % 2 else "add", (total, term))
+    return total
+
+
+def degrees(node: Node) -> Node:
+    """Return so many degrees, in radians."""
+    return Apply("degrees", (node,))
+
+
+def with_degrees(node: Node) -> Node:
+    """Return an angle in degrees as a quantity; anything else as it is."""
+    value = _without_degrees(node)
+    return node if value is None else Quantity(value, DEGREE)
+
+
+def _without_degrees(node: Node) -> Node | None:
+    """Return an expression that is so many degrees without its degree signs; else None."""
+    if not isinstance(node, Apply):
+        return None
+    if node.operation == "degrees":
+        return node.arguments[0]
+    inner = [_without_degrees(argument) for argument in node.arguments]
+    signed = [part is not None for part in inner]
+    values = tuple(
+        argument if part is None else part
+        for part, argument in zip(inner, node.arguments, strict=True)
+    )
+    fits = {"neg": [[True]], "add": [[True] * 2], "sub": [[True] * 2], "div": [[True, False]]}
+    fits["mul"] = [[True, False], [False, True]]
+    return Apply(node.operation, values) if signed in fits.get(node.operation, []) else None
+
+
+def conjugate(inner: Node) -> Node:
+    """Return a complex conjugate; what has no imaginary unit in it is a name, as of a segment."""
+    if "i" not in symbols_of(inner) or isinstance(inner, Symbol):
+        return Symbol(f"overline {inner}")
+    return Apply("conjugate", (inner,))

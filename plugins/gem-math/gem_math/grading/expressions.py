@@ -1,0 +1,383 @@
+r"""Reads expressions: sums down to atoms, by recursive descent.
+
+sum       = ["+" | "-" | "\pm"] product (("+" | "-" | "\pm") product)*
+product   = power (["*" | "/"] power)*
+power     = postfix ["^" exponent]
+postfix   = atom ("!" | "°" | "'")*
+"""
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+
+from gem_math.grading.build import conjugate, degrees, determinant, in_base, times
+from gem_math.grading.errors import UnreadableError, UnsupportedError
+from gem_math.grading.nodes import (
+    Apply,
+    Bracketed,
+    Matrix,
+    Node,
+    Number,
+    SetOf,
+    Symbol,
+)
+from gem_math.grading.tokens import Token
+
+__all__ = ["ExpressionReader"]
+
+_MATRICES = frozenset({"matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"})
+_PAIRS = {"(": ")", "[": "]", "\\{": "\\}", "\\langle": "\\rangle"}
+_FACTOR_COMMANDS = frozenset({"frac", "sqrt", "binom", "lfloor", "lceil", "overline", "begin"})
+_ADDITIONS = {"+": "add", "-": "sub", "\\pm": "plus_minus", "\\mp": "minus_plus"}
+_SIGNS = {"-": "neg", "\\pm": "plus_minus", "\\mp": "minus_plus"}
+_INVERSES = frozenset({"arcsin", "arccos", "arctan"})
+_MINUS_ONE = Apply("neg", (Number(Fraction(1)),))
+_DEEPEST = 60
+
+
+class ExpressionReader(ABC):
+    """Reads expressions from tokens; ``_at`` is the one that comes next.
+
+    Brackets may hold more than expressions; what that is the subclass knows.
+    """
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._position = 0
+        self._depth = 0
+
+    @abstractmethod
+    def _answer(self) -> Node:
+        """Read one or several items, as between braces."""
+
+    @abstractmethod
+    def _item(self) -> Node:
+        """Read one item, as between brackets."""
+
+    @property
+    def _at(self) -> Token:
+        return self._tokens[self._position]
+
+    def _ahead(self, offset: int) -> Token:
+        return self._tokens[min(self._position + offset, len(self._tokens) - 1)]
+
+    def _take(self) -> Token:
+        token = self._at
+        if token.kind == "end":
+            raise UnreadableError("it ends in the middle")
+        self._position += 1
+        return token
+
+    def _is(self, *signs: str) -> bool:
+        token = self._at
+        if token.kind == "sign":
+            return token.text in signs
+        return token.kind == "command" and "\\" + token.text in signs
+
+    def _took(self, *signs: str) -> str:
+        """Take the next token if it is one of the signs; return it as written, or ''."""
+        if not self._is(*signs):
+            return ""
+        token = self._take()
+        return token.text if token.kind == "sign" else "\\" + token.text
+
+    def _expect(self, sign: str) -> None:
+        if not self._took(sign):
+            raise UnreadableError(f"{sign!r} is missing before {self._at.text!r}")
+
+    def _sum(self) -> Node:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise UnreadableError("nested deeper than any answer")
+        total = self._signed()
+        while sign := self._took("+", "-", "\\pm", "\\mp"):
+            total = Apply(_ADDITIONS[sign], (total, self._product()))
+        self._depth -= 1
+        return total
+
+    def _signed(self) -> Node:
+        sign = self._took("+", "-", "\\pm", "\\mp")
+        if not sign:
+            return self._product()
+        term = self._product() if not self._is("+", "-") else self._signed()
+        return term if sign == "+" else Apply(_SIGNS[sign], (term,))
+
+    def _product(self) -> Node:
+        product = self._power()
+        while True:
+            if self._took("*", "\\cdot", "\\times"):
+                product = times(product, self._factor())
+            elif self._took("/", "\\div"):
+                product = Apply("div", (product, self._factor()))
+            elif self._starts_factor():
+                product = times(product, self._power())
+            else:
+                return product
+
+    def _factor(self) -> Node:
+        """Read what follows a sign of multiplication, which may have a sign of its own."""
+        if self._took("-"):
+            return Apply("neg", (self._power(),))
+        self._took("+")
+        return self._power()
+
+    def _starts_factor(self) -> bool:
+        token = self._at
+        if token.kind == "number":
+            # Two numbers side by side are no product.
+            return self._tokens[self._position - 1].kind != "number"
+        if token.kind in {"symbol", "function"}:
+            # (0, 1) U (2, 3)
+            return not (token.text == "U" and self._ahead(1).text in {"(", "["})
+        if token.kind == "command":
+            return token.text in _FACTOR_COMMANDS
+        return token.kind == "sign" and token.text in {"(", "{"}
+
+    def _power(self) -> Node:
+        base = self._postfix()
+        if not self._took("^", "**"):
+            return base
+        exponent = self._exponent()
+        power = Apply("pow", (base, exponent))
+        while self._took("!"):
+            power = Apply("factorial", (power,))
+        return degrees(power) if self._took("°") else power
+
+    def _exponent(self) -> Node:
+        sign = self._took("-", "+")
+        value = self._power()
+        return Apply("neg", (value,)) if sign == "-" else value
+
+    def _postfix(self) -> Node:
+        node = self._atom()
+        while True:
+            if self._took("!"):
+                node = Apply("factorial", (node,))
+            elif self._is("'") and isinstance(node, Symbol):
+                self._take()
+                node = Symbol(node.name + "'")
+            elif self._took("°"):
+                return degrees(node)
+            else:
+                return node
+
+    def _atom(self) -> Node:
+        read_kind = {
+            "number": self._number,
+            "numeral": self._numeral,
+            "symbol": self._symbol,
+            "function": self._function,
+            "command": self._command,
+            "sign": self._bracket,
+        }.get(self._at.kind)
+        if read_kind is None:
+            raise UnreadableError(f"{self._at.text!r} is no value")
+        return read_kind()
+
+    def _number(self) -> Node:
+        token = self._take()
+        value = token.value or Fraction(0)
+        if value.denominator == 1 and token.text.isdigit():
+            part = self._mixed_part()
+            if part is not None:
+                return Number(value + part)
+        return Number(value)
+
+    def _mixed_part(self) -> Fraction | None:
+        r"""Take the fraction of a mixed number, ``1\frac{1}{2}`` or ``1 1/2``, if one follows."""
+        start = self._position
+        if self._is("\\frac"):
+            node = self._command()
+            if isinstance(node, Apply) and node.operation == "div":
+                above, below = node.arguments
+                if _is_natural(above) and _is_natural(below) and _value(above) < _value(below):
+                    return _value(above) / _value(below)
+            self._position = start
+            return None
+        above_token, slash, below_token = self._at, self._ahead(1), self._ahead(2)
+        if (
+            above_token.kind == "number"
+            and above_token.spaced
+            and slash.text == "/"
+            and below_token.kind == "number"
+            and below_token.value
+        ):
+            self._position += 3
+            return (above_token.value or Fraction(0)) / below_token.value
+        return None
+
+    def _numeral(self) -> Node:
+        """Read digits with a base: ``1011_2``, ``2BF_{16}``."""
+        digits, _, index = self._take().text.partition("_")
+        return in_base(digits.replace(",", ""), index.strip("{} "))
+
+    def _script(self) -> str:
+        """Take an index, ``1`` or ``{n+1}``, and return it as text."""
+        if not self._took("{"):
+            return self._take().text
+        pieces = []
+        while not self._is("}"):
+            if self._at.kind == "end":
+                raise UnreadableError("an index is never closed")
+            pieces.append(self._take().text)
+        self._take()
+        return "".join(pieces)
+
+    def _symbol(self) -> Node:
+        name = self._take().text
+        if name == "emptyset":
+            return SetOf(())
+        while self._took("_"):
+            name += "_" + self._script()
+        return Symbol(name)
+
+    def _function(self) -> Node:
+        name = self._take().text
+        if name == "sqrt":
+            return self._root()
+        base: Node | None = None
+        exponent: Node | None = None
+        while self._is("_", "^"):
+            if self._took("_"):
+                base = self._atom()
+            else:
+                self._take()
+                exponent = self._short_exponent()
+        if base is not None and name != "log":
+            raise UnreadableError(f"{name} with an index")
+        argument = self._function_argument()
+        arguments = argument.items if isinstance(argument, Bracketed) else (argument,)
+        if base is not None:
+            arguments = (*arguments, base)
+        if exponent == _MINUS_ONE and "arc" + name in _INVERSES:
+            return Apply("arc" + name, arguments)
+        value = Apply(name, arguments)
+        return value if exponent is None else Apply("pow", (value, exponent))
+
+    def _short_exponent(self) -> Node:
+        """Read the exponent of a function's name, which ends before the argument."""
+        if self._took("-"):
+            return Apply("neg", (self._atom(),))
+        return self._atom()
+
+    def _function_argument(self) -> Node:
+        if self._is("(", "[", "{"):
+            return self._bracket()
+        if self._took("-"):
+            return Apply("neg", (self._function_argument(),))
+        argument = self._power()
+        while self._starts_factor() and self._at.kind != "function" and not self._is("("):
+            argument = Apply("mul", (argument, self._power()))
+        return argument
+
+    def _root(self) -> Node:
+        index: Node = Number(Fraction(2))
+        if self._took("["):
+            index = self._sum()
+            self._expect("]")
+        return Apply("root", (self._atom(), index))
+
+    def _command(self) -> Node:
+        name = self._take().text
+        if name in {"frac", "binom"}:
+            above, below = self._argument(), self._argument()
+            return Apply("div" if name == "frac" else "binomial", (above, below))
+        if name in {"lfloor", "lceil"}:
+            value = self._sum()
+            self._expect("\\r" + name[1:])
+            return Apply("floor" if name == "lfloor" else "ceil", (value,))
+        if name == "langle":
+            return self._items("\\langle")
+        if name == "begin":
+            return self._matrix()
+        if name == "overline":
+            return conjugate(self._atom())
+        raise UnreadableError(f"\\{name} is not known")
+
+    def _argument(self) -> Node:
+        r"""Take an argument of ``\frac``: a group, or as TeX does a single digit."""
+        token = self._at
+        if token.kind == "number" and len(token.text) > 1 and token.text.isdigit():
+            rest = token.text[1:]
+            self._tokens[self._position] = Token("number", rest, Fraction(rest))
+            return Number(Fraction(token.text[0]))
+        return self._atom()
+
+    def _bracket(self) -> Node:
+        if self._is("(", "[", "\\{"):
+            opening = self._at.text
+            items = self._items(opening)
+            if isinstance(items, Number) and opening == "(" and self._took("_"):
+                return in_base(str(items.value), self._script())
+            return items
+        if self._took("{"):
+            inner = self._answer()
+            self._expect("}")
+            return inner
+        if self._took("|"):
+            inner = self._sum()
+            self._expect("|")
+            return Apply("abs", (inner,))
+        if self._is("]"):
+            return self._items("]")
+        raise UnreadableError(f"{self._at.text!r} is no value")
+
+    def _items(self, opening: str) -> Node:
+        """Read what stands in brackets: a single expression, or several items."""
+        if opening != "\\langle":
+            self._take()
+        if opening == "\\{":
+            return self._set()
+        items = [self._item()]
+        while self._took(",", ";"):
+            items.append(self._item())
+        closing = self._took(")", "]", "\\rangle") or self._took("[")
+        if not closing:
+            raise UnreadableError(f"{opening!r} is never closed")
+        if len(items) == 1 and closing == _PAIRS.get(opening) and opening in "([":
+            return items[0]
+        return Bracketed(
+            "(" if opening in {"]", "\\langle"} else opening,
+            tuple(items),
+            ")" if closing in {"[", "\\rangle"} else closing,
+        )
+
+    def _set(self) -> Node:
+        if self._took("\\}"):
+            return SetOf(())
+        items = [self._item()]
+        while self._took(",", ";"):
+            items.append(self._item())
+        if self._took("|", ":"):
+            condition = self._answer()
+            self._expect("\\}")
+            return condition
+        self._expect("\\}")
+        return SetOf(tuple(items))
+
+    def _matrix(self) -> Node:
+        name = self._script()
+        if name not in _MATRICES and name != "vmatrix":
+            raise UnsupportedError(f"{name} is beyond this grammar")
+        if name == "array" and self._is("{"):
+            self._script()
+        rows: list[tuple[Node, ...]] = []
+        row: list[Node] = []
+        while not self._is("\\end"):
+            if self._took("\\\\"):
+                rows.append(tuple(row))
+                row = []
+            elif not self._took("&"):
+                row.append(self._item())
+        self._take()
+        self._script()
+        if row:
+            rows.append(tuple(row))
+        return determinant(rows) if name == "vmatrix" else Matrix(tuple(rows))
+
+
+def _is_natural(node: Node) -> bool:
+    return isinstance(node, Number) and node.value.denominator == 1 and node.value > 0
+
+
+def _value(node: Node) -> Fraction:
+    return node.value if isinstance(node, Number) else Fraction(0)

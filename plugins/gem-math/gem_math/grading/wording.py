@@ -1,0 +1,81 @@
+"""Answers that are compared as they are worded: choices, times, dates, names."""
+
+import re
+
+from gem_math.grading.names import names
+
+__all__ = ["same_wording"]
+
+Form = tuple[object, ...] | str | None
+"""What is compared; None if a text is of another form."""
+
+_STYLED = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|bf)\s*\{([^{}]*)\}")
+_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(?:([ap])\.?\s?m\.?)?", re.IGNORECASE)
+_MONTHS = names("jan feb mar apr may jun jul aug sep oct nov dec")
+_CHOICE = re.compile(r"(?:(?:option|choice|answer)\s+)*[(\[]?([A-Za-z])[)\].:]?", re.IGNORECASE)
+_CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)|([A-Z])[).:])\s*(?![-+*/=^ ])\S.*", re.DOTALL)
+_WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[' .,!?\"-])*")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_FACTORS = frozenset("abcdkmnpqrstuvwxyz")
+"""Letters two of which are rather a product than a word."""
+_SYNONYMS = {
+    "dne": "does not exist",
+    "no solutions": "no solution",
+    "none": "no solution",
+    "no real solution": "no real solutions",
+}
+
+
+def same_wording(answer: str, gold: str) -> bool | None:
+    """Return whether two clean answers say the same; None if it takes more than reading them."""
+    if answer == gold:
+        return True
+    plain = tuple(_STYLED.sub(r"\1", text).strip() for text in (answer, gold))
+    for form in (_time, _date, _words):
+        first, second = map(form, plain)
+        if first and second:
+            return first == second
+    return _same_choice(answer, gold, *plain)
+
+
+def _time(text: str) -> Form:
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return None
+    hours, minutes, seconds, half = match.groups("")
+    return int(hours), minutes, seconds, half.lower()
+
+
+def _date(text: str) -> Form:
+    """Return month, day and year of a date with the month in words, as far as they are given."""
+    words = re.findall(r"[a-z]+|\d+", re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", text.lower()))
+    months = [word[:3] for word in words if word[:3] in _MONTHS and len(word) > 2]
+    numbers = sorted(word.lstrip("0") for word in words if word.isdigit())
+    if len(months) != 1 or not numbers or 1 + len(numbers) != len(words):
+        return None
+    return (months[0], *numbers)
+
+
+def _words(text: str) -> Form:
+    """Return a text of nothing but words in one form; letters that multiply are no word."""
+    found = _WORD.findall(text) if _WORDS.fullmatch(text) else []
+    if not found or any(len(word) == 1 for word in found):
+        return None
+    words = " ".join(found)
+    if len(words) == 2 or (len(words) == 3 and set(words) <= set("xyzw")):
+        return None if set(words) <= _FACTORS else words
+    return _SYNONYMS.get(words.casefold(), words.casefold())
+
+
+def _same_choice(answer: str, gold: str, plain_answer: str, plain_gold: str) -> bool | None:
+    given, wanted = _CHOICE.fullmatch(plain_answer), _CHOICE.fullmatch(plain_gold)
+    if given and wanted:
+        # A choice may be in either case, a variable only in its own.
+        is_choice = wanted[1] in "ABCDEFGH" or max(len(answer), len(gold)) > 1
+        letters = (given[1].upper(), wanted[1].upper()) if is_choice else (given[1], wanted[1])
+        return letters[0] == letters[1]
+    for choice, other in ((wanted, plain_answer), (given, plain_gold)):
+        more = _CHOICE_AND_MORE.fullmatch(other) if choice and choice[1].isupper() else None
+        if choice and more:
+            return bool((more[1] or more[2]) == choice[1])
+    return None
