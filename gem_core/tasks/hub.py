@@ -80,8 +80,8 @@ def load_from_hub(name: str, *, streaming: bool) -> Any:
         try:
             return datasets.load_dataset(f"hf://datasets/{repository}", config, **options)
         except Exception as error:
-            if offline and not isinstance(error, ValueError):
-                raise _offline_error(name, offline) from error
+            if offline:
+                raise _offline_error(name, offline, error) from error
             raise _hub_error(name, repository, error) from error
 
 
@@ -96,8 +96,7 @@ def _cache_only(datasets: Any) -> Iterator[None]:
 
 
 def _hub_error(name: str, repository: str, error: Exception) -> Exception:
-    kind, text = type(error).__name__, " ".join(str(error).split())
-    hub = _endpoint()
+    hub, kind, text = _endpoint(), type(error).__name__, _text(error)
     if "gated" in text:
         return HubError(
             f"Dataset {name!r} is gated. Ask for access at {hub}/datasets/{repository}, then log "
@@ -105,14 +104,17 @@ def _hub_error(name: str, repository: str, error: Exception) -> Exception:
         )
     if kind == "DatasetNotFoundError":
         return HubError(f"{text} (hub: {hub}).{_hint(repository)}")
-    if "Config name is missing" in text:
-        return DataError(f"Dataset {name!r} has several configs; write 'org/name:config'. {text}")
     if isinstance(error, ValueError):
-        return DataError(f"Dataset {name!r} of the hub cannot be read: {text}")
+        hint = " Choose one with 'org/name:config'." if "config" in text else ""
+        return DataError(f"Dataset {name!r} of the hub cannot be read: {text}{hint}")
     return HubError(
         f"Dataset {name!r} could not be downloaded from {hub}, and the cache is as before. "
         f"{kind}: {text}"
     )
+
+
+def _text(error: Exception) -> str:
+    return " ".join(str(error).partition("Example of usage")[0].split())
 
 
 def _hint(repository: str) -> str:
@@ -122,8 +124,10 @@ def _hint(repository: str) -> str:
     return " If it is private, log in with `hf auth login` or set HF_TOKEN."
 
 
-def _offline_error(name: str, why: str) -> HubError:
+def _offline_error(name: str, why: str, error: Exception | None = None) -> HubError:
     note = " by revision (leave out '@...' to take what is there)" if "@" in name else ""
+    if isinstance(error, ValueError):
+        note = f" under this name ({_text(error)})"
     return HubError(
         f"Dataset {name!r} is not in the cache{note}, and the hub is out of reach: {why}. "
         f"Without a network, take an id that ends in ':Sample', or give local files with data=. "

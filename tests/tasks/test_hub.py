@@ -51,15 +51,17 @@ class TestLoading:
     def test_a_dataset_with_several_configs_wants_one_named(self, make_sums, hub, sums):
         hub.add("acme/many:main", {"train": sums(7)})
         hub.add("acme/many:hard", {"train": sums(4), "test": sums(2)})
-        for _ in range(2):
+        with pytest.raises(DataError, match=r"'main', 'hard'\] Choose one with 'org/name:config'"):
+            make_sums(dataset_name="acme/many")
+        with pytest.raises(DataError, match=r"cannot be read: BuilderConfig 'no' not found"):
+            make_sums(dataset_name="acme/many:no")
+        for take_away_the_network in (forget_rows, hub.close):
             assert len(make_sums(dataset_name="acme/many:main").rows) == 7
             assert len(make_sums(dataset_name="acme/many:hard", split="test").rows) == 2
-            with pytest.raises(DataError, match=r"write 'org/name:config'.*'hard', 'main'"):
-                make_sums(dataset_name="acme/many")
-            with pytest.raises(DataError, match=r"cannot be read: BuilderConfig 'no' not found"):
-                make_sums(dataset_name="acme/many:no")
-            hub.close()
+            take_away_the_network()
             forget_rows()
+        with pytest.raises(HubError, match=r"not in the cache under this name \(.*main, hard"):
+            make_sums(dataset_name="acme/many")
 
     def test_a_new_version_is_seen_after_forgetting(self, make_sums, hub, sums):
         make_sums(dataset_name=NAME)

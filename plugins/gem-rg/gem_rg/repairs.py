@@ -74,8 +74,7 @@ def _evaluate_formula(code: str, names: dict[str, Any], local: Mapping[str, Any]
 
 
 def _is_formula(value: Any) -> bool:
-    import sympy  # noqa: PLC0415 - loaded by reasoning_gym
-
+    sympy = import_module("sympy")
     kind = value if isinstance(value, type) else type(value)
     return issubclass(kind, sympy.Basic) or value in (sympy.sqrt, sympy.cbrt, sympy.root, abs)
 
@@ -84,7 +83,7 @@ def _halting_is_scored_by_its_answer() -> None:
     """The original compares truth values of texts: whatever is not empty scores 1."""
     module = import_module("reasoning_gym.algorithmic.game_of_life_halting")
 
-    def score_answer(self: Any, answer: str | None, entry: Mapping[str, Any]) -> float:
+    def score_answer(_: Any, answer: str | None, entry: Mapping[str, Any]) -> float:
         return float((answer or "").strip().lower() == entry["answer"].lower())
 
     module.GameOfLifeHaltingDataset.score_answer = score_answer

@@ -3,6 +3,7 @@
 Each solver yields candidates, the likeliest first; the task's own scorer decides.
 """
 
+import itertools
 import json
 import string
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +39,7 @@ def _boxnet(metadata: Mapping[str, Any]) -> Iterator[str]:
             goal = next(place for place in targets if place[1] == target)
             targets.remove(goal)
             path = list(_path(_coordinates(start), _coordinates(goal[0])))
-            for here, there in zip(path, path[1:], strict=False):
+            for here, there in itertools.pairwise(path):
                 plan.append(_move(here, box, f"square[{there[0]}, {there[1]}]"))
             plan.append(_move(path[-1], box, target))
     yield json.dumps(plan)

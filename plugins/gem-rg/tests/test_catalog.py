@@ -1,0 +1,57 @@
+"""The family lists every task of reasoning-gym, and does not import it for that."""
+
+import subprocess
+import sys
+
+import pytest
+
+import gem_core
+from gem_core.errors import UnknownIdError
+from gem_rg import catalog, datasets, family
+
+
+def test_every_task_of_reasoning_gym_is_listed_and_no_other():
+    assert sorted(catalog.DESCRIPTIONS) == datasets.task_names()
+    assert gem_core.list_envs("rg:*") == [f"rg:{name}" for name in sorted(catalog.DESCRIPTIONS)]
+
+
+def test_descriptions_are_one_line_each_and_all_different():
+    texts = list(catalog.DESCRIPTIONS.values())
+    assert all(15 <= len(text) <= 75 and "\n" not in text for text in texts)
+    assert len(set(texts)) == len(texts)
+
+
+def test_no_process_but_the_workers_imports_reasoning_gym():
+    code = """
+import sys, gem_core
+assert len(gem_core.find("rg:*")) > 100
+gem_core.spec("rg:leg_counting")
+assert "gem_rg.env" not in sys.modules and "gem_core.workers" not in sys.modules
+env = gem_core.make("rg:leg_counting")
+env.reset()
+assert env.step(env.solution()).reward == 1.0
+heavy = {"reasoning_gym", "sympy", "numpy"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_unknown_task_is_told_with_near_names():
+    with pytest.raises(UnknownIdError, match=r"Did you mean 'rg:leg_counting'"):
+        gem_core.make("rg:leg_countin")
+
+
+def test_tasks_of_another_version_can_be_made_though_they_are_not_listed(monkeypatch):
+    fewer = {name: text for name, text in catalog.DESCRIPTIONS.items() if name != "maze"}
+    monkeypatch.setattr(family, "DESCRIPTIONS", fewer)
+    monkeypatch.setattr(family, "VERSION", "0.1.24")
+    family._uncatalogued.cache_clear()
+    try:
+        resolver = family.ReasoningGymFamily()
+        assert "rg:maze" not in resolver.ids()
+        assert resolver.spec("rg:no_such_task") is None
+        env = gem_core.make(resolver.spec("rg:maze"))
+        env.reset()
+        assert env.step(env.solution()).reward == 1.0
+    finally:
+        family._uncatalogued.cache_clear()

@@ -1,0 +1,157 @@
+"""Scores: what is right, partly right and wrong; answers that attack whoever scores them."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gem_core
+from gem_core.errors import ConfigError, InvalidActionError
+
+TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.text(alphabet="0123456789.,-/+*^x()[]{}\\ \n", max_size=60),
+    st.text(alphabet="AB→UDLRabc_ 12\n", max_size=60),
+)
+
+
+def score(name, answer, idx=0, **parameters):
+    """Return the step that an answer to an item leads to."""
+    env = gem_core.make(f"rg:{name}", **parameters)
+    env.reset(idx=idx)
+    return env.step(f"<answer>{answer}</answer>")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "prime_factorization",  # raises on whatever is no product of numbers
+        "boxnet",
+        "codeio",
+        "countdown",
+        "family_relationships",
+        "pool_matrix",
+        "rubiks_cube",
+        "sokoban",
+        "sudoku",
+        "tower_of_hanoi",
+    ],
+)
+@given(text=TEXTS)
+@settings(max_examples=25, deadline=None)
+def test_no_text_raises(name, text):
+    assert 0.0 <= score(name, text).reward <= 1.0
+
+
+def test_an_error_of_the_scorer_is_told_in_info():
+    step = score("prime_factorization", "two times three")
+    assert (step.reward, step.info["correct"]) == (0.0, False)
+    assert step.info["error"].startswith("ValueError: ")
+
+
+def test_partial_scores_are_kept():
+    env = gem_core.make("rg:prime_factorization")
+    question, _ = env.reset(idx=0)
+    number = question.split("factorization of ")[1].split(".")[0]
+    step = env.step(f"\\boxed{{{number} \u00d7 1}}")
+    assert (step.reward, step.info["correct"]) == (0.5, False)
+    assert step.observation.startswith("Partly right: 0.50 of 1.")
+
+
+def test_the_last_box_counts_and_then_the_last_tag():
+    env = gem_core.make("rg:leg_counting")
+
+    def reward(*parts):
+        env.reset(idx=0)
+        return env.step(" ".join(parts)).reward
+
+    env.reset(idx=0)
+    right, wrong = env.solution(), r"\boxed{-1}"
+    gold = right[len(r"\boxed{") : -1]
+    assert reward(wrong, right) == 1.0
+    assert reward(right, wrong) == 0.0
+    assert reward(f"<answer>{gold}</answer>") == 1.0
+    assert reward(wrong, f"<answer>{gold}</answer>") == 0.0
+    assert reward(gold) == 0.0
+
+
+def test_an_action_must_be_text():
+    env = gem_core.make("rg:leg_counting")
+    env.reset(idx=0)
+    with pytest.raises(InvalidActionError, match="text; got int"):
+        env.step(4)
+
+
+def test_a_bomb_costs_its_deadline_and_scores_nothing():
+    step = score("countdown", "9**99999999", score_limit=0.3)
+    assert (step.reward, step.info["error"]) == (0.0, "not scored within 0.3 s")
+    assert score("countdown", "1 + 1").reward == 0.05
+
+
+@pytest.mark.parametrize("name", ["countdown", "polynomial_multiplication", "simple_integration"])
+@pytest.mark.parametrize(
+    "code",
+    ["open({path!r}, 'w')", "exec('open({path!r}, \"w\")')", "(1).__class__", "sin.__module__"],
+)
+def test_a_formula_runs_no_code(name, code, tmp_path):
+    path = tmp_path / "made"
+    assert score(name, code.format(path=str(path))).reward <= 0.05
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["binary_matrix", "n_queens", "spiral_matrix", "string_insertion"])
+def test_a_list_runs_no_code(name, tmp_path):
+    path = tmp_path / "made"
+    assert score(name, f"[open({str(path)!r}, 'w').name]").reward == 0.0
+    assert not path.exists()
+
+
+def test_a_list_in_the_notation_of_python_is_partly_right():
+    env = gem_core.make("rg:spiral_matrix")
+    env.reset(idx=0)
+    numbers = env.item.gold.split()
+    assert env.step(f"\\boxed{{[{', '.join(numbers)}]}}").reward == 0.1
+
+
+def test_an_integral_is_accepted_in_any_form_but_not_uncomputed():
+    env = gem_core.make("rg:simple_integration")
+    env.reset(idx=0)
+    integral = env.item.gold.removesuffix(" + C")
+    assert score("simple_integration", f"7 + {integral}").reward == 1.0
+    assert score("simple_integration", f"integrate(diff({integral}))").reward == 0.0
+
+
+def test_a_game_of_life_halts_or_does_not():
+    golds = set()
+    for idx in range(12):
+        env = gem_core.make("rg:game_of_life_halting")
+        env.reset(idx=idx)
+        golds.add(env.item.gold)
+        other = {"True": "False", "False": "True"}[env.item.gold]
+        assert score("game_of_life_halting", other, idx).reward == 0.0
+        assert score("game_of_life_halting", "perhaps", idx).reward == 0.0
+    assert golds == {"True", "False"}
+
+
+def test_twenty_four_is_made_of_the_given_numbers():
+    assert score("puzzle24", "(1 + 2 + 3) * 4").reward == 0.01
+    env = gem_core.make("rg:puzzle24", config={"min_value": 6, "max_value": 6})
+    env.reset(idx=0)
+    assert env.step(r"\boxed{6 + 6 + 6 + 6}").reward == 1.0
+
+
+def test_an_item_without_gold_has_a_solution_and_a_new_task_without_one_says_so():
+    env = gem_core.make("rg:rush_hour")
+    env.reset(idx=0)
+    assert env.item.gold is None
+    assert env.step(env.solution()).reward == 1.0
+    env.reset(idx=0)
+    env.item = env.item._replace(task="a_new_task")
+    with pytest.raises(ConfigError, match="No answer is known"):
+        env.solution()
+
+
+def test_an_answer_with_braces_that_do_not_pair_is_given_in_tags():
+    env = gem_core.make("rg:codeio")
+    env.reset(idx=379)
+    assert env.solution().startswith("<answer>")
+    assert env.step(env.solution()).reward == 1.0
