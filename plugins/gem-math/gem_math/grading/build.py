@@ -18,7 +18,15 @@ from gem_math.grading.nodes import (
 )
 from gem_math.grading.units import DEGREE
 
-__all__ = ["conjugate", "degrees", "determinant", "in_base", "times", "with_degrees"]
+__all__ = [
+    "conjugate",
+    "degrees",
+    "determinant",
+    "in_base",
+    "in_base_units",
+    "times",
+    "with_degrees",
+]
 
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
 _BASES |= {"ten": 10, "twelve": 12, "sixteen": 16}
@@ -84,6 +92,13 @@ def _without_degrees(node: Node) -> Node | None:
     fits = {"neg": [[True]], "add": [[True] * 2], "sub": [[True] * 2], "div": [[True, False]]}
     fits["mul"] = [[True, False], [False, True]]
     return Apply(node.operation, values) if signed in fits.get(node.operation, []) else None
+
+
+def in_base_units(quantity: Quantity) -> Node:
+    """Return how many of its base units a quantity is."""
+    if quantity.unit.factor == 1:
+        return quantity.value
+    return Apply("mul", (quantity.value, Number(quantity.unit.factor)))
 
 
 def conjugate(inner: Node) -> Node:

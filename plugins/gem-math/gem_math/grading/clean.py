@@ -91,6 +91,8 @@ _REPLACEMENTS = [
         (r"(?<=\d)\\(?:text|mathrm)\{([0-9A-F]+)\}(?=_)", r"\1"),
         (rf"\\frac\s*\{{\s*({_ROMAN})\s*\}}\s*\{{\s*({_ROMAN})\s*\}}", r"\1/\2"),
         (r"(?:m\s*)?\\(?:angle|measuredangle)\s*([A-Z]{1,3})(?![A-Za-z])", r"\\theta_{\1}"),
+        (r"\(\s*\\?(?:bmod|mod)(?![A-Za-z])\s*([^()]*)\)", r"\\pmod{\1}"),
+        (r"\\mod(?![A-Za-z])", r"\\pmod "),
         (r"\\colon(?![A-Za-z])", ":"),
         (r"\\mathbf\{([CNQRZ])\}", r"\\mathbb{\1}"),
         (r"\\backslash(?![A-Za-z])", r"\\setminus "),
@@ -150,8 +152,8 @@ def clean(text: str) -> str:
     text = " ".join(text.split())
     text = _OPENING.sub("", text, count=1) if _OPENING.match(text) else text
     text = _undelimited(text.strip()).rstrip(" ;,").removesuffix("\\\\").rstrip()
-    if len(text) > 2 and text[0] == text[-1] and text[0] in "\"'":
-        text = text[1:-1].strip()
+    if len(text) > 2 and text[0] == text[-1] and text[0] in "\"'*`":
+        return clean(text.strip(text[0]))
     return text if text.endswith("...") else text.removesuffix(".").rstrip()
 
 

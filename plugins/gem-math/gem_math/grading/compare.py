@@ -5,11 +5,14 @@ unit that the reference demands must be there. What no rule decides is None, for
 """
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
+from gem_math.grading.build import in_base_units
 from gem_math.grading.exact import exact_value
+from gem_math.grading.families import equal_families, is_family
+from gem_math.grading.forms import components, plain, without_names
 from gem_math.grading.nodes import (
-    CONSTANTS,
     Apply,
     Bracketed,
     Listing,
@@ -35,91 +38,24 @@ __all__ = ["same"]
 
 Verdict = bool | None
 _MOST_ITEMS = 60
-_FUNCTION_NAMES = frozenset("fghFGHPpqTyr")
 _MIRRORED = {"<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le", "=": "=", "\\ne": "\\ne"}
 _INFINITY = Symbol("infty")
+_ZERO = Number(Fraction(0))
 
 
 def same(answer: Node, gold: Node) -> Verdict:
     """Return whether an answer is what the reference says; None if that cannot be decided here."""
-    answer, gold = _plain(answer), _plain(gold)
+    return _same(*without_names(plain(answer), plain(gold)))
+
+
+def _same(answer: Node, gold: Node) -> Verdict:
     if answer == gold:
         return True
-    if isinstance(answer, Relation) != isinstance(gold, Relation):
-        answer, gold = _without_name(answer), _without_name(gold)
-    answer, gold = _as_listing(answer), _as_listing(gold)
     for rule in _RULES:
         verdict = rule(answer, gold)
         if verdict is not NotImplemented:
             return verdict  # type: ignore[no-any-return]
     return False
-
-
-# Forms
-
-
-def _plain(node: Node) -> Node:
-    """Return a set of one value as that value: solutions are written either way."""
-    if isinstance(node, SetOf) and len(node.items) == 1 and is_expression(node.items[0]):
-        return node.items[0]
-    return node
-
-
-def _without_name(node: Node) -> Node:
-    """Return what an equation says that a name is: of ``x = 5`` the 5, of ``x in S`` the set."""
-    if isinstance(node, Listing):
-        named = [item for item in node.items if isinstance(item, Relation)]
-        names = {item.sides[0] for item in named}
-        if len(names) == 1 and all(_without_name(item) is not item for item in named):
-            return Listing(tuple(map(_without_name, node.items)), node.joint)
-        return node
-    if not isinstance(node, Relation) or not _is_name(node.sides[0]):
-        return node
-    names_value = set(node.signs) == {"="} or node.signs in {("\\approx",), ("\\in",)}
-    return node.sides[-1] if names_value else node
-
-
-def _is_name(node: Node) -> bool:
-    """Return whether a side of an equation is a name: ``x``, ``x_1``, ``f(x)``."""
-    if isinstance(node, Symbol):
-        return node.name not in CONSTANTS
-    if isinstance(node, Bracketed):
-        return all(map(_is_name, node.items))
-    if isinstance(node, Apply) and node.operation == "mul":
-        head, argument = node.arguments
-        if isinstance(head, Apply) and head.operation == "pow":
-            head = head.arguments[0]
-        return (
-            isinstance(head, Symbol)
-            and head.name.partition("_")[0].rstrip("'") in _FUNCTION_NAMES
-            and isinstance(argument, Symbol | Number)
-        )
-    return False
-
-
-def _as_listing(node: Node) -> Node:
-    r"""Return ``1 \pm 2`` as the two values that it stands for."""
-    if not is_expression(node) or not _has_both_signs(node):
-        return node
-    return Listing((_choose(node, upper=True), _choose(node, upper=False)))
-
-
-def _has_both_signs(node: Node) -> bool:
-    return isinstance(node, Apply) and (
-        node.operation in {"plus_minus", "minus_plus"} or any(map(_has_both_signs, node.arguments))
-    )
-
-
-def _choose(node: Node, *, upper: bool) -> Node:
-    if not isinstance(node, Apply):
-        return node
-    arguments = tuple(_choose(argument, upper=upper) for argument in node.arguments)
-    if node.operation in {"plus_minus", "minus_plus"}:
-        is_plus = upper == (node.operation == "plus_minus")
-        if len(arguments) == 1:
-            return arguments[0] if is_plus else Apply("neg", arguments)
-        return Apply("add" if is_plus else "sub", arguments)
-    return Apply(node.operation, arguments)
 
 
 # Rules: each returns NotImplemented for kinds that are not its own
@@ -146,7 +82,7 @@ def _quantities(answer: Node, gold: Node) -> Any:
         return _quantity_for_bare(answer, gold)
     if answer.unit.powers != gold.unit.powers:
         return _angles(answer, gold)
-    return same(_scaled(answer), _scaled(gold))
+    return _same(in_base_units(answer), in_base_units(gold))
 
 
 def _bare_for_quantity(answer: Node, gold: Quantity) -> Verdict:
@@ -155,9 +91,9 @@ def _bare_for_quantity(answer: Node, gold: Quantity) -> Verdict:
     if spelled is not None:
         return _quantities(spelled, gold)  # type: ignore[no-any-return]
     if gold.unit == PERCENT:
-        return same(answer, _scaled(gold))
+        return _same(answer, in_base_units(gold))
     if _is_mark(gold.unit):
-        return same(answer, gold.value) or _angles(answer, gold)
+        return _same(answer, gold.value) or _angles(answer, gold)
     return False
 
 
@@ -167,30 +103,24 @@ def _quantity_for_bare(answer: Quantity, gold: Node) -> Verdict:
     if spelled is not None:
         return _quantities(answer, spelled)  # type: ignore[no-any-return]
     if answer.unit == PERCENT:
-        return same(_scaled(answer), gold) or _is_percentage(answer, gold)
-    return same(answer.value, gold)
+        return _same(in_base_units(answer), gold) or _is_percentage(answer, gold)
+    return _same(answer.value, gold)
 
 
 def _is_percentage(answer: Quantity, gold: Node) -> bool:
     """Return whether the reference, beyond 1, is the percentage without its sign."""
     value = exact_value(gold) if is_expression(gold) else None
-    return value is not None and abs(value) > 1 and same(answer.value, gold) is True
+    return value is not None and abs(value) > 1 and _same(answer.value, gold) is True
 
 
 def _is_mark(unit: Unit) -> bool:
     return len(unit.powers) == 1 and unit.powers[0][0] in MARKS and unit.factor == 1
 
 
-def _scaled(quantity: Quantity) -> Node:
-    if quantity.unit.factor == 1:
-        return quantity.value
-    return Apply("mul", (quantity.value, Number(quantity.unit.factor)))
-
-
 def _angles(answer: Node, gold: Node) -> Verdict:
     """Compare angles in degrees with angles in radians."""
     first, second = _radians(answer), _radians(gold)
-    return False if first is None or second is None else same(first, second)
+    return False if first is None or second is None else _same(first, second)
 
 
 def _radians(node: Node) -> Node | None:
@@ -247,17 +177,17 @@ def _ratios(answer: Node, gold: Node) -> Any:
         if len(answer.parts) != len(gold.parts):
             return False
         first = answer.parts[0], gold.parts[0]
-        return all_same(
+        return _all_same(
             (_product(part, first[1]), _product(other, first[0]))
             for part, other in zip(answer.parts[1:], gold.parts[1:], strict=True)
         )
     for ratio, other in ((answer, gold), (gold, answer)):
         if isinstance(ratio, Ratio) and isinstance(other, Bracketed) and other.opening == "to":
-            return same(ratio, Ratio(other.items))
+            return _same(ratio, Ratio(other.items))
         if isinstance(ratio, Ratio):
             if len(ratio.parts) != 2 or not is_expression(other):
                 return False
-            return same(Apply("div", ratio.parts), other)
+            return _same(Apply("div", ratio.parts), other)
     return NotImplemented
 
 
@@ -272,11 +202,24 @@ def _matrices(answer: Node, gold: Node) -> Any:
         return False
     if [len(row) for row in answer.rows] != [len(row) for row in gold.rows]:
         return False
-    return all_same(
+    return _all_same(
         pair
         for rows in zip(answer.rows, gold.rows, strict=True)
         for pair in zip(*rows, strict=True)
     )
+
+
+def _vectors(answer: Node, gold: Node) -> Any:
+    spelled = components(answer), components(gold)
+    if (spelled[0] is None) == (spelled[1] is None):
+        return NotImplemented
+    first, second = spelled[0] or answer, spelled[1] or gold
+    if not isinstance(first, Bracketed) or not isinstance(second, Bracketed):
+        return False
+    length = min(len(first.items), len(second.items))
+    rest = (*first.items[length:], *second.items[length:])
+    pairs = [*zip(first.items, second.items, strict=False), *((item, _ZERO) for item in rest)]
+    return _all_same(pairs)
 
 
 def _brackets(answer: Node, gold: Node) -> Any:
@@ -286,7 +229,7 @@ def _brackets(answer: Node, gold: Node) -> Any:
         return False
     if _ends(answer) != _ends(gold):
         return False
-    return all_same(zip(answer.items, gold.items, strict=True))
+    return _all_same(zip(answer.items, gold.items, strict=True))
 
 
 def _ends(node: Bracketed) -> tuple[str, str]:
@@ -317,7 +260,7 @@ def _matched(answers: Sequence[Node], golds: Sequence[Node]) -> Verdict:
         return False
     remaining, undecided = list(golds), False
     for answer in answers:
-        verdicts = [same(answer, gold) for gold in remaining]
+        verdicts = [_same(answer, gold) for gold in remaining]
         if True in verdicts:
             del remaining[verdicts.index(True)]
         elif None in verdicts:
@@ -328,14 +271,14 @@ def _matched(answers: Sequence[Node], golds: Sequence[Node]) -> Verdict:
 
 
 def _within(items: Sequence[Node], others: Sequence[Node]) -> bool:
-    return all(any(same(item, other) for other in others) for item in items)
+    return all(any(_same(item, other) for other in others) for item in items)
 
 
-def all_same(pairs: Any) -> Verdict:
+def _all_same(pairs: Any) -> Verdict:
     """Return whether all pairs are the same; None if only some of them are decided."""
     verdict: Verdict = True
     for first, second in pairs:
-        one = same(first, second)
+        one = _same(first, second)
         if one is False:
             return False
         verdict = verdict if one else None
@@ -343,6 +286,12 @@ def all_same(pairs: Any) -> Verdict:
 
 
 # Relations and sets of reals
+
+
+def _families(answer: Node, gold: Node) -> Any:
+    if not any(map(is_family, (answer, gold))):
+        return NotImplemented
+    return equal_families(answer, gold)
 
 
 def _conditions(answer: Node, gold: Node) -> Any:
@@ -362,11 +311,13 @@ def _equal_relations(answer: Relation, gold: Relation) -> Verdict:
         return (
             False
             if answer.signs != gold.signs
-            else all_same(zip(answer.sides, gold.sides, strict=True))
+            else _all_same(zip(answer.sides, gold.sides, strict=True))
         )
     sides = [*answer.sides, *gold.sides]
     if not all(map(is_expression, sides)):
-        return answer.signs == gold.signs and (all_same(zip(answer.sides, gold.sides, strict=True)))
+        return answer.signs == gold.signs and (
+            _all_same(zip(answer.sides, gold.sides, strict=True))
+        )
     if is_variable(answer.sides[0]) and answer.sides[0] == gold.sides[0]:
         return answer.signs == gold.signs and same(answer.sides[1], gold.sides[1])
     (first,), (second,) = answer.signs, gold.signs
@@ -378,8 +329,10 @@ def _equal_relations(answer: Relation, gold: Relation) -> Verdict:
 
 _RULES: tuple[Callable[[Node, Node], Any], ...] = (
     _texts,
+    _vectors,
     _expressions,
     _quantities,
+    _families,
     _conditions,
     _relations,
     _numerals,

@@ -24,7 +24,8 @@ from gem_math.grading.tokens import Token
 
 __all__ = ["ExpressionReader"]
 
-_MATRICES = frozenset({"matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"})
+_CONDITIONS = frozenset({"if", "for", "when", "where", "otherwise"})
+_MATRICES = frozenset({"cases", "matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"})
 _PAIRS = {"(": ")", "[": "]", "\\{": "\\}", "\\langle": "\\rangle"}
 _FACTOR_COMMANDS = frozenset({"frac", "sqrt", "binom", "lfloor", "lceil", "overline", "begin"})
 _ADDITIONS = {"+": "add", "-": "sub", "\\pm": "plus_minus", "\\mp": "minus_plus"}
@@ -130,7 +131,7 @@ class ExpressionReader(ABC):
             return not (token.text == "U" and self._ahead(1).text in {"(", "["})
         if token.kind == "command":
             return token.text in _FACTOR_COMMANDS
-        return token.kind == "sign" and token.text in {"(", "{"}
+        return token.kind == "sign" and token.text in {"(", "[", "{"}
 
     def _power(self) -> Node:
         base = self._postfix()
@@ -228,7 +229,17 @@ class ExpressionReader(ABC):
             return SetOf(())
         while self._took("_"):
             name += "_" + self._script()
+        if self._at_function_value():
+            self._take()
+            name += f"({self._take().text})"
+            self._take()
         return Symbol(name)
+
+    def _at_function_value(self) -> bool:
+        """Return whether a number in parentheses follows at once, as in ``f(0)``."""
+        opening, inner, closing = self._at, self._ahead(1), self._ahead(2)
+        is_value = (opening.text, inner.kind, closing.text) == ("(", "number", ")")
+        return is_value and not opening.spaced
 
     def _function(self) -> Node:
         name = self._take().text
@@ -366,12 +377,16 @@ class ExpressionReader(ABC):
             if self._took("\\\\"):
                 rows.append(tuple(row))
                 row = []
-            elif not self._took("&"):
+            elif self._at.kind == "word" and self._at.text.lower() in _CONDITIONS:
+                self._take()
+            elif not self._took("&", ","):
                 row.append(self._item())
         self._take()
         self._script()
         if row:
             rows.append(tuple(row))
+        if name == "cases":
+            return SetOf(tuple(Bracketed("case", row, "") for row in rows))
         return determinant(rows) if name == "vmatrix" else Matrix(tuple(rows))
 
 

@@ -29,7 +29,7 @@ __all__ = ["equal_conditions", "is_condition"]
 
 _INEQUALITIES = frozenset({"<", ">", "\\le", "\\ge", "\\ne", "\\in"})
 _MIRRORED = {"<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le", "\\ne": "\\ne"}
-_ALL = "mathbbR"
+_ALL = "mathbb R"
 _TOLERANCE = 1e-9
 _STEP = 1e-4
 _GRID = [number / 4 for number in range(-48, 49)] + [-1e6, -100.0, -31.4, 27.2, 100.0, 1e6]
@@ -132,14 +132,16 @@ def _describes_reals(node: Node) -> bool:
         return len(node.items) == 2 and node.opening != "to" and all(map(is_expression, node.items))
     if isinstance(node, SetOf):
         return all(map(is_expression, node.items))
-    if isinstance(node, Listing | Combined):
+    if isinstance(node, Combined):
         return all(map(_describes_reals, node.items))
+    if isinstance(node, Listing):
+        return all(isinstance(item, Relation) and _describes_reals(item) for item in node.items)
     if isinstance(node, Relation):
         return all(
             is_expression(side) or (sign == "\\in" and _describes_reals(side))
             for sign, side in zip(("", *node.signs), node.sides, strict=True)
         )
-    return is_expression(node)
+    return node == Symbol(_ALL) or not any(name.startswith("mathbb") for name in symbols_of(node))
 
 
 def _boundaries(node: Node, name: str, number: int) -> Iterator[float]:

@@ -9,7 +9,7 @@ measured  = ["$"] sum ["million"] [unit]
 from fractions import Fraction
 from typing import Literal
 
-from gem_math.grading.build import with_degrees
+from gem_math.grading.build import in_base_units, with_degrees
 from gem_math.grading.errors import UnreadableError, UnsupportedError
 from gem_math.grading.expressions import ExpressionReader
 from gem_math.grading.names import names
@@ -24,6 +24,7 @@ from gem_math.grading.nodes import (
     Ratio,
     Relation,
     SetOf,
+    Symbol,
     Text,
     is_expression,
 )
@@ -33,7 +34,9 @@ from gem_math.grading.units import read_unit
 __all__ = ["read"]
 
 _RELATION_SIGNS = frozenset({"=", "<", ">", "\\le", "\\ge", "\\ne"})
-_RELATION_COMMANDS = frozenset({"le", "ge", "ne", "approx", "in", "equiv", "to", "sim", "cong"})
+_RELATION_COMMANDS = frozenset(
+    {"le", "ge", "ne", "approx", "in", "equiv", "to", "sim", "cong", "pmod", "mod"}
+)
 _COMBINATIONS: dict[str, Literal["union", "intersection", "difference"]] = {
     "\\cup": "union",
     "\\cap": "intersection",
@@ -44,7 +47,10 @@ _UNSUPPORTED = names(
 )
 _MULTIPLIERS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _CURRENCIES = frozenset("$€£")
-_EMPTY = frozenset({"empty set", "the empty set", "null set"})
+_NAMED_SETS: dict[str, Node] = {
+    **dict.fromkeys(("empty set", "the empty set", "null set"), SetOf(())),
+    **dict.fromkeys(("all real numbers", "all reals", "all real x"), Symbol("mathbb R")),
+}
 _MOST_TOKENS = 600
 
 
@@ -156,7 +162,15 @@ class _AnswerReader(ExpressionReader):
             unit = read_unit(name)
         if unit is None:
             raise UnreadableError(f"{name!r} is no unit")
-        return Quantity(value, unit)
+        quantity = Quantity(value, unit)
+        return self._compound(quantity) if self._at.kind == "number" else quantity
+
+    def _compound(self, first: Quantity) -> Node:
+        """Read what goes on as ``4 ft 3 in``, and return it in base units."""
+        rest = self._measured()
+        if not isinstance(rest, Quantity) or rest.unit.powers != first.unit.powers:
+            raise UnreadableError("quantities that do not add up")
+        return Quantity(Apply("add", (in_base_units(first), in_base_units(rest))), rest.unit.base)
 
     def _multiplied(self, value: Node) -> Node:
         """Apply ``million`` and the like."""
@@ -179,6 +193,8 @@ class _AnswerReader(ExpressionReader):
         ):
             if self._at.kind == "word" and self._at.text.lower() in {"or", "and"}:
                 break
+            if self._at.kind == "number" and pieces[-1:] not in (["^"], ["{"], ["-"]):
+                break
             token = self._take()
             glued = not pieces or pieces[-1] in {"^", "{", "-"} or token.text in {"^", "{", "}"}
             pieces.append(token.text.removeprefix("\\") if glued else " " + token.text)
@@ -198,4 +214,4 @@ class _AnswerReader(ExpressionReader):
         if not words:
             raise UnreadableError("no words")
         text = " ".join(words)
-        return SetOf(()) if text in _EMPTY else Text(text)
+        return _NAMED_SETS.get(text, Text(text))

@@ -14,7 +14,7 @@ from gem_math.grading.errors import UnreadableError
 from gem_math.grading.names import names
 from gem_math.grading.units import is_unit
 
-__all__ = ["FUNCTIONS", "Token", "tokenize"]
+__all__ = ["FUNCTIONS", "UNIT_VECTORS", "Token", "tokenize"]
 
 Kind = Literal["number", "numeral", "symbol", "function", "word", "command", "sign", "end"]
 
@@ -57,11 +57,14 @@ _SYMBOLS = names(
 _NAMED = {"pi": "pi", "Pi": "pi", "inf": "infty", "infinity": "infty", "oo": "infty", "I": "I"}
 _TEXT_COMMANDS = names(
     "text textbf textit textrm texttt textsf textnormal mbox hbox mathrm mathbf mathit mathsf "
-    "mathtt mathcal mathbb mathfrak operatorname bm boldsymbol emph"
+    "mathtt mathcal mathbb mathfrak operatorname bm boldsymbol emph hat vec dot ddot bar tilde"
 )
 _SYMBOL_COMMANDS = names(
-    "mathbf mathit mathcal mathbb mathfrak boldsymbol bm mathrm mathsf vec hat"
+    "mathbf mathit mathcal mathbb mathfrak boldsymbol bm mathrm mathsf vec hat dot ddot bar tilde"
 )
+_MARKED = names("mathbb dot ddot bar tilde hat")
+"""Commands that make another symbol of a letter, not the same one in another font."""
+UNIT_VECTORS = "ijk"
 _SMALL_WORDS = names("or and per to the is are no not yes of by at for all odd sq cu")
 _LONGEST_PRODUCT = 3
 """Letters without a break that are still read as symbols multiplied; more are a word."""
@@ -82,6 +85,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_ARGUMENT = re.compile(r"\s*[({_^\\]|\s*[A-Za-z](?![A-Za-z])")
 _DIGITS_AT_MOST = 4000
 _OPENERS = {"(", "[", "\\{"}
 _CLOSERS = {")", "]", "\\}"}
@@ -118,8 +122,8 @@ def _tokens(text: str) -> Iterator[Token]:
         if kind == "command" and piece[1:] in _TEXT_COMMANDS:
             content, position = _braced(text, position)
             yield from _text_tokens(piece[1:], content, spaced=spaced)
-        elif piece == "min" and not re.match(r"\s*[({_\\]", text[position:]):
-            yield Token("word", piece, None, spaced)  # minutes
+        elif piece in {"min", "sec"} and not _ARGUMENT.match(text, position):
+            yield Token("word", piece, None, spaced)  # minutes, seconds
         elif kind == "letters":
             yield from _letter_tokens(piece, spaced=spaced)
         else:
@@ -190,8 +194,7 @@ def _braced(text: str, position: int) -> tuple[str, int]:
 def _text_tokens(command: str, content: str, *, spaced: bool) -> Iterator[Token]:
     words = content.strip()
     spaced = spaced or content[:1] == " "
-    if command in _SYMBOL_COMMANDS and len(words) == 1 and words.isalpha():
-        name = words if command != "mathbb" else f"mathbb{words}"
+    if command in _SYMBOL_COMMANDS and (name := _accented(command, words)):
         yield Token("symbol", name, None, spaced)
         return
     if words.lower() in {"infinity", "inf"}:
@@ -207,6 +210,17 @@ def _text_tokens(command: str, content: str, *, spaced: bool) -> Iterator[Token]
     for number, word in enumerate(re.findall(r"[^\W\d_]+(?:['-][^\W\d_]+)*|\S", words)):
         kind: Kind = "word" if word[0].isalpha() else "sign"
         yield Token(kind, word, None, spaced or number > 0)
+
+
+def _accented(command: str, letter: str) -> str:
+    """Return the name of a letter in a font or under an accent; '' if it is no letter."""
+    letter = letter.removeprefix("\\")
+    letter = {"imath": "i", "jmath": "j"}.get(letter, letter)
+    if not (len(letter) == 1 and letter.isalpha()) and letter not in _SYMBOLS:
+        return ""
+    if command in {"mathbf", "boldsymbol", "bm", "hat", "vec"} and letter in UNIT_VECTORS:
+        return f"vec {letter}"
+    return f"{command} {letter}" if command in _MARKED else letter
 
 
 def _letter_tokens(run: str, *, spaced: bool) -> Iterator[Token]:

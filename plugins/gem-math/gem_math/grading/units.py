@@ -25,6 +25,11 @@ class Unit:
     factor: Fraction
     powers: tuple[tuple[str, int], ...]
 
+    @property
+    def base(self) -> "Unit":
+        """The same in base units."""
+        return Unit(Fraction(1), self.powers)
+
 
 _F = Fraction
 _TABLE: dict[str, tuple[Fraction, str, str]] = {

@@ -13,7 +13,9 @@ _STYLED = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|bf)\s
 _TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(?:([ap])\.?\s?m\.?)?", re.IGNORECASE)
 _MONTHS = names("jan feb mar apr may jun jul aug sep oct nov dec")
 _CHOICE = re.compile(r"(?:(?:option|choice|answer)\s+)*[(\[]?([A-Za-z])[)\].:]?", re.IGNORECASE)
-_CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)|([A-Z])[).:])\s*(?![-+*/=^ ])\S.*", re.DOTALL)
+_CHOICE_AND_MORE = re.compile(
+    r"(?:\(([A-Z])\)|([A-Z])[).:])\s*(?!and\b|or\b|[-+*/=^, ])((?!\([A-H]\)).)+", re.DOTALL
+)
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[' .,!?\"-])*")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _FACTORS = frozenset("abcdkmnpqrstuvwxyz")
@@ -62,8 +64,9 @@ def _words(text: str) -> Form:
     if not found or any(len(word) == 1 for word in found):
         return None
     words = " ".join(found)
-    if len(words) == 2 or (len(words) == 3 and set(words) <= set("xyzw")):
-        return None if set(words) <= _FACTORS else words
+    factors = _FACTORS if len(words) == 2 else frozenset("xyzw")
+    if len(words) < 4 and set(words) <= factors:
+        return None
     return _SYNONYMS.get(words.casefold(), words.casefold())
 
 

@@ -1,0 +1,165 @@
+"""Forms: the one in which an answer is compared, and others that say the same."""
+
+from fractions import Fraction
+
+from gem_math.grading.nodes import (
+    CONSTANTS,
+    Apply,
+    Bracketed,
+    Listing,
+    Node,
+    Number,
+    Relation,
+    SetOf,
+    Symbol,
+    is_expression,
+    symbols_of,
+)
+from gem_math.grading.tokens import UNIT_VECTORS
+
+__all__ = ["components", "plain", "without_names"]
+
+_FUNCTION_NAMES = frozenset("fghFGHPpqTyr")
+
+
+def plain(node: Node) -> Node:
+    """Return an answer in the form in which it is compared.
+
+    A set of one value is that value, as solutions are written either way; a sign of plus or minus
+    is two values; an approximation beside the value itself goes.
+    """
+    if isinstance(node, Relation):
+        return _without_approximation(node)
+    if isinstance(node, Listing):
+        return Listing(_all_signs(node.items), node.joint)
+    if isinstance(node, SetOf):
+        items = _all_signs(node.items)
+        return items[0] if len(items) == 1 and is_expression(items[0]) else SetOf(items)
+    both = _both_signs(node)
+    return node if len(both) == 1 else Listing(both)
+
+
+def _without_approximation(node: Relation) -> Node:
+    sides, signs = node.sides, node.signs
+    while signs and signs[-1] == "\\approx" and not (len(sides) == 2 and _name_of(sides[0])):
+        sides, signs = sides[:-1], signs[:-1]
+    return Relation(sides, signs) if signs else sides[0]
+
+
+def _all_signs(items: tuple[Node, ...]) -> tuple[Node, ...]:
+    return tuple(value for item in items for value in _both_signs(item))
+
+
+def _both_signs(node: Node) -> tuple[Node, ...]:
+    r"""Return the values that an expression stands for: of ``1 \pm 2`` there are two."""
+    if not is_expression(node) or not _has_both_signs(node):
+        return (node,)
+    return _choose(node, upper=True), _choose(node, upper=False)
+
+
+def _has_both_signs(node: Node) -> bool:
+    return isinstance(node, Apply) and (
+        node.operation in {"plus_minus", "minus_plus"} or any(map(_has_both_signs, node.arguments))
+    )
+
+
+def _choose(node: Node, *, upper: bool) -> Node:
+    if not isinstance(node, Apply):
+        return node
+    arguments = tuple(_choose(argument, upper=upper) for argument in node.arguments)
+    if node.operation in {"plus_minus", "minus_plus"}:
+        is_plus = upper == (node.operation == "plus_minus")
+        if len(arguments) == 1:
+            return arguments[0] if is_plus else Apply("neg", arguments)
+        return Apply("add" if is_plus else "sub", arguments)
+    return Apply(node.operation, arguments)
+
+
+# Names
+
+
+def without_names(answer: Node, gold: Node) -> tuple[Node, Node]:
+    """Return both without the names that they give their values: ``x = 5`` is 5.
+
+    Names stay where they tell values apart: two different ones, or the same several on both sides.
+    """
+    first, second = _named(answer), _named(gold)
+    if first is None and second is not None and not _has_relation(answer):
+        return answer, plain(second[1])
+    if second is None and first is not None and not _has_relation(gold):
+        return plain(first[1]), gold
+    if first is None or second is None or _stem(first[0] | second[0]) == "":
+        return answer, gold
+    if first[0] == second[0] and len(first[0]) > 1:
+        return answer, gold
+    return plain(first[1]), plain(second[1])
+
+
+def _has_relation(node: Node) -> bool:
+    return isinstance(node, Relation) or (
+        isinstance(node, Listing) and any(isinstance(item, Relation) for item in node.items)
+    )
+
+
+def _named(node: Node) -> tuple[frozenset[str], Node] | None:
+    """Return the names that an answer gives its values, and the values."""
+    if isinstance(node, Relation):
+        name = _name_of(node.sides[0])
+        names_value = set(node.signs) == {"="} or node.signs in {("\\approx",), ("\\in",)}
+        return (frozenset({name}), node.sides[-1]) if name and names_value else None
+    if not isinstance(node, Listing) or not _has_relation(node):
+        return None
+    parts = [
+        _named(item) if isinstance(item, Relation) else (frozenset(), item) for item in node.items
+    ]
+    known = [part for part in parts if part is not None]
+    names = frozenset[str]().union(*(part[0] for part in known))
+    if len(known) < len(parts) or not _stem(names):
+        return None
+    return names, Listing(tuple(part[1] for part in known), node.joint)
+
+
+def _stem(names: frozenset[str]) -> str:
+    """Return what names have in common before their index: of ``x_1`` and ``x_2`` it is ``x``."""
+    stems = {name.partition("_")[0] for name in names}
+    return stems.pop() if len(stems) == 1 else ""
+
+
+def _name_of(node: Node) -> str:
+    """Return the name that a side of an equation is, ``x``, ``x_1``, ``f(x)``; '' if it is none."""
+    if isinstance(node, Symbol):
+        return "" if node.name in CONSTANTS else node.name
+    if isinstance(node, Bracketed):
+        parts = [_name_of(item) for item in node.items]
+        return f"({','.join(parts)})" if all(parts) else ""
+    if isinstance(node, Apply) and node.operation == "mul":
+        head, argument = node.arguments
+        if isinstance(head, Apply) and head.operation == "pow":
+            head = head.arguments[0]
+        if isinstance(head, Symbol) and isinstance(argument, Symbol | Number):
+            stem = head.name.partition("_")[0].rstrip("'")
+            return head.name if stem in _FUNCTION_NAMES else ""
+    return ""
+
+
+# Vectors
+
+
+def components(node: Node) -> Bracketed | None:
+    """Return a sum of multiples of unit vectors, ``i + 2j``, as its components; None if it is none.
+
+    They are what is left of the sum when one unit vector is 1 and the others are 0.
+    """
+    names = [f"vec {letter}" for letter in UNIT_VECTORS]
+    if not is_expression(node) or not symbols_of(node) & set(names):
+        return None
+    return Bracketed("(", tuple(_put(node, names, name) for name in names), ")")
+
+
+def _put(node: Node, names: list[str], chosen: str) -> Node:
+    if isinstance(node, Symbol) and node.name in names:
+        return Number(Fraction(node.name == chosen))
+    if isinstance(node, Apply):
+        arguments = tuple(_put(argument, names, chosen) for argument in node.arguments)
+        return Apply(node.operation, arguments)
+    return node
