@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gem_core.hookspecs import hookimpl
     from gem_core.observation import Action, Info, Observation, visible_text
     from gem_core.rollout import Trajectory, Turn, collect
-    from gem_core.sandbox import Execution, Program, Sandbox
+    from gem_core.sandbox import Execution, Program, Sandbox, SandboxSession
     from gem_core.specs import (
         AgentSpec,
         CommandSpec,
@@ -61,7 +61,7 @@ _MODULES = {
     "hookspecs": ("hookimpl",),
     "observation": ("Action", "Info", "Observation", "visible_text"),
     "rollout": ("Trajectory", "Turn", "collect"),
-    "sandbox": ("Execution", "Program", "Sandbox"),
+    "sandbox": ("Execution", "Program", "Sandbox", "SandboxSession"),
     "specs": (
         "AgentSpec",
         "CommandSpec",
@@ -99,6 +99,7 @@ __all__ = [
     "Observation",
     "Program",
     "Sandbox",
+    "SandboxSession",
     "SandboxSpec",
     "Step",
     "Tool",

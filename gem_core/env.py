@@ -202,6 +202,14 @@ class BaseEnv(Stateful, ABC):
         self._ended = False
         return first
 
+    def reset_options(self, number: int) -> dict[str, Any]:
+        """Return the options of ``reset`` for episode ``number`` of a run.
+
+        None, unless the environment has an order of its own: then a run of n episodes sees the
+        first n of it, where seeds alone would draw some twice and others never.
+        """
+        return {}
+
     def get_state(self) -> dict[str, Any]:
         """Return all attributes that make up the state."""
         return {**super().get_state(), "rng": self.rng}

@@ -22,6 +22,7 @@ __all__ = [
     "InvalidActionError",
     "InvalidIdError",
     "PluginError",
+    "SandboxError",
     "SnapshotError",
     "UnknownIdError",
     "UnknownKwargError",
@@ -78,6 +79,10 @@ class DataError(GemError, ValueError):
 
 class HubError(GemError, ConnectionError):
     """The hub does not give a dataset: out of reach, unknown, gated, or it broke off."""
+
+
+class SandboxError(GemError, RuntimeError):
+    """A sandbox cannot run programs: closed, or what it stands on is missing or has failed."""
 
 
 class WrapperOrderError(ConfigError):

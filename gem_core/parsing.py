@@ -1,16 +1,18 @@
-r"""Final answers in what a model wrote: in ``\boxed{...}`` or between tags.
+r"""Final answers in what a model wrote: in ``\boxed{...}``, between tags, or in a block of code.
 
-Both look for the last one, as models think aloud before they answer, and both take time that is
+All look for the last one, as models think aloud before they answer, and all take time that is
 linear in the length of the text, whatever is in it.
 """
 
 import re
+import textwrap
 
-__all__ = ["last_boxed", "last_tagged"]
+__all__ = ["last_boxed", "last_code_block", "last_tagged"]
 
 _BOX = re.compile(r"\\boxed(?![a-zA-Z])|\\fbox(?![a-zA-Z])")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _UNBRACED = re.compile(r"[^\s$]*")
+_FENCE = re.compile(r"```[ \t]*+[\w+#.-]*+[ \t]*+\r?\n")
 
 
 def last_boxed(text: str) -> str | None:
@@ -52,3 +54,22 @@ def last_tagged(text: str, tag: str = "answer") -> str | None:
     end = text.rfind(f"</{tag}>")
     start = text.rfind(f"<{tag}>", 0, max(end, 0))
     return None if start < 0 else text[start + len(tag) + 2 : end].strip()
+
+
+def last_code_block(text: str) -> str | None:
+    """Return the code of the last block between fences of three backticks.
+
+    A block opens with a fence, any one word for its language (``python``, ``c++``) and the end of
+    the line, and closes with the next fence. Indentation that all of its lines share is taken off.
+
+    Returns:
+        The code, which may be empty, without surrounding space; None if no block is closed.
+    """
+    code, fence = None, _FENCE.search(text)
+    while fence is not None:
+        end = text.find("```", fence.end())
+        if end < 0:
+            break
+        code = text[fence.end() : end]
+        fence = _FENCE.search(text, end + 3)
+    return None if code is None else textwrap.dedent(code.replace("\r\n", "\n")).strip()

@@ -221,7 +221,7 @@ def play_episode(
     """Play one episode; returns its trajectory, or an awaitable of it.
 
     Args:
-        env: The environment; it is reset with ``seed``.
+        env: The environment; it is reset with ``seed``, and with its own options for ``index``.
         agent: The agent.
         seed: Seed of the episode.
         index: Number of the episode.
@@ -238,7 +238,7 @@ def _play(
     boundary, clock = "env", time.perf_counter
     try:
         started = clock()
-        observation, info = yield env.reset(seed=seed)
+        observation, info = yield env.reset(seed=seed, **env.unwrapped.reset_options(index))
         trajectory.reset_info, trajectory.final_observation = info, observation
         boundary = "agent"
         agent.reset(env)

@@ -2,8 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from gem_core.agent import BaseAgent
 from gem_core.env import BaseEnv, Env, Step
@@ -20,7 +20,8 @@ Answer = str | int | float | bool | list[str | int | float | bool]
 """Type of a column of answers: one, or a list of which each is right."""
 
 
-class Grade(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Grade:
     """What an answer is worth.
 
     Attributes:
@@ -31,7 +32,7 @@ class Grade(NamedTuple):
 
     reward: float
     correct: bool
-    info: Mapping[str, Any] = MappingProxyType({})
+    info: Mapping[str, Any] = field(default_factory=dict)
 
 
 def gold_answers(value: Answer) -> tuple[str, ...]:
@@ -40,7 +41,7 @@ def gold_answers(value: Answer) -> tuple[str, ...]:
 
 
 class TaskEnv(BaseEnv):
-    """Base of environments of one question and one answer; write the four abstract methods.
+    """Base of environments of one question and one answer; write the three abstract methods.
 
     Rows come in a new random order each epoch, which ``reset(seed=)`` makes repeatable;
     ``reset(idx=)`` takes one row, and the next ``reset()`` goes on after it.
@@ -120,15 +121,21 @@ class TaskEnv(BaseEnv):
         super().seed(seed)
         self._place = None
 
+    def reset_options(self, number: int) -> dict[str, Any]:
+        """Return the row of an episode of a run, if the rows come in their own order."""
+        if self._shuffle or not isinstance(self._order, Order):
+            return {}
+        return {"idx": self._order.row_number(number)}
+
     def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
         """Take the next row, or row ``idx``.
 
         Raises:
             ConfigError: There is no row ``idx``.
         """
-        place = self._place or self._order.begin(self.rng, seeded=self._seed is not None)
-        if idx is not None:
-            place = self._order.find(idx, place)
+        if self._place is None:
+            self._place = self._order.begin(self.rng, seeded=self._seed is not None)
+        place = self._place if idx is None else self._order.find(idx, self._place)
         place, self.idx, self.row = self._order.read(place)
         self.epoch = place.epoch
         self._place = self._order.after(place)

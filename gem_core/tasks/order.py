@@ -116,6 +116,10 @@ class Order:
             return place._replace(position=place.position + 1)
         return Place(place.key, place.epoch + 1, 0)
 
+    def row_number(self, position: int) -> int:
+        """Return the number of the row at a position of the unshuffled order, round and round."""
+        return self._numbers[position % len(self._numbers)]
+
     def find(self, idx: int, place: Place) -> Place:
         """Return where row ``idx`` stands in the epoch of ``place``.
 

@@ -99,6 +99,13 @@ def test_a_row_that_does_not_exist_is_refused(env):
         env.reset(idx=20)
 
 
+def test_a_refused_row_changes_no_order(env):
+    order = firsts(env, 20, seed=5)
+    with pytest.raises(ConfigError):
+        env.reset(seed=5, idx=20)
+    assert firsts(env, 20) == order
+
+
 def test_evaluation_goes_through_the_rows_in_order(make_sums, sums):
     env = make_sums(data=sums(5), shuffle=False)
     assert [env_idx(question) for question in firsts(env, 7)] == [0, 1, 2, 3, 4, 0, 1]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gem_core import make_vec
 from gem_core.errors import DataError, HubError
 from gem_core.tasks import forget_rows
 from gem_core.testing import ENV_CHECKS, check_env
@@ -83,6 +84,17 @@ class TestLoading:
     def test_the_conformance_kit_passes(self, spec_of, hub, check):
         spec = spec_of(dataset_name=NAME, split="train")
         check_env(spec, episodes=5, checks=[check]).raise_for_findings()
+
+    def test_worker_processes_find_the_same_tasks(self, spec_of, hub):
+        def play(executor):
+            spec = spec_of(dataset_name=NAME)
+            with make_vec(spec, num_envs=2, seed=3, executor=executor) as vector:
+                questions = list(vector.reset()[0])
+                for _ in range(5):
+                    questions += list(vector.step(["0"] * 2)[0])
+            return questions
+
+        assert play("processes") == play("serial")
 
 
 class TestALocalFolderOfTheSameName:

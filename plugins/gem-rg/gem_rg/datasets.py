@@ -9,7 +9,7 @@ from datetime import date, time
 from enum import Enum
 from typing import Any
 
-from gem_core.errors import ConfigError, DeadlineError, WorkerCallError, WorkerDiedError
+from gem_core.errors import ConfigError, DeadlineError, WorkerCallError, WorkerDiedError, near_names
 from gem_core.workers import WorkerPool, shared_pool
 from gem_rg.items import Item, Recipe
 
@@ -47,19 +47,28 @@ def describe(name: str) -> dict[str, Any]:
     Raises:
         ConfigError: There is no such task.
     """
-    make_recipe(name)
+    if name not in (names := task_names()):
+        raise ConfigError(f"reasoning-gym has no task {name!r}.{near_names(name, names)}")
     described: dict[str, Any] = pool().call("gem_rg.worker:describe", name, deadline=START_SECONDS)
     return described
 
 
 def make_recipe(
     name: str,
+    *,
     size: int = 1,
     config: Mapping[str, Any] | None = None,
     level: int | Mapping[str, int] | None = None,
     time_limit: float = START_SECONDS,
 ) -> Recipe:
     """Return a recipe that makes a dataset; a worker has tried it.
+
+    Args:
+        name: The task.
+        size: Number of items.
+        config: Values for fields of the task's config.
+        level: Level of the task's curriculum, or levels of its attributes by name.
+        time_limit: Seconds that making the dataset may take.
 
     Raises:
         ConfigError: It cannot be made; near names of what does not exist are suggested.
@@ -158,8 +167,9 @@ def _made(recipe: Recipe, seed: int, number: int, time_limit: float) -> list[Ite
             items: list[Item] = pool().call(
                 target, recipe, seed, number, BATCH, deadline=time_limit
             )
-        except DeadlineError:  # it may have been made in time, and one after it was slow
-            items = pool().call(target, recipe, seed, number, 1, deadline=time_limit)
+        except DeadlineError:  # it may have been made in no time, and one after it was slow
+            again = min(time_limit, max(1.0, time_limit / 4))
+            items = pool().call(target, recipe, seed, number, 1, deadline=again)
     except DeadlineError as error:
         raise DeadlineError(
             f"{what} was not made within {time_limit:g} s. Raise time_limit, or make the task "

@@ -4,6 +4,7 @@ The answer is what the last ``\boxed{...}`` of the action holds or, where there 
 ``<answer>...</answer>``. No answer scores 0.0; what scores between 0 and 1 is partly right.
 """
 
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,10 +76,10 @@ class ReasoningGymEnv(BaseEnv):
         for key, limit in (("time_limit", time_limit), ("score_limit", score_limit)):
             if not limit > 0:
                 raise ConfigError(f"{key} must be a positive number of seconds; got {limit!r}.")
-        if check_seed(dataset_seed) >= _SEEDS:
+        self._dataset_seed = check_seed(dataset_seed)
+        if self._dataset_seed >= _SEEDS:
             raise ConfigError(f"dataset_seed must be below {_SEEDS}; got {dataset_seed}.")
         self._recipe = _recipe(name, size, config, level, time_limit)
-        self._dataset_seed = dataset_seed
         self._hint = hint
         self._time_limit = time_limit
         self._score_limit = score_limit
@@ -107,9 +108,11 @@ class ReasoningGymEnv(BaseEnv):
         return 0, 0 if self._seed is None else self.rng.randrange(self._recipe.size)
 
     def _checked(self, idx: int) -> int:
-        if type(idx) is not int or not 0 <= idx < self._recipe.size:
+        is_number = hasattr(idx, "__index__") and not isinstance(idx, bool)
+        number = operator.index(idx) if is_number else -1
+        if not 0 <= number < self._recipe.size:
             raise ConfigError(f"idx must be from 0 to {self._recipe.size - 1}; got {idx!r}.")
-        return idx
+        return number
 
     @property
     def _current_seed(self) -> int:
@@ -164,10 +167,9 @@ def _recipe(
     time_limit: float,
 ) -> Recipe:
     """Return a recipe, checked in a worker unless it is one that cannot be wrong."""
-    usual = name in DESCRIPTIONS and size == USUAL_SIZE and not config and level is None
-    if usual:
+    if name in DESCRIPTIONS and size == USUAL_SIZE and not config and level is None:
         return Recipe(name=name, size=size)
-    return datasets.make_recipe(name, size, config, level, time_limit)
+    return datasets.make_recipe(name, size=size, config=config, level=level, time_limit=time_limit)
 
 
 def _answer_in(action: str) -> str | None:

@@ -1,7 +1,9 @@
 """The family lists every task of reasoning-gym, and does not import it for that."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,14 @@ def test_descriptions_are_one_line_each_and_all_different():
     texts = list(catalog.DESCRIPTIONS.values())
     assert all(15 <= len(text) <= 75 and "\n" not in text for text in texts)
     assert len(set(texts)) == len(texts)
+
+
+def test_the_page_on_the_tasks_has_a_row_for_each():
+    page = Path(__file__).parents[3] / "docs" / "reasoning-gym.md"
+    rows = re.findall(
+        r"^\| `rg:(\w+)` \| ([^|]+) \|", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert dict(rows) == catalog.DESCRIPTIONS
 
 
 def test_no_process_but_the_workers_imports_reasoning_gym():

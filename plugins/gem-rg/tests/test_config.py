@@ -120,6 +120,7 @@ def test_describe_tells_fields_with_defaults():
     described = describe("word_sorting")
     assert described["config"]["transformation"] == "original"
     assert "size" not in described["config"]
+    assert describe("composite") == {"config": {"datasets": None}, "curriculum": {}}
     with pytest.raises(ConfigError, match="Did you mean 'word_sorting'"):
         describe("word_sortin")
 

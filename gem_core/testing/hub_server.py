@@ -1,0 +1,214 @@
+"""The server behind ``FakeHub``: repositories of files, the routes of the hub, faults to order."""
+
+import contextlib
+import hashlib
+import json
+import re
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+__all__ = ["Fault", "HubServer", "Repository"]
+
+Fault = Literal["gated", "drop", "slow", "unavailable"]
+"""What may be wrong with a dataset: access must be asked for (401), its files break off in the
+middle, each answer takes a second, or the hub answers 503."""
+
+SLOW_SECONDS = 1.0
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A dataset on the hub.
+
+    Args:
+        name: ``org/name``.
+        files: Contents by path.
+    """
+
+    name: str
+    files: Mapping[str, bytes]
+
+    @property
+    def commit(self) -> str:
+        """Hash of the files and their paths, as the only revision besides ``main``."""
+        parts = [path.encode() + _sha256(self.files[path]).encode() for path in sorted(self.files)]
+        return _sha1(b"".join(parts))
+
+
+class HubServer(ThreadingHTTPServer):
+    """A server on a free port of loopback; it serves from now until it is closed.
+
+    Attributes:
+        repositories: What it serves, by name.
+        faults: What is wrong with a repository, and how many requests are still to meet it.
+        requests: What was asked so far, as ``"GET /api/datasets/acme/sums"``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.repositories: dict[str, Repository] = {}
+        self.faults: dict[str, tuple[Fault, float]] = {}
+        self.requests: list[str] = []
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self) -> None:
+        """Refuse new connections and break off those that are open; may be called twice."""
+        self.shutdown()
+        self.server_close()
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):  # the client was faster
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def take_fault(self, name: str, *, is_file: bool) -> Fault | None:
+        """Return the fault that a request meets, and count it.
+
+        Args:
+            name: The repository.
+            is_file: Whether it asks for a file of rows; only these break off.
+        """
+        with self._lock:
+            fault, times = self.faults.get(name, (None, 0.0))
+            if fault is None or times <= 0 or (fault == "drop" and not is_file):
+                return None
+            self.faults[name] = (fault, times - 1)
+            return fault
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        self._open.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing when a client has gone."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers what ``load_dataset`` asks."""
+
+    server: HubServer
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    breaks_off = False
+
+    def do_GET(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.server.requests.append(f"{self.command} {path}")
+        for pattern, answer in _ROUTES:
+            if match := re.fullmatch(pattern, path):
+                return self._answer(match, answer)
+        return self.reply(404)
+
+    do_HEAD = do_GET  # noqa: N815 - the server's name for it
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+    def _answer(self, match: re.Match[str], answer: Callable[..., None]) -> None:
+        repository = self.server.repositories.get(match["name"])
+        if repository is None:
+            return self.reply(401, code="RepoNotFound")
+        if match["revision"] not in {None, "main", repository.commit}:
+            return self.reply(404, code="RevisionNotFound")
+        is_file = self.command == "GET" and match[0].endswith(".parquet")
+        fault = self.server.take_fault(match["name"], is_file=is_file)
+        if fault == "gated":
+            return self.reply(401, code="GatedRepo")
+        if fault == "unavailable":
+            return self.reply(503)
+        if fault == "slow":
+            time.sleep(SLOW_SECONDS)
+        self.breaks_off = fault == "drop"
+        return answer(self, repository, match["path"] or "")
+
+    def about(self, repository: Repository, _path: str) -> None:
+        """Answer what the repository is."""
+        files = [{"rfilename": path} for path in repository.files]
+        facts = {"id": repository.name, "sha": repository.commit, "siblings": files, "tags": []}
+        self.reply_json(facts)
+
+    def folder(self, repository: Repository, folder: str) -> None:
+        """Answer what a folder holds."""
+        start = f"{folder}/" if folder else ""
+        entries = {}
+        for path, content in repository.files.items():
+            if path.startswith(start):
+                name, below, _ = path.removeprefix(start).partition("/")
+                entries[name] = {
+                    "type": "directory" if below else "file",
+                    "path": start + name,
+                    "oid": _sha1(content),
+                    "size": 0 if below else len(content),
+                }
+        if not entries:
+            return self.reply(404, code="EntryNotFound")
+        return self.reply_json(list(entries.values()))
+
+    def file(self, repository: Repository, path: str) -> None:
+        """Answer with a file, or the part of it that was asked for."""
+        content = repository.files.get(path)
+        headers = {"X-Repo-Commit": repository.commit}
+        if content is None:
+            return self.reply(404, code="EntryNotFound", headers=headers)
+        headers |= {"ETag": f'"{_sha256(content)}"', "Accept-Ranges": "bytes"}
+        asked = _RANGE.fullmatch(self.headers.get("Range") or "")
+        if asked is None:
+            return self.reply(200, content, headers=headers)
+        start, end = int(asked[1]), int(asked[2] or len(content) - 1)
+        headers["Content-Range"] = f"bytes {start}-{end}/{len(content)}"
+        return self.reply(206, content[start : end + 1], headers=headers)
+
+    def reply_json(self, value: Any) -> None:
+        """Answer with JSON."""
+        self.reply(200, json.dumps(value).encode(), headers={"Content-Type": "application/json"})
+
+    def reply(
+        self,
+        status: int,
+        body: bytes = b"",
+        *,
+        code: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Send an answer; half of it and no more, if it is to break off."""
+        self.send_response(status)
+        for name, value in {"X-Error-Code": code, **(headers or {})}.items():
+            if value:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body[: len(body) // 2] if self.breaks_off else body)
+        self.close_connection = self.close_connection or self.breaks_off
+
+
+def _sha1(content: bytes) -> str:
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+_REPOSITORY = r"(?P<name>[^/]+/[^/]+)"
+_REVISION = r"(?P<revision>[^/]+)"
+_ROUTES: list[tuple[str, Callable[..., None]]] = [
+    (rf"/api/datasets/{_REPOSITORY}(?:/revision/{_REVISION})?(?P<path>)", _Handler.about),
+    (rf"/api/datasets/{_REPOSITORY}/tree/{_REVISION}(?:/(?P<path>.*))?", _Handler.folder),
+    (rf"/datasets/{_REPOSITORY}/resolve/{_REVISION}/(?P<path>.*)", _Handler.file),
+]

@@ -1,0 +1,249 @@
+"""The grader: labelled pairs, properties, and answers written to break it."""
+
+import json
+import threading
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gem_core.workers import shared_pool
+from gem_math.grading import grade
+from gem_math.grading.errors import UnreadableError
+from gem_math.grading.syntax import read
+
+PAIRS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "grading_pairs.jsonl").read_text().splitlines()
+]
+COUNTED = [pair for pair in PAIRS if pair["category"] != "ambiguous"]
+
+numbers = st.fractions(min_value=-(10**6), max_value=10**6, max_denominator=10**4)
+fragments = st.sampled_from(
+    [r"1", r"2", r"12", r"1,234", r"0.5", r"x", r"y", r"e", r"i", r"\pi", r"+", r"-", r"*", r"/", r"^", r"_", r"(", r")", r"[", r"]", r"\{", r"\}", r"{", r"}", r",", r";", r"=", r"<", r"\le", r"\in", r"\cup", r"\frac", r"\sqrt", r"\sqrt[3]", r"\sin", r"\log_2", r"ln", r"!", r"°", r"%", r"\$", r"$", r"\text{cm}", r"\text{or}", r"and", r"m", r"\pm", r"\infty", r"\begin{pmatrix}", r"\end{pmatrix}", r"&", r"\\", r":", r"|", r"'", r"\binom", r"max", r"10^", r"\mathrm{", r"\left", r"\boxed{", r"million", r"0.\overline{3}", r"...", r"\langle", r"\lfloor", r"\emptyset", r"\mathbb{R}", r"U", r"\cdot", r"e5", r"√", r"½", r"²", r"٣", r"\begin{cases}", r"\pmod", r"\hat{i}"]
+)
+
+
+def test_the_labelled_set_is_large_and_has_both_labels_in_every_category():
+    assert len(COUNTED) >= 400
+    labels = {pair["category"]: set() for pair in COUNTED}
+    for pair in COUNTED:
+        labels[pair["category"]].add(pair["equal"])
+    one_sided = {category for category, found in labels.items() if len(found) == 1}
+    assert one_sided <= {"empty answers", "hostile", "bombs", "hostile text"}, one_sided
+
+
+def test_accuracy_on_the_labelled_pairs_is_at_least_98_percent_without_false_positives():
+    wrong = Counter()
+    for pair in COUNTED:
+        correct = grade(pair["answer"], pair["gold"]).correct
+        if correct != pair["equal"]:
+            wrong["false positive" if correct else "false negative"] += 1
+    assert wrong["false positive"] == 0
+    assert wrong["false negative"] <= 0.02 * len(COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        (r"\boxed{3} \boxed{4}", "4"),
+        (r"\boxed 42", "42"),
+        (r"\fbox{42}", "42"),
+        (r"\dfrac{1}{2}", "0.5"),
+        ("1,234", "1234"),
+        (r"90^\circ", "90 degrees"),
+        (r"5\text{ cm}", "5 centimeters"),
+        (r"\{2, 1\}", "1, 2"),
+        (r"3\times10^8", "300000000"),
+        (r"\text{(B)}", "B"),
+        (r"[0,1]", r"0 \le x \le 1"),
+    ],
+)
+def test_other_ways_to_write_an_answer_are_right(answer, gold):
+    assert grade(answer, gold).correct
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("", "5"),
+        (" ", " "),
+        (r"\boxed{}", "5"),
+        (r"\boxed{5", "5"),
+        ("5", ""),
+        ("listen", "silent"),
+        ("a+b", "c+b"),
+        ("2 m", "2 s"),
+        ("5", r"5\text{ cm}"),
+        ("12", "123"),
+        ("1,234", "(1,234)"),
+        ("(2, 1)", "(1, 2)"),
+        ("[1,2)", "(1,2)"),
+        ("0.333", "1/3"),
+        (r"\boxed{4} \boxed{3}", "4"),
+        ("50", r"50\%"),
+        ("ab=3", "3"),
+    ],
+)
+def test_what_is_not_equal_or_of_another_kind_is_wrong(answer, gold):
+    assert not grade(answer, gold).correct
+
+
+def test_any_of_several_golds_will_do():
+    assert grade("0.5", ["7", r"\frac{1}{2}"]).correct
+    assert not grade("0.6", ["7", r"\frac{1}{2}"]).correct
+    assert not grade("0.6", []).correct
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "decided_by"),
+    [
+        ("", "5", "empty"),
+        ("5", "5", "text"),
+        (r"\text{No}", "no", "text"),
+        ("0.5", "1/2", "value"),
+        (r"\int_0^1 2x\,dx", "1", "algebra"),
+        (r"\int_0^1 2x\,dx", "2", "algebra"),
+        (r"\int_0^1 ((", r"\sum (", "failure"),
+    ],
+)
+def test_the_verdict_says_what_decided(answer, gold, decided_by):
+    assert grade(answer, gold).decided_by == decided_by
+
+
+@given(numbers)
+def test_a_fraction_equals_its_other_forms(value):
+    latex = rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
+    assert grade(latex, f"{value.numerator}/{value.denominator}").correct
+    assert grade(f"x = {latex}", latex).correct
+    assert grade(rf"\frac{{{2 * value.numerator}}}{{{2 * value.denominator}}}", latex).correct
+
+
+@given(numbers, numbers)
+def test_numbers_are_right_exactly_if_they_are_equal(first, second):
+    assert grade(str(first), str(second)).correct == (first == second)
+
+
+@given(st.integers(-(10**12), 10**12))
+def test_separators_of_thousands_change_nothing(number):
+    for form in (
+        f"{number:,}",
+        f"{number:,}".replace(",", "{,}"),
+        f"{number:,}".replace(",", r"\,"),
+    ):
+        assert grade(form, str(number)).correct
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=5, unique=True), st.randoms())
+def test_a_set_has_no_order_and_a_point_has_one(items, rng):
+    shuffled = items.copy()
+    rng.shuffle(shuffled)
+    as_text = [", ".join(map(str, some)) for some in (items, shuffled)]
+    assert grade(rf"\{{{as_text[1]}\}}", rf"\{{{as_text[0]}\}}").correct
+    assert grade(f"({as_text[1]})", f"({as_text[0]})").correct == (items == shuffled)
+
+
+@given(
+    st.lists(st.integers(-9, 9), min_size=2, max_size=4).filter(lambda roots: any(roots)),
+    st.integers(1, 5),
+)
+def test_a_factored_polynomial_equals_its_expansion_and_no_other(roots, scale):
+    coefficients = [Fraction(scale)]
+    for root in roots:
+        shifted = [*coefficients, Fraction(0)]
+        for power, coefficient in enumerate(coefficients):
+            shifted[power + 1] -= root * coefficient
+        coefficients = shifted
+    degree = len(roots)
+    expanded = "+".join(f"({c})x^{{{degree - power}}}" for power, c in enumerate(coefficients))
+    factored = str(scale) + "".join(f"(x-({root}))" for root in roots)
+    assert grade(factored, expanded).correct
+    assert not grade(f"{factored}+1", expanded).correct
+
+
+@settings(max_examples=300)
+@given(st.lists(fragments, max_size=12).map("".join), st.lists(fragments, max_size=8).map("".join))
+def test_no_answer_raises_and_every_answer_equals_itself(answer, gold):
+    try:
+        grade(answer, gold, deadline=0.5)
+    finally:
+        verdict = grade(answer, answer)
+    assert verdict.correct == bool(answer.strip())
+
+
+@settings(max_examples=300)
+@given(st.text(max_size=60), st.text(max_size=30))
+def test_no_text_raises(answer, gold):
+    grade(answer, gold, deadline=0.5)
+
+
+@given(st.lists(fragments, max_size=14).map("".join))
+def test_the_reader_reads_or_says_that_it_cannot(text):
+    try:
+        read(text)
+    except (UnreadableError, RecursionError):
+        pass
+
+
+BOMBS = {
+    "power": "9**99999999",
+    "tower": "10**10**10",
+    "latex tower": "10^{10^{10^{10}}}",
+    "tower of towers": "9^{9^{9^{9^{9^9}}}}",
+    "factorials": "9!!!!!!!!!!",
+    "large factorial": "(10^{12})!",
+    "braces": "{" * 1_000_000,
+    "closed braces": "{" * 2000 + "}" * 2000,
+    "fractions": r"\frac{1}{" * 400 + "2" + "}" * 400,
+    "roots": r"\sqrt" * 700 + "2",
+    "digits": "9" * 100_000,
+    "decimals": "0." + "123456789" * 400 + "...",
+    "signs": "-" * 3000 + "1",
+    "lists": "1," * 2000,
+    "binomial": r"\binom{10^{15}}{10^{14}}",
+    "boxes": r"\boxed{" * 100_000,
+    "exponent": "1e999999999",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS.keys())
+def test_a_bomb_is_wrong_and_needs_no_worker(bomb):
+    verdict = grade(bomb, "7")
+    assert not verdict.correct
+    assert verdict.decided_by in {"empty", "text", "value"}
+
+
+def test_a_bomb_for_the_algebra_costs_its_deadline_and_harms_no_other_answer():
+    bomb = r"\int_0^1 x^{10^{10^{10}}} + \sum_{k=1}^{10^{9}} \sin(k^k) dx"
+    verdicts = {}
+
+    def run(name, answer, gold):
+        verdicts[name] = grade(answer, gold, deadline=0.7 if name == "bomb" else 20)
+
+    threads = [threading.Thread(target=run, args=("bomb", bomb, "7"))]
+    for number in range(6):
+        case = (str(number), rf"\int_0^1 {number + 1} x\,dx", rf"\frac{{{number + 1}}}{{2}}")
+        threads.append(threading.Thread(target=run, args=case))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not verdicts.pop("bomb").correct
+    assert all(verdict.correct for verdict in verdicts.values()), verdicts
+
+
+def test_the_worker_reads_no_answer_as_python(tmp_path):
+    target = tmp_path / "written"
+    code = f"__import__('pathlib').Path({str(target)!r}).touch()"
+    for answer in (code, rf"\int {code}", rf"\int_0^1 \text{{{code}}} dx"):
+        assert not grade(answer, r"\int_0^1 x dx").correct
+    assert not target.exists()
+
+
+def test_one_pool_serves_all_graders_of_a_process():
+    grade(r"\int_0^1 x\,dx", "0.5")
+    pool = shared_pool(preload=("gem_math.grading.algebra",), memory_mib=2048)
+    assert pool is shared_pool(preload=("gem_math.grading.algebra",), memory_mib=2048)
