@@ -7,7 +7,7 @@ linear in the length of the text, whatever is in it.
 import re
 import textwrap
 
-__all__ = ["last_boxed", "last_code_block", "last_tagged"]
+__all__ = ["last_boxed", "last_code_block", "last_tagged", "unindented"]
 
 _BOX = re.compile(r"\\boxed(?![a-zA-Z])|\\fbox(?![a-zA-Z])")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -72,4 +72,10 @@ def last_code_block(text: str) -> str | None:
             break
         code = text[fence.end() : end]
         fence = _FENCE.search(text, end + 3)
-    return None if code is None else textwrap.dedent(code.replace("\r\n", "\n")).strip()
+    return None if code is None else unindented(code.replace("\r\n", "\n"))
+
+
+def unindented(code: str) -> str:
+    """Return code without surrounding space, moved to the left if its first line is indented."""
+    first = code.lstrip("\n")
+    return textwrap.dedent(first).strip() if first[:1].isspace() else first.rstrip()

@@ -6,6 +6,7 @@ the next power of four, walked until it falls inside the range (Black and Rogawa
 with arbitrary finite domains").
 """
 
+import functools
 import operator
 import random
 import re
@@ -18,6 +19,8 @@ __all__ = ["Numbered", "Order", "Place", "Shard", "Task", "permute", "unpermute"
 
 _ROUNDS = 6
 _MASK = (1 << 64) - 1
+_FACTOR = 0x9E3779B97F4A7C15
+"""Odd and without structure: multiplied by it, the low bits decide the high ones."""
 _SHARD = re.compile(r"(\d{1,9})/(\d{1,9})")
 
 
@@ -153,10 +156,12 @@ def permute(position: int, count: int, key: int) -> int:
     """
     half = _half_bits(count)
     mask = (1 << half) - 1
+    keys = _round_keys(key)
     while True:
         left, right = position >> half, position & mask
-        for turn in range(_ROUNDS):
-            left, right = right, left ^ (_round(key, turn, right) & mask)
+        for round_key in keys:
+            mixed = (right ^ round_key) * _FACTOR & _MASK
+            left, right = right, left ^ (mixed >> 32 & mask)
         position = left << half | right
         if position < count:
             return position
@@ -166,10 +171,12 @@ def unpermute(image: int, count: int, key: int) -> int:
     """Return the position whose image is ``image``: the inverse of ``permute``."""
     half = _half_bits(count)
     mask = (1 << half) - 1
+    keys = _round_keys(key)[::-1]
     while True:
         left, right = image >> half, image & mask
-        for turn in reversed(range(_ROUNDS)):
-            left, right = right ^ (_round(key, turn, left) & mask), left
+        for round_key in keys:
+            mixed = (left ^ round_key) * _FACTOR & _MASK
+            left, right = right ^ (mixed >> 32 & mask), left
         image = left << half | right
         if image < count:
             return image
@@ -179,12 +186,13 @@ def _half_bits(count: int) -> int:
     return max(1, ((count - 1).bit_length() + 1) // 2)
 
 
+@functools.lru_cache(maxsize=1024)
+def _round_keys(key: int) -> tuple[int, ...]:
+    return tuple(_mixed(key ^ turn) for turn in range(_ROUNDS))
+
+
 def _epoch_key(place: Place) -> int:
-    return _mixed(place.key ^ _mixed(place.epoch))
-
-
-def _round(key: int, turn: int, half: int) -> int:
-    return _mixed(key ^ turn << 58 ^ half)
+    return place.key ^ place.epoch * _FACTOR & _MASK
 
 
 def _mixed(value: int) -> int:

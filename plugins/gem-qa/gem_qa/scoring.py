@@ -17,9 +17,9 @@ here rather than left to accident:
 import re
 import string
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["exact_match", "f1", "normalize_answer"]
@@ -73,6 +73,7 @@ class _Form(NamedTuple):
     number: Decimal | None
 
 
+@lru_cache(maxsize=4096)
 def _form(text: str) -> _Form:
     words = normalize_answer(text) or " ".join(_bare(text).split()) or text.strip()
     return _Form(words, _number(text.strip()))
@@ -80,7 +81,8 @@ def _form(text: str) -> _Form:
 
 def _bare(text: str) -> str:
     """Return ``text`` in lower case, composed, without punctuation."""
-    return unicodedata.normalize("NFC", text.translate(_DELETED).lower())
+    bare = text.translate(_DELETED).lower()
+    return bare if bare.isascii() else unicodedata.normalize("NFC", bare)
 
 
 def _number(text: str) -> Decimal | None:
@@ -101,6 +103,7 @@ def _f1(answer: _Form, gold: _Form) -> float:
     both_numbers = answer.number is not None and gold.number is not None
     if both_numbers or _CLOSED & {answer.text, gold.text}:
         return 0.0
-    words, wanted = Counter(answer.text.split()), Counter(gold.text.split())
-    shared = (words & wanted).total()
-    return 2 * shared / (words.total() + wanted.total()) if shared else 0.0
+    words, wanted = answer.text.split(), gold.text.split()
+    common = set(words).intersection(wanted)
+    shared = sum(min(words.count(word), wanted.count(word)) for word in common)
+    return 2 * shared / (len(words) + len(wanted)) if shared else 0.0

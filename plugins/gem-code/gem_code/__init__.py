@@ -1,0 +1,1 @@
+"""Programming problems for gem-core, judged by tests: the ids are in ``plugin.py``."""

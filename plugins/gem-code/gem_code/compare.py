@@ -1,0 +1,122 @@
+"""Whether an output is the expected one: by its text, by its numbers, or by a function's say.
+
+A comparison is a function of a test's input, the expected output and the output. Of programs that
+read and print, all three are texts; of functions they are the arguments and the values.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gem_core.errors import ConfigError, near_names
+
+__all__ = ["NAMES", "Comparison", "find_comparison"]
+
+Comparison = Callable[[Any, Any, Any], bool]
+"""Gets a test's input, the expected output and the output; says whether the output will do."""
+
+NAMES = ("exact", "lines", "tokens", "float")
+"""The comparisons that need no plugin; ``float:1e-9`` sets the tolerance of ``float``."""
+
+TOLERANCE = 1e-6
+
+
+def find_comparison(
+    name: str, *, checkers: Mapping[str, Comparison], values: bool = False
+) -> Comparison:
+    """Return the comparison of a name.
+
+    Args:
+        name: ``exact`` (space around the whole output does not count), ``lines`` (nor does space
+            at the end of a line), ``tokens`` (space only separates), ``float`` (tokens, of which
+            numbers may differ by 1e-6, relative or absolute) or ``float:TOLERANCE``; or the name
+            of a checker.
+        checkers: Further comparisons by name.
+        values: Whether to compare values instead of texts; only ``float`` then differs from
+            ``exact``.
+
+    Raises:
+        ConfigError: There is no such comparison, or its tolerance is no positive number.
+    """
+    if name in checkers:
+        return checkers[name]
+    kind, _, text = name.partition(":")
+    if kind not in NAMES or (text and kind != "float"):
+        known = [*NAMES, *checkers]
+        raise ConfigError(
+            f"There is no comparison {name!r}.{near_names(name, known)} "
+            f"There are: {', '.join(known)}, and those given as checkers."
+        )
+    if values:
+        tolerance = _tolerance(text) if kind == "float" else 0.0
+        return functools.partial(_same_value, tolerance=tolerance)
+    if kind == "float":
+        return functools.partial(_same_numbers, tolerance=_tolerance(text))
+    return {"exact": _same_text, "lines": _same_lines, "tokens": _same_tokens}[kind]
+
+
+def _tolerance(text: str) -> float:
+    try:
+        tolerance = float(text or TOLERANCE)
+    except ValueError:
+        tolerance = math.nan
+    if not 0 < tolerance < math.inf:
+        raise ConfigError(f"The tolerance of a comparison is a positive number; got {text!r}.")
+    return tolerance
+
+
+def _same_text(_: Any, expected: str, output: str) -> bool:
+    return _unix(expected).strip() == _unix(output).strip()
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _same_lines(_: Any, expected: str, output: str) -> bool:
+    return _lines(expected) == _lines(output)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in _unix(text).strip().split("\n")]
+
+
+def _same_tokens(_: Any, expected: str, output: str) -> bool:
+    return expected.split() == output.split()
+
+
+def _same_numbers(_: Any, expected: str, output: str, *, tolerance: float) -> bool:
+    ours, theirs = expected.split(), output.split()
+    return len(ours) == len(theirs) and all(
+        one == other or _near(_number(one), _number(other), tolerance)
+        for one, other in zip(ours, theirs, strict=True)
+    )
+
+
+def _number(token: str) -> float:
+    try:
+        return float(token)
+    except ValueError:
+        return math.nan
+
+
+def _near(one: float, other: float, tolerance: float) -> bool:
+    return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+
+
+def _same_value(_: Any, expected: Any, output: Any, *, tolerance: float) -> bool:
+    if not tolerance:
+        return bool(expected == output)
+    if isinstance(expected, list | tuple) and isinstance(output, list | tuple):
+        return len(expected) == len(output) and all(
+            _same_value(None, one, other, tolerance=tolerance)
+            for one, other in zip(expected, output, strict=True)
+        )
+    if isinstance(expected, dict) and isinstance(output, dict):
+        return expected.keys() == output.keys() and all(
+            _same_value(None, expected[key], output[key], tolerance=tolerance) for key in expected
+        )
+    if isinstance(expected, int | float) and isinstance(output, int | float):
+        return expected == output or _near(expected, output, tolerance)
+    return bool(expected == output)

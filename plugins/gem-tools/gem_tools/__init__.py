@@ -1,0 +1,1 @@
+"""Tools for agents in gem-core: the ids are in ``plugin.py``."""
