@@ -197,6 +197,21 @@ def make_agent(agent_id: str, **kwargs: Any) -> Agent:
     return default_registry().make(AgentSpec, agent_id, **kwargs)  # type: ignore[no-any-return]
 
 
-def make_sandbox(sandbox_id: str, **kwargs: Any) -> Sandbox:
-    """Make a sandbox by id."""
-    return default_registry().make(SandboxSpec, sandbox_id, **kwargs)  # type: ignore[no-any-return]
+def make_sandbox(sandbox: str | Mapping[str, Any], **kwargs: Any) -> Sandbox:
+    """Make a sandbox by id.
+
+    Args:
+        sandbox: An id (``warm``, ``docker``, ...), or a mapping with an ``id`` and arguments.
+        kwargs: Further arguments.
+
+    Raises:
+        ConfigError: A mapping without an id.
+        UnknownIdError: There is no such sandbox.
+        UnknownKwargError: An argument that it does not take.
+    """
+    arguments = {"id": sandbox} if isinstance(sandbox, str) else dict(sandbox)
+    if "id" not in arguments:
+        raise ConfigError(f"A sandbox given as a mapping needs an 'id'; got {dict(arguments)!r}.")
+    sandbox_id = arguments.pop("id")
+    made: Sandbox = default_registry().make(SandboxSpec, sandbox_id, **{**arguments, **kwargs})
+    return made

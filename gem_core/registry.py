@@ -106,7 +106,12 @@ class Registry:
     def _from_family(self, env_id: str) -> EnvSpec | None:
         namespace, _, rest = env_id.partition(":")
         family = self._family(namespace) if rest else None
-        return family.spec(env_id) if family is not None else None
+        found = family.spec(env_id) if family is not None else None
+        return None if found is None else self._sourced(namespace, found)
+
+    def _sourced(self, namespace: str, found: EnvSpec) -> EnvSpec:
+        """Return what a family found with the source of the family."""
+        return replace(found, source=self._specs[FamilySpec.kind][namespace].source)
 
     def _family(self, namespace: str) -> Family | None:
         spec = self._specs.get(FamilySpec.kind, {}).get(namespace)
@@ -149,7 +154,7 @@ class Registry:
                 found = [family.spec(env_id) for env_id in ids] if family is not None else []
             except Exception:  # noqa: BLE001, S112 - a broken family must not hide the other ids
                 continue
-            yield from (spec for spec in found if spec is not None)
+            yield from (self._sourced(namespace, spec) for spec in found if spec is not None)
 
     def make(self, kind: type[Spec], spec_id: str, **kwargs: Any) -> Any:
         """Make what an id names; see ``find`` and ``Spec.make`` for what is raised."""

@@ -47,7 +47,11 @@ class ToolResult:
 
 @runtime_checkable
 class Tool(Protocol):
-    """What the ``tools`` wrapper needs of a tool. ``run`` may return an awaitable."""
+    """What the ``tools`` wrapper needs of a tool. ``run`` may return an awaitable.
+
+    A tool whose ``run`` waits may have ``arun`` too, a coroutine function that takes the place of
+    ``run`` where the environment is asynchronous.
+    """
 
     name: str
     blocking: bool

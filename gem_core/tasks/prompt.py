@@ -18,7 +18,7 @@ def check_prompt(prompt: str | None, field: str) -> str | None:
     Raises:
         ConfigError: The template has no such place.
     """
-    if prompt is not None and f"{{{field}}}" not in prompt:
+    if prompt is not None and (not isinstance(prompt, str) or f"{{{field}}}" not in prompt):
         raise ConfigError(
             f"prompt is a text with {{{field}}} where the {field} goes, or None; got {prompt!r}."
         )

@@ -5,7 +5,7 @@ import copy
 from collections.abc import Generator, Sequence
 from typing import Any, ClassVar, Self
 
-from gem_core.env import Env, Layer, Step, Wrapper
+from gem_core.env import AsyncEnv, Env, Layer, Step, Wrapper
 from gem_core.errors import ConfigError, SnapshotError
 from gem_core.faults import error_record
 from gem_core.maybe_async import drive, then
@@ -112,7 +112,7 @@ class ToolWrapper(Wrapper):
             if call is None:
                 continue
             try:
-                result = yield tool.run(call)
+                result = yield self._run(tool, call)
             except Exception as error:  # noqa: BLE001 - a tool's fault must not end the episode
                 result = ToolResult(
                     f"The tool {tool.name!r} failed: {type(error).__name__}: {error}",
@@ -125,6 +125,12 @@ class ToolWrapper(Wrapper):
         if failed is not None:
             return self._tool_step(*failed)
         return (yield self._step_env(action))  # type: ignore[no-any-return]
+
+    def _run(self, tool: Tool, call: ToolCall) -> Any:
+        """Run a call; where the environment is asynchronous, without holding up the event loop."""
+        if isinstance(self.unwrapped, AsyncEnv):
+            return getattr(tool, "arun", tool.run)(call)
+        return tool.run(call)
 
     def _tool_step(self, call: ToolCall, result: ToolResult) -> Step:
         self.tool_use_counter += 1

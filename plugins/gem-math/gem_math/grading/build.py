@@ -39,7 +39,9 @@ def in_base(digits: str, index: str) -> Node:
     base = _BASES.get(name.lower()) or (int(name) if name.isdigit() and len(name) < 3 else 0)
     if not 2 <= base <= 36 or not digits.isalnum():
         raise UnreadableError(f"{digits!r} in base {index!r}")
-    return Number(Fraction(digits)) if base == 10 else Numeral(digits.lstrip("0") or "0", base)
+    return (
+        Number(Fraction(digits)) if base == 10 else Numeral(digits.lstrip("0").upper() or "0", base)
+    )
 
 
 def times(first: Node, second: Node) -> Node:

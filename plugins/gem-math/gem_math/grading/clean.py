@@ -83,7 +83,7 @@ _REPLACEMENTS = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         # Thousands in LaTeX: 1{,}234, 1,\!234, 1\,234.
-        (r"\{,\}", ","),
+        (r"\{([,:;])\}", r"\1"),
         (r"\\!\s*", ""),
         (r"\{\}|\\(?:text)?color\s*\{[^{}]*\}|\\(?:underline|mathop)(?![A-Za-z])", ""),
         (r"\\text\{\s*-+\s*\}", "-"),

@@ -11,7 +11,7 @@ from typing import Any
 from gem_math.grading.build import in_base_units
 from gem_math.grading.exact import exact_value
 from gem_math.grading.families import equal_families, is_family
-from gem_math.grading.forms import components, plain, without_names
+from gem_math.grading.forms import components, plain, spelled_quantity, without_names
 from gem_math.grading.nodes import (
     Apply,
     Bracketed,
@@ -31,7 +31,7 @@ from gem_math.grading.nodes import (
     symbols_of,
 )
 from gem_math.grading.reals import equal_conditions, is_condition
-from gem_math.grading.units import MARKS, PERCENT, Unit, read_unit
+from gem_math.grading.units import MARKS, PERCENT, Unit
 from gem_math.grading.values import equal_expressions, proportion
 
 __all__ = ["same"]
@@ -87,7 +87,7 @@ def _quantities(answer: Node, gold: Node) -> Any:
 
 def _bare_for_quantity(answer: Node, gold: Quantity) -> Verdict:
     """A unit may be missing only if notation often leaves it out, and then the value decides."""
-    spelled = _spelled_quantity(answer)
+    spelled = spelled_quantity(answer)
     if spelled is not None:
         return _quantities(spelled, gold)  # type: ignore[no-any-return]
     if gold.unit == PERCENT:
@@ -99,7 +99,7 @@ def _bare_for_quantity(answer: Node, gold: Quantity) -> Verdict:
 
 def _quantity_for_bare(answer: Quantity, gold: Node) -> Verdict:
     """A reference without a unit leaves the unit to the question, so any will do."""
-    spelled = _spelled_quantity(gold)
+    spelled = spelled_quantity(gold)
     if spelled is not None:
         return _quantities(answer, spelled)  # type: ignore[no-any-return]
     if answer.unit == PERCENT:
@@ -129,41 +129,6 @@ def _radians(node: Node) -> Node | None:
     if node.unit.powers == (("°", 1),):
         return Apply("degrees", (node.value,))
     return node.value if node.unit.powers == (("rad", 1),) else None
-
-
-def _spelled_quantity(node: Node) -> Quantity | None:
-    """Return ``2*m`` as 2 metres, where a letter may have been meant as a unit."""
-    if not isinstance(node, Apply) or node.operation not in {"mul", "div"}:
-        return None
-    value, letter = node.arguments
-    unit = _spelled_unit(letter)
-    if unit is None:
-        return None
-    if node.operation == "mul":
-        return Quantity(value, unit) if not symbols_of(value) else None
-    inner = _spelled_quantity(value)
-    if inner is None:
-        return None
-    powers = dict(inner.unit.powers)
-    for name, power in unit.powers:
-        powers[name] = powers.get(name, 0) - power
-    return Quantity(
-        inner.value, Unit(inner.unit.factor / unit.factor, tuple(sorted(powers.items())))
-    )
-
-
-def _spelled_unit(node: Node) -> Unit | None:
-    if isinstance(node, Symbol) and len(node.name) == 1:
-        return read_unit(node.name)
-    if (
-        isinstance(node, Apply)
-        and node.operation == "pow"
-        and isinstance(node.arguments[0], Symbol)
-    ):
-        base, exponent = node.arguments
-        if isinstance(exponent, Number) and exponent.value in {2, 3}:
-            return read_unit(f"{base.name}^{exponent.value}")  # type: ignore[union-attr]
-    return None
 
 
 def _numerals(answer: Node, gold: Node) -> Any:

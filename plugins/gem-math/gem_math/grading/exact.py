@@ -26,6 +26,8 @@ class _Exact(Arithmetic):
     def pow(self, base: Fraction, exponent: Fraction) -> Fraction:
         if exponent.denominator != 1:
             return self.root(self.pow(base, Fraction(exponent.numerator)), exponent.denominator)
+        if abs(base) == 1:
+            return base if exponent.numerator % 2 else Fraction(1)
         size = base.numerator.bit_length() + base.denominator.bit_length()
         if size * abs(exponent.numerator) > _MOST_BITS or (base == 0 and exponent <= 0):
             raise UndefinedError("too large, or 0 to the power of 0 or less")

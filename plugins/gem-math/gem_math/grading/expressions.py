@@ -157,9 +157,20 @@ class ExpressionReader(ABC):
                 self._take()
                 node = Symbol(node.name + "'")
             elif self._took("°"):
-                return degrees(node)
+                return degrees(self._with_minutes(node))
             else:
                 return node
+
+    def _with_minutes(self, node: Node) -> Node:
+        """Read the minutes and seconds of an angle, as in 22° 30' 15''."""
+        for size, marks in ((60, ("'",)), (3600, ("'", "'"))):
+            texts = tuple(self._ahead(1 + number).text for number in range(len(marks)))
+            if self._at.kind != "number" or texts != marks:
+                break
+            part = Number((self._at.value or Fraction(0)) / size)
+            self._position += 1 + len(marks)
+            node = Apply("add", (node, part))
+        return node
 
     def _atom(self) -> Node:
         read_kind = {
@@ -256,6 +267,8 @@ class ExpressionReader(ABC):
         if base is not None and name != "log":
             raise UnreadableError(f"{name} with an index")
         argument = self._function_argument()
+        if name == "det" and isinstance(argument, Matrix):
+            return determinant(argument.rows)
         arguments = argument.items if isinstance(argument, Bracketed) else (argument,)
         if base is not None:
             arguments = (*arguments, base)

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from gem_math.grading.exact import exact_value
 from gem_math.grading.nodes import (
     CONSTANTS,
     Apply,
@@ -9,16 +10,21 @@ from gem_math.grading.nodes import (
     Listing,
     Node,
     Number,
+    Quantity,
     Relation,
     SetOf,
     Symbol,
+    Text,
     is_expression,
     symbols_of,
 )
 from gem_math.grading.tokens import UNIT_VECTORS
+from gem_math.grading.units import Unit, read_unit
 
-__all__ = ["components", "plain", "without_names"]
+__all__ = ["components", "plain", "spelled_quantity", "without_names"]
 
+_LONGEST_NAME = 4
+"""Words of a name, as in ``Area of the circle = 3``."""
 _FUNCTION_NAMES = frozenset("fghFGHPpqTyr")
 
 
@@ -129,6 +135,8 @@ def _name_of(node: Node) -> str:
     """Return the name that a side of an equation is, ``x``, ``x_1``, ``f(x)``; '' if it is none."""
     if isinstance(node, Symbol):
         return "" if node.name in CONSTANTS else node.name
+    if isinstance(node, Text):
+        return node.words if len(node.words.split()) <= _LONGEST_NAME else ""
     if isinstance(node, Bracketed):
         parts = [_name_of(item) for item in node.items]
         return f"({','.join(parts)})" if all(parts) else ""
@@ -140,6 +148,37 @@ def _name_of(node: Node) -> str:
             stem = head.name.partition("_")[0].rstrip("'")
             return head.name if stem in _FUNCTION_NAMES else ""
     return ""
+
+
+# Quantities
+
+
+def spelled_quantity(node: Node) -> Quantity | None:
+    """Return ``2*m`` as 2 metres, ``10*m*s^-1`` as a speed: letters may be units."""
+    if not isinstance(node, Apply) or node.operation not in {"mul", "div"}:
+        return None
+    value, letters = node.arguments
+    unit, inner = _spelled_unit(letters), spelled_quantity(value)
+    if unit is None:
+        return None
+    if inner is not None:
+        return Quantity(inner.value, inner.unit.times(unit, 1 if node.operation == "mul" else -1))
+    is_value = node.operation == "mul" and not symbols_of(value)
+    return Quantity(value, unit) if is_value else None
+
+
+def _spelled_unit(node: Node) -> Unit | None:
+    if isinstance(node, Symbol) and len(node.name) == 1:
+        return read_unit(node.name)
+    if (
+        isinstance(node, Apply)
+        and node.operation == "pow"
+        and isinstance(node.arguments[0], Symbol)
+    ):
+        base, power = _spelled_unit(node.arguments[0]), exact_value(node.arguments[1])
+        if base is not None and power in {-3, -2, -1, 2, 3}:
+            return Unit(Fraction(1), ()).times(base, int(power))
+    return None
 
 
 # Vectors

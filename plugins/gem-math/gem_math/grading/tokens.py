@@ -72,7 +72,8 @@ _LONGEST_PRODUCT = 3
 _TOKEN = re.compile(
     r"""
     (?P<space>\s+)
-  | (?P<numeral>\d[\d,A-F]*_(?:\{\s*(?:\d+|\\text\{\w+\})\s*\}|\d{1,2}))
+  | (?P<numeral>\d[\d,A-F]*_(?:\{\s*(?:\d+|\\text\{\w+\})\s*\}|\d{1,2})
+               |\d[\da-f]*_\{?1[1-6]\}?(?!\d))
   | (?P<repeating>\d*\.\d*(?:\\(?:overline|bar|dot)\s*(?:\{\d+\}|\d)|\(\d+\))|\d*\.\d+\.\.\.)
   | (?P<thousands>\d{1,3}(?:,\d{3})+(?!\d)(?!,\d)(?:\.\d+)?
                  |\d{1,3}(?:\ \d{3})+(?!\d)(?!\s*/)(?:\.\d+)?)

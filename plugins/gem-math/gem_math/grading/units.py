@@ -25,6 +25,14 @@ class Unit:
     factor: Fraction
     powers: tuple[tuple[str, int], ...]
 
+    def times(self, other: "Unit", power: int = 1) -> "Unit":
+        """Return the product with a power of another unit."""
+        powers = dict(self.powers)
+        for name, exponent in other.powers:
+            powers[name] = powers.get(name, 0) + power * exponent
+        kept = {name: exponent for name, exponent in powers.items() if exponent}
+        return Unit(self.factor * other.factor**power, tuple(sorted(kept.items())))
+
     @property
     def base(self) -> "Unit":
         """The same in base units."""
