@@ -144,7 +144,7 @@ class Launcher:
             WorkerDiedError: The template or the worker dies at the start.
         """
         for _ in range(_ATTEMPTS):
-            worker = self._ask_for_worker()
+            worker = self.ask_for_worker()
             if worker is None:
                 continue
             if worker.wait_until_ready().kind == READY:
@@ -155,8 +155,8 @@ class Launcher:
             f"memory limited too much?"
         )
 
-    def _ask_for_worker(self) -> Worker | None:
-        """Have the template fork; None if it turns out to be dead."""
+    def ask_for_worker(self) -> Worker | None:
+        """Have the template fork, and do not wait; None if the template turns out to be dead."""
         with self._lock:
             if self._process is not None and self._process.poll() is not None:
                 self._end_template()
@@ -179,7 +179,7 @@ class Launcher:
         self._control, theirs = socket.socketpair()
         with theirs, tempfile.TemporaryFile() as stderr:
             try:
-                self._process = self._spawn(theirs, stderr)
+                self._process = self.spawn(theirs, stderr)
                 theirs.close()
                 self._wait_for_template(self._control, stderr)
             except BaseException:
@@ -188,7 +188,8 @@ class Launcher:
         self._ready = True
         return self._control
 
-    def _spawn(self, theirs: socket.socket, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
+    def spawn(self, theirs: socket.socket, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
+        """Start a template that is controlled over a socket; override to start another kind."""
         start = _START.format(
             path=sys.path,
             descriptor=theirs.fileno(),

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gem_core import make_vec
-from gem_core.agent import OracleAgent
+from gem_core.agent import NullAgent, OracleAgent
 from gem_core.errors import ConfigError, EpisodeEndedError, InvalidActionError
 from gem_core.factory import make_factory
 from gem_core.rollout import play_episode
@@ -109,6 +109,21 @@ def test_a_refused_row_changes_no_order(env):
 def test_evaluation_goes_through_the_rows_in_order(make_sums, sums):
     env = make_sums(data=sums(5), shuffle=False)
     assert [env_idx(question) for question in firsts(env, 7)] == [0, 1, 2, 3, 4, 0, 1]
+
+
+@pytest.mark.parametrize("shard", [None, "1/3"])
+def test_a_run_over_rows_in_order_takes_each_once_whatever_its_seed(make_sums, sums, shard):
+    data = sums(10)
+    for seed in (0, 1):
+        trajectories = [
+            play_episode(
+                make_sums(data=data, shuffle=False, shard=shard), NullAgent(), seed, number
+            )
+            for number in range(10)
+        ]
+        shown = [trajectory.turns[0].observation for trajectory in trajectories]
+        own = [row["problem"] for row in (data if shard is None else data[1::3])]
+        assert shown == [own[number % len(own)] for number in range(10)]
 
 
 def test_shards_share_out_the_rows(make_sums, sums):
