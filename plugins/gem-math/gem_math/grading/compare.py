@@ -181,6 +181,8 @@ def _vectors(answer: Node, gold: Node) -> Any:
     first, second = spelled[0] or answer, spelled[1] or gold
     if not isinstance(first, Bracketed) or not isinstance(second, Bracketed):
         return False
+    if _ends(first) != _ends(second):
+        return False
     length = min(len(first.items), len(second.items))
     rest = (*first.items[length:], *second.items[length:])
     pairs = [*zip(first.items, second.items, strict=False), *((item, _ZERO) for item in rest)]

@@ -64,7 +64,8 @@ def equal_conditions(first: Node, second: Node) -> bool | None:
 
 
 def _structurally_equal(first: Node, second: Node, name: str) -> bool:
-    return all(_fit_the_same(first, second, name, number) for number in range(1, _ASSIGNMENTS + 1))
+    """Return whether the same numbers fit both, whatever the other variables are."""
+    return all(_fit_the_same(first, second, name, number) for number in range(_ASSIGNMENTS))
 
 
 def _fit_the_same(first: Node, second: Node, name: str, number: int = 0) -> bool:
@@ -128,20 +129,36 @@ def _names(node: Node) -> frozenset[str]:
 
 
 def _describes_reals(node: Node) -> bool:
+    """Return whether a node is a set of reals, or a condition on them; a number is neither."""
     if isinstance(node, Bracketed):
-        return len(node.items) == 2 and node.opening != "to" and all(map(is_expression, node.items))
+        return _is_interval(node)
     if isinstance(node, SetOf):
         return all(map(is_expression, node.items))
     if isinstance(node, Combined):
         return all(map(_describes_reals, node.items))
     if isinstance(node, Listing):
-        return all(isinstance(item, Relation) and _describes_reals(item) for item in node.items)
+        return all(isinstance(item, Relation) and _is_condition_on_one(item) for item in node.items)
     if isinstance(node, Relation):
-        return all(
-            is_expression(side) or (sign == "\\in" and _describes_reals(side))
-            for sign, side in zip(("", *node.signs), node.sides, strict=True)
-        )
-    return node == Symbol(_ALL) or not any(name.startswith("mathbb") for name in symbols_of(node))
+        return set(node.signs) <= _INEQUALITIES and _is_condition_on_one(node)
+    return node == Symbol(_ALL)
+
+
+def _is_interval(node: Bracketed) -> bool:
+    """Return whether brackets can be an interval: two ends, the lower one first."""
+    if len(node.items) != 2 or node.opening == "to" or not all(map(is_expression, node.items)):
+        return False
+    low, high = (real_at(item, 0) for item in node.items)
+    has_symbols = any(symbols_of(item) - CONSTANTS for item in node.items)
+    return has_symbols or (low is not None and high is not None and low <= high)
+
+
+def _is_condition_on_one(node: Relation) -> bool:
+    """Return whether a relation is about a variable: alone on a side, or the only one there is."""
+    sides_fit = all(
+        is_expression(side) if sign != "\\in" else _describes_reals(side)
+        for sign, side in zip(("", *node.signs), node.sides, strict=True)
+    )
+    return sides_fit and (any(map(is_variable, node.sides)) or len(_names(node) - CONSTANTS) == 1)
 
 
 def _boundaries(node: Node, name: str, number: int) -> Iterator[float]:

@@ -37,7 +37,7 @@ def same_wording(answer: str, gold: str) -> bool | None:
         first, second = map(form, plain)
         if first and second:
             return first == second
-    return _same_choice(answer, gold, *plain)
+    return _same_choice(*plain, is_marked=len(gold) > 1)
 
 
 def _time(text: str) -> Form:
@@ -70,14 +70,14 @@ def _words(text: str) -> Form:
     return _SYNONYMS.get(words.casefold(), words.casefold())
 
 
-def _same_choice(answer: str, gold: str, plain_answer: str, plain_gold: str) -> bool | None:
-    given, wanted = _CHOICE.fullmatch(plain_answer), _CHOICE.fullmatch(plain_gold)
+def _same_choice(answer: str, gold: str, *, is_marked: bool) -> bool | None:
+    given, wanted = _CHOICE.fullmatch(answer), _CHOICE.fullmatch(gold)
     if given and wanted:
         # A choice may be in either case, a variable only in its own.
-        is_choice = wanted[1] in "ABCDEFGH" or max(len(answer), len(gold)) > 1
+        is_choice = is_marked or wanted[1] in "ABCDEFGH"
         letters = (given[1].upper(), wanted[1].upper()) if is_choice else (given[1], wanted[1])
         return letters[0] == letters[1]
-    for choice, other in ((wanted, plain_answer), (given, plain_gold)):
+    for choice, other in ((wanted, answer), (given, gold)):
         more = _CHOICE_AND_MORE.fullmatch(other) if choice and choice[1].isupper() else None
         if choice and more:
             return bool((more[1] or more[2]) == choice[1])
