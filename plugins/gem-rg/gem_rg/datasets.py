@@ -134,7 +134,7 @@ _cache = _Cache(CACHE_BYTES)
 _locks = [threading.Lock() for _ in range(64)]
 
 
-def item(recipe: Recipe, seed: int, number: int, time_limit: float) -> Item:
+def item(recipe: Recipe, seed: int, number: int, time_limit: float, *, count: int = BATCH) -> Item:
     """Return an item, from what the process has or from a worker.
 
     Args:
@@ -142,6 +142,7 @@ def item(recipe: Recipe, seed: int, number: int, time_limit: float) -> Item:
         seed: The dataset's seed.
         number: The item's, in ``[0, size)``.
         time_limit: Seconds that making it may take.
+        count: Items to make at once, if they are quick, as the next ones will be asked for.
 
     Raises:
         DeadlineError: Making it takes longer.
@@ -152,20 +153,20 @@ def item(recipe: Recipe, seed: int, number: int, time_limit: float) -> Item:
     with _locks[hash(key) % len(_locks)]:  # who wants the same item waits instead of making it
         found = _cache.get(key)
         if found is None:
-            items = _made(recipe, seed, number, time_limit)
+            items = _made(recipe, seed, number, count, time_limit)
             for later, one in enumerate(items):
                 _cache.put((recipe, seed, number + later), one)
             found = items[0]
     return found
 
 
-def _made(recipe: Recipe, seed: int, number: int, time_limit: float) -> list[Item]:
+def _made(recipe: Recipe, seed: int, number: int, count: int, time_limit: float) -> list[Item]:
     target = "gem_rg.worker:make_items"
     what = f"rg:{recipe.name}: item {number} of the dataset with seed {seed}"
     try:
         try:
             items: list[Item] = pool().call(
-                target, recipe, seed, number, BATCH, deadline=time_limit
+                target, recipe, seed, number, count, deadline=time_limit
             )
         except DeadlineError:  # it may have been made in no time, and one after it was slow
             again = min(time_limit, max(1.0, time_limit / 4))

@@ -95,10 +95,17 @@ class ReasoningGymEnv(BaseEnv):
             ConfigError: There is no item ``idx``.
             DeadlineError: Making the item takes longer than the time limit.
         """
+        goes_on = idx is None and self._next is not None
         self.epoch, self.idx = self._place() if idx is None else (0, self._checked(idx))
         last = self.idx + 1 == self._recipe.size
         self._next = (self.epoch + 1, 0) if last else (self.epoch, self.idx + 1)
-        self.item = datasets.item(self._recipe, self._current_seed, self.idx, self._time_limit)
+        self.item = datasets.item(
+            self._recipe,
+            self._current_seed,
+            self.idx,
+            self._time_limit,
+            count=datasets.BATCH if goes_on else 1,
+        )
         question = self.item.question
         return (f"{question.rstrip()}\n\n{self._hint}" if self._hint else question), {}
 
