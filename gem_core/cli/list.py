@@ -10,6 +10,7 @@ from rich.table import Table
 from gem_core.plugins import default_registry
 from gem_core.specs import (
     AgentSpec,
+    CallFormatSpec,
     EnvSpec,
     ExecutorSpec,
     SandboxSpec,
@@ -26,6 +27,7 @@ PIPE_WIDTH = 200
 _KINDS: dict[str, type[Spec]] = {
     "envs": EnvSpec,
     "tools": ToolSpec,
+    "call_formats": CallFormatSpec,
     "wrappers": WrapperSpec,
     "agents": AgentSpec,
     "sandboxes": SandboxSpec,
