@@ -1,15 +1,11 @@
 """``gem-core run``: collect episodes, configured by Hydra, and print a table."""
 
 import re
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
@@ -153,8 +149,7 @@ def _run(config: DictConfig, console: Console) -> bool:
         TimeRemainingColumn(),
     )
     total = len(factories) * len(agents) * plain["episodes"]
-    progress = Progress(*columns, console=console, transient=True)
-    with TrajectoryFile(path) as file, progress as bar, _kept_interrupts() as check_interrupt:
+    with TrajectoryFile(path) as file, Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=total)
         try:
             for factory in factories:
@@ -166,7 +161,6 @@ def _run(config: DictConfig, console: Console) -> bool:
                     for trajectory in _play(factory, make_agent, tally, old, plain):
                         file.append(trajectory)
                         bar.advance(task)
-                        check_interrupt()
                     bar.advance(task, len(old))
         except KeyboardInterrupt:
             interrupted = True
@@ -174,40 +168,6 @@ def _run(config: DictConfig, console: Console) -> bool:
     console.print(f"\nTrajectories: {path}", highlight=False, soft_wrap=True)
     _say_what_is_next(console, path, tallies, interrupted=interrupted)
     return not interrupted
-
-
-@contextmanager
-def _kept_interrupts() -> Iterator[Callable[[], None]]:
-    """Keep Ctrl-C: Python drops a KeyboardInterrupt that falls into the end of an object.
-
-    Yields:
-        A function that raises one that was dropped.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: None
-        return
-    asked = False
-
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
-        signal.default_int_handler(number, frame)
-
-    def check() -> None:
-        if asked:
-            raise KeyboardInterrupt
-
-    def tell_others(dropped: Any) -> None:
-        if not isinstance(dropped.exc_value, KeyboardInterrupt):
-            hook(dropped)
-
-    before, hook = signal.signal(signal.SIGINT, note), sys.unraisablehook
-    sys.unraisablehook = tell_others
-    try:
-        yield check
-    finally:
-        signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = hook
 
 
 def _play(

@@ -8,10 +8,12 @@ blocks, what the episode does between two awaits has a thread.
 import asyncio
 import contextlib
 import functools
+import signal
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
 from typing import Any
 
 from gem_core.agent import Agent
@@ -36,7 +38,8 @@ def collect(
 ) -> Iterator[Trajectory]:
     """Play episodes and yield each trajectory when it ends.
 
-    An error in an episode ends that episode and is recorded in its trajectory.
+    An error in an episode ends that episode and is recorded in its trajectory. Ctrl-C ends the run
+    when what runs just then awaits something; a second one ends it at once.
 
     Args:
         make_env: Makes an environment; called up to ``concurrency`` times.
@@ -69,7 +72,7 @@ def collect(
     try:
         while True:
             waiting = loop.create_task(_next(stream))
-            trajectory = loop.run_until_complete(waiting)
+            trajectory = _run_until_complete(loop, waiting)
             if trajectory is None:
                 return
             yield trajectory
@@ -80,6 +83,36 @@ def collect(
         loop.run_until_complete(stream.aclose())
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
+
+
+def _run_until_complete(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> Any:
+    """Run a task to its end; Ctrl-C cancels it, a second one interrupts whatever runs.
+
+    A ``KeyboardInterrupt`` in the middle of the loop's own work can lose what is to run next, and
+    then the loop waits for ever; so the first one is no exception until the task has ended.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return loop.run_until_complete(task)
+    asked = False
+
+    def cancel(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked or task.done():
+            signal.default_int_handler(number, frame)
+        asked = True
+        task.cancel()
+        loop.call_soon_threadsafe(lambda: None)  # it may be asleep
+
+    signal.signal(signal.SIGINT, cancel)
+    try:
+        return loop.run_until_complete(task)
+    except asyncio.CancelledError:
+        if asked:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 async def _next(stream: AsyncGenerator[Trajectory, None]) -> Trajectory | None:
