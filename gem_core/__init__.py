@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     )
     from gem_core.env import AsyncEnv, BaseEnv, Env, Layer, Step, Wrapper
     from gem_core.errors import GemError
+    from gem_core.function_tool import FunctionTool, ToolSet, as_tool
     from gem_core.hookspecs import hookimpl
     from gem_core.observation import Action, Info, Observation, visible_text
     from gem_core.rollout import Trajectory, Turn, collect
     from gem_core.sandbox import Execution, Program, Sandbox, SandboxSession
     from gem_core.specs import (
         AgentSpec,
+        CallFormatSpec,
         CommandSpec,
         EnvSpec,
         ExecutorSpec,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
         ToolSpec,
         WrapperSpec,
     )
-    from gem_core.tool import BaseTool, Tool, ToolCall, ToolResult
+    from gem_core.tool import BaseTool, Function, Tool, ToolCall, ToolResult
     from gem_core.vector import VectorEnv
 
 __version__ = "0.1.0"
@@ -58,12 +60,14 @@ _MODULES = {
     ),
     "env": ("AsyncEnv", "BaseEnv", "Env", "Layer", "Step", "Wrapper"),
     "errors": ("GemError",),
+    "function_tool": ("FunctionTool", "ToolSet", "as_tool"),
     "hookspecs": ("hookimpl",),
     "observation": ("Action", "Info", "Observation", "visible_text"),
     "rollout": ("Trajectory", "Turn", "collect"),
     "sandbox": ("Execution", "Program", "Sandbox", "SandboxSession"),
     "specs": (
         "AgentSpec",
+        "CallFormatSpec",
         "CommandSpec",
         "EnvSpec",
         "ExecutorSpec",
@@ -73,7 +77,7 @@ _MODULES = {
         "ToolSpec",
         "WrapperSpec",
     ),
-    "tool": ("BaseTool", "Tool", "ToolCall", "ToolResult"),
+    "tool": ("BaseTool", "Function", "Tool", "ToolCall", "ToolResult"),
     "vector": ("VectorEnv",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
@@ -86,6 +90,7 @@ __all__ = [
     "BaseAgent",
     "BaseEnv",
     "BaseTool",
+    "CallFormatSpec",
     "CommandSpec",
     "Env",
     "EnvSpec",
@@ -93,6 +98,8 @@ __all__ = [
     "ExecutorSpec",
     "Family",
     "FamilySpec",
+    "Function",
+    "FunctionTool",
     "GemError",
     "Info",
     "Layer",
@@ -105,6 +112,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolResult",
+    "ToolSet",
     "ToolSpec",
     "Trajectory",
     "Turn",
@@ -112,6 +120,7 @@ __all__ = [
     "Wrapper",
     "WrapperSpec",
     "__version__",
+    "as_tool",
     "collect",
     "find",
     "hookimpl",

@@ -43,8 +43,8 @@ def make(
 
     Args:
         env_id: An id such as ``game:GuessTheNumber-v0-easy``, or a spec.
-        tools: What the agent may call: ids, mappings with an ``id`` and arguments, or functions
-            that return a tool.
+        tools: What the agent may call: ids, mappings with an ``id`` and arguments, functions that
+            return a tool, or tools (functions decorated with ``as_tool`` are), which are copied.
         wrappers: What goes round it, the innermost first: ids, mappings with an ``id`` and
             arguments, or functions from an environment to the wrapped one. Tools are inside all.
         tool_use: Arguments of the wrapper that runs the tools, such as ``max_tool_uses``.

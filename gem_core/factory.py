@@ -3,6 +3,7 @@
 A factory holds specs, not ids, so that it is complete in every process that it is sent to.
 """
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +12,18 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.plugins import default_registry
 from gem_core.specs import EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
+from gem_core.tool import Tool, copy_of
 
 __all__ = ["EnvFactory", "Part", "make_factory"]
 
-Part = str | Mapping[str, Any] | Callable[..., Any]
-"""A tool or wrapper: an id, a mapping with an ``id`` and arguments, or a function."""
+Part = str | Mapping[str, Any] | Callable[..., Any] | Tool
+"""A tool or wrapper: an id, a mapping with an ``id`` and arguments, or a function that makes one.
+
+A tool may also be a ``Tool``, such as a function that is decorated with ``as_tool``: every
+environment gets a copy of it.
+"""
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +32,7 @@ class EnvFactory:
 
     Args:
         spec: The environment; its kwargs are complete.
-        tools: Specs of tools, or functions that make one.
+        tools: Specs of tools, functions that make one, or tools to be copied.
         wrappers: Specs of wrappers, or functions from an environment to the wrapped one; the first
             is the innermost.
         tool_use: Arguments of the wrapper that runs the tools.
@@ -32,7 +40,7 @@ class EnvFactory:
     """
 
     spec: EnvSpec
-    tools: tuple[ToolSpec | Callable[[], Any], ...] = ()
+    tools: tuple[ToolSpec | Callable[[], Any] | Tool, ...] = ()
     wrappers: tuple[WrapperSpec | Callable[[Env], Env], ...] = ()
     tool_use: WrapperSpec | None = None
     seed: int | None = None
@@ -55,7 +63,7 @@ class EnvFactory:
 
     def _wrapped(self, env: Env) -> Env:
         if self.tool_use is not None:
-            tools = [t.make() if isinstance(t, ToolSpec) else t() for t in self.tools]
+            tools = [_made(tool) for tool in self.tools]
             env = self.tool_use.load()(env, tools=tools, **self.tool_use.kwargs)
         for wrapper in self.wrappers:
             if isinstance(wrapper, WrapperSpec):
@@ -102,7 +110,9 @@ def _resolve(kind: type[Spec], part: Part) -> Any:
     if isinstance(part, str):
         part = {"id": part}
     if not isinstance(part, Mapping):
-        if not callable(part):
+        if kind is ToolSpec and callable(part):
+            _check_makes_tool(part)
+        elif not callable(part) and not _is_tool(part):
             raise ConfigError(f"A {kind.kind} is an id, a mapping or a function; got {part!r}.")
         return part
     kwargs = dict(part)
@@ -115,3 +125,34 @@ def _checked(spec: Any, kwargs: Mapping[str, Any]) -> Any:
     if kwargs:
         check_kwargs(spec.load(), kwargs, f"{spec.kind} {spec.id!r}")
     return spec.with_kwargs(**kwargs)
+
+
+def _is_tool(part: object) -> bool:
+    return isinstance(part, Tool) and not isinstance(part, type)
+
+
+def _check_makes_tool(part: Callable[..., Any]) -> None:
+    """Refuse a function that was meant as a tool itself: it has parameters to be called with."""
+    if isinstance(part, type) or _is_tool(part):
+        return
+    parameters = inspect.signature(part).parameters.values()
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in _VARIADIC]
+    if needed:
+        raise ConfigError(
+            f"{part!r} makes no tool: it needs {', '.join(needed)}. A function in tools=[...] "
+            f"returns a tool; a function that is to be a tool is decorated with @gem_core.as_tool."
+        )
+
+
+def _made(part: ToolSpec | Callable[[], Any] | Tool) -> Any:
+    if isinstance(part, ToolSpec):
+        return part.make()
+    if _is_tool(part):
+        return copy_of(part)  # type: ignore[arg-type]
+    tool = part()  # type: ignore[operator]
+    if not _is_tool(tool):
+        raise ConfigError(
+            f"{part!r} in tools=[...] returned {tool!r}, which is no tool. A function that is to "
+            f"be a tool is decorated with @gem_core.as_tool."
+        )
+    return tool

@@ -30,6 +30,8 @@ class Program:
             one of them is ended.
         processes: How many processes and threads it may have at a time.
         file_size: Bytes of one file that it writes; a write beyond fails.
+        supply_names: Make common names that it uses without importing them (``math``, ``deque``,
+            ``List``, ``np``) available, where the sandbox can; nothing runs twice.
     """
 
     source: str
@@ -43,6 +45,7 @@ class Program:
     output_limit: int = 1 << 20
     processes: int = 64
     file_size: int = 1 << 26
+    supply_names: bool = False
 
 
 @dataclass(frozen=True)

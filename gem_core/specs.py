@@ -21,6 +21,7 @@ from gem_core.errors import (
 
 __all__ = [
     "AgentSpec",
+    "CallFormatSpec",
     "CommandSpec",
     "EnvSpec",
     "ExecutorSpec",
@@ -142,6 +143,13 @@ class ToolSpec(Spec):
     """A tool; its entry point returns a ``Tool``."""
 
     kind: ClassVar[str] = "tool"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallFormatSpec(Spec):
+    """A way in which actions call tools; its entry point returns a ``CallFormat``."""
+
+    kind: ClassVar[str] = "call format"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The conformance kit: does an environment, a tool, a plugin keep the contract?
+"""The conformance kit: does an environment, a tool, a sandbox, a plugin keep the contract?
 
 From the command line::
 
@@ -18,15 +18,18 @@ From Python::
 from gem_core.testing.env_checks import ENV_CHECKS, check_env
 from gem_core.testing.plugin_checks import check_plugin
 from gem_core.testing.report import CheckFailedError, Finding, Report
+from gem_core.testing.sandbox_checks import SANDBOX_CHECKS, check_sandbox
 from gem_core.testing.tool_checks import TOOL_CHECKS, check_tool
 
 __all__ = [
     "ENV_CHECKS",
+    "SANDBOX_CHECKS",
     "TOOL_CHECKS",
     "CheckFailedError",
     "Finding",
     "Report",
     "check_env",
     "check_plugin",
+    "check_sandbox",
     "check_tool",
 ]

@@ -4,6 +4,7 @@ from gem_core.errors import GemError, PluginError, near_names
 from gem_core.plugins import load_plugins
 from gem_core.specs import (
     AgentSpec,
+    CallFormatSpec,
     CommandSpec,
     EnvSpec,
     ExecutorSpec,
@@ -23,6 +24,7 @@ _KINDS: tuple[type[Spec], ...] = (
     FamilySpec,
     ToolSpec,
     WrapperSpec,
+    CallFormatSpec,
     AgentSpec,
     SandboxSpec,
     ExecutorSpec,

@@ -1,9 +1,11 @@
 """What every tool owes its users."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
+from gem_core.calls import Catalog, Request
 from gem_core.maybe_async import is_awaitable
 from gem_core.plugins import default_registry
 from gem_core.specs import ToolSpec
@@ -92,6 +94,30 @@ def _calls(bench: ToolBench) -> None:
         tool.close()
 
 
+def _functions(bench: ToolBench) -> None:
+    """Functions have a name, a description and a JSON schema of an object; calls fit theirs."""
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only for this check
+    from jsonschema.validators import validator_for  # noqa: PLC0415
+
+    tool = bench.make()
+    functions = tool.functions()
+    if not functions:
+        return
+    catalog = Catalog([tool])
+    for function in functions:
+        what = f"the function {function.name!r}"
+        require(function.description.strip(), f"{what} must say what it does")
+        parameters = json.loads(json.dumps(function.parameters))
+        require(parameters.get("type") == "object", f"{what} must take a JSON object")
+        validator_for(parameters, default=Draft202012Validator).check_schema(parameters)
+    for action in bench.calls:
+        call = tool.parse(action)
+        if call is not None:
+            problem = catalog.problem(Request(call.function, call.arguments))
+            require(not problem, f"{action!r} does not fit what functions() says: {problem}")
+    tool.close()
+
+
 def _snapshots(bench: ToolBench) -> None:
     """A tool restored from a snapshot answers as the original did."""
     for action in bench.calls:
@@ -111,6 +137,7 @@ TOOL_CHECKS: dict[str, Callable[[ToolBench], None]] = {
     "construction": _construction,
     "foreign_actions": _foreign_actions,
     "calls": _calls,
+    "functions": _functions,
     "snapshots": _snapshots,
 }
 """Checks by name; each one's docstring says what it asks for."""

@@ -1,7 +1,7 @@
 """Shows an agent the whole episode so far, as text or as chat messages."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from gem_core.content import PLACEHOLDER, images_of, place_images
@@ -20,13 +20,20 @@ class Tokenizer(Protocol):
     def apply_chat_template(
         self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool
     ) -> Any:
-        """Return the conversation, a list of dicts with role and content, as text."""
+        """Return the conversation, a list of dicts with role and content, as text.
+
+        It is given ``tools`` too, a list of schemas, where an environment has any to tell of.
+        """
 
 
 class _Entry(NamedTuple):
     role: str
     text: str
     images: tuple[Any, ...] = ()
+    messages: tuple[Mapping[str, Any], ...] = ()
+    """What stands for it in a chat, if not a message of its role and text."""
+    more: Mapping[str, Any] | None = None
+    """What its message has beside role and content."""
 
 
 class HistoryWrapper(Wrapper):
@@ -34,9 +41,12 @@ class HistoryWrapper(Wrapper):
 
     As text, every entry ends with a newline. As chat, observations are messages of the role
     ``user`` (``tool`` where ``info["use_tool"]`` is true) and actions of the role ``assistant``.
-    Where ``info["parsed_action"]`` exists, it stands for the action. ``info["prefix"]`` goes before
-    the first observation, ``info["suffix"]`` after the last, in a chat inside their messages; both
-    stay in ``info``.
+    Where ``info["parsed_action"]`` exists, it stands for the action. ``info["tool_messages"]``
+    stand for action and observation in a chat: the action's message, then those of the results.
+    ``info["tool_schemas"]`` of ``reset`` go to the template as ``tools``.
+
+    ``info["prefix"]`` goes before the first observation, ``info["suffix"]`` after the last, in a
+    chat inside their messages; both stay in ``info``.
 
     Of an observation that is a dict, the text becomes the history, and ``images`` those of all
     turns that are shown, in order; from the first image on, each has its ``<image>`` in the text.
@@ -98,6 +108,7 @@ class HistoryWrapper(Wrapper):
         self._beside: Mapping[str, Any] = {}
         self._has_images = False
         self._is_first = True
+        self._tools: Any = None
 
     def _append(self, entry: _Entry) -> None:
         full = len(self._entries) == self._entries.maxlen
@@ -111,28 +122,35 @@ class HistoryWrapper(Wrapper):
     def _render(self) -> None:
         self._text = "".join(_line(entry.text) for entry in self._entries)
 
-    def _entry(self, role: str, text: str, images: tuple[Any, ...] = ()) -> _Entry:
+    def _entry(
+        self, role: str, text: str, images: tuple[Any, ...] = (), messages: Sequence[Any] = ()
+    ) -> _Entry:
         """Return an entry whose text has a placeholder for each image, if there are images."""
         if images and not self._has_images:
             self._has_images = True
-            for index, (other, earlier, _) in enumerate(self._entries):
-                self._entries[index] = _Entry(other, place_images(earlier, 0))
+            for index, earlier in enumerate(self._entries):
+                self._entries[index] = earlier._replace(text=place_images(earlier.text, 0))
             self._render()
-        return _Entry(role, place_images(text, len(images)) if self._has_images else text, images)
+        placed = place_images(text, len(images)) if self._has_images else text
+        return _Entry(role, placed, images, tuple(messages))
 
     def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
         self._clear()
+        self._tools = info.get("tool_schemas")
         return self._show(observation, info), info
 
     def after_step(self, action: Action, step: Step) -> Step:
         if self.include_action:
-            self._append(self._entry("assistant", str(step.info.get("parsed_action", action))))
+            said = str(step.info.get("parsed_action", action))
+            messages = step.info.get("tool_messages", ())
+            self._append(self._entry("assistant", said, messages=messages[:1]))
         self._is_first = False
         return step._replace(observation=self._show(step.observation, step.info))
 
     def _show(self, observation: Observation, info: Info) -> Observation:
         role = "tool" if info.get("use_tool") else "user"
-        entry = self._entry(role, text_of(observation), tuple(images_of(observation)))
+        images, messages = tuple(images_of(observation)), info.get("tool_messages", ())[1:]
+        entry = self._entry(role, text_of(observation), images, messages)
         prefix, suffix = info.get("prefix", ""), info.get("suffix", "")
         if self.chat_template == "on_reset" and self._is_first:
             shown = self._chat([entry], prefix, suffix)
@@ -154,6 +172,7 @@ class HistoryWrapper(Wrapper):
 
     def _chat(self, entries: list[_Entry], prefix: str, suffix: str) -> str:
         """Render entries as chat messages, with prefix and suffix where they belong."""
+        entries = [message for entry in entries for message in self._unfolded(entry)]
         if self.suffix_in_message:
             entries[0] = entries[0]._replace(text=prefix + entries[0].text)
             last = entries[-1]
@@ -163,10 +182,25 @@ class HistoryWrapper(Wrapper):
         in_parts = hasattr(tokenizer, "image_processor")
         messages = [
             {"role": entry.role, "content": _parts(entry) if in_parts else entry.text}
+            | dict(entry.more or {})
             for entry in entries
         ]
-        chat = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        tools = {} if self._tools is None else {"tools": self._tools}
+        chat = tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True, **tools
+        )
         return f"{prefix}{chat}{suffix}"
+
+    def _unfolded(self, entry: _Entry) -> list[_Entry]:
+        """Return an entry for each message that the entry stands for."""
+        return [
+            _Entry(
+                message["role"],
+                place_images(message["content"], 0) if self._has_images else message["content"],
+                more={key: message[key] for key in message if key not in ("role", "content")},
+            )
+            for message in entry.messages
+        ] or [entry]
 
 
 def _parts(entry: _Entry) -> list[dict[str, str]]:

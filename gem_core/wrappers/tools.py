@@ -1,16 +1,19 @@
 """Lets an agent call tools in mid-episode, without using up the environment's turns."""
 
 import contextlib
-import copy
-from collections.abc import Generator, Sequence
-from typing import Any, ClassVar, Self
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
-from gem_core.env import AsyncEnv, Env, Layer, Step, Wrapper
-from gem_core.errors import ConfigError, SnapshotError
-from gem_core.faults import error_record
+from gem_core.calls import CallFormat, Catalog, Reading, Request
+from gem_core.calls.outcomes import Outcome, fault, run_all
+from gem_core.env import AsyncEnv, Env, Layer, Step, Wrapper, make_step
+from gem_core.errors import ConfigError, SnapshotError, near_names
 from gem_core.maybe_async import drive, then
 from gem_core.observation import Action, Info, Observation, text_of, with_text
-from gem_core.tool import Tool, ToolCall, ToolResult
+from gem_core.plugins import default_registry
+from gem_core.specs import CallFormatSpec
+from gem_core.tool import Tool, ToolCall, ToolResult, copy_of
 
 __all__ = ["ToolWrapper"]
 
@@ -19,67 +22,96 @@ BUDGET_SPENT = (
     "That was the last tool call of this episode. "
     "Give your final answer now, from what you have found."
 )
+TOOL_SPENT = "That was the last call of {} in this episode."
+OVER_BUDGET = (
+    "This call was not run: the {} tool calls of this episode are used up. "
+    "Give your final answer now, from what you have found."
+)
+OVER_TOOL_BUDGET = "This call was not run: the {} calls of {} in this episode are used up."
 
 
 class ToolWrapper(Wrapper):
     """Runs the tool calls that it finds in actions; every other action goes to the environment.
 
-    Tools are tried in order. The first call that succeeds counts; if none does, the first that
-    failed. A call is a step with reward, never an end: ``info`` then has ``use_tool=True``,
-    ``parsed_action`` (the action up to the end of the call) and ``tool_type``; on every step it has
-    ``tool_use_counter`` and ``tool_success_counter``.
+    A step with calls has a reward, and never ends the episode: ``info`` then has ``use_tool=True``,
+    ``parsed_action`` (the action up to the end of the calls) and ``tool_type``; on every step it
+    has ``tool_use_counter`` and ``tool_success_counter``.
+
+    With the format ``tags`` each tool looks for its own call. Tools are tried in order; the first
+    call that succeeds counts, or, if none does, the first that failed.
+
+    With any other format, calls name functions of the tools, and an action may have several. They
+    run at once where the environment or the tools are asynchronous. Each counts and earns by
+    itself, and the step's reward is the sum. What names no function, or does not fit the one that
+    it names, is a call that failed. ``info`` also has ``tool_calls`` (a dict for each call) and
+    ``tool_messages`` (the step as chat messages).
 
     Args:
         env: The environment.
         tools: The tools. They belong to this wrapper alone.
+        call_format: How an action calls tools: ``tags``, ``hermes``, ``openai``, ``fenced`` or
+            another that is installed; a mapping with an ``id`` and arguments; or a ``CallFormat``.
+        instructions: Where an agent is told of functions: in the ``text`` of the first
+            observation, or as ``schemas`` in ``info["tool_schemas"]`` of ``reset``, for a chat
+            template or an API. The format ``tags`` has only text.
         tool_reward: Reward of a call.
         tool_success_reward: Further reward of a call that succeeds.
         tool_execute_error_reward: Reward of a call that fails, if not 0; it must be negative, and
             the other two must be 0.
         max_tool_uses: Calls in one episode, after which actions go to the environment as they
-            are; None for no limit.
+            are; None for no limit. Calls beyond it in the same action are answered but not run,
+            count for nothing and earn nothing.
+        max_uses_per_tool: Calls of single tools in one episode, by name. A call beyond is answered
+            but not run, and has failed.
 
     Raises:
-        ConfigError: Rewards that exclude one another, a negative limit, two tools of one name.
+        ConfigError: Rewards that exclude one another, a negative limit, a limit of an unknown
+            tool, two tools of one name, schemas of tags.
+        UnknownIdError: There is no such call format.
     """
 
     layer = Layer.TOOLS
-    shared: ClassVar[tuple[str, ...]] = ("tools",)
+    shared: ClassVar[tuple[str, ...]] = ("_catalog", "_format", "tools")
 
     def __init__(
         self,
         env: Env,
         *,
         tools: Sequence[Tool] = (),
+        call_format: str | Mapping[str, Any] | CallFormat = "tags",
+        instructions: Literal["text", "schemas"] = "text",
         tool_reward: float = 0.0,
         tool_success_reward: float = 0.0,
         tool_execute_error_reward: float = 0.0,
         max_tool_uses: int | None = 10,
+        max_uses_per_tool: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__(env)
-        if tool_execute_error_reward and (
-            tool_execute_error_reward > 0 or tool_reward or tool_success_reward
-        ):
-            raise ConfigError(
-                f"tool_execute_error_reward must be negative and goes with tool_reward and "
-                f"tool_success_reward of 0; got {tool_execute_error_reward}, {tool_reward} and "
-                f"{tool_success_reward}."
-            )
-        if max_tool_uses is not None and max_tool_uses < 0:
-            raise ConfigError(f"max_tool_uses must be 0 or more, or None; got {max_tool_uses}.")
+        _check_rewards(tool_execute_error_reward, tool_reward, tool_success_reward)
         names = [tool.name for tool in tools]
         if len(set(names)) < len(names):
             raise ConfigError(f"Tools need different names; got {', '.join(names)}.")
+        _check_limits(max_tool_uses, max_uses_per_tool or {}, names)
         self.tools = list(tools)
+        self._format = _format_of(call_format)
+        self._catalog: Catalog | None = None
+        self._is_asynchronous = isinstance(self.unwrapped, AsyncEnv)
+        if instructions not in {"text", "schemas"}:
+            raise ConfigError(f"instructions is 'text' or 'schemas'; got {instructions!r}.")
+        if instructions == "schemas" and self._format is None:
+            raise ConfigError("instructions='schemas' needs a call_format other than 'tags'.")
+        self.instructions = instructions
         self.tool_reward = tool_reward
         self.tool_success_reward = tool_success_reward
         self.tool_execute_error_reward = tool_execute_error_reward
         self.max_tool_uses = max_tool_uses
+        self.max_uses_per_tool = dict(max_uses_per_tool or {})
         self._forget()
 
     def _forget(self) -> None:
         self.tool_use_counter = 0
         self.tool_success_counter = 0
+        self._uses: Counter[str] = Counter()
         self._running = False
 
     @property
@@ -87,60 +119,72 @@ class ToolWrapper(Wrapper):
         """Whether a step may wait."""
         return self.env.blocking or any(tool.blocking for tool in self.tools)
 
+    @property
+    def catalog(self) -> Catalog:
+        """The functions of the tools by name.
+
+        Raises:
+            ConfigError: A tool without functions, or functions whose names do not work together.
+        """
+        if self._catalog is None:
+            self._catalog = Catalog(self.tools)
+        return self._catalog
+
+    @property
+    def tool_schemas(self) -> list[dict[str, Any]]:
+        """What ``apply_chat_template`` and APIs take as ``tools``."""
+        return [one.to_openai() for tool in self.tools for one in tool.functions()]
+
     def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
         previous = {f"prev_ep_{name}": value for name, value in self._counters().items()}
         self._forget()
         self._running = True
         for tool in self.tools:
             tool.reset()
+        info = {**info, **previous, **self._counters(), "use_tool": False}
+        if self.instructions == "schemas":
+            return observation, {**info, "tool_schemas": self.tool_schemas}
         if self.tools:
-            heading = [TOOLS_HEADING] if len(self.tools) > 1 else []
-            texts = [text_of(observation), *heading, *(t.instructions() for t in self.tools)]
+            texts = [text_of(observation), *self._instructions()]
             observation = with_text(observation, "\n".join(texts))
-        return observation, {**info, **previous, **self._counters(), "use_tool": False}
+        return observation, info
+
+    def _instructions(self) -> list[str]:
+        if self._format is not None:
+            return [self._format.instructions(self.catalog.functions)]
+        heading = [TOOLS_HEADING] if len(self.tools) > 1 else []
+        return [*heading, *(tool.instructions() for tool in self.tools)]
 
     def step(self, action: Action) -> Any:
         spent = self.max_tool_uses is not None and self.tool_use_counter >= self.max_tool_uses
+        if self._format is not None:
+            return self._step_format(self._format, action, may_call=self._running and not spent)
         if spent or not self._running:  # without an episode, the environment raises
             return self._step_env(action)
-        return drive(self._step_tools(action))
+        return drive(self._step_tags(action))
 
-    def _step_tools(self, action: Action) -> Generator[Any, Any, Step]:
+    def _step_tags(self, action: Action) -> Generator[Any, Any, Step]:
         failed: tuple[ToolCall, ToolResult] | None = None
         for tool in self.tools:
             call = tool.parse(action)
             if call is None:
                 continue
-            try:
-                result = yield self._run(tool, call)
-            except Exception as error:  # noqa: BLE001 - a tool's fault must not end the episode
-                result = ToolResult(
-                    f"The tool {tool.name!r} failed: {type(error).__name__}: {error}",
-                    ok=False,
-                    info={"error": error_record(error, "tool")},
-                )
+            if self.max_uses_per_tool and self._is_over(tool, self._uses):
+                result = self._refusal(tool)
+            else:
+                try:
+                    result = yield self._run(tool, call)
+                except Exception as error:  # noqa: BLE001 - it must not end the episode
+                    result = fault(tool, error)
             if result.ok:
-                return self._tool_step(call, result)
+                return self._tags_step(call, result)
             failed = failed or (call, result)
         if failed is not None:
-            return self._tool_step(*failed)
+            return self._tags_step(*failed)
         return (yield self._step_env(action))  # type: ignore[no-any-return]
 
-    def _run(self, tool: Tool, call: ToolCall) -> Any:
-        """Run a call; where the environment is asynchronous, without holding up the event loop."""
-        if isinstance(self.unwrapped, AsyncEnv):
-            return getattr(tool, "arun", tool.run)(call)
-        return tool.run(call)
-
-    def _tool_step(self, call: ToolCall, result: ToolResult) -> Step:
-        self.tool_use_counter += 1
-        self.tool_success_counter += result.ok
-        output = result.output
-        if self.tool_use_counter == self.max_tool_uses:
-            output = f"{output.rstrip()}\n\n{BUDGET_SPENT}"
-        reward = self.tool_reward + (self.tool_success_reward if result.ok else 0.0)
-        if not result.ok and self.tool_execute_error_reward:
-            reward = self.tool_execute_error_reward
+    def _tags_step(self, call: ToolCall, result: ToolResult) -> Step:
+        reward = self._count(call.tool, result)
         info = {
             **result.info,
             "parsed_action": call.text,
@@ -148,14 +192,110 @@ class ToolWrapper(Wrapper):
             "use_tool": True,
             **self._counters(),
         }
-        return Step(output, reward, False, False, info)
+        output = self._with_notice(call.tool, result.output)
+        return make_step((output, reward, False, False, info))
+
+    def _run(self, tool: Tool, call: ToolCall) -> Any:
+        """Run a call; where the environment is asynchronous, without holding up the event loop."""
+        if self._is_asynchronous:
+            return getattr(tool, "arun", tool.run)(call)
+        return tool.run(call)
+
+    def _count(self, tool: str, result: ToolResult) -> float:
+        """Count a call and return its reward."""
+        self.tool_use_counter += 1
+        self.tool_success_counter += result.ok
+        self._uses[tool] += 1
+        if not result.ok and self.tool_execute_error_reward:
+            return self.tool_execute_error_reward
+        return self.tool_reward + (self.tool_success_reward if result.ok else 0.0)
+
+    def _with_notice(self, tool: str, output: str) -> str:
+        """Return the output of the call that was counted last, with a word if none may follow."""
+        if self.tool_use_counter == self.max_tool_uses:
+            return f"{output.rstrip()}\n\n{BUDGET_SPENT}"
+        if self.max_uses_per_tool and self._uses[tool] == self.max_uses_per_tool.get(tool):
+            return f"{output.rstrip()}\n\n{TOOL_SPENT.format(tool)}"
+        return output
+
+    def _is_over(self, tool: Tool, uses: Mapping[str, int]) -> bool:
+        limit = self.max_uses_per_tool.get(tool.name)
+        return limit is not None and uses[tool.name] >= limit
+
+    def _refusal(self, tool: Tool) -> ToolResult:
+        limit = self.max_uses_per_tool[tool.name]
+        return ToolResult(OVER_TOOL_BUDGET.format(limit, tool.name), ok=False)
+
+    def _step_format(self, call_format: CallFormat, action: Action, *, may_call: bool) -> Any:
+        reading = call_format.read(action)
+        if not (reading.requests and may_call):
+            given = reading.text if reading.requests else reading.action
+            is_same = given is action or (reading.requests and isinstance(action, str))
+            return self._step_env(action) if is_same else self._step_env_as(given)
+        outcomes = self._plan(reading.requests)
+        return then(
+            run_all(outcomes, reading.text, self._run),
+            lambda _: self._calls_step(call_format, reading, outcomes),
+        )
+
+    def _plan(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Return an outcome for each request, with a result already if it is not to be run."""
+        uses = Counter(self._uses)
+        outcomes: list[Outcome] = []
+        for number, request in enumerate(requests, start=self.tool_use_counter):
+            place = self.catalog.places.get(request.function)
+            outcome = Outcome(request, None if place is None else self.tools[place])
+            if self.max_tool_uses is not None and number >= self.max_tool_uses:
+                outcome.result = ToolResult(OVER_BUDGET.format(self.max_tool_uses), ok=False)
+                outcome.counts = False
+            elif problem := self.catalog.problem(request):
+                outcome.result = ToolResult(problem, ok=False)
+            elif outcome.tool is not None and self._is_over(outcome.tool, uses):
+                outcome.result = self._refusal(outcome.tool)
+            uses[outcome.tool_name] += 1
+            outcomes.append(outcome)
+        return outcomes
+
+    def _calls_step(
+        self, call_format: CallFormat, reading: Reading, outcomes: Sequence[Outcome]
+    ) -> Step:
+        reward, outputs = 0.0, []
+        info: Info = {}
+        for outcome in outcomes:
+            result = outcome.result or ToolResult("", ok=False)
+            output = result.output
+            if outcome.counts:
+                reward += self._count(outcome.tool_name, result)
+                output = self._with_notice(outcome.tool_name, output)
+            outputs.append(output)
+            info = {**result.info, **info}
+        info |= {
+            "parsed_action": reading.text,
+            "tool_type": outcomes[0].tool_name,
+            "use_tool": True,
+            **self._counters(),
+            "tool_calls": [outcome.record() for outcome in outcomes],
+            "tool_messages": call_format.messages(reading, outputs),
+        }
+        return Step(call_format.show(reading, outputs), reward, False, False, info)
 
     def _step_env(self, action: Action) -> Any:
-        def mark(step: Step) -> Step:
-            self._running = not (step.terminated or step.truncated)
-            return step._replace(info={**step.info, "use_tool": False, **self._counters()})
+        step: Any = self.env.step(action)
+        return self._env_step(step) if type(step) is Step else then(step, self._env_step)
 
-        return then(self.env.step(action), mark)
+    def _env_step(self, step: Step) -> Step:
+        observation, reward, terminated, truncated, info = step
+        self._running = not (terminated or truncated)
+        info = {**info, "use_tool": False, **self._counters()}
+        return make_step((observation, reward, terminated, truncated, info))
+
+    def _step_env_as(self, given: Action) -> Any:
+        """Step the environment with what stands for an action that it could not read."""
+
+        def told(step: Step) -> Step:
+            return step._replace(info={**step.info, "parsed_action": given})
+
+        return then(self._step_env(given), told)
 
     def _counters(self) -> Info:
         return {
@@ -196,7 +336,7 @@ class ToolWrapper(Wrapper):
 
     def _around(self, env: Env) -> Self:
         twin = super()._around(env)
-        twin.tools = [_copy_of(tool) for tool in self.tools]
+        twin.tools = [copy_of(tool) for tool in self.tools]
         return twin
 
     def close(self) -> None:
@@ -207,7 +347,37 @@ class ToolWrapper(Wrapper):
                 stack.callback(tool.close)
 
 
-def _copy_of(tool: Tool) -> Tool:
-    twin = copy.copy(tool)
-    twin.restore(tool.snapshot())
-    return twin
+def _check_rewards(failure: float, use: float, success: float) -> None:
+    if failure and (failure > 0 or use or success):
+        raise ConfigError(
+            f"tool_execute_error_reward must be negative and goes with tool_reward and "
+            f"tool_success_reward of 0; got {failure}, {use} and {success}."
+        )
+
+
+def _check_limits(total: int | None, each: Mapping[str, int], names: Sequence[str]) -> None:
+    if total is not None and total < 0:
+        raise ConfigError(f"max_tool_uses must be 0 or more, or None; got {total}.")
+    for name, limit in each.items():
+        if name not in names:
+            raise ConfigError(
+                f"max_uses_per_tool names no tool with {name!r}.{near_names(name, names)} "
+                f"There are: {', '.join(names) or 'none'}."
+            )
+        if limit < 0:
+            raise ConfigError(f"max_uses_per_tool must be 0 or more; got {limit} of {name!r}.")
+
+
+def _format_of(value: str | Mapping[str, Any] | CallFormat) -> CallFormat | None:
+    """Return a call format; None for ``tags``, which the tools read by themselves."""
+    if value == "tags":
+        return None
+    if isinstance(value, CallFormat):
+        return value
+    arguments = {"id": value} if isinstance(value, str) else dict(value)
+    if "id" not in arguments:
+        raise ConfigError(f"A call format given as a mapping needs an 'id'; got {arguments!r}.")
+    call_format: CallFormat = default_registry().make(
+        CallFormatSpec, arguments.pop("id"), **arguments
+    )
+    return call_format

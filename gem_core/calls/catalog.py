@@ -1,0 +1,138 @@
+"""The functions of several tools by name, and whether a call fits the one that it names."""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gem_core.calls.format import Request
+from gem_core.errors import ConfigError, near_names
+from gem_core.tool import Function, Tool
+
+__all__ = ["Catalog", "signature"]
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LISTED = 30
+_PROBLEMS = 5
+_LONGEST = 200
+"""Characters of a message or a name of an agent's making that it is shown again."""
+# With one of these a schema may allow what its `properties` do not name.
+_OPEN = ("additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf")
+
+
+class Catalog:
+    """The functions of tools, each with the place of its tool in the list.
+
+    Args:
+        tools: The tools.
+
+    Raises:
+        ConfigError: A tool without functions, two functions of one name, a name that models and
+            APIs do not take.
+    """
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self.places: dict[str, int] = {}
+        """Place of a function's tool, by the function's name."""
+        self._functions: dict[str, Function] = {}
+        self._validators: dict[str, Any] = {}
+        for place, tool in enumerate(tools):
+            functions = tool.functions()
+            if not functions:
+                raise ConfigError(
+                    f"The tool {tool.name!r} names no functions, so only call_format='tags' can "
+                    f"call it. Give it a method functions()."
+                )
+            for function in functions:
+                self._add(function, place, tools)
+
+    def _add(self, function: Function, place: int, tools: Sequence[Tool]) -> None:
+        name = function.name
+        if not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"{name!r} of the tool {tools[place].name!r} is no name of a function: it is up "
+                f"to 64 letters, digits, '_' and '-'."
+            )
+        if name in self.places:
+            first, second = tools[self.places[name]].name, tools[place].name
+            raise ConfigError(
+                f"Functions need different names; {name!r} is one of {first!r} and of {second!r}."
+            )
+        self.places[name] = place
+        self._functions[name] = function
+
+    @property
+    def functions(self) -> list[Function]:
+        """All functions, in the order of their tools."""
+        return list(self._functions.values())
+
+    def problem(self, request: Request) -> str:
+        """Return why a call cannot be run, for the agent; empty if it can."""
+        function = self._functions.get(request.function)
+        if request.function and function is None:
+            return self._unknown(request.function)
+        if request.problem:
+            return request.problem
+        if function is None:
+            return self._unknown("")
+        problems = self._misfits(function, request.arguments)
+        if not problems:
+            return ""
+        return f"The arguments do not fit {signature(function)}: {'; '.join(problems)}."
+
+    def _unknown(self, name: str) -> str:
+        name = name[:_LONGEST]
+        names = list(self._functions)
+        more = ", ..." if len(names) > _LISTED else ""
+        there_are = ", ".join(names[:_LISTED]) + more
+        return f"There is no function {name!r}.{near_names(name, names)} There are: {there_are}."
+
+    def _misfits(self, function: Function, arguments: Mapping[str, Any]) -> list[str]:
+        if function.name not in self._validators:
+            self._validators[function.name] = _validator(function.parameters)
+        try:
+            errors = itertools.islice(
+                self._validators[function.name].iter_errors(arguments), _PROBLEMS
+            )
+            return [_told(error) for error in errors]
+        except Exception:  # noqa: BLE001 - the schema itself is broken: the tool must judge
+            return []
+
+
+def _validator(parameters: Mapping[str, Any]) -> Any:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only for those who are called
+    from jsonschema.validators import validator_for  # noqa: PLC0415
+    from referencing import Registry  # noqa: PLC0415
+
+    schema = dict(parameters)
+    if "properties" in schema and not any(key in schema for key in _OPEN):
+        schema["additionalProperties"] = False
+    make = validator_for(schema, default=Draft202012Validator)
+    return make(schema, registry=Registry())  # an empty registry: nothing is fetched
+
+
+def _told(error: Any) -> str:
+    message = error.message
+    if len(message) > _LONGEST:
+        message = f"{message[:_LONGEST]}..."
+    path = error.json_path.removeprefix("$").removeprefix(".")
+    return f"{path}: {message}" if path else message
+
+
+def signature(function: Function) -> str:
+    """Return a function as one line: ``search(query: string, topk: integer = 3)``."""
+    required = function.parameters.get("required", ())
+    taken = [
+        _parameter(name, schema, is_required=name in required)
+        for name, schema in function.parameters.get("properties", {}).items()
+    ]
+    return f"{function.name}({', '.join(taken)})"
+
+
+def _parameter(name: str, schema: Any, *, is_required: bool) -> str:
+    schema = schema if isinstance(schema, Mapping) else {}
+    kind = schema.get("type", "any")
+    kind = " or ".join(kind) if isinstance(kind, list) else kind
+    if is_required:
+        return f"{name}: {kind}"
+    return f"{name}: {kind} = {schema['default']!r}" if "default" in schema else f"{name}?: {kind}"

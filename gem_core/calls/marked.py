@@ -1,0 +1,133 @@
+"""Formats that mark calls in a text: between tags (``hermes``) or between fences (``fenced``).
+
+Between the marks is one JSON object with ``name`` and ``arguments``. An opening mark always makes a
+call: what is between the marks and cannot be read has failed. The last call may go without its
+closing mark, as generation often stops there.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from gem_core.calls.format import (
+    MOST_CALLS,
+    BaseCallFormat,
+    Reading,
+    Request,
+    after_thoughts,
+    schema_lines,
+)
+from gem_core.calls.written import json_at, request_of
+from gem_core.observation import Action
+from gem_core.tool import Function
+
+__all__ = ["FencedFormat", "HermesFormat", "MarkedFormat"]
+
+
+class MarkedFormat(BaseCallFormat):
+    """Base of formats that mark calls: write ``opening``, ``closing`` and how results look."""
+
+    opening: ClassVar[re.Pattern[str]]
+    closing: ClassVar[re.Pattern[str]]
+
+    def read(self, action: Action) -> Reading:
+        """Return every marked call behind the agent's thoughts."""
+        mark = self._next(action, after_thoughts(action)) if isinstance(action, str) else None
+        requests: list[Request] = []
+        end = 0
+        while mark is not None and len(requests) < MOST_CALLS:
+            request, end = self._request(action, mark.end())
+            requests.append(request)
+            mark = self._next(action, end)
+        text = action[:end] if requests else ""
+        return Reading(action, tuple(requests), text)
+
+    def _next(self, text: str, start: int) -> re.Match[str] | None:
+        return self.opening.search(text, start)
+
+    def _request(self, text: str, start: int) -> tuple[Request, int]:
+        """Return the call that begins at ``start``, and where it ends."""
+        problem = ""
+        try:
+            value, end = json_at(text, start)
+        except ValueError as error:
+            problem = f"The call is no JSON: {error}."
+        else:
+            closing = self.closing.match(text, end)
+            if closing or end == len(text):
+                return request_of(value), closing.end() if closing else end
+            problem = f"The call has more text after the object, at character {end - start}."
+        closing = self.closing.search(text, start)
+        return Request(problem=problem), closing.end() if closing else len(text)
+
+
+class HermesFormat(MarkedFormat):
+    """Calls as Hermes and Qwen models write them, ``<tool_call>{"name": ...}</tool_call>``.
+
+    Results stand between ``<tool_response>`` tags. In a chat each is a message of the role
+    ``tool``, round which the models' own templates put those tags; the action stays as it was
+    written, so that the tokens of the next prompt begin with those of this one.
+    """
+
+    opening = re.compile("<tool_call>")
+    closing = re.compile("</tool_call>")
+
+    def instructions(self, functions: Sequence[Function]) -> str:
+        """Return the schemas between ``<tools>`` tags, and how a call is written."""
+        return (
+            "You may call functions while you work. Their schemas are between the tools tags:\n"
+            f"<tools>\n{schema_lines(functions)}\n</tools>\n"
+            "A call is a JSON object with the function's name and its arguments, between "
+            "tool_call tags:\n"
+            '<tool_call>\n{"name": "function_name", "arguments": {"parameter": "value"}}\n'
+            "</tool_call>\n"
+            "A message may have several calls; it ends with the last of them. Their results come "
+            "back in the same order, each between tool_response tags. A message without a call "
+            "is your answer."
+        )
+
+    def show(self, reading: Reading, outputs: Sequence[str]) -> str:
+        """Return the outputs, each between ``<tool_response>`` tags."""
+        return "\n".join(
+            f"<tool_response>\n{output.rstrip()}\n</tool_response>" for output in outputs
+        )
+
+    def messages(self, reading: Reading, outputs: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the action as it was written, and a message of the role ``tool`` per result."""
+        results = [
+            {"role": "tool", "name": request.function, "content": output.rstrip()}
+            for request, output in zip(reading.requests, outputs, strict=True)
+        ]
+        return [{"role": "assistant", "content": reading.text}, *results]
+
+
+class FencedFormat(MarkedFormat):
+    """Calls in fences of backticks that are marked ``tool_call``, for models of no call format.
+
+    Results come back in fences that are marked ``tool_result``.
+    """
+
+    opening = re.compile(r"^ {0,3}```tool_call[ \t]*$", re.MULTILINE)
+    closing = re.compile("```")
+
+    def instructions(self, functions: Sequence[Function]) -> str:
+        """Return the schemas and how a call is written."""
+        return (
+            "You may call functions while you work. Their schemas, one a line:\n"
+            f"{schema_lines(functions)}\n"
+            "A call is a block of this form, with the function's name and its arguments as JSON:\n"
+            '```tool_call\n{"name": "function_name", "arguments": {"parameter": "value"}}\n```\n'
+            "A message may have several such blocks; it ends with the last of them. Their results "
+            "come back in the same order, each in a block marked tool_result. A message without "
+            "such a block is your answer."
+        )
+
+    def show(self, reading: Reading, outputs: Sequence[str]) -> str:
+        """Return the outputs, each in a fence that is longer than any in it."""
+        return "\n".join(_fenced(output.rstrip()) for output in outputs)
+
+
+def _fenced(text: str) -> str:
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}tool_result\n{text}\n{fence}"

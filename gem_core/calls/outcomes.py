@@ -1,0 +1,105 @@
+"""Runs the calls of one action: at once where they wait, and in order where a tool asks for it."""
+
+import time
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gem_core.calls.format import Request
+from gem_core.faults import error_record
+from gem_core.maybe_async import drive, is_awaitable
+from gem_core.observation import Info
+from gem_core.tool import Tool, ToolCall, ToolResult
+
+__all__ = ["Outcome", "fault", "run_all"]
+
+
+@dataclass
+class Outcome:
+    """What becomes of a request.
+
+    Args:
+        request: The call as it was read.
+        tool: Whose function it is; None if nobody's.
+        result: What it came to; None until it has run.
+        seconds: What running it took.
+        counts: Whether it is a use of the budget.
+    """
+
+    request: Request
+    tool: Tool | None = None
+    result: ToolResult | None = None
+    seconds: float = 0.0
+    counts: bool = True
+
+    @property
+    def tool_name(self) -> str:
+        """Name of the tool; empty if there is none."""
+        return "" if self.tool is None else self.tool.name
+
+    def record(self) -> Info:
+        """Return the outcome for ``info["tool_calls"]``."""
+        result = self.result or ToolResult("", ok=False)
+        return {
+            "tool": self.tool_name,
+            "function": self.request.function,
+            "arguments": dict(self.request.arguments),
+            "id": self.request.id,
+            "ok": result.ok,
+            "output": result.output,
+            "seconds": self.seconds,
+            "info": dict(result.info),
+        }
+
+
+def fault(tool: Tool, error: Exception) -> ToolResult:
+    """Return the result of a call in which the tool raised."""
+    return ToolResult(
+        f"The tool {tool.name!r} failed: {type(error).__name__}: {error}",
+        ok=False,
+        info={"error": error_record(error, "tool")},
+    )
+
+
+def run_all(
+    outcomes: Sequence[Outcome], text: str, run: Callable[[Tool, ToolCall], Any]
+) -> Awaitable[None] | None:
+    """Run every call that has no result yet, and note results and times.
+
+    Args:
+        outcomes: The calls of one action, in order.
+        text: The action up to the end of the last of them.
+        run: Runs one call; what it returns may be awaitable.
+
+    Returns:
+        None, or an awaitable if a call waits: then those that wait do so together.
+    """
+    lanes: dict[int, list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.result is None:
+            queues = getattr(outcome.tool, "in_order", False)
+            lanes.setdefault(id(outcome.tool if queues else outcome), []).append(outcome)
+    running = [drive(_lane(lane, text, run)) for lane in lanes.values()]
+    waiting = [one for one in running if is_awaitable(one)]
+    return _all_of(waiting) if waiting else None
+
+
+def _lane(
+    outcomes: Sequence[Outcome], text: str, run: Callable[[Tool, ToolCall], Any]
+) -> Generator[Any, Any, None]:
+    for outcome in outcomes:
+        tool: Any = outcome.tool
+        request = outcome.request
+        start = time.perf_counter()
+        try:
+            call = ToolCall(tool.name, request.arguments, text, request.function)
+            outcome.result = yield run(tool, call)
+        except Exception as error:  # noqa: BLE001 - a tool's fault must not end the episode
+            outcome.result = fault(tool, error)
+        outcome.seconds = time.perf_counter() - start
+
+
+async def _all_of(waiting: Sequence[Awaitable[None]]) -> None:
+    import asyncio  # noqa: PLC0415 - only where something waits
+
+    await asyncio.gather(*waiting)

@@ -1,0 +1,286 @@
+"""Python functions as tools: a function, or the methods of an object.
+
+What an agent is told comes from the signature and the docstring, and arguments are checked against
+the annotations, by pydantic, before the function sees them. With the call format ``tags`` a call is
+``<name>{"argument": "value"}</name>``; of a function whose only parameter is a text, that text.
+"""
+
+import functools
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, overload
+
+from gem_core.calls.catalog import signature
+from gem_core.calls.described import Described
+from gem_core.calls.written import json_at
+from gem_core.errors import ConfigError
+from gem_core.faults import error_record
+from gem_core.maybe_async import is_awaitable
+from gem_core.observation import Action
+from gem_core.tool import BaseTool, Function, ToolCall, ToolResult
+
+__all__ = ["FunctionTool", "ToolSet", "as_tool"]
+
+
+@dataclass(frozen=True)
+class _Unreadable(Mapping[str, Any]):
+    """Stands for the arguments of a call in tags that cannot be read."""
+
+    problem: str
+
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+class _PythonTool(BaseTool):
+    """What tools that are made of Python functions have in common."""
+
+    shared: ClassVar[tuple[str, ...]] = ("_described", "blocking", "in_order", "name")
+    _described: dict[str, Described]
+
+    def _target(self, function: str) -> Callable[..., Any]:
+        """Return what to call."""
+        raise NotImplementedError
+
+    def functions(self) -> Sequence[Function]:
+        """Return what the signatures and docstrings say."""
+        return [one.function for one in self._described.values()]
+
+    def instructions(self) -> str:
+        return "\n\n".join(map(_instructions, self._described.values()))
+
+    def parse(self, action: Action) -> ToolCall | None:
+        if not isinstance(action, str):
+            return None
+        found = [_parse(self.name, one, action) for one in self._described.values()]
+        calls = [call for call in found if call is not None]
+        return min(calls, key=lambda call: len(call.text)) if calls else None
+
+    def run(self, call: ToolCall) -> Any:
+        """Call the function; what it raises is the result, as text."""
+        try:
+            value = self._call(call)
+            return self._awaited(call, value) if is_awaitable(value) else _result(value)
+        except Exception as error:  # noqa: BLE001 - functions tell of failures by raising
+            return _failure(call, error)
+
+    async def arun(self, call: ToolCall) -> ToolResult:
+        """``run`` for asynchronous environments: a blocking function gets a thread."""
+        if self.blocking:
+            import asyncio  # noqa: PLC0415 - only where something waits
+
+            result = await asyncio.to_thread(self.run, call)
+        else:
+            result = self.run(call)
+        return (await result) if is_awaitable(result) else result  # type: ignore[no-any-return]
+
+    async def _awaited(self, call: ToolCall, value: Any) -> ToolResult:
+        try:
+            return _result(await value)
+        except Exception as error:  # noqa: BLE001 - functions tell of failures by raising
+            return _failure(call, error)
+
+    def _call(self, call: ToolCall) -> Any:
+        if isinstance(call.arguments, _Unreadable):
+            return ToolResult(call.arguments.problem, ok=False)
+        described = self._described[call.function]
+        try:
+            arguments = described.checked(call.arguments)
+        except ValueError as error:
+            told = signature(described.function)
+            return ToolResult(f"The arguments do not fit {told}: {error}.", ok=False)
+        return self._target(call.function)(**arguments)
+
+
+class FunctionTool(_PythonTool):
+    """A Python function as a tool, which can still be called as the function that it is.
+
+    The function has a docstring and annotations; ``Args:`` in the docstring, as Google writes it,
+    describes the parameters. What it returns is shown to the agent: text as it is, a
+    ``ToolResult`` as such, other values as JSON. What it raises is a call that failed.
+
+    Args:
+        function: The function; it may be a coroutine function.
+        name: What it is called by; the function's name if left out.
+        blocking: Whether it waits, for a process or a network, so that it deserves a thread.
+        in_order: Whether calls of one action wait for each other.
+
+    Raises:
+        ConfigError: The function lacks a docstring or an annotation.
+
+    Example:
+        >>> @FunctionTool
+        ... def add(a: int, b: int) -> int:
+        ...     '''Adds two numbers.'''
+        ...     return a + b
+        >>> add(1, 2)
+        3
+        >>> add.run(add.parse('<add>{"a": 1, "b": 2}</add>')).output
+        '3'
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ("function",)
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str = "",
+        blocking: bool = False,
+        in_order: bool = False,
+    ) -> None:
+        self.name = name or function.__name__
+        self.function = function
+        self.blocking = blocking
+        self.in_order = in_order
+        self._described = {self.name: Described(function, self.name)}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def _target(self, function: str) -> Callable[..., Any]:
+        return self.function
+
+
+class ToolSet(_PythonTool):
+    """An object as a tool: its public methods are the functions.
+
+    A class (or a function without parameters) is called for a new object at the start of every
+    episode. An object lives on from episode to episode, and belongs to the state: copies of the
+    environment have a copy of it.
+
+    Args:
+        target: The class or the object. Its methods have docstrings and annotations.
+        name: Name of the tool; that of the class in lower case if left out.
+        blocking: Whether methods wait, so that they deserve a thread.
+        in_order: Whether calls of one action wait for each other, as they may build on one another.
+
+    Raises:
+        ConfigError: There are no public methods, or one lacks a docstring or an annotation.
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ("_make",)
+
+    def __init__(
+        self, target: Any, *, name: str = "", blocking: bool = False, in_order: bool = True
+    ) -> None:
+        self._make: Callable[[], Any] | None = target if inspect.isroutine(target) else None
+        if inspect.isclass(target):
+            self._make = target
+        self.object = target if self._make is None else self._make()
+        self.name = name or type(self.object).__name__.lower()
+        self.blocking = blocking
+        self.in_order = in_order
+        self._described = _describe_methods(type(self.object))
+
+    def _target(self, function: str) -> Callable[..., Any]:
+        return getattr(self.object, function)  # type: ignore[no-any-return]
+
+    def reset(self) -> None:
+        """Make a new object, if it is known how."""
+        if self._make is not None:
+            self.object = self._make()
+
+
+def _describe_methods(cls: type) -> dict[str, Described]:
+    found = {}
+    for name in dir(cls):
+        method = inspect.getattr_static(cls, name)
+        if not name.startswith("_") and inspect.isroutine(method):
+            has_self = inspect.isfunction(method)
+            found[name] = Described(getattr(cls, name), name, first=1 if has_self else 0)
+    if not found:
+        raise ConfigError(f"{cls.__name__} has no public methods that could be called.")
+    return found
+
+
+@overload
+def as_tool(function: Callable[..., Any]) -> FunctionTool: ...
+
+
+@overload
+def as_tool(
+    *, name: str = "", blocking: bool = False, in_order: bool = False
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def as_tool(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Make a function a tool: ``@as_tool``, or ``@as_tool(name=..., blocking=...)``.
+
+    Args:
+        function: The function.
+        options: As ``FunctionTool`` has them.
+
+    Raises:
+        ConfigError: The function lacks a docstring or an annotation.
+    """
+    if function is None:
+        return functools.partial(as_tool, **options)
+    return FunctionTool(function, **options)
+
+
+def _instructions(described: Described) -> str:
+    function = described.function
+    body = described.only_text or json.dumps(dict(function.parameters["properties"]))
+    if described.only_text:
+        return f"<{function.name}>{body}</{function.name}>: {function.description}"
+    return (
+        f"<{function.name}>{{...}}</{function.name}>: {function.description} Between the tags is "
+        f"a JSON object with these arguments: {body}"
+    )
+
+
+def _parse(tool: str, described: Described, action: str) -> ToolCall | None:
+    opening, closing = f"<{described.name}>", f"</{described.name}>"
+    start = action.find(opening)
+    if start < 0 or action.find(closing, start) < 0:
+        return None
+    start += len(opening)
+    end = action.find(closing, start)
+    arguments: Mapping[str, Any]
+    if described.only_text:
+        arguments = {described.only_text: action[start:end].strip()}
+    else:
+        arguments, end = _read_arguments(action, start, end, closing)
+    return ToolCall(tool, arguments, action[: end + len(closing)], described.name)
+
+
+def _read_arguments(
+    action: str, start: int, end: int, closing: str
+) -> tuple[Mapping[str, Any], int]:
+    """Return the JSON object between tags and where it ends; a text in it may hold the tag."""
+    if not action[start:end].strip():
+        return {}, end
+    try:
+        value, after = json_at(action, start)
+    except ValueError as error:
+        return _Unreadable(f"The arguments are no JSON: {error}."), end
+    if not isinstance(value, dict) or not action.startswith(closing, after):
+        return _Unreadable("Between the tags must be one JSON object and nothing else."), end
+    return value, after
+
+
+def _result(value: Any) -> ToolResult:
+    if isinstance(value, ToolResult):
+        return value
+    if isinstance(value, str):
+        return ToolResult(value)
+    import pydantic_core  # noqa: PLC0415 - imported already, with the model
+
+    return ToolResult(pydantic_core.to_json(value, fallback=str).decode())
+
+
+def _failure(call: ToolCall, error: Exception) -> ToolResult:
+    return ToolResult(
+        f"{call.function} failed: {type(error).__name__}: {error}",
+        ok=False,
+        info={"error": error_record(error, "tool")},
+    )
