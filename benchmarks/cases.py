@@ -1,12 +1,16 @@
 """What is compared: the table of groups and cases, with the targets that gem-core sets itself.
 
-A new case is one entry in a group below, or in ``task_cases`` if it is about tasks from datasets; a
-new measurement is a file in ``measures`` besides.
+A new case is one entry in a group below, in ``task_cases`` (tasks from datasets), ``code_cases``
+(running code), ``mcp_cases`` (MCP servers) or ``search_cases`` (search); a new measurement is a
+file in ``measures`` besides.
 """
 
 from collections.abc import Mapping, Sequence
 
+from code_cases import code_groups
+from mcp_cases import mcp_groups
 from schema import Case, Figure, Group, Trend
+from search_cases import search_groups
 from task_cases import task_groups
 
 __all__ = ["groups"]
@@ -26,7 +30,7 @@ in which most of the time goes by."""
 
 
 def groups(ids: Sequence[str], *, quick: bool) -> list[Group]:
-    """Return all groups: of the games that both sides have, and of tasks."""
+    """Return all groups: of the games that both sides have, of tasks, code, MCP, search."""
     return [
         _startup(),
         _vector(seconds=0.2 if quick else 0.5),
@@ -39,6 +43,9 @@ def groups(ids: Sequence[str], *, quick: bool) -> list[Group]:
         ),
         _reproducibility(ids),
         *task_groups(quick=quick),
+        *code_groups(quick=quick),
+        *mcp_groups(quick=quick),
+        *search_groups(quick=quick),
     ]
 
 

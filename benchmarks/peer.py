@@ -9,8 +9,8 @@ from pathlib import Path
 __all__ = ["VENV", "PeerError", "find_or_install", "write_words"]
 
 REQUIREMENT = "gem-llm==0.1.0"
-UNDECLARED = ("datasets", "pandas", "pylatexenc")
-"""What gem-llm imports in MathEnv and Crosswords without depending on it."""
+UNDECLARED = ("datasets", "fastmcp", "pandas", "pylatexenc")
+"""What gem-llm imports in MathEnv, Crosswords and MCPTool without depending on it."""
 VENV = Path(__file__).resolve().parent.parent / ".venv-gem-llm"
 _NEWEST_PYTHON = (3, 12)
 _WORDS = {"en-basic": 850, "en": 236_736}

@@ -19,7 +19,7 @@ def offline(words: Path) -> dict[str, str]:
         words: Folder of the words for gem-llm.
     """
     nowhere = "http://127.0.0.1:9"  # downloads that a library tries fail at once
-    proxies = {"http_proxy": nowhere, "https_proxy": nowhere}
+    proxies = {"http_proxy": nowhere, "https_proxy": nowhere, "no_proxy": "127.0.0.1"}
     return {**os.environ, **proxies, "HF_HUB_OFFLINE": "1", "NLTK_DATA": str(words)}
 
 

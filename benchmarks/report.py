@@ -1,5 +1,6 @@
 """From raw rounds to tables: medians, ratios, targets; for the terminal and as Markdown."""
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,10 @@ def _figure_row(case: Case, figure: Figure, sides: Mapping[str, Sequence[Any]]) 
         target = f"≥ {figure.own_target:g}"
         reached = _reaches(middle[0], at_least=figure.own_target)
         return Row(figure.title, case.title, *middle, None, target, reached)
+    if figure.own_most is not None:
+        target = f"≤ {figure.own_most:g}"
+        reached = _reaches(middle[0], at_most=figure.own_most)
+        return Row(figure.title, case.title, *middle, None, target, reached)
     if figure.reference:
         return Row(figure.title, case.title, *middle)
     above, below = (peer, ours) if figure.lower_is_better else (ours, peer)
@@ -88,8 +93,10 @@ def _trend_row(trend: Trend, results: Results) -> Row:
     return Row("trend", trend.title, ours, peer)
 
 
-def _reaches(value: float | None, *, at_least: float) -> bool:
-    return value is not None and value >= at_least
+def _reaches(
+    value: float | None, *, at_least: float = -math.inf, at_most: float = math.inf
+) -> bool:
+    return value is not None and at_least <= value <= at_most
 
 
 def _quotients(trend: Trend, results: Results, side: str) -> list[float]:

@@ -20,6 +20,7 @@ class Figure:
         lower_is_better: Of times and sizes.
         target: Smallest ratio that reaches the target.
         own_target: Smallest value of gem-core itself that does; there is no ratio then.
+        own_most: Likewise, the largest value.
         reference: It is there for orientation: there is no ratio.
         mean_target: Smallest geometric mean of the cases' ratios that reaches the target.
     """
@@ -29,6 +30,7 @@ class Figure:
     lower_is_better: bool = False
     target: float | None = None
     own_target: float | None = None
+    own_most: float | None = None
     reference: bool = False
     mean_target: float | None = None
 

@@ -102,11 +102,40 @@ def test_making_and_resetting_tasks_is_timed():
     assert all(value > 0 for value in figures.values())
 
 
+@pytest.mark.parametrize("where", ["process", "stub", "server"])
+def test_searches_are_timed_and_none_fails(where):
+    figures = measure("search_calls", where=where, episodes=3, seconds=0.2)
+    assert figures["calls_per_s"] > 0
+    assert figures["failed"] == 0
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_calls_of_mcp_servers_are_timed_and_none_fails(transport):
+    figures = measure("mcp_calls", transport=transport, episodes=3, seconds=0.2)
+    assert figures["calls_per_s"] > 0
+    assert figures["failed"] == 0
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_counts_the_processes_that_environments_start():
     figures = measure("memory", num_envs=2)
     assert figures["processes"] > 1
     assert 10 < figures["pss_mib"] < figures["rss_mib"]
+
+
+@pytest.mark.parametrize("kind", ["bare", "sympy"])
+def test_programs_are_run_for_several_callers_at_once(kind):
+    figures = measure("programs", kind=kind, callers=3, seconds=0.1, sandbox="warm")
+    assert figures["as_expected"] == 1
+    assert figures["runs_per_s"] > 0
+    assert figures["cpu_ms"] > 0
+    assert figures["p99_to_median"] >= 1
+
+
+def test_programs_are_graded_by_their_tests():
+    figures = measure("judging", callers=2, seconds=0.1, sandbox="warm")
+    assert figures["as_expected"] == 1
+    assert figures["programs_per_s"] > 0
 
 
 def test_problems_have_distinct_answers_and_the_same_come_from_a_seed():

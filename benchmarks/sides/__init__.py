@@ -5,7 +5,7 @@ libraries differ. Everything else is measured by the same code on both sides.
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 __all__ = ["Side", "load_side"]
@@ -35,7 +35,7 @@ class Side(Protocol):
     def make_echo(self, observation: str) -> Any:
         """Make an environment that always answers ``observation``, behind the text history."""
 
-    def rows(self, rows: Sequence[Mapping[str, str]]) -> Any:
+    def rows(self, rows: Sequence[Mapping[str, Any]]) -> Any:
         """Return rows as the library takes them from memory."""
 
     def make_task(self, family: str, rows: Any) -> Any:
@@ -46,6 +46,30 @@ class Side(Protocol):
 
     def close_env(self, env: Any) -> None:
         """End what an environment has started, where the library can."""
+
+    def make_tool(self, sandbox: str) -> Callable[[str], str]:
+        """Make a Python tool: from an action with a program in it to what the agent is shown.
+
+        Args:
+            sandbox: The library's name for where programs run.
+        """
+
+    def make_judge(self, rows: Any, sandbox: str) -> Any:
+        """Make an environment of programming problems over what ``rows`` returned."""
+
+    def make_mcp(self, config: Any) -> Callable[[str], str]:
+        """Make an environment with the tools of MCP servers: from an action to what it shows.
+
+        Args:
+            config: A mapping with ``mcpServers``.
+        """
+
+    def make_search(self, url: str) -> Callable[[str], str]:
+        """Make an environment with the search tool: from an action to what it shows.
+
+        Args:
+            url: Where the retrieval server is; empty to search in process.
+        """
 
     def grade(self, answer: str, gold: str) -> bool:
         """Return whether a mathematical answer is right, without an environment."""

@@ -1,10 +1,21 @@
 """gem-core, as the measurements use it."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gem_core import BaseEnv, Env, Step, Wrapper, list_envs, make, make_vec, register
+from gem_core import (
+    BaseEnv,
+    Env,
+    EnvSpec,
+    Step,
+    Wrapper,
+    list_envs,
+    make,
+    make_tool,
+    make_vec,
+    register,
+)
 
 __all__ = ["Library"]
 
@@ -66,7 +77,7 @@ class Library:
         register("bench:Echo-v0", _Echo)
         return make("bench:Echo-v0", wrappers=["concat"], observation=observation)
 
-    def rows(self, rows: Sequence[Mapping[str, str]]) -> Any:
+    def rows(self, rows: Sequence[Mapping[str, Any]]) -> Any:
         return list(rows)
 
     def make_task(self, family: str, rows: Any) -> Any:
@@ -77,6 +88,28 @@ class Library:
 
     def close_env(self, env: Any) -> None:
         env.close()
+
+    def make_tool(self, sandbox: str) -> Callable[[str], str]:
+        tool: Any = make_tool("python", sandbox=sandbox)
+        return lambda action: str(tool.run(tool.parse(action)).output)
+
+    def make_judge(self, rows: Any, sandbox: str) -> Any:
+        return make("code:CodeContest", data=rows, sandbox=sandbox)
+
+    def make_mcp(self, config: Any) -> Callable[[str], str]:
+        mcp = {"id": "mcp", "config": config, "execution_timeout": 300}
+        echo = EnvSpec(id="bench:Echo-v0", entry_point=_Echo, kwargs={"observation": ""})
+        env = make(echo, tools=[mcp], tool_use={"max_tool_uses": None})
+        env.reset()
+        return lambda action: str(env.step(action).observation)
+
+    def make_search(self, url: str) -> Callable[[str], str]:
+        where = {"search_url": url} if url else {"backend": "bm25"}
+        echo = EnvSpec(id="bench:Echo-v0", entry_point=_Echo, kwargs={"observation": ""})
+        tool = {"id": "search", "timeout": 60, **where}
+        env = make(echo, tools=[tool], tool_use={"max_tool_uses": None})
+        env.reset()
+        return lambda action: str(env.step(action).observation)
 
     def grade(self, answer: str, gold: str) -> bool:
         from gem_math.grading import grade  # noqa: PLC0415 - only where answers are graded

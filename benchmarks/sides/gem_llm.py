@@ -2,8 +2,9 @@
 # mypy: ignore-errors
 # gem-llm is not installed where mypy runs.
 
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gem
@@ -74,7 +75,7 @@ class Library:
             include_chat_template=False,
         )
 
-    def rows(self, rows: Sequence[Mapping[str, str]]) -> Any:
+    def rows(self, rows: Sequence[Mapping[str, Any]]) -> Any:
         from datasets import Dataset  # noqa: PLC0415 - slow, and only tasks need it
 
         return Dataset.from_list(list(rows))
@@ -96,7 +97,44 @@ class Library:
         for one in getattr(env, "envs", [env]):
             getattr(one, "close", lambda: None)()
 
+    def make_tool(self, sandbox: str) -> Callable[[str], str]:
+        from gem.tools.python_code_tool import PythonCodeTool  # noqa: PLC0415 - likewise
+
+        _show_interpreter(sandbox)
+        tool = PythonCodeTool(sandbox_type=sandbox)
+        return lambda action: tool.execute_action(action)[2]
+
+    def make_judge(self, rows: Any, sandbox: str) -> Any:
+        from gem.envs.code_env import CodeEnv  # noqa: PLC0415 - likewise
+
+        _show_interpreter(sandbox)
+        return CodeEnv(dataset_name="codecontest", dataset=rows, sandbox_type=sandbox)
+
+    def make_mcp(self, config: Any) -> Callable[[str], str]:
+        from gem.tools.mcp_tool import MCPTool  # noqa: PLC0415 - likewise
+        from gem.tools.tool_env_wrapper import ToolEnvWrapper  # noqa: PLC0415 - likewise
+
+        tool = MCPTool(config, execution_timeout=300)
+        env = ToolEnvWrapper(_Echo(""), tools=[tool], max_tool_uses=sys.maxsize)
+        env.reset()
+        return lambda action: env.step(action)[0]
+
+    def make_search(self, url: str) -> Callable[[str], str]:
+        from gem.tools.search_tool import SearchTool  # noqa: PLC0415 - likewise
+        from gem.tools.tool_env_wrapper import ToolEnvWrapper  # noqa: PLC0415 - likewise
+
+        tool = SearchTool(search_url=url, timeout=60)
+        env = ToolEnvWrapper(_Echo(""), tools=[tool], max_tool_uses=sys.maxsize)
+        env.reset()
+        return lambda action: env.step(action)[0]
+
     def grade(self, answer: str, gold: str) -> bool:
         from gem.utils.math_grader import grade  # noqa: PLC0415 - only where answers are graded
 
         return grade(answer, gold, fast=False)
+
+
+def _show_interpreter(sandbox: str) -> None:
+    """Let bubblewrap see an interpreter: a virtual environment only links to the one it has."""
+    if sandbox == "bwrap":
+        sys.prefix = sys.base_prefix

@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -36,10 +37,19 @@ def truths(number: int) -> tuple[str, Any]:
     )
 
 
+def programs(number: int) -> tuple[str, Any]:
+    inputs = [f"{n}\n" for n in range(number, number + 15)]
+    outputs = [f"{n + number}\n" for n in range(number, number + 15)]
+    return f"Read a number and print it with {number} added.", json.dumps(
+        {"inputs": inputs, "outputs": outputs}
+    )
+
+
 TABLE: list[tuple[Callable[[EnvSpec], bool], Callable[[int], tuple[str, Any]]]] = [
     (lambda spec: spec.namespace == "logic", truths),
     (lambda spec: spec.kwargs["dataset_name"].endswith("/nq_open"), several_words),
     (lambda spec: str(spec.entry_point).startswith("gem_math."), sums),
+    (lambda spec: str(spec.entry_point).startswith("gem_code."), programs),
     (lambda spec: True, words),
 ]
 """Which rows fit which environment; the first that fits."""
@@ -48,11 +58,12 @@ TABLE: list[tuple[Callable[[EnvSpec], bool], Callable[[int], tuple[str, Any]]]] 
 def rows_for(spec: EnvSpec) -> list[dict[str, Any]]:
     keys = {name: one.default for name, one in inspect.signature(spec.load()).parameters.items()}
     keys |= spec.kwargs
+    answer_key = keys["answer_key" if "answer_key" in keys else "test_key"]
     make = next(make for fits, make in TABLE if fits(spec))
     rows = []
     for number in range(COUNT):
         question, answer = make(number)
-        row = {keys["question_key"]: question, keys["answer_key"]: answer}
+        row = {keys["question_key"]: question, answer_key: answer}
         if "image_key" in keys:
             row[keys["image_key"]] = [picture(number)]
         rows.append(row)

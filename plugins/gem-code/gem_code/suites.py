@@ -12,7 +12,7 @@ Understood are, as a value or as JSON in a text:
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -32,13 +32,13 @@ class Case(NamedTuple):
         number: Its place among the tests of its row, from 0.
         stdin: What goes into the sandbox: an input, or a job for ``gem_code.inside``.
         input: What a comparison is told: the input, the arguments, or the expression.
-        expected: The output or value that is right; it stays outside.
+        golds: The outputs or values of which each is right; they stay outside.
     """
 
     number: int
     stdin: str
     input: Any
-    expected: Any
+    golds: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def read_suite(tests: Tests, function: str = "") -> Suite:
     if isinstance(value, Mapping):
         suite = _from_lists(value, function)
     elif isinstance(value, str):
-        suite = _from_jobs(read_assertions([value], function))
+        suite = _from_assertions([value], function)
     elif value and all(isinstance(one, str) for one in value):
-        suite = _from_jobs(read_assertions(value, function))
+        suite = _from_assertions(value, function)
     else:
         suite = _from_dicts(value, function)
     if not suite.cases:
@@ -109,54 +109,44 @@ def _from_lists(value: Mapping[str, Any], function: str) -> Suite:
     name = value.get("fn_name") or function
     compare = value.get("compare")
     if name:
-        return _calls(name, zip(inputs, _unwrapped(outputs), strict=True), compare)
-    return _prints(zip(inputs, outputs, strict=True), compare)
+        return _calls(name, inputs, _unwrapped(outputs), compare)
+    return _prints(inputs, outputs, compare)
 
 
-def _items(value: Mapping[str, Any], key: str) -> Sequence[Any]:
+def _items(value: Mapping[str, Any], key: str) -> list[Any]:
     items = value.get(key)
     if not isinstance(items, list):
-        raise DataError(f"tests in a mapping need lists 'inputs' and 'outputs'; it has {[*value]}")
+        raise DataError(f"a mapping of tests has lists 'inputs' and 'outputs'; this has {[*value]}")
     return items
 
 
-def _unwrapped(outputs: Sequence[Any]) -> Sequence[Any]:
-    """Take off the list that some data sets put around every value."""
-    wrapped = all(isinstance(output, list) and len(output) == 1 for output in outputs)
-    return [_Either(output[0]) for output in outputs] if wrapped else outputs
-
-
-class _Either:
-    """A value that may be meant with or without a list around it."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
 def _from_dicts(value: Sequence[Any], function: str) -> Suite:
-    pairs, names = [], set()
+    inputs, outputs, names = [], [], set()
     for number, test in enumerate(value):
         if not isinstance(test, Mapping) or not {"input", "output"} <= test.keys():
-            raise DataError(
-                f"test {number} is no mapping with 'input' and 'output': {str(test)[:60]!r}"
-            )
+            raise DataError(f"test {number} has no 'input' and 'output': {str(test)[:60]!r}")
         names.add(test.get("fn_name") or _function_of(test.get("metadata")) or function)
-        pairs.append((test["input"], test["output"]))
+        inputs.append(test["input"])
+        outputs.append(test["output"])
     if len(names) > 1:
         raise DataError(f"the tests call several functions: {sorted(names)}")
     name = "".join(names)
-    return _calls(name, iter(pairs), None) if name else _prints(iter(pairs), None)
+    if not name:
+        return _prints(inputs, outputs)
+    if all(isinstance(item, str) for item in inputs):
+        outputs = [_value(output) for output in outputs]
+    return _calls(name, inputs, _unwrapped(outputs))
 
 
 def _function_of(metadata: Any) -> str:
     return str(metadata.get("func_name") or "") if isinstance(metadata, Mapping) else ""
 
 
-def _prints(pairs: Iterator[tuple[Any, Any]], compare: str | None) -> Suite:
+def _prints(inputs: Sequence[Any], outputs: Sequence[Any], compare: str | None = None) -> Suite:
     cases = []
-    for number, (given, expected) in enumerate(pairs):
+    for number, (given, expected) in enumerate(zip(inputs, outputs, strict=True)):
         text = _text(given, number)
-        cases.append(Case(number, text, text, _text(expected, number)))
+        cases.append(Case(number, text, text, (_text(expected, number),)))
     return Suite(tuple(cases), compare=compare)
 
 
@@ -168,3 +158,43 @@ def _text(item: Any, number: int) -> str:
     if isinstance(item, int | float):
         return str(item)
     raise DataError(f"test {number} has {type(item).__name__} where a text or a list of lines goes")
+
+
+def _calls(
+    name: str, inputs: Sequence[Any], golds: Sequence[tuple[Any, ...]], compare: str | None = None
+) -> Suite:
+    cases = []
+    for number, (given, gold) in enumerate(zip(inputs, golds, strict=True)):
+        arguments = _arguments(given)
+        job = json.dumps({"call": name, "arguments": arguments})
+        cases.append(Case(number, job, arguments, gold))
+    return Suite(tuple(cases), calls=True, compare=compare)
+
+
+def _arguments(given: Any) -> list[Any] | dict[str, Any]:
+    if isinstance(given, str):
+        return [_value(line) for line in given.splitlines() if line.strip()]
+    return given if isinstance(given, list | dict) else [given]
+
+
+def _value(text: Any) -> Any:
+    """Return the value of a text in JSON; a text that is none stands for itself."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return text
+
+
+def _unwrapped(outputs: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return the right values of each test: some data sets put a list around every value."""
+    if all(isinstance(output, list) and len(output) == 1 for output in outputs):
+        return [(output[0], output) for output in outputs]
+    return [(output,) for output in outputs]
+
+
+def _from_assertions(sources: Sequence[str], function: str) -> Suite:
+    cases = []
+    for number, (setup, expression, gold) in enumerate(read_assertions(sources, function)):
+        job = json.dumps({"setup": setup, "evaluate": expression})
+        cases.append(Case(number, job, expression, (gold,)))
+    return Suite(tuple(cases), calls=True)

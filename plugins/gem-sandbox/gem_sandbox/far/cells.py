@@ -1,4 +1,4 @@
-"""The loop inside a session's process: read a piece of Python, run it in ``__main__``, say how it ended.
+"""The loop inside a session's process: read a piece of Python, run it, say how it ended.
 
 It knows nothing of limits; whoever started it keeps them from outside. It is self-contained, as it
 also travels as text into places where gem-sandbox is not installed.

@@ -1,0 +1,61 @@
+"""CPU time of this process and all that it starts: what lives in namespaces of its own, too.
+
+Processes that are killed with their PID namespace leave their time to nobody, so adding up a family
+tree misses them. A control group misses nothing; the tree is for where none can be made.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["cpu_clock"]
+
+_TICK = os.sysconf("SC_CLK_TCK")
+_GROUPS = Path("/sys/fs/cgroup")
+_NAME = "gem-bench"
+
+
+def cpu_clock() -> Callable[[], float]:
+    """Return a function that returns the CPU seconds so far; call it before anything is started."""
+    with contextlib.suppress(OSError, StopIteration):
+        if (_GROUPS / "cgroup.controllers").exists():
+            own = next(
+                line.split("::")[1]
+                for line in Path("/proc/self/cgroup").read_text().splitlines()
+                if line.startswith("0::")
+            )
+            usage = _join(_GROUPS / own.lstrip("/")) / "cpu.stat"
+            return lambda: int(usage.read_text().split()[1]) / 1e6
+        account = _join(_GROUPS / "cpuacct") / "cpuacct.usage"
+        return lambda: int(account.read_text()) / 1e9
+    return lambda: sum(_ticks(process) for process in _family("self")) / _TICK
+
+
+def _join(parent: Path) -> Path:
+    """Move this process into a group of its own; remove those of earlier runs."""
+    for old in parent.glob(f"{_NAME}-*"):
+        with contextlib.suppress(OSError):  # it is in use
+            old.rmdir()
+    group = parent / f"{_NAME}-{os.getpid()}"
+    group.mkdir()
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    return group
+
+
+def _ticks(process: str) -> int:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has just ended: its parent has its time
+        return 0
+    return sum(map(int, fields[11:15]))
+
+
+def _family(process: str) -> list[str]:
+    children: list[str] = []
+    try:
+        for task in Path(f"/proc/{process}/task").iterdir():
+            children += (task / "children").read_text().split()
+    except OSError:
+        return []
+    return [process, *(each for child in children for each in _family(child))]

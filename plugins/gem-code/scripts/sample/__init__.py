@@ -1,0 +1,1 @@
+"""The problems of ``code:Sample``, by topic."""

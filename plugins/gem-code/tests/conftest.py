@@ -1,0 +1,12 @@
+"""A sandbox for the tests that judge without an environment."""
+
+import pytest
+
+from gem_core import make_sandbox
+
+
+@pytest.fixture(scope="session")
+def sandbox():
+    made = make_sandbox("warm")
+    yield made
+    made.close()

@@ -1,0 +1,197 @@
+"""The environment: what it asks, what it reads, what it pays, what it says of bad rows."""
+
+import json
+
+import pytest
+
+from gem_code.env import PROMPT, CodeEnv
+from gem_core import make, make_vec, spec
+from gem_core.errors import ConfigError, DataError, UnknownIdError
+
+DOUBLE = {"inputs": ["1\n", "2\n", "30\n"], "outputs": ["2\n", "4\n", "60\n"]}
+RIGHT = "```python\nprint(2 * int(input()))\n```"
+PARTLY = "```\nn = int(input())\nprint(2 * n if n < 30 else 0)\n```"
+
+
+def asked(tests=DOUBLE, row=None, **options):
+    """Return an environment that has asked its only problem."""
+    env = CodeEnv(data=[{"problem": "Double a number.", "tests": tests, **(row or {})}], **options)
+    env.reset(seed=0)
+    return env
+
+
+@pytest.mark.parametrize("tests", [DOUBLE, json.dumps(DOUBLE)])
+def test_a_program_that_passes_all_tests_is_paid(tests):
+    step = asked(tests).step(f"I think so:\n{RIGHT}\nDone.")
+    info = {"correct": True, "passed": 3, "total": 3, "failure": None}
+    assert step == ("Correct: all tests passed.", 1.0, True, False, info)
+
+
+def test_a_program_that_fails_a_test_is_paid_nothing():
+    step = asked().step(PARTLY)
+    failure = {"kind": "wrong output", "test": 2, "input": "30\n"}
+    assert (step.reward, step.terminated) == (0.0, True)
+    assert step.info == {"correct": False, "passed": 2, "total": 3, "failure": failure}
+    assert step.observation == "Wrong: test 2 failed (wrong output)."
+
+
+def test_the_fraction_of_passed_tests_may_be_paid():
+    env = asked({"inputs": ["30\n", "1\n", "2\n"], "outputs": ["60", "2", "4"]}, reward="fraction")
+    step = env.step(PARTLY)
+    assert step.reward == pytest.approx(2 / 3)
+    assert (step.info["passed"], step.info["failure"]["test"]) == (2, 0)
+    assert asked(reward="fraction").step(RIGHT).reward == 1.0
+
+
+@pytest.mark.parametrize("text", ["", "print(2 * int(input()))", "```python\nprint(1)"])
+def test_a_response_without_a_block_costs_a_tenth(text):
+    step = asked().step(text)
+    assert step.reward == -0.1
+    assert step.info == {"correct": False, "passed": 0, "total": 3, "failure": {"kind": "no code"}}
+    assert "no block of code" in step.observation
+
+
+def test_the_last_block_counts():
+    assert asked().step(f"{PARTLY}\nBetter:\n{RIGHT}").reward == 1.0
+    assert asked().step(f"{RIGHT}\nBetter:\n{PARTLY}").reward == 0.0
+
+
+def test_the_tests_with_the_longest_inputs_are_run():
+    tests = {"inputs": ["100", "2", "30"], "outputs": ["200", "wrong", "60"]}
+    assert asked(tests, max_tests=2).step(RIGHT).info["total"] == 2
+    assert asked(tests, max_tests=2).step(RIGHT).reward == 1.0
+    assert asked(tests, max_tests=None).step(RIGHT).reward == 0.0
+
+
+def test_the_problem_is_shown_bare_or_in_a_prompt():
+    rows = [{"problem": "Say {x}.", "tests": DOUBLE}]
+    assert CodeEnv(data=rows).reset(seed=0) == ("Say {x}.", {})
+    shown, _ = CodeEnv(data=rows, prompt="default").reset(seed=0)
+    assert shown == PROMPT.replace("{problem}", "Say {x}.")
+    assert CodeEnv(data=rows, prompt="Go: {problem}").reset(seed=0)[0] == "Go: Say {x}."
+
+
+def test_columns_may_have_other_names_and_one_may_name_the_function():
+    rows = [{"q": "?", "t": "def check(f):\n    assert f(2) == 4", "entry": "double", "s": "x = 1"}]
+    env = CodeEnv(data=rows, question_key="q", test_key="t", function_key="entry", solution_key="s")
+    env.reset(seed=0)
+    assert env.solution() == "```python\nx = 1\n```"
+    assert env.step("```\ndef double(n):\n    return 2 * n\n```").reward == 1.0
+
+
+def test_without_solutions_there_is_no_oracle():
+    with pytest.raises(ConfigError, match="solution_key"):
+        asked().solution()
+    assert spec("code:Taco8k").oracle is None
+    assert spec("code:Sample").oracle is not None
+
+
+@pytest.mark.parametrize(
+    ("tests", "message"),
+    [
+        ({"inputs": [], "outputs": []}, "no tests"),
+        ({"inputs": ["1"], "outputs": []}, "1 inputs and 0 outputs"),
+        ('{"inputs": ["1', "broken JSON"),
+        ({**DOUBLE, "compare": "exakt"}, "exakt"),
+        ({**DOUBLE, "compare": "os:system"}, "os:system"),
+    ],
+)
+def test_a_row_with_bad_tests_is_named_when_its_turn_comes(tests, message):
+    rows = [{"problem": "good", "tests": DOUBLE}, {"problem": "bad", "tests": tests}]
+    env = CodeEnv(data=rows, shuffle=False)
+    env.reset(idx=0)
+    with pytest.raises(DataError, match=f"Row 1 of data, column 'tests': .*{message}"):
+        env.reset()
+    assert env.reset(idx=0)[0] == "good"
+
+
+def test_tests_of_another_type_are_refused_when_the_rows_are_loaded():
+    with pytest.raises(DataError, match="Row 0 of data, column 'tests'"):
+        CodeEnv(data=[{"problem": "?", "tests": 5}])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": 0}, "timeout"),
+        ({"memory": -1}, "memory"),
+        ({"max_tests": 0}, "max_tests"),
+        ({"reward": "some"}, "fraction"),
+        ({"compare": "exakt"}, "Did you mean 'exact'"),
+        ({"prompt": "Solve it."}, r"\{problem\}"),
+        ({"sandbox": {"workers": 1}}, "id"),
+    ],
+)
+def test_parameters_that_cannot_work_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
+        asked(**options)
+
+
+def test_an_unknown_sandbox_is_refused_when_the_environment_is_made():
+    with pytest.raises(UnknownIdError, match="warm"):
+        asked(sandbox="warn")
+
+
+def either_order(given, expected, output):
+    return sorted(output.split()) == sorted(expected.split())
+
+
+def test_checkers_are_functions_or_entry_points_and_rows_may_choose_one():
+    tests = {"inputs": ["1"], "outputs": ["1 2"]}
+    checkers = {"either": either_order, "tokens2": "operator:ne"}
+    answer = "```\nprint(2, 1)\n```"
+    assert asked(tests, checkers=checkers).step(answer).reward == 0.0
+    assert asked(tests, checkers=checkers, compare="either").step(answer).reward == 1.0
+    chosen = {**tests, "compare": "either"}
+    assert asked(chosen, checkers=checkers).step(answer).reward == 1.0
+
+
+def test_a_sandbox_may_be_given_with_arguments():
+    assert asked(sandbox={"id": "warm", "workers": 1}).step(RIGHT).reward == 1.0
+
+
+def test_limits_are_kept():
+    step = asked(timeout=0.3).step("```\nwhile True: pass\n```")
+    assert step.info["failure"]["kind"] == "wall_time"
+    step = asked(memory=1 << 28).step("```\nx = bytearray(1 << 29)\n```")
+    assert step.info["failure"]["kind"] == "memory"
+
+
+def test_common_names_are_supplied_unless_that_is_not_wanted():
+    answer = "```\nprint(int(math.floor(2)) * int(input()))\n```"
+    assert asked().step(answer).reward == 1.0
+    assert asked(supply_names=False).step(answer).info["failure"]["kind"] == "error"
+
+
+def test_a_fork_grades_after_its_original_is_closed():
+    env = asked()
+    with env.fork() as fork:
+        env.close()
+        env.close()
+        assert fork.step(RIGHT).reward == 1.0
+
+
+def test_a_snapshot_brings_its_row_back():
+    rows = [{"problem": str(n), "tests": {"inputs": ["1"], "outputs": [str(n)]}} for n in range(3)]
+    env = CodeEnv(data=rows, shuffle=False)
+    env.reset(idx=2)
+    snapshot = env.snapshot()
+    env.reset(idx=0)
+    env.restore(snapshot)
+    assert env.step("```\nprint(2)\n```").reward == 1.0
+
+
+def test_many_environments_grade_at_once():
+    rows = [{"problem": "?", "tests": DOUBLE}]
+    vec = make_vec("code:Sample", num_envs=6, executor="threads", data=rows, solution_key=None)
+    vec.reset(seed=0)
+    _, rewards, *_ = vec.step([RIGHT, PARTLY, "", RIGHT, PARTLY, RIGHT])
+    vec.close()
+    assert list(rewards) == [1.0, 0.0, -0.1, 1.0, 0.0, 1.0]
+
+
+def test_any_dataset_of_the_hub_will_do(fake_hub):
+    fake_hub.add("acme/puzzles", {"train": [{"problem": "Double.", "tests": json.dumps(DOUBLE)}]})
+    env = make("code:CodeContest", dataset_name="acme/puzzles")
+    assert env.reset(seed=0)[0] == "Double."
+    assert env.step(RIGHT).reward == 1.0

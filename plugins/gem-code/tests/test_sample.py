@@ -1,0 +1,61 @@
+"""The problems that are shipped: their number and form, their tests, their solutions."""
+
+import importlib.util
+import json
+import sys
+from collections import Counter
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from gem_code.judge import Limits, judge
+from gem_code.suites import read_suite
+from gem_core import make
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "make_sample.py"
+TEXT = files("gem_code").joinpath("data/sample.jsonl").read_text(encoding="utf-8")
+ROWS = [json.loads(line) for line in TEXT.splitlines()]
+
+
+def test_there_are_many_problems_of_all_kinds():
+    assert len({row["name"] for row in ROWS}) == len(ROWS) >= 50
+    assert len({row["problem"] for row in ROWS}) == len(ROWS)
+    assert min(Counter(row["level"] for row in ROWS).values()) >= 10
+    assert min(Counter(row["topic"] for row in ROWS).values()) >= 5
+    assert sum("fn_name" in row["tests"] for row in ROWS) >= 5
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+def test_each_problem_has_enough_tests_that_differ(row):
+    tests = row["tests"]
+    inputs = {json.dumps(given) for given in tests["inputs"]}
+    assert 8 <= len(inputs) == len(tests["inputs"]) == len(tests["outputs"]) <= 12
+    (_, most), *_ = Counter(map(str, tests["outputs"])).most_common(1)
+    assert most <= 0.75 * len(tests["outputs"])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+def test_the_solution_passes_and_an_answer_by_heart_does_not(sandbox, row):
+    suite = read_suite(row["tests"])
+    assert judge(row["solution"], suite, sandbox=sandbox, limits=Limits()).failure is None
+    output = row["tests"]["outputs"][0]
+    name = row["tests"].get("fn_name")
+    by_heart = f"def {name}(*_): return {output!r}" if name else f"print({output!r})"
+    assert judge(by_heart, suite, sandbox=sandbox, limits=Limits()).failure is not None
+
+
+def test_the_script_writes_the_file_that_is_shipped(monkeypatch):
+    """It checks every output of a reference against a second way to it."""
+    monkeypatch.setattr(sys, "path", [*sys.path])  # the script adds its own folder
+    module_spec = importlib.util.spec_from_file_location("make_sample", SCRIPT)
+    script = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(script)
+    assert [script.make_row(problem) for problem in script.PROBLEMS] == ROWS
+
+
+def test_the_oracle_is_paid_for_every_problem():
+    env = make("code:Sample", shuffle=False)
+    env.reset(idx=0)
+    assert env.step(env.solution()).reward == 1.0
+    assert len(env.rows) == len(ROWS)

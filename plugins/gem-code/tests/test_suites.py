@@ -1,0 +1,129 @@
+"""Tests as data sets write them: what each form means, and what is refused."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_code.suites import Suite, read_suite
+from gem_core.errors import DataError
+
+
+def prints(*pairs):
+    return {"inputs": [one for one, _ in pairs], "outputs": [other for _, other in pairs]}
+
+
+def job(suite, number=0):
+    return json.loads(suite.cases[number].stdin)
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_inputs_and_outputs_are_texts_numbers_or_lists_of_lines(as_text):
+    tests = prints(("1\n2\n", "3\n"), (["1", 2], ["3"]), (5, 5.5))
+    suite = read_suite(json.dumps(tests) if as_text else tests)
+    assert not suite.calls
+    assert [case.stdin for case in suite.cases] == ["1\n2\n", "1\n2", "5"]
+    assert [case.golds for case in suite.cases] == [("3\n",), ("3",), ("5.5",)]
+
+
+def test_a_named_function_gets_the_inputs_as_arguments():
+    suite = read_suite({"fn_name": "f", "inputs": [[1, [2]], [3, [4]]], "outputs": [5, 6]})
+    assert suite.calls
+    assert job(suite) == {"call": "f", "arguments": [1, [2]]}
+    assert [case.golds for case in suite.cases] == [(5,), (6,)]
+
+
+def test_values_may_be_meant_with_or_without_a_list_around_all_of_them():
+    wrapped = read_suite({"fn_name": "f", "inputs": [[1], [2]], "outputs": [[5], [[6]]]})
+    assert [case.golds for case in wrapped.cases] == [(5, [5]), ([6], [[6]])]
+    plain = read_suite({"fn_name": "f", "inputs": [[1], [2]], "outputs": [[5], [6, 7]]})
+    assert [case.golds for case in plain.cases] == [([5],), ([6, 7],)]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        {"input": "[1, 2]\n3", "output": "[4, 5]", "metadata": {"func_name": "f"}},
+        {"input": "[1, 2]\n\n3\n", "output": "[4, 5]", "fn_name": "f", "type": "function_call"},
+        {"input": [[1, 2], 3], "output": [4, 5], "fn_name": "f"},
+    ],
+)
+def test_tests_may_come_one_by_one(test):
+    suite = read_suite([test])
+    assert job(suite) == {"call": "f", "arguments": [[1, 2], 3]}
+    assert suite.cases[0].golds == ([4, 5],)
+
+
+def test_tests_one_by_one_without_a_function_are_read_and_printed():
+    suite = read_suite([{"input": "1", "output": "2", "testtype": "stdin"}])
+    assert (suite.calls, suite.cases[0].stdin, suite.cases[0].golds) == (False, "1", ("2",))
+
+
+def test_the_row_may_name_the_function():
+    assert job(read_suite(prints(([1], 2)), "g")) == {"call": "g", "arguments": [1]}
+    assert job(read_suite([{"input": "1", "output": "2"}], "g"))["call"] == "g"
+
+
+def test_arguments_may_have_names():
+    suite = read_suite({"fn_name": "f", "inputs": [{"x": 1}], "outputs": [2]})
+    assert job(suite)["arguments"] == {"x": 1}
+
+
+def test_a_suite_may_name_its_comparison():
+    assert read_suite({**prints(("1", "2")), "compare": "float:1e-3"}).compare == "float:1e-3"
+    assert read_suite(prints(("1", "2"))).compare is None
+
+
+@pytest.mark.parametrize(
+    ("tests", "message"),
+    [
+        ({}, "inputs"),
+        ("{}", "inputs"),
+        ([], "no tests"),
+        ("[]", "no tests"),
+        ("", "no tests"),
+        ("# nothing", "no tests"),
+        ({"inputs": [], "outputs": []}, "no tests"),
+        ({"inputs": ["1"], "outputs": []}, "1 inputs and 0 outputs"),
+        ({"inputs": "1", "outputs": ["1"]}, "inputs"),
+        ({"inputs": ["1"], "outputs": [None]}, "NoneType"),
+        ({"inputs": [{"x": 1}], "outputs": ["1"]}, "dict"),
+        ('{"inputs": ["1"', "broken JSON"),
+        ("[" * 100_000, "broken JSON"),
+        ("17", "17"),
+        ([1, 2], "test 0"),
+        ([{"input": "1"}], "test 0"),
+        (
+            [
+                {"input": "1", "output": "1", "fn_name": "f"},
+                {"input": "1", "output": "1", "fn_name": "g"},
+            ],
+            "several functions",
+        ),
+        (["assert f(1) =="], "no Python"),
+        ("def f(:", "no Python"),
+    ],
+)
+def test_malformed_tests_are_refused_with_what_is_wrong(tests, message):
+    with pytest.raises(DataError, match=message):
+        read_suite(tests)
+
+
+@given(st.lists(st.text(max_size=6), min_size=1, max_size=20), st.integers(1, 25))
+def test_the_longest_inputs_are_kept_in_their_order(inputs, count):
+    suite = read_suite(prints(*[(text, "") for text in inputs]))
+    kept = suite.longest(count).cases
+    numbers = [case.number for case in kept]
+    left = [case for case in suite.cases if case.number not in numbers]
+    assert len(kept) == min(count, len(inputs))
+    assert numbers == sorted(numbers)
+    assert all(case == suite.cases[case.number] for case in kept)
+    shortest = min(len(case.stdin) for case in kept)
+    assert all(len(case.stdin) <= shortest for case in left)
+
+
+def test_without_a_count_all_tests_are_kept():
+    suite = read_suite(prints(*[("1", "2")] * 30))
+    assert suite.longest(None) == suite
+    assert isinstance(suite, Suite)

@@ -1,0 +1,1 @@
+"""Sandboxes for gem-core: the ids are in ``plugin.py``."""

@@ -1,0 +1,347 @@
+"""Programs in Docker containers: the sandbox for machines where ``warm`` finds no isolation.
+
+A container is a worker. Its first process is an agent (see ``gem_sandbox.far.agent``), which runs
+one program after the other under a user id of the container's own, and leaves nothing of each: so
+a container can be kept, where starting one for each program would take a hundred times as long. It
+reads its orders from the container's standard input; when that ends, because this process closed
+it or is no more, the container ends and Docker removes it. What survives even that, as when the
+engine was killed too, is removed by the next process that makes this sandbox.
+"""
+
+import base64
+import contextlib
+import functools
+import json
+import os
+import random
+import socket
+import struct
+import tempfile
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gem_core.errors import ConfigError, SandboxError
+from gem_sandbox.agent_sandbox import AgentSandbox
+from gem_sandbox.agents import Channel, Launcher, agent_arguments
+from gem_sandbox.image import DEFAULT_IMAGE, image_environment, write_image
+from gem_sandbox.warm.seccomp import MACHINES, call_filter
+
+if TYPE_CHECKING:
+    import docker
+
+__all__ = ["DockerSandbox", "connect", "make_image", "owned", "reap"]
+
+_LABEL = "org.gem-core.sandbox"
+_AGENT_MEMORY = 64 << 20
+"""What an agent and its keeper use beside the program."""
+_MOST_PROCESSES = 512
+_WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - the container's
+_STDERR = 2
+_HEADER = struct.Struct("!B3xI")
+_NO_SYSTEM_V = {
+    "kernel.shmmni": "0",
+    "kernel.msgmni": "0",
+    "kernel.sem": "250 32000 32 0",
+    "fs.mqueue.queues_max": "0",
+}
+"""What would outlive its program, and nobody can empty, cannot be made."""
+
+
+class DockerSandbox(AgentSandbox):
+    """Runs programs in containers that have no network and can write to nothing but memory.
+
+    Args:
+        image: An image with ``python3`` 3.9 or later; ``gem-core doctor --make-image`` makes the
+            default one.
+        workers: Containers for runs at a time; None for one a core, 8 at most. Each session that
+            is alive has one more.
+        cpus: Cores that one container may use.
+        disk: Bytes of files, which are held in memory; ``/dev/shm`` has as many again.
+        host: Address of the engine, such as ``unix:///run/docker.sock``; None for what the
+            environment says (``DOCKER_HOST``).
+        runtime: Name of a runtime of the engine, such as ``runsc``; None for its default.
+
+    Raises:
+        SandboxError: At the first run: docker-py, the engine or the image is missing.
+    """
+
+    isolated = True
+
+    def __init__(
+        self,
+        *,
+        image: str = DEFAULT_IMAGE,
+        workers: int | None = None,
+        cpus: float = 1.0,
+        disk: int = 1 << 26,
+        host: str | None = None,
+        runtime: str | None = None,
+    ) -> None:
+        if cpus <= 0 or disk <= 0:
+            raise ConfigError(f"cpus and disk must be above 0; got {cpus} and {disk}.")
+        engine = Engine(image=image, cpus=cpus, disk=disk, host=host, runtime=runtime)
+        key = ("docker", image, cpus, disk, host, runtime)
+        super().__init__(key, engine, workers)
+
+
+class Engine(Launcher):
+    """Starts containers; connects when the first is needed, and again in a forked process."""
+
+    def __init__(
+        self, *, image: str, cpus: float, disk: int, host: str | None, runtime: str | None
+    ) -> None:
+        self._image, self._cpus, self._disk = image, cpus, disk
+        self._host, self._runtime = host, runtime
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._client: docker.DockerClient | None = None
+
+    def launch(self) -> Channel:
+        client = self._connected()
+        user = random.SystemRandom().randint(20_000, 59_999)
+        command = agent_arguments(
+            command=["python3", "-s"], folders=_WRITABLE, user=user, filters=_filters()
+        )
+        try:
+            container = client.containers.create(
+                self._image, ["-I", "-S", *command], **self._options()
+            )
+            return ContainerChannel(client, container)
+        except Exception as error:
+            raise SandboxError(self._why_not(error)) from error
+
+    def close(self) -> None:
+        with self._lock:
+            if self._client is not None and self._owner == os.getpid():
+                self._client.close()
+            self._client = None
+
+    def _connected(self) -> "docker.DockerClient":
+        with self._lock:
+            if self._client is None or self._owner != os.getpid():
+                self._client, self._owner = connect(self._host), os.getpid()
+                reap(self._client)
+            return self._client
+
+    def _options(self) -> dict[str, Any]:
+        from docker.types import LogConfig, Ulimit  # noqa: PLC0415 - optional
+
+        memory_files = f"rw,exec,nosuid,nodev,size={self._disk},nr_inodes=16384,mode=1777"
+        return {
+            "entrypoint": ["python3"],
+            "labels": {_LABEL: _identity(os.getpid())},
+            "user": "0:0",
+            "stdin_open": True,
+            "auto_remove": True,
+            "log_config": LogConfig(type=LogConfig.types.NONE),
+            "network_mode": "none",
+            "dns": ["127.0.0.1"],
+            "hostname": "sandbox",
+            "ipc_mode": "private",
+            "read_only": True,
+            "tmpfs": {"/tmp": memory_files},  # noqa: S108 - the container's
+            "shm_size": self._disk,
+            "working_dir": "/",
+            # The agent takes on and ends programs of another user; they have no capability.
+            "cap_drop": ["ALL"],
+            "cap_add": ["SETUID", "SETGID", "KILL"],
+            "security_opt": ["no-new-privileges"],
+            "sysctls": _NO_SYSTEM_V,
+            "pids_limit": _MOST_PROCESSES + 16,
+            "nano_cpus": int(self._cpus * 1e9),
+            "ulimits": [
+                Ulimit(name="core", soft=0, hard=0),
+                Ulimit(name="nofile", soft=1024, hard=1024),
+            ],
+            "runtime": self._runtime,
+        }
+
+    def _why_not(self, error: Exception) -> str:
+        import docker.errors  # noqa: PLC0415 - optional
+
+        if isinstance(error, docker.errors.ImageNotFound):
+            make = "gem-core doctor --make-image"
+            other = f"docker pull {self._image}" if self._image != DEFAULT_IMAGE else make
+            return (
+                f"The engine has no image {self._image!r}. Run: {other}. Any image with python3 "
+                f"will do: make_sandbox('docker', image='python:3.12-slim')."
+            )
+        return f"No container of the image {self._image!r} could be started: {error}"
+
+
+class ContainerChannel(Channel):
+    """A container's standard streams.
+
+    Args:
+        client: The engine.
+        container: A container that has not been started.
+    """
+
+    def __init__(self, client: "docker.DockerClient", container: Any) -> None:
+        self._api, self._id = client.api, container.id
+        self._memory = 0
+        self._words = b""
+        self._received = bytearray()
+        streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        try:
+            self._stream = self._api.attach_socket(self._id, streams)
+            self._socket: socket.socket = getattr(self._stream, "_sock", self._stream)
+            container.start()
+        except BaseException:
+            self._remove()
+            raise
+
+    def allow(self, memory: int) -> None:
+        if memory != self._memory:
+            total = memory + _AGENT_MEMORY
+            self._api.update_container(self._id, mem_limit=total, memswap_limit=total)
+            self._memory = memory
+
+    def write(self, data: bytes) -> None:
+        self._socket.settimeout(None)
+        self._socket.sendall(data)
+
+    def read(self, timeout: float) -> bytes:
+        self._socket.settimeout(timeout)
+        while True:
+            chunk = self._socket.recv(1 << 16)
+            if not chunk:
+                return b""
+            self._received += chunk
+            said = self._said()
+            if said:
+                return said
+
+    def _said(self) -> bytes:
+        """Return what is there of stdout; the engine sends frames of one stream or the other."""
+        said = bytearray()
+        while len(self._received) >= _HEADER.size:
+            stream, length = _HEADER.unpack_from(self._received)
+            end = _HEADER.size + length
+            if len(self._received) < end:
+                break
+            body = self._received[_HEADER.size : end]
+            del self._received[:end]
+            if stream == _STDERR:
+                self._words = (self._words + body)[-2000:]
+            else:
+                said += body
+        return bytes(said)
+
+    def words(self) -> str:
+        return self._words.decode("utf-8", "replace").strip()
+
+    def kill(self) -> None:
+        self.abandon(shutdown=True)
+        self._remove()
+
+    def _remove(self) -> None:
+        from docker.errors import APIError  # noqa: PLC0415 - optional
+
+        with contextlib.suppress(APIError, OSError):  # it removes itself when it ends
+            self._api.remove_container(self._id, force=True)
+
+    def abandon(self, *, shutdown: bool = False) -> None:
+        if shutdown:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        self._stream.close()
+        self._socket.close()
+
+
+@functools.cache
+def _filters() -> dict[str, str]:
+    """Return the filters of system calls: Docker's own lets programs speak to the hypervisor."""
+    return {machine: base64.b64encode(call_filter(machine)).decode() for machine in MACHINES}
+
+
+def connect(host: str | None = None) -> "docker.DockerClient":
+    """Return a client of the engine.
+
+    Raises:
+        SandboxError: docker-py or the engine is missing; the message says what to do.
+    """
+    try:
+        import docker  # noqa: PLC0415 - optional
+    except ModuleNotFoundError as error:
+        raise SandboxError("docker-py is missing. Run: pip install gem-sandbox[docker]") from error
+    client = None
+    try:
+        client = docker.DockerClient(base_url=host) if host else docker.from_env()
+        client.ping()
+    except Exception as error:
+        if client is not None:
+            client.close()
+        where = host or os.environ.get("DOCKER_HOST", "its usual place")
+        raise SandboxError(
+            f"No Docker engine answers at {where}: {error}. Start one (apt-get install docker.io), "
+            f"or say where it is: DOCKER_HOST=unix:///path, or make_sandbox('docker', host=...)."
+        ) from error
+    return client
+
+
+def make_image(
+    client: "docker.DockerClient", name: str = DEFAULT_IMAGE, packages: Iterable[str] = ()
+) -> str:
+    """Make an image out of this interpreter; return its id.
+
+    Args:
+        client: The engine.
+        name: What to call it.
+        packages: Installed distributions to put in.
+
+    Raises:
+        ConfigError: A package is not installed.
+        SandboxError: This is not Linux, or the engine refuses.
+    """
+    repository, _, tag = name.partition(":")
+    changes = [f"ENV {name}={value}" for name, value in image_environment().items()]
+    with tempfile.TemporaryFile() as file:
+        write_image(file, packages)
+        file.seek(0)
+        chunks = iter(lambda: file.read(1 << 20), b"")
+        said = client.api.import_image_from_stream(
+            chunks, repository=repository, tag=tag or "latest", changes=changes
+        )
+    answer = json.loads(said.strip().splitlines()[-1])
+    if "status" not in answer:
+        raise SandboxError(f"The engine did not take the image: {answer.get('error', answer)}")
+    return str(answer["status"])
+
+
+def owned(client: "docker.DockerClient") -> list[Any]:
+    """Return the containers that this process has started."""
+    label = f"{_LABEL}={_identity(os.getpid())}"
+    return list(client.containers.list(filters={"label": label}))
+
+
+def reap(client: "docker.DockerClient") -> int:
+    """Remove containers whose process on this machine is no more; return how many."""
+    removed = 0
+    for container in client.containers.list(all=True, filters={"label": _LABEL}):
+        with contextlib.suppress(Exception):  # it may be going by itself
+            if _is_orphan(container.labels[_LABEL]):
+                container.remove(force=True)
+                removed += 1
+    return removed
+
+
+def _is_orphan(identity: str) -> bool:
+    """Whether a process of this machine and pid namespace that started a container has gone."""
+    pid = int(identity.rpartition(" ")[2].partition("@")[0])
+    mine, theirs = _identity(os.getpid()), identity
+    here = mine.rpartition(" ")[0]
+    return theirs.rpartition(" ")[0] == here and _identity(pid) != theirs
+
+
+def _identity(pid: int) -> str:
+    """Return the boot, the pid namespace, the pid and the start time of a process."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        space = Path("/proc/self/ns/pid").readlink()
+        started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return f"{socket.gethostname()} {pid}@"
+    return f"{boot} {space} {pid}@{started}"

@@ -1,0 +1,144 @@
+"""What a host process runs: zygotes by what they have imported, and turns to use them.
+
+Sandboxes that are made alike share an engine, so that however many are made, the processes are
+few and the machine's cores are shared fairly.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Self
+
+from gem_core.errors import GemError, SandboxError
+from gem_core.workers.frames import Frame
+from gem_core.workers.launcher import Worker
+from gem_sandbox.warm.inside.messages import ENDED
+from gem_sandbox.warm.launch import ZygoteLauncher
+from gem_sandbox.warm.turns import Turns
+
+__all__ = ["Engine", "Lease"]
+
+_ATTEMPTS = 3
+
+
+class Engine:
+    """Zygotes, started when first wanted.
+
+    Args:
+        tier: How runs are kept apart.
+        preload: Modules, light ones first; the n-th zygote has imported the first n of them.
+        workers: Most runs at once.
+    """
+
+    def __init__(self, *, tier: str, preload: Sequence[str], workers: int) -> None:
+        self._tier = tier
+        self.preload = tuple(preload)
+        self._workers = workers
+        self._reset()
+
+    def _reset(self) -> None:
+        self.turns = Turns(self._workers)
+        self.closed = False
+        self._launchers = [
+            ZygoteLauncher(tier=self._tier, preload=self.preload[:count])
+            for count in range(len(self.preload) + 1)
+        ]
+        self._idle: list[list[Worker]] = [[] for _ in self._launchers]
+
+    def lease(self, group: int) -> "Lease":
+        """Return a supervisor for a while, once it is wanted: see ``Lease``."""
+        return Lease(self, group)
+
+    def take(self, group: int) -> Worker | None:
+        """Return a supervisor that is idle, if there is one."""
+        idle = self._idle[group]
+        with contextlib.suppress(IndexError):
+            return idle.pop()
+        return None
+
+    def ready(self, group: int) -> bool:
+        """Tell whether a supervisor can be had at once, without starting a zygote."""
+        return self._launchers[group].ready
+
+    def start(self, group: int) -> Worker:
+        """Start a supervisor.
+
+        Raises:
+            SandboxError: No zygote can be started.
+        """
+        try:
+            for _ in range(_ATTEMPTS):
+                worker = self._launchers[group].ask_for_worker()
+                if worker is not None:
+                    return worker
+        except (GemError, OSError) as error:
+            raise SandboxError(f"The warm sandbox ({self._tier}) cannot start: {error}") from error
+        raise SandboxError(f"The warm sandbox's zygote died, {_ATTEMPTS} times in a row.")
+
+    def give_back(self, group: int, worker: Worker) -> None:
+        """Take a supervisor back that waits to be asked."""
+        if self.closed or len(self._idle[group]) >= self.turns.size:
+            self.end(group, worker)
+        else:
+            self._idle[group].append(worker)
+
+    def end(self, group: int, worker: Worker) -> None:
+        """End a supervisor, and kill its run."""
+        self._launchers[group].end_worker(worker)
+
+    def close(self) -> None:
+        """End all processes; may be called twice."""
+        self.closed = True
+        for launcher in self._launchers:
+            launcher.close()
+
+    def forget(self) -> None:
+        """Start anew in a fork of the host, and leave the processes to the parent."""
+        for launcher in self._launchers:
+            launcher.forget()
+        self._reset()
+
+
+class Lease:
+    """A supervisor for one conversation.
+
+    Afterwards it is given back if ``healthy`` was set, and ended if not: it may still be at work.
+    """
+
+    def __init__(self, engine: Engine, group: int) -> None:
+        self._engine = engine
+        self._group = group
+        self.worker = engine.take(group)
+        self.healthy = False
+
+    def renew(self) -> Worker:
+        """Start a supervisor."""
+        self.worker = self._engine.start(self._group)
+        return self.worker
+
+    async def renew_async(self) -> Worker:
+        """Do as ``renew`` does, without blocking the running event loop."""
+        if self._engine.ready(self._group):
+            return self.renew()
+        return await asyncio.to_thread(self.renew)
+
+    def note(self, frame: Frame) -> Frame:
+        """Let go of a supervisor whose answer says that it is dead or late."""
+        if frame.kind != ENDED and self.worker is not None:
+            worker, self.worker = self.worker, None
+            self._engine.end(self._group, worker)
+        return frame
+
+    def release(self) -> None:
+        """Give the supervisor back, or end it."""
+        worker, self.worker = self.worker, None
+        if worker is not None and self.healthy:
+            self._engine.give_back(self._group, worker)
+        elif worker is not None:
+            self._engine.end(self._group, worker)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

@@ -1,0 +1,154 @@
+"""Walls of Landlock and the filter alone, where no namespaces can be had: see the threat model.
+
+Runs share the host's processes, its network namespace and its files' names; what they may open,
+signal and call is restricted. Started by root, each run is a user of its own.
+"""
+
+import contextlib
+import os
+import signal
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NoReturn
+
+from gem_sandbox.warm.inside import folders, kernel
+from gem_sandbox.warm.inside.walls import Walls, children, descendants, send_signal
+
+__all__ = ["ConfinedWalls"]
+
+_FIRST_USER, _USERS = 59_000, 1_000
+_BASE = "/tmp/gem-sandbox-"  # noqa: S108 - by process id, and made with care
+_MOST_ENTRIES = 1 << 14
+_TOO_MUCH = 1 << 62
+
+
+class ConfinedWalls(Walls):
+    """A folder, a user if possible, and rules."""
+
+    end_signal = signal.SIGTERM
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        super().__init__(plan)
+        if not self._landlock:
+            raise OSError("this kernel has no Landlock")
+        self._as_root = plan["as_root"]
+        self._for_root_only = plan["for_root_only"]
+        self._devices = plan["devices"]
+        self._base = _make_base()
+        self._user = os.getuid()
+        kernel.set_subreaper()
+
+    def next_run(self, slot: int) -> None:
+        if self._as_root:
+            self._user = _FIRST_USER + slot % _USERS
+
+    def sweep(self, known: Collection[int]) -> None:
+        for pid in children().get(os.getpid(), []):
+            if pid not in known:
+                for lost in (*descendants(pid), pid):
+                    send_signal(lost, signal.SIGKILL)
+
+    def end(self) -> None:
+        self.end_others()
+        folders.remove(self._base)
+
+    def begin(self) -> None:
+        kernel.set_dumpable(0)
+        kernel.set_subreaper()
+        self.folder = self._folder(os.getpid())
+        self.folders = (self.folder,)
+        signal.signal(signal.SIGTERM, self._stop)
+
+    def _folder(self, first: int) -> str:
+        return f"{self._base}/{first}"
+
+    def _stop(self, *_: object) -> NoReturn:
+        """End a run, when the supervisor asks for it."""
+        self.end_others()
+        self.remove()
+        os._exit(0)
+
+    def end_others(self) -> None:
+        while below := descendants(os.getpid()):
+            for number in (signal.SIGSTOP, signal.SIGKILL):  # who stands still does not fork
+                for pid in below:
+                    send_signal(pid, number)
+            _reap()
+
+    def remove(self) -> None:
+        folders.remove(self.folder)
+
+    def give(self, descriptor: int) -> None:
+        if self._as_root:
+            os.fchown(descriptor, self._user, self._user)
+
+    def enter(self, limits: dict[str, Any]) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        kernel.set_subreaper()
+        os.mkdir(self.folder, 0o700)
+        if self._as_root:
+            os.chown(self.folder, self._user, self._user)
+        os.chdir(self.folder)
+        for name in ("HOME", "TMPDIR"):
+            os.environ[name] = self.folder
+        self._rules = kernel.landlock_rules(
+            self._landlock,
+            readable=[*self._readable, *self._devices],
+            writable=[self.folder, "/dev/null"],
+        )
+
+    def restrict(self, limits: dict[str, Any]) -> None:
+        if self._as_root:
+            os.setgroups([])
+            os.setresgid(self._user, self._user, self._user)
+        if self._as_root and self._for_root_only:
+            kernel.keep_reading_rights(self._change_user)
+        else:
+            if self._as_root:
+                kernel.drop_bounding_set()
+            self._change_user()
+            kernel.drop_capabilities()
+        kernel.die_with_parent()  # a change of user would take that back
+        kernel.set_dumpable(1)
+        super().restrict(limits)
+
+    def _change_user(self) -> None:
+        os.setresuid(self._user, self._user, self._user)
+
+    def _tasks(self, limits: dict[str, Any]) -> int:
+        """Return the most tasks of the user: where it is the host's own, all others count too."""
+        if self._as_root:
+            return int(limits["processes"])
+        with open("/proc/loadavg", encoding="ascii") as file:
+            others = file.read().split()[3].split("/")[1]
+        return int(limits["processes"]) + int(others)
+
+    def files_size(self, first: int, pids: list[int]) -> int:
+        """Return the bytes of all files; very many files count as too much."""
+        total = count = 0
+        for at, _, names in os.walk(self._folder(first)):
+            count += len(names) + 1
+            if count > _MOST_ENTRIES:
+                return _TOO_MUCH
+            for name in names:
+                with contextlib.suppress(OSError):
+                    total += os.lstat(f"{at}/{name}").st_blocks << 9
+        return total
+
+
+def _reap() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _make_base() -> str:
+    """Make the folder of this zygote's runs; remove those of zygotes that were killed."""
+    for old in Path("/tmp").glob(f"{Path(_BASE).name}*"):  # noqa: S108
+        pid = old.name.rpartition("-")[2]
+        mine = old.lstat().st_uid == os.getuid()
+        if mine and pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            folders.remove(str(old))
+    base = f"{_BASE}{os.getpid()}"
+    os.mkdir(base, 0o711)
+    return base

@@ -1,0 +1,34 @@
+"""Remove what a hostile program may have left: folders of any depth, under any names."""
+
+import os
+
+__all__ = ["empty", "remove"]
+
+
+def empty(folder: str) -> None:
+    """Remove all that is in a folder.
+
+    Folders are emptied into ``folder`` itself before they are removed, so that no depth, and no
+    path too long to be named, keeps them.
+    """
+    number = 0
+    while entries := os.listdir(folder):
+        for name in entries:
+            path = f"{folder}/{name}"
+            if not os.path.isdir(path) or os.path.islink(path):
+                os.unlink(path)
+                continue
+            os.chmod(path, 0o700)
+            for inner in os.listdir(path):
+                number += 1
+                os.rename(f"{path}/{inner}", f"{folder}/.{number}.gone")
+            os.rmdir(path)
+
+
+def remove(folder: str) -> None:
+    """Remove a folder with all that is in it, as far as that is allowed."""
+    try:
+        empty(folder)
+        os.rmdir(folder)
+    except OSError:
+        pass

@@ -1,0 +1,248 @@
+"""System calls that Python has no function for, made through ``ctypes``.
+
+Everything here keeps the interpreter's lock, so that a process made by ``clone`` finds it held.
+"""
+
+import ctypes
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Callable, Sequence
+
+__all__ = [
+    "CLONE_NEWIPC",
+    "CLONE_NEWNET",
+    "CLONE_NEWNS",
+    "CLONE_NEWPID",
+    "CLONE_NEWUSER",
+    "CLONE_NEWUTS",
+    "LANDLOCK_SIGNALS_ABI",
+    "MNT_DETACH",
+    "MS_BIND",
+    "MS_NODEV",
+    "MS_NOEXEC",
+    "MS_NOSUID",
+    "MS_PRIVATE",
+    "MS_RDONLY",
+    "MS_REC",
+    "MS_RELATIME",
+    "MS_REMOUNT",
+    "MS_STRICTATIME",
+    "clone",
+    "close_from",
+    "die_with_parent",
+    "drop_bounding_set",
+    "drop_capabilities",
+    "filter_calls",
+    "keep_reading_rights",
+    "landlock_abi",
+    "landlock_restrict",
+    "landlock_rules",
+    "map_user",
+    "mount",
+    "no_new_privileges",
+    "pivot_root",
+    "set_dumpable",
+    "set_subreaper",
+    "umount",
+    "unshare",
+]
+
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+MS_RELATIME, MS_STRICTATIME = 1 << 21, 1 << 24
+MNT_DETACH = 2
+LANDLOCK_SIGNALS_ABI = 6
+"""From here on Landlock also keeps signals and abstract sockets in."""
+
+_SIGCHLD = 17
+_NUMBERS = {
+    "x86_64": {"clone": 56, "pivot_root": 155, "seccomp": 317},
+    "aarch64": {"clone": 220, "pivot_root": 41, "seccomp": 277},
+}
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
+_CLOSE_RANGE = 436
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_CAPBSET_DROP = 1, 4, 8, 24
+_PR_SET_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
+_CAP_DAC_READ_SEARCH = 2
+_OUT_OF_THE_WAY = 128
+_LANDLOCK_VERSION = 1
+_RULE_PATH_BENEATH = 1
+_SECCOMP_FILTER = 1
+_CAPABILITY_VERSION = 0x20080522
+# Access rights to files by the version of Landlock that brought them, and those to ports.
+_FILE_RIGHTS = ((1, 13), (2, 14), (3, 15), (5, 16))
+_PORTS, _PORTS_ABI = 0b11, 4
+_SCOPES = 0b11
+_READ, _ON_FILES = 0b1101, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
+
+_c = ctypes.PyDLL(None, use_errno=True)
+_c.syscall.restype = ctypes.c_long
+_numbers = _NUMBERS.get(os.uname().machine, {})
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+    return result
+
+
+def clone(flags: int) -> int:
+    """Fork into new namespaces.
+
+    For a process that has one thread. The interpreter is not told of the fork, as all that it
+    does then is about threads and random numbers, and takes as long as the fork itself; what the
+    new process forks in turn with ``os.fork`` is told.
+    """
+    return int(_check(_c.syscall(_numbers["clone"], flags | _SIGCHLD, 0, 0, 0, 0), "clone"))
+
+
+def unshare(flags: int) -> None:
+    """Move this process into new namespaces; its children, for one of process ids."""
+    _check(_c.unshare(flags), "unshare")
+
+
+def map_user(inside: int, outside: tuple[int, int]) -> None:
+    """Give this process, in a new user namespace, a user and group that stand for outer ones."""
+    user, group = outside
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{inside} {user} 1"),
+        ("gid_map", f"{inside} {group} 1"),
+    ):
+        descriptor = os.open(f"/proc/self/{name}", os.O_WRONLY)
+        os.write(descriptor, text.encode())
+        os.close(descriptor)
+
+
+def mount(source: str | None, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    """Mount a file system."""
+    result = _c.mount(
+        source.encode() if source else None,
+        target.encode(),
+        kind.encode() if kind else None,
+        ctypes.c_ulong(flags),
+        data.encode() if data else None,
+    )
+    _check(result, f"mount {target}")
+
+
+def umount(target: str) -> None:
+    """Detach a mount."""
+    _check(_c.umount2(target.encode(), MNT_DETACH), f"umount {target}")
+
+
+def pivot_root(root: str, old: str) -> None:
+    """Make a mount the root, with the old root below it."""
+    _check(_c.syscall(_numbers["pivot_root"], root.encode(), old.encode()), "pivot_root")
+    os.chdir("/")
+
+
+def die_with_parent(signal_number: int = 9) -> None:
+    """Have the kernel kill this process when the thread that made it ends."""
+    _c.prctl(_PR_SET_PDEATHSIG, signal_number)
+
+
+def set_dumpable(flag: int) -> None:
+    """Let others of this user look into this process (1), or not (0)."""
+    _c.prctl(_PR_SET_DUMPABLE, flag)
+
+
+def set_subreaper() -> None:
+    """Become the parent of all orphans among this process's descendants."""
+    _check(_c.prctl(_PR_SET_SUBREAPER, 1), "subreaper")
+
+
+def no_new_privileges() -> None:
+    """Have ``exec`` never grant anything, for this process and all that come from it."""
+    _check(_c.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+
+
+def drop_bounding_set() -> None:
+    """Have no program that this process starts be given a capability."""
+    number = 0
+    while _c.prctl(_PR_CAPBSET_DROP, number) == 0:
+        number += 1
+
+
+def drop_capabilities() -> None:
+    """Give up all capabilities."""
+    header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
+    _check(_c.capset(header, bytes(24)), "capset")
+
+
+def keep_reading_rights(change_user: Callable[[], None]) -> None:
+    """Stop being root by ``change_user`` but go on reading what only root may, programs too."""
+    right = 1 << _CAP_DAC_READ_SEARCH
+    header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
+    have = ctypes.create_string_buffer(24)
+    _check(_c.capget(header, have), "capget")
+    effective, permitted, _, *high = struct.unpack("=6I", have.raw)
+    inheriting = struct.pack("=6I", effective, permitted, right, *high)
+    _check(_c.capset(header, inheriting), "capset")
+    drop_bounding_set()
+    _check(_c.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0), "keepcaps")
+    change_user()
+    _check(_c.capset(header, struct.pack("=3I12x", right, right, right)), "capset")
+    _check(_c.prctl(_PR_CAP_AMBIENT, 2, _CAP_DAC_READ_SEARCH, 0, 0), "ambient capability")
+
+
+def close_from(first: int) -> None:
+    """Close all descriptors from ``first`` on."""
+    if _c.syscall(_CLOSE_RANGE, first, 0xFFFFFFFF, 0) < 0:
+        os.closerange(first, 1 << 12)
+
+
+def landlock_abi() -> int:
+    """Return the version of Landlock in this kernel, 0 if there is none."""
+    return max(0, int(_c.syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)))
+
+
+def landlock_rules(abi: int, *, readable: Sequence[str], writable: Sequence[str]) -> int:
+    """Return the descriptor of rules: read and execute here, write there, no ports, no signals."""
+    rights = (1 << max(count for version, count in _FILE_RIGHTS if version <= abi)) - 1
+    ports = _PORTS if abi >= _PORTS_ABI else 0
+    scopes = _SCOPES if abi >= LANDLOCK_SIGNALS_ABI else 0
+    words = [rights] + ([ports] if ports else []) + ([scopes] if scopes else [])
+    attributes = struct.pack(f"={len(words)}Q", *words)
+    rules = _check(_c.syscall(_LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0), "landlock")
+    for paths, allowed in ((readable, _READ), (writable, rights & ~_DEVICES)):
+        for path in paths:
+            _add_rule(rules, path, allowed & rights)
+    moved = fcntl.fcntl(rules, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY)
+    os.close(rules)
+    return moved
+
+
+_DEVICES = 1 << 6 | 1 << 11 | 1 << 15  # making devices, and ioctl on them
+
+
+def _add_rule(rules: int, path: str, allowed: int) -> None:
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.EACCES, errno.ENOTDIR}:
+            return  # what cannot be reached needs no permission
+        raise
+    if not os.path.isdir(path):
+        allowed &= _ON_FILES
+    rule = struct.pack("=Qi", allowed, descriptor)
+    result = _c.syscall(_LANDLOCK_ADD_RULE, rules, _RULE_PATH_BENEATH, rule, 0)
+    os.close(descriptor)
+    _check(result, f"landlock rule for {path}")
+
+
+def landlock_restrict(rules: int) -> None:
+    """Keep this process, and all that come from it, to the rules."""
+    _check(_c.syscall(_LANDLOCK_RESTRICT_SELF, rules, 0), "landlock")
+
+
+def filter_calls(program: bytes) -> None:
+    """Keep this process to the system calls that a BPF program (8 bytes an instruction) allows."""
+    buffer = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("=HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
+    _check(_c.syscall(_numbers["seccomp"], _SECCOMP_FILTER, 0, header), "seccomp")

@@ -1,0 +1,226 @@
+"""What is put between a run and everything else; one class for each way that a kernel offers.
+
+The same object serves in the zygote, in supervisors and in runs, as all are forks of one process:
+its methods are grouped by where they are called.
+"""
+
+import os
+import resource
+import signal
+from collections.abc import Collection
+from typing import Any
+
+from gem_sandbox.warm.inside import folders, kernel
+
+__all__ = ["NamespaceWalls", "Walls", "children", "descendants", "send_signal"]
+
+_USER = 1000
+_OURS = 2
+"""The processes of a run that are no program's."""
+_MOST_FILES = 1 << 14
+_OPEN_FILES = 256
+_SHIELD = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
+_SLACK = 1 << 30
+_SCRATCH = "/tmp"  # noqa: S108 - private to the run
+
+
+class Walls:
+    """Common to all ways.
+
+    Args:
+        plan: From the host: ``filter`` (a BPF program), ``readable`` (paths).
+    """
+
+    clone_flags = 0
+    end_signal = signal.SIGKILL
+    """What ends a run when it is sent to its first process."""
+    folder = _SCRATCH
+    folders: tuple[str, ...] = (_SCRATCH, "/dev/shm")  # noqa: S108
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self._filter = plan["filter"]
+        self._readable = plan["readable"]
+        self._landlock = kernel.landlock_abi()
+        self._rules = -1
+        self._mapped = self._data = 0
+
+    # In the zygote.
+
+    def measure(self) -> None:
+        """Note what the zygote takes, so that a program is not charged for it."""
+        self._mapped, self._data = _sizes()
+
+    def next_run(self, slot: int) -> None:
+        """Prepare for the run that is forked next, for a supervisor of that number."""
+
+    def sweep(self, known: Collection[int]) -> None:
+        """Kill what has become a child of the zygote, but for those it knows."""
+
+    def end(self) -> None:
+        """Remove what is left, as the zygote ends."""
+
+    # In a run's first process, and where programs are forked for several inputs.
+
+    def begin(self) -> None:
+        """Prepare the first process."""
+
+    def end_others(self) -> None:
+        """Kill all processes that a program has left."""
+        raise NotImplementedError
+
+    def remove(self) -> None:
+        """Remove what ``enter`` made, unless it goes with the process."""
+
+    def clear(self) -> None:
+        """Remove the files of the program that ran before."""
+        for folder in self.folders:
+            folders.empty(folder)
+
+    def give(self, descriptor: int) -> None:
+        """Make a file the program's own."""
+
+    # In the program's process.
+
+    def enter(self, limits: dict[str, Any]) -> None:
+        """Put this process, and all that come from it, apart from everything else."""
+        raise NotImplementedError
+
+    def restrict(self, limits: dict[str, Any]) -> None:
+        """Take from this process what a program must not have."""
+        self._limit(limits)
+        if self._rules >= 0:
+            kernel.landlock_restrict(self._rules)
+            os.close(self._rules)
+        kernel.filter_calls(self._filter)
+
+    def _limit(self, limits: dict[str, Any]) -> None:
+        memory, seconds = limits["memory"], limits["cpu_time"]
+        for kind, soft, hard in (
+            (resource.RLIMIT_DATA, self._data + memory, 0),
+            (resource.RLIMIT_AS, self._mapped + memory + _SLACK, 0),
+            (resource.RLIMIT_CPU, seconds, seconds + 1),
+            (resource.RLIMIT_FSIZE, limits["file_size"], 0),
+            (resource.RLIMIT_NOFILE, _OPEN_FILES, 0),
+            (resource.RLIMIT_NPROC, self._tasks(limits), 0),
+            *((kind, 0, 0) for kind in _SHIELD),
+        ):
+            _set_limit(kind, soft, hard or soft)
+
+    def _tasks(self, limits: dict[str, Any]) -> int:
+        return int(limits["processes"]) + _OURS
+
+    # In a supervisor.
+
+    def processes(self, first: int) -> list[int]:
+        """Return the processes below a run's first one."""
+        return descendants(first)
+
+    def files_size(self, first: int, pids: list[int]) -> int:
+        """Return how many bytes a program's files take."""
+        raise NotImplementedError
+
+    def signal_all(self, first: int, number: int) -> None:
+        """Send a signal to all processes below a run's first one."""
+        for pid in self.processes(first):
+            send_signal(pid, number)
+
+
+class NamespaceWalls(Walls):
+    """Own users, processes, mounts and System V objects: the run sees itself alone."""
+
+    clone_flags = (
+        kernel.CLONE_NEWUSER | kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC
+    )
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        super().__init__(plan)
+        self._outside = os.getuid(), os.getgid()
+
+    def begin(self) -> None:
+        kernel.set_dumpable(0)
+
+    def enter(self, limits: dict[str, Any]) -> None:
+        kernel.set_dumpable(1)  # or the files in /proc would not be ours to write
+        kernel.map_user(_USER, self._outside)
+        quiet = kernel.MS_NOSUID | kernel.MS_NODEV
+        size = f"size={limits['disk']},nr_inodes={_MOST_FILES},mode=0700"
+        kernel.mount("tmpfs", "/tmp", "tmpfs", quiet, size)  # noqa: S108
+        kernel.mount("tmpfs", "/dev/shm", "tmpfs", quiet | kernel.MS_NOEXEC, size)  # noqa: S108
+        kernel.mount("proc", "/proc", "proc", quiet | kernel.MS_NOEXEC, "subset=pid")
+        kernel.drop_capabilities()
+        kernel.set_dumpable(0)
+        os.chdir(_SCRATCH)
+        if self._landlock:
+            self._rules = kernel.landlock_rules(
+                self._landlock,
+                readable=["/"],
+                writable=["/tmp", "/dev/shm", "/dev/null"],  # noqa: S108
+            )
+
+    def restrict(self, limits: dict[str, Any]) -> None:
+        kernel.set_dumpable(1)
+        super().restrict(limits)
+
+    def end_others(self) -> None:
+        send_signal(-1, signal.SIGKILL)  # all but the one who asks, and only in here
+
+    def files_size(self, first: int, pids: list[int]) -> int:
+        for pid in pids:
+            try:
+                return sum(_used(f"/proc/{pid}/root{folder}") for folder in self.folders)
+            except OSError:
+                continue
+        return 0
+
+
+def send_signal(pid: int, number: int) -> None:
+    """Send a signal to who may be gone."""
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass
+
+
+def children() -> dict[int, list[int]]:
+    """Return the children of all processes."""
+    found: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    parent = int(file.read().rpartition(b")")[2].split()[1])
+            except OSError:
+                continue
+            found.setdefault(parent, []).append(int(name))
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Return all processes below one."""
+    below, rest = [], [pid]
+    family = children()
+    while rest:
+        next_ones = family.get(rest.pop(), [])
+        below += next_ones
+        rest += next_ones
+    return below
+
+
+def _used(folder: str) -> int:
+    status = os.statvfs(folder)
+    return (status.f_blocks - status.f_bfree) * status.f_frsize
+
+
+def _sizes() -> tuple[int, int]:
+    """Return how much this process has mapped, and how much of it is data, in bytes."""
+    with open("/proc/self/statm", "rb") as file:
+        fields = file.read().split()
+    page = resource.getpagesize()
+    return int(fields[0]) * page, int(fields[5]) * page
+
+
+def _set_limit(kind: int, soft: int, hard: int) -> None:
+    allowed = resource.getrlimit(kind)[1]
+    if allowed != resource.RLIM_INFINITY:
+        soft, hard = min(soft, allowed), min(hard, allowed)
+    resource.setrlimit(kind, (soft, hard))

@@ -1,0 +1,55 @@
+"""Sessions of the warm sandbox: one interpreter that goes on from piece to piece."""
+
+import marshal
+from typing import Any
+
+from gem_core.sandbox import Execution
+from gem_core.workers.frames import pack
+from gem_sandbox.base import ReplaySession
+from gem_sandbox.warm.answers import GRACE, KILLED, execution_of
+from gem_sandbox.warm.engine import Engine, Lease
+from gem_sandbox.warm.inside.messages import CELL, END, ENDED, SESSION
+from gem_sandbox.warm.libraries import group_of
+
+__all__ = ["WarmSession"]
+
+
+class WarmSession(ReplaySession):
+    """A session that has a process to itself; between its runs the process stands still.
+
+    Args:
+        engine: Where processes come from.
+        limits: What the process is told.
+    """
+
+    def __init__(self, engine: Engine, limits: dict[str, Any]) -> None:
+        super().__init__(timeout=limits["timeout"])
+        self._engine = engine
+        self._limits = limits
+        self._lease: Lease | None = None
+
+    def _begin(self) -> None:
+        """Leave it to the first piece, which tells what interpreter is wanted."""
+
+    def _cell(self, source: str, timeout: float) -> tuple[Execution, bool]:
+        piece = source.encode(errors="surrogatepass"), timeout
+        with self._engine.turns.turn():
+            if self._lease is None:
+                group = group_of(source, self._engine.preload, supply_names=False)
+                self._lease = self._engine.lease(group)
+                request = pack(SESSION, marshal.dumps({**self._limits, "piece": piece}))
+            else:
+                request = pack(CELL, marshal.dumps(piece))
+            worker = self._lease.worker or self._lease.renew()
+            frame = self._lease.note(worker.ask(request, timeout + GRACE))
+        execution = execution_of(frame, timeout)
+        self._lease.healthy = frame.last and execution is not None
+        return execution or KILLED, execution is not None and not frame.last
+
+    def _end(self) -> None:
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return
+        if lease.worker is not None and not lease.healthy:
+            lease.healthy = lease.note(lease.worker.ask(pack(END), GRACE)).kind == ENDED
+        lease.release()

@@ -1,0 +1,80 @@
+"""A fair limit on how many things happen at once, for threads and event loops alike."""
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+
+__all__ = ["Turns"]
+
+
+class Turns:
+    """So many turns at once; who waits longest is next.
+
+    Args:
+        size: How many.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        # Reentrant: a collection of garbage may end an abandoned turn at any point.
+        self._lock = threading.RLock()
+        self._free = size
+        self._waiters: deque[Future[None]] = deque()
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a turn, and have it."""
+        waiter = self._enqueue()
+        try:
+            if waiter is not None:
+                waiter.result()
+        except BaseException:
+            self._leave_queue(waiter)
+            raise
+        try:
+            yield
+        finally:
+            self._next()
+
+    @contextlib.asynccontextmanager
+    async def turn_async(self) -> AsyncIterator[None]:
+        """Do as ``turn`` does, without blocking the running event loop."""
+        waiter = self._enqueue()
+        try:
+            if waiter is not None:
+                await asyncio.wrap_future(waiter)
+        except BaseException:
+            self._leave_queue(waiter)
+            raise
+        try:
+            yield
+        finally:
+            self._next()
+
+    def _enqueue(self) -> "Future[None] | None":
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return None
+            waiter: Future[None] = Future()
+            self._waiters.append(waiter)
+            return waiter
+
+    def _leave_queue(self, waiter: "Future[None] | None") -> None:
+        """Give up waiting; pass on the turn if it came meanwhile."""
+        if waiter is not None and not waiter.cancel():
+            self._next()
+
+    def _next(self) -> None:
+        with self._lock:
+            while self._waiters:
+                waiter = self._waiters.popleft()
+                if waiter.set_running_or_notify_cancel():
+                    break
+            else:
+                self._free += 1
+                return
+        waiter.set_result(None)

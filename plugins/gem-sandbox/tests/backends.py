@@ -1,0 +1,68 @@
+"""The sandboxes that tests run on, and what to do where one does not work.
+
+On a user's machine their tests are skipped and say why; in CI (``CI=true``) that is a failure.
+"""
+
+import contextlib
+import functools
+import os
+import warnings
+from collections.abc import Callable
+
+import pytest
+
+from gem_core.errors import SandboxError
+from gem_core.sandbox import Sandbox
+from gem_sandbox.docker import DockerSandbox, connect
+from gem_sandbox.image import DEFAULT_IMAGE
+from gem_sandbox.process import ProcessSandbox
+from gem_sandbox.warm import WarmSandbox
+from gem_sandbox.warm.tiers import TIERS, why_not
+
+__all__ = ["BACKENDS", "ISOLATED", "make_backend", "require"]
+
+
+def _process(**options: object) -> Sandbox:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return ProcessSandbox(**options)
+
+
+BACKENDS: dict[str, Callable[..., Sandbox]] = {
+    **{f"warm-{tier}": functools.partial(WarmSandbox, tier=tier) for tier in TIERS},
+    "docker": DockerSandbox,
+    "process": _process,
+}
+ISOLATED = [name for name in BACKENDS if name != "process"]
+
+
+@functools.cache
+def _reason(name: str) -> str:
+    """Return why a sandbox does not work here; nothing if it does."""
+    if name.startswith("warm-"):
+        return why_not(name.removeprefix("warm-"))
+    if name != "docker":
+        return ""
+    try:
+        with contextlib.closing(connect()) as client:
+            tags = [tag for image in client.images.list() for tag in image.tags]
+    except SandboxError as error:
+        return str(error)
+    made = f"{DEFAULT_IMAGE}:latest" in tags
+    return "" if made else "there is no image: gem-core doctor --make-image"
+
+
+def require(name: str) -> None:
+    """Skip the test, or fail in CI, unless a sandbox works here."""
+    reason = _reason(name)
+    if not reason:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI must have the sandbox {name}: {reason}")
+    pytest.skip(f"the sandbox {name} does not work here: {reason}")
+
+
+def make_backend(name: str, **options: object) -> Sandbox:
+    """Make a sandbox that has to work."""
+    require(name)
+    return BACKENDS[name](**options)

@@ -1,0 +1,453 @@
+"""The escape suite: hostile programs, what they would have to reach, and how to see that they did.
+
+Each file of ``escapes/`` is a program that says in its first lines what it tries and how success
+would show. It is given a module ``host`` that knows where everything is that it must not reach.
+
+    python plugins/gem-sandbox/tests/escape_suite.py table     # writes the table of the docs
+    python plugins/gem-sandbox/tests/escape_suite.py soak docker 20000
+"""
+
+import contextlib
+import hashlib
+import os
+import random
+import re
+import secrets
+import shutil
+import signal
+import site
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gem_core.sandbox import Execution, Program, Sandbox
+from gem_sandbox.docker import connect, owned
+
+__all__ = [
+    "ESCAPES",
+    "Before",
+    "HostSide",
+    "benign",
+    "escape_program",
+    "header",
+    "leftovers",
+    "soak",
+]
+
+ESCAPES = sorted((Path(__file__).parent / "escapes").glob("*.py"))
+PROJECT = Path(__file__).resolve().parents[3]
+MEMORY = 1 << 28
+TIMEOUT = 0.7
+SECONDS_TO_TIDY_UP = 10.0
+NOT_ON_HOST = (
+    "/dev/shm/gem-escape",
+    "/dev/shm/gem_escape",
+    "/tmp/gem-escape",
+    "/var/tmp/gem-escape",
+)
+BEGIN, END = "<!-- escapes: begin -->", "<!-- escapes: end -->"
+VARIABLE = "GEM_ESCAPE_TOKEN"
+MODULE = r"""
+import ctypes, re
+
+def escaped(what):
+    print("ESCAPED:", what, flush=True)
+
+def syscall(number, *arguments):
+    words = [a if a is None or not isinstance(a, int) else ctypes.c_long(a) for a in arguments]
+    return ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *words)
+
+def print_tokens(data):
+    for token in set(re.findall(rb"GEMTOKEN-[0-9a-f]{32}", data)):
+        print(token.decode(), flush=True)
+
+def scan(maps, memory):
+    for line in maps:
+        low, high = (int(part, 16) for part in line.split()[0].split("-"))
+        if line.split()[1].startswith("r") and high - low < 1 << 30 and "[v" not in line:
+            try:
+                memory.seek(low)
+                print_tokens(memory.read(high - low))
+            except (OSError, ValueError, OverflowError):
+                pass
+"""
+BENIGN = """\
+# {token}
+import json, math, os, random, statistics, sys, threading
+assert 7 + 0 == 3 + 4 and "a" + "b" == "ab" and print is not None
+assert set(os.listdir(".")) <= {{"main.py"}}, os.listdir(".")
+for folder in ("/tmp", "/dev/shm"):
+    try: left = set(os.listdir(folder))
+    except OSError: left = set()
+    assert left <= {{"main.py", "work", os.path.basename(os.getcwd())}}, (folder, left)
+threads = [threading.Thread(target=math.isqrt, args=(n,)) for n in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+open("file", "w").write("x" * 100_000)
+print(json.dumps([sum(range(1000)), statistics.mean([1, 2, 3]), input()]))
+"""
+
+
+def token() -> str:
+    """Return a secret that programs can recognise, and nobody can guess."""
+    return "GEMTOKEN-" + secrets.token_hex(16)
+
+
+class HostSide:
+    """What programs must not reach: files, ports, processes, secrets in memory and environment."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="gem-escape-host-"))
+        self.folder.chmod(0o777)
+        self.outside = self.folder / "outside"
+        self.outside.mkdir()
+        self.outside.chmod(0o777)
+        (self.outside / "keep").write_text("keep")
+        self.tokens = {place: token() for place in ("file", "environment", "memory", "earlier run")}
+        self.secret_file = self.folder / "canary"
+        self.secret_file.write_text(self.tokens["file"])
+        self.secret_file.chmod(0o666)
+        os.environ[VARIABLE] = self.tokens["environment"]
+        self.mark = "victim-" + secrets.token_hex(8)
+        command = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(1e6)", self.mark]
+        self.victim = subprocess.Popen(command)
+        self._listen()
+
+    def _listen(self) -> None:
+        self.tcp = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+        self.udp = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        self.udp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        self.udp.bind(("::", 0))
+        self.unix = socket.socket(socket.AF_UNIX)
+        self.unix.bind(str(self.folder / "socket"))
+        (self.folder / "socket").chmod(0o777)
+        self.abstract = socket.socket(socket.AF_UNIX)
+        self.abstract.bind("\0" + self.mark)
+        for listener in (self.unix, self.abstract):
+            listener.listen()
+        for endpoint in (self.tcp, self.udp, self.unix, self.abstract):
+            endpoint.setblocking(False)
+
+    def module(self, name: str) -> bytes:
+        """Return the module ``host`` for a program."""
+        engine = os.environ.get("DOCKER_HOST", "").removeprefix("unix://")
+        facts = {
+            "NAME": name,
+            "SECRET_FILE": str(self.secret_file),
+            "OUTSIDE": str(self.outside),
+            "PROJECT": str(PROJECT),
+            "HOST_FILES": host_files(),
+            "ADDRESSES": addresses(),
+            "PORT": self.tcp.getsockname()[1],
+            "UDP_PORT": self.udp.getsockname()[1],
+            "UNIX_SOCKET": str(self.folder / "socket"),
+            "ABSTRACT": self.mark,
+            "ENGINE_SOCKETS": [engine] if engine else [],
+            "INTERFACES": [name for _, name in socket.if_nameindex() if name != "lo"],
+            "VICTIM": self.victim.pid,
+            "VICTIM_MARK": self.mark,
+            "PARENT": os.getpid(),
+            "MEMORY": MEMORY,
+        }
+        lines = [f"{key} = {value!r}" for key, value in facts.items()]
+        return (MODULE + "\n".join(lines) + "\n").encode()
+
+    def damage(self, execution: Execution) -> list[str]:
+        """Return in which ways a program got out; what it left is put right."""
+        said = execution.stdout + execution.stderr
+        found = [f"it knows the secret of {place}" for place, t in self.tokens.items() if t in said]
+        found += re.findall(r"^ESCAPED: .*", execution.stdout, flags=re.MULTILINE)
+        found += [*self._arrivals(), *self._changed_files(), *self._system_v()]
+        state = Path(f"/proc/{self.victim.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        if self.victim.poll() is not None or state in "TtZ":
+            found.append("it reached a process of the host")
+            os.kill(self.victim.pid, signal.SIGCONT)
+        return found
+
+    def _arrivals(self) -> Iterator[str]:
+        for name, listener in {
+            "tcp": self.tcp,
+            "unix": self.unix,
+            "abstract": self.abstract,
+        }.items():
+            with contextlib.suppress(BlockingIOError):
+                listener.accept()[0].close()
+                yield f"it reached a {name} socket of the host"
+        with contextlib.suppress(BlockingIOError):
+            self.udp.recv(100)
+            yield "it reached a udp port of the host"
+
+    def _changed_files(self) -> Iterator[str]:
+        libraries = [Path(os.__file__).parent, Path(site.getusersitepackages())]
+        suspects = [
+            *(path for path in self.outside.iterdir() if path.name != "keep"),
+            *map(Path, NOT_ON_HOST),
+            *(
+                found
+                for folder in ("/", "/etc", "/run", "/var/tmp")
+                for found in Path(folder).glob("escaped-*")
+            ),
+            *(found for folder in libraries for found in folder.glob("escaped_*")),
+            *(folder / name for folder in libraries for name in ("bad.pth", "sitecustomize.py")),
+            *PROJECT.parent.glob("escaped-*"),
+        ]
+        for path in suspects:
+            if path.is_symlink() or path.exists():
+                yield f"it left {path}"
+                path.unlink()
+        if self.secret_file.read_text() != self.tokens["file"]:
+            yield "it changed a file of the host"
+        if not (self.outside / "keep").exists():
+            yield "a file of the host is gone"
+
+    def _system_v(self) -> Iterator[str]:
+        for kind in ("shm", "sem", "msg"):
+            rows = Path(f"/proc/sysvipc/{kind}").read_text().splitlines()[1:]
+            if any(int(row.split()[0]) == 0x6765 for row in rows):
+                yield f"it left System V {kind} on the host"
+
+    def close(self) -> None:
+        """Take everything away."""
+        self.victim.kill()
+        self.victim.wait()
+        for endpoint in (self.tcp, self.udp, self.unix, self.abstract):
+            endpoint.close()
+        del os.environ[VARIABLE]
+        shutil.rmtree(self.folder)
+
+
+def host_files() -> dict[str, str]:
+    """Return files that tell where a program is, with their digests."""
+    names = (
+        "passwd shadow group hosts hostname machine-id resolv.conf fstab os-release ssl/openssl.cnf"
+    )
+    found = {}
+    for name in names.split():
+        with contextlib.suppress(OSError):
+            content = Path("/etc", name).read_bytes()
+            if content:
+                found[f"/etc/{name}"] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+def addresses() -> list[str]:
+    """Return the addresses at which this machine can be reached."""
+    found = ["127.0.0.1", "::1", "172.17.0.1"]
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))
+        found.append(probe.getsockname()[0])
+    return found
+
+
+def escape_program(path: Path, host: HostSide, **limits: object) -> Program:
+    """Return a hostile program, with limits that are soon met."""
+    tight = {"timeout": TIMEOUT, "memory": MEMORY, "output_limit": 1 << 20, "processes": 32}
+    files = {"host.py": host.module(path.stem)}
+    return Program(path.read_text(), files=files, stdin="", **{**tight, **limits})
+
+
+def benign(sandbox: Sandbox, host: HostSide) -> list[str]:
+    """Run a program that means no harm; return in which ways it was harmed."""
+    source = BENIGN.format(token=host.tokens["earlier run"])
+    execution = sandbox.run(Program(source, stdin=host.tokens["earlier run"], timeout=20.0))
+    expected = f'[499500, 2, "{host.tokens["earlier run"]}"]\n'
+    harmless = execution.ok and execution.stdout == expected and not execution.stderr
+    return [] if harmless else [f"the next run was harmed: {execution}"]
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """Return parent and state of every process of this machine."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            found[int(folder.name)] = int(fields[1]), fields[0]
+    return found
+
+
+def below(pid: int) -> dict[int, str]:
+    """Return the states of all processes below one."""
+    everybody = processes()
+    children: dict[int, list[int]] = {}
+    for child, (parent, _) in everybody.items():
+        children.setdefault(parent, []).append(child)
+    found, waiting = {}, [pid]
+    while waiting:
+        for child in children.get(waiting.pop(), ()):
+            found[child] = everybody[child][1]
+            waiting.append(child)
+    return found
+
+
+def strays() -> list[int]:
+    """Return programs of sandboxes that have lost their parent."""
+    found = []
+    for pid, (parent, _) in processes().items():
+        with contextlib.suppress(OSError):
+            walled = "NoNewPrivs:\t1" in Path(f"/proc/{pid}/status").read_text()
+            python = "python" in Path(f"/proc/{pid}/exe").readlink().name
+            if parent == 1 and walled and python:
+                found.append(pid)
+    return found
+
+
+def in_containers() -> int:
+    """Return how many processes run in the containers of this process."""
+
+    with contextlib.closing(connect()) as client:
+        return sum(len(container.top()["Processes"]) for container in owned(client))
+
+
+def count(backend: str) -> int:
+    """Return how many processes a sandbox of this process has."""
+    return in_containers() if backend == "docker" else len(below(os.getpid()))
+
+
+class Before(NamedTuple):
+    """What there is while no program runs."""
+
+    processes: int
+    strays: frozenset[int]
+
+    @classmethod
+    def now(cls, backend: str) -> "Before":
+        """Look, once the next run's process has been made ready."""
+        time.sleep(0.5)
+        return cls(count(backend), frozenset(strays()))
+
+
+def leftovers(backend: str, before: Before) -> list[str]:
+    """Return what is left of programs once there was time to tidy up."""
+    end = time.monotonic() + SECONDS_TO_TIDY_UP
+    while True:
+        zombies = [pid for pid, state in below(os.getpid()).items() if state == "Z"]
+        now = count(backend)
+        more, lost = now - before.processes, set(strays()) - before.strays
+        found = [f"{more} more processes"] if more > 0 else []
+        found += [f"zombies: {zombies}"] if zombies else []
+        found += [f"programs without a parent: {lost}"] if lost else []
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.02)
+
+
+def header(path: Path) -> tuple[str, str]:
+    """Return what a program tries, and how success would show."""
+    lines = path.read_text().splitlines()
+    return lines[0].removeprefix("# Tries: "), lines[1].removeprefix("# Success: ")
+
+
+def memory(pids: Iterable[int]) -> int:
+    """Return the bytes that processes have for themselves alone."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found = re.findall(
+                r"^Private_\w+: +(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE
+            )
+            total += 1024 * sum(map(int, found))
+    return total
+
+
+class Sample(NamedTuple):
+    """What a sandbox has, some runs into a soak."""
+
+    runs: int
+    processes: int
+    mebibytes: float
+
+
+def soak(
+    backend: str,
+    sandbox: Sandbox,
+    host: HostSide,
+    *,
+    runs: int,
+    hostile: float = 0.05,
+    samples: int = 10,
+) -> Iterator[Sample]:
+    """Run programs one after the other, a part of them hostile; say now and then what there is.
+
+    Raises:
+        AssertionError: One got out, or harmed the next run.
+    """
+    rng = random.Random(0)
+    for done in range(1, runs + 1):
+        if rng.random() < hostile:
+            path = rng.choice(ESCAPES)
+            found = host.damage(sandbox.run(escape_program(path, host, timeout=0.3)))
+            assert found == [], f"{path.stem}: {found}"
+        else:
+            assert sandbox.run(Program(f"print({done})")).stdout == f"{done}\n"
+        if done % (runs // samples) == 0:
+            assert benign(sandbox, host) == []
+            time.sleep(0.5)
+            pids = [os.getpid(), *below(os.getpid())]
+            yield Sample(done, count(backend), memory(pids) / (1 << 20))
+
+
+def table(backends: Sequence[str]) -> str:
+    """Try every program on every sandbox; return the outcome as a table in Markdown."""
+    from backends import BACKENDS
+
+    columns: dict[str, list[str]] = {}
+    for name in backends:
+        host = HostSide()
+        sandbox = BACKENDS[name](workers=1)
+        benign(sandbox, host)
+        benign(sandbox, host)
+        before, outcomes = Before.now(name), []
+        for path in ESCAPES:
+            execution = sandbox.run(escape_program(path, host))
+            found = [*host.damage(execution), *benign(sandbox, host), *leftovers(name, before)]
+            outcomes.append("**out**" if found else execution.limit or "held")
+        columns[name] = outcomes
+        sandbox.close()
+        host.close()
+    rows = [
+        f"| program | what it tries | {' | '.join(columns)} |",
+        "|---" * (2 + len(columns)) + "|",
+    ]
+    for index, path in enumerate(ESCAPES):
+        cells = " | ".join(outcomes[index] for outcomes in columns.values())
+        rows.append(f"| `{path.stem}` | {header(path)[0]} | {cells} |")
+    return "\n".join(rows)
+
+
+def write_table(page: Path, text: str) -> None:
+    """Put the table between the marks of a page."""
+    before, begin, rest = page.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not end:
+        raise SystemExit(f"{page} has no lines {BEGIN!r} and {END!r}.")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+
+
+def main() -> None:
+    """Write the table, or soak."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from backends import BACKENDS, ISOLATED
+
+    match sys.argv[1:]:
+        case ["table"]:
+            write_table(PROJECT / "docs" / "sandboxing.md", table(ISOLATED))
+        case ["soak", backend, runs]:
+            host, sandbox = HostSide(), BACKENDS[backend](workers=1)
+            benign(sandbox, host)
+            before = Before.now(backend)
+            for sample in soak(backend, sandbox, host, runs=int(runs)):
+                print(sample, flush=True)
+            print("left:", leftovers(backend, before))
+            sandbox.close()
+            host.close()
+        case _:
+            raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

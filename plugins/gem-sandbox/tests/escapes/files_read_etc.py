@@ -1,0 +1,12 @@
+# Tries: to read files that say who and where the host is.
+# Success: one of them is the host's own.
+import hashlib
+
+import host
+
+for path, digest in host.HOST_FILES.items():
+    try:
+        if hashlib.sha256(open(path, "rb").read()).hexdigest() == digest:
+            host.escaped(path)
+    except OSError:
+        pass

@@ -1,0 +1,15 @@
+# Tries: to have a new process for every one that is killed.
+# Success: processes stay.
+import os
+import time
+
+if os.fork() == 0:
+    os.setsid()
+    while True:
+        try:
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+        except OSError:
+            pass
+time.sleep(0.2)

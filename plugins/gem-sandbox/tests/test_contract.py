@@ -1,0 +1,13 @@
+"""Every sandbox keeps the contract of ``gem_core.testing.check_sandbox``."""
+
+import pytest
+from backends import BACKENDS, require
+
+from gem_core.testing import SANDBOX_CHECKS, check_sandbox
+
+
+@pytest.mark.parametrize("check", SANDBOX_CHECKS)
+@pytest.mark.parametrize("name", BACKENDS)
+def test_it_keeps_the_contract(name: str, check: str) -> None:
+    require(name)
+    check_sandbox(BACKENDS[name], checks=[check]).raise_for_findings()

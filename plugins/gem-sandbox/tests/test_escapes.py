@@ -1,0 +1,54 @@
+"""No hostile program gets out of an isolated sandbox, harms the next run, or stays."""
+
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from backends import ISOLATED, make_backend
+from escape_suite import ESCAPES, Before, HostSide, benign, escape_program, header, leftovers
+
+from gem_core.sandbox import Sandbox
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="the programs know the system calls of x86-64"
+)
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[HostSide]:
+    side = HostSide()
+    yield side
+    side.close()
+
+
+@pytest.fixture(scope="module", params=ISOLATED)
+def backend(
+    request: pytest.FixtureRequest, host: HostSide
+) -> Iterator[tuple[str, Sandbox, Before]]:
+    sandbox = make_backend(request.param, workers=1)
+    assert benign(sandbox, host) == []
+    assert benign(sandbox, host) == []
+    yield request.param, sandbox, Before.now(request.param)
+    sandbox.close()
+
+
+def test_there_are_enough_programs_and_each_says_what_it_tries() -> None:
+    assert len(ESCAPES) >= 60
+    for path in ESCAPES:
+        assert path.read_text().startswith("# Tries: ")
+        assert all(header(path)), path
+
+
+@pytest.mark.parametrize("path", ESCAPES, ids=lambda path: path.stem)
+def test_it_does_not_get_out(
+    path: Path, backend: tuple[str, Sandbox, Before], host: HostSide
+) -> None:
+    name, sandbox, before = backend
+    again = "run before" in path.read_text() or "former run" in path.read_text()
+    found = []
+    for _ in range(2 if again else 1):
+        found += host.damage(sandbox.run(escape_program(path, host)))
+        found += benign(sandbox, host)
+    found += leftovers(name, before)
+    assert found == []

@@ -1,0 +1,212 @@
+"""The sandbox ``process``: no isolation, but nothing is left behind."""
+
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from backends import BACKENDS
+
+import gem_core
+from gem_core.errors import ConfigError
+from gem_core.sandbox import Execution, Program, Sandbox
+from gem_sandbox.process import ProcessSandbox
+
+WHERE = "import os; print(os.getpid(), os.getcwd(), flush=True)\n"
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    made = BACKENDS["process"]()
+    yield made
+    made.close()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "it does not come about"
+        time.sleep(0.01)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def children() -> list[int]:
+    task = Path(f"/proc/{os.getpid()}/task")
+    return [int(pid) for each in task.iterdir() for pid in (each / "children").read_text().split()]
+
+
+def test_making_it_warns_that_nothing_is_kept_from_programs() -> None:
+    with pytest.warns(RuntimeWarning, match="without isolation"):
+        sandbox = gem_core.make_sandbox("process")
+    assert isinstance(sandbox, ProcessSandbox)
+    assert not sandbox.isolated
+
+
+def test_programs_have_the_packages_of_this_interpreter(sandbox: Sandbox) -> None:
+    execution = sandbox.run(Program("import sys, pytest; print(sys.executable)"))
+    assert execution.stdout == sys.executable + "\n"
+
+
+def test_programs_do_not_have_the_environment_of_this_process(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    assert "secret" not in sandbox.run(Program("import os; print(os.environ)")).stdout
+
+
+def test_folder_and_tree_are_gone_when_the_run_ends(sandbox: Sandbox) -> None:
+    source = WHERE + (
+        "import time\n"
+        "for _ in range(2):\n"
+        "    if os.fork() == 0:\n"
+        "        os.setsid()\n"
+        "        print(os.getpid(), flush=True)\n"
+        "os.makedirs('deep/er'); os.chmod('deep', 0)\n"
+        "time.sleep(100)\n"
+    )
+    execution = sandbox.run(Program(source, timeout=1.0))
+    assert execution.limit == "wall_time"
+    (main, folder), *others = (line.split() for line in execution.stdout.splitlines())
+    assert len(others) == 3
+    assert not Path(folder).exists()
+    assert all(gone(int(pid)) for pid in (main, *(pid for (pid,) in others)))
+
+
+def test_a_fork_bomb_is_stopped_by_the_number_of_processes(sandbox: Sandbox) -> None:
+    source = "import os\nwhile True: os.fork()"
+    execution = sandbox.run(Program(source, processes=20, timeout=20.0))
+    assert execution.limit == "processes"
+    assert sandbox.run(Program("print(1)")).ok
+
+
+def test_an_agent_that_was_killed_is_replaced() -> None:
+    sandbox = BACKENDS["process"](workers=1)
+    before = set(children())
+    sandbox.run(Program("pass"))
+    for pid in set(children()) - before:
+        os.kill(pid, signal.SIGKILL)
+    assert sandbox.run(Program("print('on')")).stdout == "on\n"
+    sandbox.close()
+
+
+def test_an_agent_that_is_killed_at_work_ends_the_run_and_no_more() -> None:
+    sandbox = BACKENDS["process"](workers=1)
+    before, results = set(children()), list[Execution]()
+    sandbox.run(Program("pass"))
+    source = "import time; time.sleep(100)"
+    thread = threading.Thread(target=lambda: results.append(sandbox.run(Program(source))))
+    thread.start()
+    time.sleep(0.5)
+    for pid in set(children()) - before:
+        os.kill(pid, signal.SIGKILL)
+    thread.join()
+    assert results[0].exit_status == 137
+    assert "agent" in results[0].stderr
+    assert sandbox.run(Program("print('on')")).stdout == "on\n"
+    sandbox.close()
+
+
+def test_nothing_outlives_a_host_that_is_killed() -> None:
+    code = (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "import gem_core, sys\n"
+        "sandbox = gem_core.make_sandbox('process')\n"
+        "session = sandbox.session()\n"
+        f"sys.stdout.write(session.run({WHERE!r}).stdout); sys.stdout.flush()\n"
+        "session.run('import time; time.sleep(100)', timeout=100)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as host:
+        assert host.stdout is not None
+        pid, folder = host.stdout.readline().split()
+        assert not gone(int(pid))
+        time.sleep(0.2)
+        host.kill()
+    wait_until(lambda: gone(int(pid)) and not Path(folder).exists())
+
+
+def test_a_forked_process_has_agents_of_its_own(sandbox: Sandbox) -> None:
+    sandbox.run(Program("pass"))
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            os.write(write, sandbox.run(Program("print('child')")).stdout.encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as stream:
+        assert stream.read() == "child\n"
+    os.waitpid(child, 0)
+    assert sandbox.run(Program("print('parent')")).stdout == "parent\n"
+
+
+def test_a_thousand_sandboxes_share_their_agents() -> None:
+    sandboxes = [BACKENDS["process"](workers=2) for _ in range(1000)]
+    before = len(children())
+    for sandbox in sandboxes[::100]:
+        assert sandbox.run(Program("print(1)")).ok
+    assert len(children()) - before <= 2
+    for sandbox in sandboxes:
+        sandbox.close()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"language": "fortran"}, "got 'fortran'"),
+        ({"timeout": 0}, "timeout must be above 0"),
+        ({"memory": -1}, "memory must be above 0"),
+        ({"files": {"/etc/passwd": b""}}, "relative path"),
+        ({"files": {"a/../../b": b""}}, "relative path"),
+    ],
+)
+def test_a_program_that_makes_no_sense_is_refused(
+    sandbox: Sandbox, fields: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        sandbox.run(Program("pass", **fields))
+
+
+def test_it_needs_a_worker() -> None:
+    with pytest.raises(ConfigError, match="workers must be 1 or more; got 0"):
+        BACKENDS["process"](workers=0)
+
+
+def test_names_that_a_program_forgot_to_import_are_supplied(sandbox: Sandbox) -> None:
+    source = "counts = Counter('abca')\nprint(counts['a'], math.isqrt(17))\n1 / 0"
+    execution = sandbox.run(Program(source, supply_names=True))
+    assert execution.stdout == "2 4\n"
+    assert execution.stderr.count("File ") == 1
+    assert "NameError" in sandbox.run(Program(source)).stderr
+    assert "SyntaxError" in sandbox.run(Program("def", supply_names=True)).stderr
+
+
+def test_a_session_keeps_its_sandbox_alive() -> None:
+    session = BACKENDS["process"]().session()
+    session.run("x = 1")
+    gc.collect()
+    assert session.run("print(x)").stdout == "1\n"
+    session.close()
+
+
+def test_a_keeper_that_is_killed_leaves_nothing(sandbox: Sandbox) -> None:
+    session = sandbox.session()
+    pid = session.run("import os; print(os.getpid())").stdout
+    keeper = Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[1]
+    os.kill(int(keeper), signal.SIGKILL)
+    wait_until(lambda: gone(int(pid)))
+    assert session.run("print(1)").exit_status == 137
+    assert session.run("print(2)").stdout == "2\n"
+    session.close()

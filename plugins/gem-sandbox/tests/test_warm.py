@@ -1,0 +1,517 @@
+"""The warm sandbox behaves like an interpreter, in every tier that this machine has."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from gem_core import make_sandbox
+from gem_core.errors import ConfigError, SandboxError
+from gem_core.sandbox import Program, Sandbox, SandboxSession
+from gem_sandbox.warm import WarmSandbox
+from gem_sandbox.warm.tiers import TIERS, why_not
+
+_MANY_THREADS = """
+import threading
+for _ in range(99): threading.Thread(target=threading.Event().wait, daemon=True).start()
+"""
+
+
+@pytest.fixture(scope="module", params=TIERS)
+def sandbox(request):
+    reason = why_not(request.param)
+    if reason and os.environ.get("CI"):
+        pytest.fail(f"CI must have every tier, and {request.param!r} does not work: {reason}")
+    if reason:
+        pytest.skip(f"tier {request.param!r}: {reason}")
+    made = WarmSandbox(workers=2, tier=request.param)
+    yield made
+    made.close()
+
+
+def run(sandbox, source, **options):
+    return sandbox.run(Program(textwrap.dedent(source), **options))
+
+
+def test_it_is_a_sandbox_that_is_asked_for_by_id():
+    sandbox = make_sandbox("warm", workers=1)
+    assert isinstance(sandbox, Sandbox)
+    assert sandbox.isolated
+    assert isinstance(sandbox.session(), SandboxSession)
+
+
+def test_a_program_reads_its_input_and_prints(sandbox):
+    execution = run(sandbox, "print(sum(map(int, input().split())))", stdin="1 2 3")
+    assert execution.ok
+    assert execution.stdout == "6\n"
+    assert execution.stderr == ""
+    assert execution.duration > 0
+    assert execution.peak_memory > 1 << 20
+
+
+def test_a_program_is_main_with_its_arguments(sandbox):
+    source = "import sys\nprint(__name__, sys.argv[1:], __file__ == sys.argv[0])"
+    execution = run(sandbox, source, arguments=["a", "b c"])
+    assert execution.stdout == "__main__ ['a', 'b c'] True\n"
+
+
+def test_files_lie_in_the_working_directory(sandbox):
+    source = """
+        from pathlib import Path
+        import helper
+        print(helper.name, Path("data/x.bin").read_bytes())
+        print(sorted(path.name for path in Path().iterdir()))
+    """
+    files = {"helper.py": b"name = 'helper'", "data/x.bin": b"\xff\x00"}
+    execution = run(sandbox, source, files=files)
+    assert execution.stdout == "helper b'\\xff\\x00'\n['data', 'helper.py', 'main.py']\n"
+
+
+def test_a_traceback_shows_the_programs_lines_and_nothing_of_ours(sandbox):
+    execution = run(sandbox, "def f():\n    return 1 / 0\nf()\n")
+    assert execution.exit_status == 1
+    lines = execution.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-1] == "ZeroDivisionError: division by zero"
+    assert "    return 1 / 0" in lines
+    assert execution.stderr.count("File ") == 2
+    assert "gem" not in execution.stderr.replace("/tmp/gem-sandbox-", "")
+
+
+@pytest.mark.parametrize(
+    ("source", "status"),
+    [
+        ("", 0),
+        ("import sys; sys.exit(7)", 7),
+        ("import sys; sys.exit('words')", 1),
+        ("raise ValueError('x')", 1),
+        ("def", 1),
+        ("import os; os._exit(9)", 9),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", 128 + signal.SIGTERM),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL),
+        ("import os; os.abort()", 128 + signal.SIGABRT),
+        ("raise KeyboardInterrupt", 128 + signal.SIGINT),
+        ("import atexit; atexit.register(print, 'bye'); raise SystemExit(3)", 3),
+    ],
+)
+def test_the_exit_status_is_that_of_an_interpreter(sandbox, source, status):
+    assert run(sandbox, source).exit_status == status
+
+
+def test_what_was_opened_or_registered_is_finished_at_the_end(sandbox):
+    source = """
+        import atexit, threading, time
+        atexit.register(print, "atexit")
+        late = open(1, "w", closefd=False)
+        late.write("never flushed by the program\\n")
+        threading.Thread(target=lambda: (time.sleep(0.05), print("thread"))).start()
+        class Last:
+            def __del__(self): print("del")
+        last = Last()
+        print("main")
+    """
+    execution = run(sandbox, source)
+    assert execution.ok, execution
+    assert sorted(execution.stdout.splitlines()) == [
+        "atexit",
+        "del",
+        "main",
+        "never flushed by the program",
+        "thread",
+    ]
+
+
+def test_input_at_its_end_raises_as_in_an_interpreter(sandbox):
+    assert run(sandbox, "input()").stderr.endswith("EOFError: EOF when reading a line\n")
+
+
+def test_output_that_is_not_utf8_is_replaced(sandbox):
+    execution = run(sandbox, r"import os; os.write(1, b'\xff\xfea'); os.write(2, b'\x80')")
+    assert execution.stdout == "��a"
+    assert execution.stderr == "�"
+
+
+def test_source_and_input_may_hold_what_is_no_text(sandbox):
+    assert run(sandbox, "print('\ud83d')").exit_status == 1
+    assert run(sandbox, "a\0b").exit_status == 1
+    assert run(sandbox, "print(len(input()))", stdin="\ud83d").stdout == "1\n"
+
+
+def test_standard_streams_can_be_opened_by_number_and_name(sandbox):
+    assert run(sandbox, "print(open(0).read())", stdin="héllo").stdout == "héllo\n"
+    if sandbox.tier != "confined":
+        source = "print(open('/proc/self/fd/0').read())"
+        assert run(sandbox, source, stdin="x" * 100_000).stdout == "x" * 100_000 + "\n"
+
+
+def test_threads_processes_and_deep_recursion_work(sandbox):
+    source = """
+        import sys, subprocess, threading, multiprocessing
+        threads = [threading.Thread(target=print, args=(n,)) for n in range(8)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        print(subprocess.run([sys.executable, "-c", "print('child')"], capture_output=True).stdout)
+        sys.setrecursionlimit(50_000)
+        def depth(n): return 0 if n == 0 else 1 + depth(n - 1)
+        print(depth(20_000))
+    """
+    execution = run(sandbox, source)
+    assert execution.ok, execution
+    assert execution.stdout.splitlines()[-2:] == ["b'child\\n'", "20000"]
+
+
+def test_a_pool_of_processes_works_where_shared_memory_can_be_private(sandbox):
+    source = """
+        import multiprocessing
+        with multiprocessing.get_context("fork").Pool(2) as pool: print(pool.map(abs, [-1, -2]))
+    """
+    execution = run(sandbox, source)
+    if sandbox.tier == "confined":
+        assert "PermissionError" in execution.stderr
+    else:
+        assert execution.stdout == "[1, 2]\n"
+
+
+def test_random_numbers_are_not_shared_between_runs(sandbox):
+    source = "import random, os\nprint(random.random(), os.urandom(4))"
+    assert len({run(sandbox, source).stdout for _ in range(4)}) == 4
+    source = "import numpy\nprint(numpy.random.random())"
+    assert len({run(sandbox, source).stdout for _ in range(3)}) == 3
+
+
+def test_libraries_can_be_imported_preloaded_or_not(sandbox):
+    source = "import numpy, sympy\nprint(numpy.arange(4).sum(), sympy.sqrt(16))"
+    assert run(sandbox, source).stdout == "6 4\n"
+    assert run(sandbox, "n = __import__('numpy')\nprint(n.ones(3).sum())").stdout == "3.0\n"
+
+
+def test_an_editable_checkout_is_not_to_be_seen(sandbox):
+    here = Path(__file__).resolve()
+    execution = run(sandbox, f"print(open({str(here)!r}).read())")
+    assert execution.exit_status == 1
+    assert execution.stdout == ""
+
+
+def test_names_are_supplied_only_when_asked_for(sandbox):
+    source = "print(sqrt(16), Counter('aab')['a'], deque([1]), math.pi > 3, np.ones(2).sum())"
+    assert "NameError: name 'sqrt'" in run(sandbox, source).stderr
+    assert run(sandbox, source, supply_names=True).stdout == "4.0 2 deque([1]) True 2.0\n"
+
+
+def test_supplied_names_neither_hide_the_programs_nor_run_it_twice(sandbox):
+    source = (
+        "print('once')\ndef log(x): return x\nprint(log(1), 'sqrt' in globals())\nundefined_name"
+    )
+    execution = run(sandbox, source, supply_names=True)
+    assert execution.stdout == "once\n1 False\n"
+    assert execution.stderr.endswith("NameError: name 'undefined_name' is not defined\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "limit"),
+    [
+        ("while True: pass", "wall_time"),
+        ("import time; time.sleep(60)", "wall_time"),
+        ("while True: print('x' * 1000)", "output"),
+        ("import sys\nwhile True: sys.stderr.write('x' * 1000)", "output"),
+        ("x = bytearray(1 << 30)", "memory"),
+        ("x = [bytes(1 << 20) for _ in range(1 << 20)]", "memory"),
+        ("open('f', 'wb').write(bytes(1 << 21))", "file_size"),
+        ("import os\nwhile True: os.fork()", "processes"),
+        ("import os, time\nfor _ in range(99): os.fork() or time.sleep(9)", "processes"),
+        (
+            "import threading as t\nfor _ in range(99): t.Thread(target=t.Event().wait, daemon=True).start()",
+            "processes",
+        ),
+    ],
+)
+def test_a_limit_that_is_met_is_said(sandbox, source, limit):
+    limits = {"timeout": 1.0, "memory": 1 << 28, "file_size": 1 << 20, "processes": 16}
+    execution = run(sandbox, source, **limits)
+    assert not execution.ok
+    assert execution.limit == limit
+    assert execution.exit_status != 0
+
+
+def test_cpu_time_is_limited_apart_from_wall_time(sandbox):
+    execution = run(sandbox, "while True: pass", timeout=10, cpu_time=1)
+    assert execution.limit == "cpu_time"
+    assert execution.duration < 9
+
+
+def test_memory_of_many_processes_is_added_up(sandbox):
+    source = """
+        import os, time
+        for _ in range(6):
+            if os.fork() == 0:
+                block = bytearray(os.urandom(1)) * (60 << 20)
+                time.sleep(20)
+        time.sleep(20)
+    """
+    execution = run(sandbox, source, memory=200 << 20, timeout=15)
+    assert execution.limit == "memory"
+
+
+def test_output_up_to_the_limit_is_kept(sandbox):
+    execution = run(sandbox, "print('x' * 50_000)", output_limit=1000)
+    assert execution.stdout == "x" * 1000
+    assert execution.limit == "output"
+    assert run(sandbox, "print('x' * 999)", output_limit=1000).ok
+
+
+def test_nobody_outlives_the_deadline(sandbox):
+    mark = f"gem-sandbox-test-{os.getpid()}"
+    source = f"""
+        import os, signal, sys, time
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        for _ in range(3):
+            if os.fork() == 0:
+                os.setsid()
+                if os.fork() == 0:
+                    sleep = "import time; time.sleep(99)"
+                    os.execv(sys.executable, [sys.executable, "-c", sleep, {mark!r}])
+                os._exit(0)
+        time.sleep(99)
+    """
+    execution = run(sandbox, source, timeout=0.5)
+    assert execution.limit == "wall_time"
+    assert _wait_until_none(mark)
+
+
+def _wait_until_none(mark):
+    for _ in range(100):
+        if subprocess.run(["pgrep", "-f", mark], capture_output=True, check=False).returncode:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_program_is_run_for_each_input_in_a_process_of_its_own(sandbox):
+    source = """
+        import builtins, os
+        builtins.count = getattr(builtins, "count", 0) + 1
+        open("left", "a").write("x")
+        print(int(input()) ** 2, builtins.count, len(open("left").read()), os.listdir())
+    """
+    program = Program(textwrap.dedent(source))
+    executions = sandbox.run_tests(program, ["1", "2", "nonsense", "4"])
+    assert [each.exit_status for each in executions] == [0, 0, 1, 0]
+    outputs = [each.stdout for each in executions if each.ok]
+    assert [text.split()[0] for text in outputs] == ["1", "4", "16"]
+    assert {text.partition(" ")[2] for text in outputs} == {outputs[0].partition(" ")[2]}
+    assert outputs[0].startswith("1 1 1 ")
+
+
+def test_runs_end_when_nothing_more_is_to_be_learned(sandbox):
+    asked = []
+
+    def stop(index, execution):
+        asked.append(index)
+        return not execution.ok
+
+    executions = sandbox.run_tests(Program("assert input()"), ["a", "", "b"], stop=stop)
+    assert [each.ok for each in executions] == [True, False]
+    assert asked == [0, 1]
+    assert sandbox.run_tests(Program("print(1)"), []) == []
+
+
+def test_a_run_at_its_limit_does_not_spoil_the_next_input(sandbox):
+    program = Program("import os, time\nos.fork()\ntime.sleep(int(input()))", timeout=0.7)
+    limits = [each.limit for each in sandbox.run_tests(program, ["0", "9", "0"])]
+    assert limits == [None, "wall_time", None]
+
+
+def test_a_program_that_leaves_very_deep_folders_does_not_harm_the_next(sandbox):
+    source = """
+        import os
+        for _ in range(1500):
+            os.mkdir("d" * 100)
+            os.chdir("d" * 100)
+        os.chmod(".", 0)
+        print("made")
+    """
+    program = Program(textwrap.dedent(source))
+    executions = sandbox.run_tests(program, ["", "", ""])
+    assert [each.stdout for each in executions] == ["made\n"] * 3
+
+
+def test_a_session_keeps_variables_and_files(sandbox):
+    session = sandbox.session(timeout=5)
+    try:
+        assert session.run("x = 1\nopen('f', 'w').write('kept')").ok
+        assert session.run("x += 1\nprint(x, open('f').read())").stdout == "2 kept\n"
+        assert session.run("1 / 0").exit_status == 1
+        assert session.run("import sys; sys.exit(4)").exit_status == 4
+        assert session.run("print(x)").stdout == "2\n"
+    finally:
+        session.close()
+
+
+def test_a_session_begins_anew_after_a_limit_and_says_so(sandbox):
+    session = sandbox.session(timeout=0.7)
+    try:
+        assert session.run("x = 1").ok
+        assert session.run("while True: pass").limit == "wall_time"
+        execution = session.run("print('x' in globals())")
+        assert execution.stdout == "False\n"
+        assert execution.stderr != ""
+    finally:
+        session.close()
+
+
+def test_a_session_is_restored_from_a_snapshot(sandbox):
+    first, second = sandbox.session(), sandbox.session()
+    try:
+        first.run("x = [1]")
+        first.run("x.append(2)")
+        second.restore(first.snapshot())
+        assert second.run("print(x)").stdout == "[1, 2]\n"
+    finally:
+        first.close()
+        second.close()
+
+
+def test_more_sessions_than_workers_live_side_by_side(sandbox):
+    sessions = [sandbox.session() for _ in range(5)]
+    try:
+        for number, session in enumerate(sessions):
+            session.run(f"x = {number}")
+        assert [each.run("print(x)").stdout for each in sessions] == [f"{n}\n" for n in range(5)]
+    finally:
+        for session in sessions:
+            session.close()
+
+
+def test_two_hundred_runs_at_once_come_out_right(sandbox):
+    async def main():
+        programs = [Program(f"print({n} * 2)") for n in range(200)]
+        beats = []
+
+        async def beat():
+            while True:
+                beats.append(1)
+                await asyncio.sleep(0.01)
+
+        heart = asyncio.create_task(beat())
+        executions = await asyncio.gather(*(sandbox.arun(program) for program in programs))
+        heart.cancel()
+        return executions, beats
+
+    executions, beats = asyncio.run(main())
+    assert [each.stdout for each in executions] == [f"{n * 2}\n" for n in range(200)]
+    assert len(beats) > 5, "the event loop was blocked"
+
+
+def test_threads_share_a_sandbox(sandbox):
+    outputs = {}
+
+    def call(number):
+        outputs[number] = run(sandbox, f"print({number})").stdout
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outputs == {number: f"{number}\n" for number in range(20)}
+
+
+def test_a_cancelled_run_is_killed_and_its_place_is_free(sandbox):
+    async def main():
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(sandbox.arun(Program("while True: pass")), 0.3)
+        return await sandbox.arun(Program("print(1)"))
+
+    assert asyncio.run(main()).stdout == "1\n"
+
+
+def test_a_killed_zygote_is_replaced(sandbox):
+    assert run(sandbox, "print(1)").ok
+    for _ in range(2):
+        for pid in _children_of(os.getpid()):
+            os.kill(pid, signal.SIGKILL)
+        assert run(sandbox, "print(2)").stdout == "2\n"
+
+
+def _children_of(pid):
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+    return [int(line) for line in found.stdout.split()]
+
+
+def test_a_stopper_that_raises_and_a_program_that_cannot_be_leave_the_sandbox_usable(sandbox):
+    with pytest.raises(ZeroDivisionError):
+        sandbox.run_tests(Program("print(1)"), ["", ""], stop=lambda *_: 1 / 0)
+    with pytest.raises(ConfigError, match="language"):
+        sandbox.run(Program("", language="cobol"))
+    with pytest.raises(ConfigError, match="relative path"):
+        sandbox.run(Program("", files={"../x": b""}))
+    assert run(sandbox, "print(1)").ok
+
+
+_HOST = """
+import os, sys, time
+from gem_core.sandbox import Program
+from gem_sandbox.warm import WarmSandbox
+sandbox = WarmSandbox(workers=2, tier=sys.argv[1], preload=())
+assert sandbox.run(Program("print(1)")).stdout == "1\\n"
+session = sandbox.session()
+session.run("x = 1")
+pid = os.fork()
+if pid == 0:
+    ok = sandbox.run(Program("print(2)")).stdout == "2\\n"
+    os._exit(0 if ok else 1)
+assert os.waitpid(pid, 0)[1] == 0
+assert session.run("print(x)").stdout == "1\\n"
+print("ready", flush=True)
+if sys.argv[2] == "busy":
+    sandbox.run(Program("import time; time.sleep(99)", timeout=99))
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("way", ["ends", "busy"])
+def test_a_host_may_fork_and_leaves_nothing_when_it_ends_or_is_killed(sandbox, way):
+    command = [sys.executable, "-W", "error", "-c", _HOST, sandbox.tier, way]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as host:
+        assert host.stdout.readline() == "ready\n"
+        time.sleep(0.3 if way == "busy" else 0)
+        family = _family(host.pid) - {host.pid}
+        assert family
+        if way == "busy":
+            host.kill()
+        host.stdin.close()
+        host.wait(20)
+    assert host.returncode == (-signal.SIGKILL if way == "busy" else 0)
+    for _ in range(100):
+        if not any(Path(f"/proc/{pid}").exists() for pid in family):
+            break
+        time.sleep(0.05)
+    assert not [pid for pid in family if Path(f"/proc/{pid}").exists()]
+
+
+def _family(pid):
+    return {pid}.union(*(_family(child) for child in _children_of(pid)))
+
+
+def test_a_closed_sandbox_says_so():
+    sandbox = WarmSandbox(workers=1)
+    sandbox.close()
+    sandbox.close()
+    with pytest.raises(SandboxError, match="closed"):
+        sandbox.run(Program("print(1)"))
+
+
+@pytest.mark.parametrize("options", [{"workers": 0}, {"preload": "numpy"}, {"tier": "none"}])
+def test_arguments_that_cannot_work_are_refused(options):
+    with pytest.raises(ConfigError):
+        WarmSandbox(**options)

@@ -1,0 +1,102 @@
+"""One event loop in a thread of its own, for all that waits on behalf of synchronous code.
+
+Connections belong to an event loop, while environments are stepped from any number of threads and
+loops. So what keeps connections lives here, once per process, and both kinds of callers wait for
+it. The thread starts with the first call; a fork of the process starts its own.
+"""
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from gem_core.errors import GemError
+
+__all__ = ["before_exit", "run", "start", "wait_for"]
+
+Result = TypeVar("Result")
+_EXIT_SECONDS = 10.0
+"""Programs that were started may take some seconds to end."""
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_thread: threading.Thread | None = None
+_closers: list[Callable[[], Awaitable[None]]] = []
+
+
+def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine in the background and wait for its result.
+
+    Raises:
+        GemError: It was called within the background, where waiting would never end.
+    """
+    if threading.current_thread() is _thread:
+        coroutine.close()
+        raise GemError(
+            "A tool was called from the background thread, in a handler perhaps. Make the handler "
+            "a coroutine function, and await the tool's arun."
+        )
+    future = start(coroutine)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()  # whoever waited was interrupted
+        raise
+
+
+async def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine in the background; the caller's event loop goes on meanwhile."""
+    return await asyncio.wrap_future(start(coroutine))
+
+
+def before_exit(close: Callable[[], Awaitable[None]]) -> None:
+    """Have ``close`` awaited in the background before the process ends."""
+    _closers.append(close)
+
+
+def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
+    """Start a coroutine in the background; cancelling the future cancels it."""
+    return asyncio.run_coroutine_threadsafe(coroutine, _running_loop())
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    global _loop, _thread  # noqa: PLW0603 - one for each process
+    with _lock:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            _thread = threading.Thread(target=_loop.run_forever, name="gem-tools", daemon=True)
+            _thread.start()
+        return _loop
+
+
+async def _close_all() -> None:
+    await asyncio.gather(*(close() for close in _closers), return_exceptions=True)
+
+
+@atexit.register
+def _end() -> None:
+    if _loop is None or _thread is None:
+        return
+    closing = asyncio.run_coroutine_threadsafe(_close_all(), _loop)
+    try:
+        closing.result(_EXIT_SECONDS)
+    except TimeoutError:
+        closing.cancel()  # the process ends anyway
+    _loop.call_soon_threadsafe(_loop.stop)
+    _thread.join(_EXIT_SECONDS)
+    if not _thread.is_alive():
+        _loop.close()
+
+
+def _forget() -> None:
+    """Start anew in a fork of the process: threads and connections stay with the parent."""
+    global _lock, _loop, _thread
+    _lock, _loop, _thread = threading.Lock(), None, None
+    _closers.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,362 @@
+"""Sessions: one for each server and process, opened when first needed and again after a loss.
+
+A session lives in the event loop of ``gem_tools.background``. Its client is entered and left by one
+task, as the SDK requires; calls run beside it, any number at once. A server that answers nothing at
+all any more is taken for dead: its session is closed, and the next call opens another.
+"""
+
+import asyncio
+import contextlib
+import math
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from gem_core.errors import GemError
+from gem_tools import background
+from gem_tools.mcp.config import Server
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+    from mcp.types import CallToolResult
+
+__all__ = ["Handlers", "Offer", "Session", "SessionLostError", "Sessions", "sessions"]
+
+_PROBE_SECONDS = 5.0
+"""A program that let a call time out and then answers nothing for so long is taken for dead."""
+_MOST_PAGES = 100
+"""Of a listing of tools."""
+
+
+class SessionLostError(GemError, ConnectionError):
+    """A server cannot be reached, or the connection to it broke during a call.
+
+    Args:
+        message: Names the server by its URL or command, which may be nothing for an agent to see.
+        why: The reason alone.
+    """
+
+    def __init__(self, message: str, why: str = "") -> None:
+        super().__init__(message, why)
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Handlers:
+    """What a session does with what a server sends of its own accord.
+
+    Args:
+        log: Gets log messages.
+        sampling: Answers a server's request for text of a model.
+    """
+
+    log: Callable[..., Any] | None = None
+    sampling: Callable[..., Any] | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return them as arguments of the SDK's ``Client``."""
+        from gem_tools.mcp.callbacks import log_callback, sampling_callback  # noqa: PLC0415
+
+        options: dict[str, Any] = {}
+        if self.log is not None:
+            options |= {"logging_callback": log_callback(self.log), "log_level": "debug"}
+        if self.sampling is not None:
+            options["sampling_callback"] = sampling_callback(self.sampling)
+            options["mode"] = "legacy"  # newer protocols let no server ask in mid-call
+        return options
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A tool as its server lists it.
+
+    Args:
+        name: What the server calls it.
+        description: For the model.
+        parameters: JSON schema of the arguments.
+        repeatable: Whether a call may be sent again; False only if the server denies it.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(hash=False)
+    repeatable: bool = True
+
+
+class _Link:
+    """A client that is being opened, is open, or is being left.
+
+    It is left by cancelling its scope, which lets a server be ended in peace; cancelling its task
+    would not.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self.scope = anyio.CancelScope(deadline=anyio.current_time() + timeout)
+        self.opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self.heard = anyio.current_time()
+        """When the server answered last."""
+        self.holder: asyncio.Task[None] | None = None
+        self.aside: asyncio.Task[None] | None = None
+        """What goes on beside the calls: a probe, or a listing."""
+
+
+class Session:
+    """The connection to one server. All coroutines run in the background.
+
+    Args:
+        server: Which server.
+        handlers: What to do with what it sends.
+    """
+
+    def __init__(self, server: Server, handlers: Handlers) -> None:
+        self.server = server
+        self.handlers = handlers
+        self._known: tuple[Offer, ...] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """Where it runs, once it was opened."""
+        self._current: _Link | None = None
+        self._links: set[_Link] = set()
+
+    async def offers(self, connect_timeout: float) -> tuple[Offer, ...]:
+        """Return what the server offers, as it said last; it is asked when a session is opened.
+
+        Args:
+            connect_timeout: Seconds for opening it.
+
+        Raises:
+            SessionLostError: It cannot be reached, or does not answer in time.
+        """
+        if self._known is None:
+            await self._opened(connect_timeout)
+        return self._known or ()
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        connect_timeout: float,
+        timeout: float,  # noqa: ASYNC109 - a caller gives it up through its future too
+        progress: Any = None,
+    ) -> "CallToolResult":
+        """Call a tool.
+
+        Args:
+            name: What the server calls it.
+            arguments: For the tool.
+            connect_timeout: Seconds for connecting, where that is needed.
+            timeout: Seconds for the call; the server is told when it is given up.
+            progress: Gets progress, total and message.
+
+        Raises:
+            SessionLostError: The connection could not be made, or broke.
+            TimeoutError: There was no answer in time.
+            MCPError: The server refused the request.
+        """
+        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - imported by now
+        from mcp.types import CONNECTION_CLOSED  # noqa: PLC0415
+
+        link, client = await self._opened(connect_timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                answer = await client.call_tool(name, dict(arguments), progress_callback=progress)
+        except TimeoutError:
+            self._doubt(link)
+            raise
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED or "session terminated" in str(error).lower():
+                self._drop(link)
+                raise self._lost(str(error)) from error
+            raise
+        link.heard = anyio.current_time()
+        return answer
+
+    async def close(self) -> None:
+        """Leave the server; a later call opens the session anew."""
+        links = list(self._links)
+        for link in links:
+            self._drop(link)
+        holders = [link.holder for link in links if link.holder is not None]
+        if holders:
+            await asyncio.wait(holders)
+
+    async def _opened(self, connect_timeout: float) -> tuple[_Link, "Client"]:
+        """Return the open client; all who ask while it is being opened wait for the same one."""
+        link = self._current
+        if link is None:
+            self.loop = asyncio.get_running_loop()
+            link = self._current = _Link(connect_timeout)
+            self._links.add(link)
+            link.holder = asyncio.ensure_future(self._hold(link, connect_timeout))
+        return link, await asyncio.shield(link.opened)
+
+    async def _hold(self, link: _Link, connect_timeout: float) -> None:
+        """Enter a client, and leave it when its link is dropped or the transport fails."""
+        from gem_tools.mcp.transports import Complaints, open_client  # noqa: PLC0415 - the SDK
+
+        complaints, why = Complaints(), "it was closed"
+        try:
+            with link.scope:
+                options = {**self.handlers.options(), "message_handler": self._noticed}
+                async with open_client(self.server, complaints, **options) as client:
+                    self._known = await _list_offers(client)
+                    link.scope.deadline = math.inf
+                    link.opened.set_result(client)
+                    await anyio.sleep_forever()
+            if link.scope.deadline <= anyio.current_time():
+                why = f"there was no answer within {connect_timeout:g} s"
+        except Exception as error:  # noqa: BLE001 - whatever it is, it goes to those who wait
+            why = _innermost(error)
+        finally:
+            self._drop(link)
+            self._links.discard(link)
+            if not link.opened.done():
+                link.opened.set_exception(self._lost(why, str(complaints)))
+                link.opened.exception()  # it may be that nobody waits any more
+
+    async def _noticed(self, message: Any) -> None:
+        """Ask for the tools again once the server says that they have changed."""
+        link = self._current
+        if link is not None and getattr(message, "method", "").endswith("tools/list_changed"):
+            link.aside = asyncio.ensure_future(self._list_again(link))
+
+    async def _list_again(self, link: _Link) -> None:
+        with contextlib.suppress(Exception):  # the old listing stands
+            self._known = await _list_offers(await link.opened)
+
+    def _drop(self, link: _Link) -> None:
+        """Give up a link, so that the next call opens another."""
+        link.scope.cancel()
+        if self._current is link:
+            self._current = None
+
+    def _doubt(self, link: _Link) -> None:
+        """Find out, beside the calls that go on, whether the server answers at all."""
+        is_program = self.server.transport == "stdio"  # others are not ours to replace
+        if is_program and (link.aside is None or link.aside.done()):
+            link.aside = asyncio.ensure_future(self._probe(link))
+
+    async def _probe(self, link: _Link) -> None:
+        began = anyio.current_time()
+        with contextlib.suppress(Exception):  # any answer but a good one is the same here
+            async with asyncio.timeout(_PROBE_SECONDS):
+                await (await link.opened).list_tools(cache_mode="refresh")
+                link.heard = anyio.current_time()
+        if link.heard < began:  # it may be busy, but then it answers others
+            self._drop(link)
+
+    def _lost(self, why: str, complaints: str = "") -> SessionLostError:
+        said = f" It wrote: {complaints}" if complaints else ""
+        return SessionLostError(
+            f"failed to connect to the MCP server {str(self.server)!r} "
+            f"({self.server.transport}): {why}.{said}",
+            why,
+        )
+
+
+def _innermost(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or type(error).__name__
+
+
+async def _list_offers(client: "Client") -> tuple[Offer, ...]:
+    tools: list[Any] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor, cache_mode="refresh")
+        tools += page.tools
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return tuple(map(_offer, tools))
+
+
+def _offer(tool: Any) -> Offer:
+    notes = tool.annotations
+    denies = notes is not None and notes.idempotent_hint is False and not notes.read_only_hint
+    return Offer(tool.name, tool.description or "", tool.input_schema, repeatable=not denies)
+
+
+class Sessions:
+    """The sessions of one process, each kept while somebody holds it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[tuple[Server, Handlers], tuple[Session, int]] = {}
+        self._abandoned: deque[Sequence[Session]] = deque()
+
+    def hold(self, server: Server, handlers: Handlers) -> Session:
+        """Return the session of a server, to be given back with ``release`` or ``abandon``."""
+        self._settle()
+        with self._lock:
+            session, count = self._held.get((server, handlers), (None, 0))
+            session = session or Session(server, handlers)
+            self._held[server, handlers] = session, count + 1
+        return session
+
+    def release(self, held: Iterable[Session]) -> list[Session]:
+        """Give sessions back; those that nobody holds any more are returned, to be closed."""
+        unused = []
+        for session in held:
+            key = session.server, session.handlers
+            with self._lock:
+                _, count = self._held.pop(key)
+                if count > 1:
+                    self._held[key] = session, count - 1
+                    continue
+            if session.loop is not None:
+                unused.append(session)
+        return unused
+
+    def abandon(self, held: Sequence[Session]) -> None:
+        """Give sessions back, and close them later; for collectors, as it takes no lock."""
+        self._abandoned.append(held)
+        loop = next((session.loop for session in held if session.loop is not None), None)
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                loop.call_soon_threadsafe(self._settle)
+
+    def _settle(self) -> None:
+        """Close what was abandoned."""
+        with contextlib.suppress(IndexError):  # somebody else may be at it
+            while self._abandoned:
+                for session in self.release(self._abandoned.popleft()):
+                    background.start(session.close())
+
+    async def close(self) -> None:
+        """Close all sessions."""
+        held = [session for session, _ in self._held.values()]
+        await asyncio.gather(*(session.close() for session in held), return_exceptions=True)
+
+
+_lock = threading.Lock()
+_current: Sessions | None = None
+_abandoned: list[Sessions] = []
+"""Those of a parent, kept so that collecting them does not close what the parent uses."""
+
+
+def sessions() -> Sessions:
+    """Return the sessions of this process; they are closed when it ends."""
+    global _current  # noqa: PLW0603 - one for each process
+    with _lock:
+        if _current is None:
+            _current = Sessions()
+            background.before_exit(_current.close)
+        return _current
+
+
+def _forget() -> None:
+    """Leave the parent's sessions alone: their thread does not live in a forked child."""
+    global _current, _lock
+    if _current is not None:
+        _abandoned.append(_current)
+    _current, _lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,374 @@
+"""The MCP tool: everything that the servers of a configuration offer, as one tool.
+
+An agent calls with a block, of which the first in an action counts::
+
+    <tool_call> <tool_name>NAME</tool_name> <arguments>JSON</arguments> </tool_call>
+
+The tool has no state of its own. All tools of a process whose servers are the same share one
+session to each, which is opened when it is first needed and stays open.
+"""
+
+import asyncio
+import json
+import os
+import re
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from gem_core.errors import ConfigError
+from gem_core.observation import Action
+from gem_core.tool import BaseTool, Function, ToolCall, ToolResult
+from gem_tools import background
+from gem_tools.mcp.config import Config, Server, read_config
+from gem_tools.mcp.menu import Entry, Menu, menu_of
+from gem_tools.mcp.results import cut, error_result, failed, result_of
+from gem_tools.mcp.sessions import Handlers, Session, SessionLostError, sessions
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult
+
+__all__ = ["MCPTool"]
+
+_HEAD = re.compile(r"<tool_call>\s*<tool_name>([^<]*)</tool_name>\s*(<arguments>)?")
+_TAIL = re.compile(r"\s*</tool_call>")
+_TAIL_OF_ARGUMENTS = re.compile(r"</arguments>\s*</tool_call>")
+
+
+@dataclass(frozen=True)
+class _Unreadable(ToolCall):
+    """A call whose arguments are no JSON object."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """How long a tool waits, and how often it tries."""
+
+    max_retries: int
+    delay_between_retries: float
+    execution_timeout: float
+    connect_timeout: float
+
+    def __post_init__(self) -> None:
+        for name in ("execution_timeout", "connect_timeout"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} must be more than 0; got {getattr(self, name)!r}.")
+        for name in ("max_retries", "delay_between_retries"):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name} must be 0 or more; got {getattr(self, name)!r}.")
+
+
+class _Holding:
+    """The sessions that one tool holds, in one process."""
+
+    def __init__(self, servers: Mapping[str, Server], handlers: Handlers) -> None:
+        self.shared = sessions()
+        self.sessions = {
+            name: self.shared.hold(server, handlers) for name, server in servers.items()
+        }
+        self._process = os.getpid()
+        self._given_back = False
+
+    def close(self) -> None:
+        """Give the sessions back, and wait for those to end that nobody else holds."""
+        if self._is_last():
+            unused = self.shared.release(self.sessions.values())
+            if unused:
+                background.run(_close(unused))
+
+    def abandon(self) -> None:
+        """Give the sessions back without waiting."""
+        if self._is_last():
+            self.shared.abandon(list(self.sessions.values()))
+
+    def _is_last(self) -> bool:
+        """Whether they are to be given back: once, and not by a forked child."""
+        before, self._given_back = self._given_back, True
+        return not before and self._process == os.getpid()
+
+
+async def _close(unused: Sequence[Session]) -> None:
+    await asyncio.gather(*(session.close() for session in unused))
+
+
+class MCPTool(BaseTool):
+    """Calls the tools of MCP servers.
+
+    Args:
+        config: A URL; the path of a JSON file with ``mcpServers``; a command as a list of texts; a
+            mapping with ``mcpServers``, from names to servers; or a mapping that is one server. A
+            server has ``command``, ``args``, ``env`` and ``cwd``, or ``url``, ``headers`` and
+            ``auth``; its ``transport`` is ``stdio``, ``http`` or ``sse``.
+        auth: A bearer token, or an ``httpx2.Auth``, for servers that have a URL.
+        headers: For servers that have a URL.
+        log_handler: Called with each log message of a server: ``level``, ``logger``, ``data``.
+        progress_handler: Called with progress, total and message of a call.
+        sampling_handler: Called with messages, params and context when a server asks for text of a
+            model; returns the text.
+        max_retries: How often a call is sent again that met a timeout or a lost connection. A tool
+            that denies being idempotent gets each call once.
+        delay_between_retries: Seconds before each.
+        execution_timeout: Seconds for each sending of a call; it is then cancelled at the server.
+        connect_timeout: Seconds for opening a session.
+        validate_on_init: Connect at once, and see that there are tools.
+        longest_output: Characters of a result that are shown.
+
+    Raises:
+        ConfigError: The configuration is of no known form; or, with ``validate_on_init``, a server
+            cannot be reached, or there are no tools.
+    """
+
+    name = "mcp"
+    blocking = True
+    in_order = True
+    shared: ClassVar[tuple[str, ...]] = (
+        "_menu",
+        "_handlers",
+        "_holding",
+        "_limits",
+        "_progress",
+        "_servers",
+        "longest_output",
+    )
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        auth: Any = None,
+        headers: Mapping[str, str] | None = None,
+        log_handler: Callable[..., Any] | None = None,
+        progress_handler: Callable[..., Any] | None = None,
+        sampling_handler: Callable[..., Any] | None = None,
+        max_retries: int = 3,
+        delay_between_retries: float = 1.0,
+        execution_timeout: float = 30.0,
+        connect_timeout: float = 30.0,
+        validate_on_init: bool = True,
+        longest_output: int = 20_000,
+    ) -> None:
+        self._limits = _Limits(
+            max_retries, delay_between_retries, execution_timeout, connect_timeout
+        )
+        if longest_output < 1:
+            raise ConfigError(f"longest_output must be at least 1; got {longest_output}.")
+        self._handlers = Handlers(log_handler, sampling_handler)
+        self._progress = progress_handler
+        self.longest_output = longest_output
+        self._menu: Menu | None = None
+        self._holding: _Holding | None = None
+        self._servers = read_config(config, auth=auth, headers=headers)
+        self._held()
+        if validate_on_init:
+            self._validate()
+
+    @classmethod
+    def from_url(cls, url: str, **kwargs: Any) -> Self:
+        """Make a tool for one server by its URL; see ``MCPTool`` for the arguments."""
+        return cls({"url": url}, **kwargs)
+
+    @classmethod
+    def from_config_file(cls, path: str | os.PathLike[str], **kwargs: Any) -> Self:
+        """Make a tool from a JSON file."""
+        return cls(os.fspath(path), **kwargs)
+
+    @classmethod
+    def from_local_command(
+        cls, server_params: Sequence[str] | Mapping[str, Any], name: str = "default", **kwargs: Any
+    ) -> Self:
+        """Make a tool for a program: a list of texts, or a mapping with ``command``."""
+        if not isinstance(server_params, Mapping):
+            server_params = {"command": server_params[0], "args": server_params[1:]}
+        return cls({"mcpServers": {name: dict(server_params)}}, **kwargs)
+
+    @classmethod
+    def from_multi_server(cls, urls: Mapping[str, str], **kwargs: Any) -> Self:
+        """Make a tool for several servers: name to URL."""
+        return cls({"mcpServers": dict(urls)}, **kwargs)
+
+    def reconfigure(
+        self, config: Config, *, auth: Any = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Leave the servers for others; see ``MCPTool`` for the arguments.
+
+        Raises:
+            ConfigError: The configuration is of no known form; nothing has changed.
+        """
+        servers = read_config(config, auth=auth, headers=headers)
+        self.close()
+        self._servers, self._menu = servers, None
+
+    def get_available_tools(self) -> list[dict[str, Any]]:
+        """Return name, description, parameters and server of every tool.
+
+        Raises:
+            ConfigError: A server cannot be reached.
+        """
+        menu = self._listed()
+        many = {"is_multi_server": len(self._servers) > 1, "servers": list(self._servers)}
+        return [
+            {
+                "name": function.name,
+                "description": function.description,
+                "parameters": function.parameters,
+                "server_info": {**many, "detected_server": menu.entries[function.name].server},
+            }
+            for function in menu.functions
+        ]
+
+    def instructions(self) -> str:
+        return self._listed().instructions
+
+    def functions(self) -> Sequence[Function]:
+        return self._listed().functions
+
+    def parse(self, action: Action) -> ToolCall | None:
+        block = _block(action) if isinstance(action, str) else None
+        if block is None:
+            return None
+        text, name, body = block
+        try:
+            arguments = json.loads(body) if body.strip() else {}
+        except (ValueError, RecursionError) as error:
+            return _Unreadable(self.name, {}, text, name, f"The arguments are not JSON: {error}.")
+        if not isinstance(arguments, dict):
+            why = f"The arguments are one JSON object; got a {type(arguments).__name__}."
+            return _Unreadable(self.name, {}, text, name, why)
+        return ToolCall(self.name, arguments, text, name)
+
+    def run(self, call: ToolCall) -> ToolResult:
+        return background.run(self._run(call))
+
+    async def arun(self, call: ToolCall) -> ToolResult:
+        """``run`` for asynchronous environments; giving it up cancels the call at the server."""
+        return await background.wait_for(self._run(call))
+
+    async def _run(self, call: ToolCall) -> ToolResult:
+        """Run a call, in the background."""
+        try:
+            menu = await self._list()
+        except SessionLostError as error:
+            return failed(f"failed to connect: {error.why}", function=call.function)
+        why = call.why if isinstance(call, _Unreadable) else ""
+        problem = menu.problem(call.function, call.arguments, unreadable=why)
+        entry = menu.find(call.function)
+        if problem or entry is None:
+            return failed(problem, function=call.function)
+        return await self._sent(entry, call.arguments)
+
+    async def _sent(self, entry: Entry, arguments: Mapping[str, Any]) -> ToolResult:
+        """Send a call, again if need be, and read the answer."""
+        name = entry.function.name
+        info = {"function": name, "server": entry.server}
+        attempts = 1 + (self._limits.max_retries if entry.offer.repeatable else 0)
+        why = ""
+        for attempt in range(attempts):
+            if attempt:
+                await asyncio.sleep(self._limits.delay_between_retries)
+            try:
+                answer = await self._answer(entry, arguments)
+            except TimeoutError:
+                why = f"{name!r} timed out after {self._limits.execution_timeout:g} seconds"
+            except SessionLostError as error:
+                why = f"failed to connect to the server {entry.server!r}: {error.why}"
+            except Exception as error:  # noqa: BLE001 - whatever it is, the agent is told
+                return self._refused(error, info)
+            else:
+                return result_of(answer, longest_output=self.longest_output, **info)
+        return failed(cut(why, self.longest_output), **info)
+
+    async def _answer(self, entry: Entry, arguments: Mapping[str, Any]) -> "CallToolResult":
+        from gem_tools.mcp.callbacks import progress_callback  # noqa: PLC0415 - imports the SDK
+
+        session = self._held().sessions[entry.server]
+        return await session.call(
+            entry.offer.name,
+            arguments,
+            connect_timeout=self._limits.connect_timeout,
+            timeout=self._limits.execution_timeout,
+            progress=progress_callback(self._progress) if self._progress else None,
+        )
+
+    def _refused(self, error: Exception, info: Mapping[str, Any]) -> ToolResult:
+        """Return the result of a call that the server refused, or answered with nonsense."""
+        from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - imported by now
+
+        said = cut(str(error) or type(error).__name__, self.longest_output)
+        return error_result(said, **info) if isinstance(error, MCPError) else failed(said, **info)
+
+    def _held(self) -> _Holding:
+        """Return the sessions of this process, which a forked child opens anew."""
+        holding = self._holding
+        if holding is None or holding.shared is not sessions():
+            self._holding = holding = _Holding(self._servers, self._handlers)
+            finalizer = weakref.finalize(self, holding.abandon)
+            finalizer.atexit = False  # the sessions see to that themselves
+        return holding
+
+    async def _list(self) -> Menu:
+        """Return what there is to call; what was known last if a server cannot be reached."""
+        held = self._held().sessions
+        limit = self._limits.connect_timeout
+        try:
+            offers = await asyncio.gather(*(session.offers(limit) for session in held.values()))
+        except SessionLostError:
+            if self._menu is None:
+                raise
+        else:
+            self._menu = menu_of(tuple(zip(held, offers, strict=True)))
+        return self._menu
+
+    def _listed(self) -> Menu:
+        if self._menu is not None:
+            return self._menu
+        try:
+            return background.run(self._list())
+        except SessionLostError as error:
+            raise ConfigError(str(error)) from error
+
+    def _validate(self) -> None:
+        """Connect, and see that there are tools."""
+        try:
+            entries = self._listed().entries
+        except BaseException:
+            self.close()
+            raise
+        if not entries:
+            self.close()
+            servers = ", ".join(map(str, self._servers.values()))
+            raise ConfigError(f"There are no tools at the MCP servers: {servers}.")
+
+    def __copy__(self) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._holding = None  # each holds the sessions for itself
+        return twin
+
+    def close(self) -> None:
+        """Give the sessions back; the last tool to do so ends the servers that it started."""
+        holding, self._holding = self._holding, None
+        if holding is not None:
+            holding.close()
+
+
+def _block(text: str) -> tuple[str, str, str] | None:
+    """Return the text up to the end of the first call, its name and its arguments.
+
+    It takes linear time, whatever the text is.
+    """
+    may_end = True
+    for head in _HEAD.finditer(text):
+        if not head[2]:
+            tail = _TAIL.match(text, head.end())
+        elif may_end:
+            tail = _TAIL_OF_ARGUMENTS.search(text, head.end())
+            may_end = tail is not None  # if this does not end, those that follow do not either
+        else:
+            continue
+        if tail is not None:
+            body = text[head.end() : tail.start()] if head[2] else ""
+            return text[: tail.end()], head[1].strip(), body
+    return None

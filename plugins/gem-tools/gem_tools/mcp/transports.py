@@ -1,0 +1,138 @@
+"""Opens the SDK's client for a server. The only module here that the SDK's client is imported in.
+
+What the SDK leaves open is decided here: a lost HTTP request fails alone and not the session, an
+idle connection is given up before a server would close it, results may be large, and what a server
+writes to its standard error is kept for messages instead of filling the host's terminal.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TextIO
+
+import httpx2
+from mcp.client import Client
+from mcp.client.sse import sse_client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CONNECTION_CLOSED
+
+from gem_core.specs import load_entry_point
+from gem_tools.mcp.config import Server
+
+__all__ = ["Complaints", "open_client"]
+
+for _name in ("mcp", "client"):  # loggers of the SDK: heard by whoever listens, not on the terminal
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+
+_LARGEST_EVENT = 64 << 20
+"""Bytes of one message over streamable HTTP; over SSE the SDK allows 1 MiB."""
+_CONNECTIONS = 512
+"""To one HTTP server; further requests wait for one of them."""
+_IDLE_SECONDS = 3.0
+"""Less than the 5 s after which common servers close an idle connection."""
+
+
+class Complaints:
+    """The last lines that a server wrote to its standard error."""
+
+    def __init__(self) -> None:
+        self._chunks: deque[bytes] = deque(maxlen=8)
+
+    def __str__(self) -> str:
+        """Return them as text."""
+        return b"".join(self._chunks).decode(errors="replace").strip()[-2000:]
+
+    @asynccontextmanager
+    async def file(self) -> AsyncIterator[TextIO]:
+        """Give a file to write to; it is read until the context ends."""
+        reading, writing = os.pipe()
+        loop = asyncio.get_running_loop()
+        os.set_blocking(reading, False)
+        loop.add_reader(reading, self._read, reading)
+        try:
+            with os.fdopen(writing, "w") as file:
+                yield file
+        finally:
+            self._read(reading)
+            loop.remove_reader(reading)
+            os.close(reading)
+
+    def _read(self, descriptor: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._chunks.append(os.read(descriptor, 65536))
+
+
+class _LossIsAnAnswer(httpx2.AsyncHTTPTransport):
+    """Answers a request that got lost with a JSON-RPC error.
+
+    The SDK ends the whole session, with all that is going on in it, on an exception.
+    """
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            return await super().handle_async_request(request)
+        except httpx2.TransportError as error:
+            said = f"{type(error).__name__}: {error}".rstrip(": ")
+            loss = {"code": CONNECTION_CLOSED, "message": f"failed to connect ({said})"}
+            content = json.dumps({"jsonrpc": "2.0", "id": None, "error": loss})
+            headers = {"content-type": "application/json"}
+            return httpx2.Response(503, content=content, headers=headers, request=request)
+
+
+@asynccontextmanager
+async def open_client(
+    server: Server, complaints: Complaints, **options: Any
+) -> AsyncIterator[Client]:
+    """Connect to a server.
+
+    Args:
+        server: Which one.
+        complaints: Gets what it writes to its standard error.
+        options: Further arguments of the SDK's ``Client``.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        target: Any
+        if server.transport == "stdio":
+            target = _program(server, await stack.enter_async_context(complaints.file()))
+        elif server.transport == "http":
+            client = await stack.enter_async_context(_http_client(server))
+            target = streamable_http_client(
+                server.url, http_client=client, max_sse_event_size=_LARGEST_EVENT
+            )
+        elif server.transport == "sse":
+            target = sse_client(server.url, headers=dict(server.headers), auth=server.auth)
+        else:
+            target = load_entry_point(server.entry_point)(**json.loads(server.arguments))
+        yield await stack.enter_async_context(Client(target, **options))
+
+
+def _program(server: Server, errors: TextIO) -> Any:
+    command, *args = server.command
+    program = StdioServerParameters(
+        command=command,
+        args=args,
+        env=dict(server.env),
+        cwd=server.cwd,
+        encoding_error_handler="replace",
+    )
+    return stdio_client(program, errlog=errors)
+
+
+def _http_client(server: Server) -> httpx2.AsyncClient:
+    limits = httpx2.Limits(
+        max_connections=_CONNECTIONS,
+        max_keepalive_connections=_CONNECTIONS,
+        keepalive_expiry=_IDLE_SECONDS,
+    )
+    return httpx2.AsyncClient(
+        headers=dict(server.headers),
+        auth=server.auth,
+        timeout=httpx2.Timeout(None, connect=10.0),  # a call has a timeout of its own
+        transport=_LossIsAnAnswer(limits=limits),
+    )

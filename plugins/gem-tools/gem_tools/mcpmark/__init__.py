@@ -1,0 +1,6 @@
+"""Tasks of set-up, instruction and verification for agents that act through MCP servers."""
+
+from gem_tools.mcpmark.env import MCPMarkEnv
+from gem_tools.mcpmark.stack import MCPMarkOracle, TaskTools, mcpmark
+
+__all__ = ["MCPMarkEnv", "MCPMarkOracle", "TaskTools", "mcpmark"]

@@ -1,0 +1,164 @@
+"""Tasks that an agent does with the tools of MCP servers, and a program verifies."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gem_core.errors import ConfigError, DataError
+from gem_core.observation import Action, Info, Observation
+from gem_core.tasks import Grade, TaskEnv
+from gem_tools.mcpmark.taskset import find_tasks, folder_of
+from gem_tools.mcpmark.verify import verify
+from gem_tools.mcpmark.workspace import Workspace
+
+__all__ = ["SAMPLE_ENVIRONMENTS", "SAMPLE_TASKS", "MCPMarkEnv"]
+
+SAMPLE_TASKS = "package://gem_tools/mcpmark/sample/tasks/filesystem"
+SAMPLE_ENVIRONMENTS = "package://gem_tools/mcpmark/sample/environments"
+DONE = "Done."
+"""A last message, where nothing needs to be said."""
+
+
+class MCPMarkEnv(TaskEnv):
+    """Shows the instruction of a task; the first step ends the episode and verifies what was done.
+
+    The environment makes no calls: a tool does, in front of it, with servers that work on
+    ``env.root``. Each environment has such a folder of its own, which each episode begins with the
+    state that its task starts from, and which snapshots and forks take along.
+
+    Tasks of services that are no folder (a database, a web site) are for a subclass that overrides
+    ``set_up``.
+
+    The reward is 1.0 if the task was done, else 0.0. ``info`` has ``task_name``; that of the step
+    ``correct`` (bool) and ``verification`` (what the program wrote).
+
+    Args:
+        tasks: Folder of the tasks, or ``package://package/folder``; see ``find_tasks``.
+        environments: Folder with the state of each category; None if all start with nothing.
+        select: ``all``, a category, or ``category/task``.
+        context: Put behind each instruction; ``{root}`` in it becomes the path of the folder.
+        verify_timeout: Seconds for a verification.
+        shuffle: A new order of the tasks each epoch; see ``TaskEnv``.
+        shard: ``"i/n"``, the part of the tasks to take; see ``TaskEnv``.
+
+    Raises:
+        DataError: There are no tasks, or no such folder.
+        ConfigError: No task is selected, or a parameter cannot work.
+    """
+
+    blocking = True
+    shared: ClassVar[tuple[str, ...]] = ("_context", "_environments", "_verify_timeout")
+    _workspace: Workspace
+
+    def __init__(
+        self,
+        *,
+        tasks: str | os.PathLike[str] = SAMPLE_TASKS,
+        environments: str | os.PathLike[str] | None = SAMPLE_ENVIRONMENTS,
+        select: str = "all",
+        context: str = "",
+        verify_timeout: float = 90.0,
+        shuffle: bool = True,
+        shard: str | None = None,
+    ) -> None:
+        if not verify_timeout > 0:
+            raise ConfigError(f"verify_timeout must be more than 0; got {verify_timeout!r}.")
+        self._environments = None if environments is None else folder_of(environments)
+        self._context = context
+        self._verify_timeout = verify_timeout
+        super().__init__(
+            columns={"name": str, "category": str, "folder": str},
+            data=find_tasks(folder_of(tasks), select),
+            shuffle=shuffle,
+            shard=shard,
+        )
+        self._workspace = Workspace()
+
+    @property
+    def root(self) -> Path:
+        """The folder in which the task takes place; it stays the same."""
+        return self._workspace.path
+
+    def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
+        """Set up the next task, or task ``idx``.
+
+        Raises:
+            ConfigError: There is no task ``idx``.
+            DataError: The task's state is missing.
+        """
+        observation, info = super().start(idx=idx)
+        self.set_up(self.row)
+        return observation, {**info, "task_name": self.row["name"]}
+
+    def set_up(self, row: dict[str, Any]) -> None:
+        """Bring about the state that a task starts from.
+
+        Raises:
+            DataError: It is missing.
+        """
+        source = None
+        if self._environments is not None:
+            source = self._environments / row["category"]
+            if not source.is_dir():
+                raise DataError(
+                    f"The task {row['name']!r} starts from {str(source)!r}, which is missing."
+                )
+        self._workspace.fill(source)
+
+    def question(self, row: dict[str, Any]) -> Observation:
+        text = (Path(row["folder"]) / "description.md").read_text(encoding="utf-8").strip()
+        context = self._context.replace("{root}", str(self.root))
+        return f"{text}\n\n{context}".strip()
+
+    def grade(self, action: str) -> Grade:
+        verdict = verify(
+            Path(self.row["folder"]) / "verify.py",
+            self.root,
+            answer=action,
+            timeout=self._verify_timeout,
+        )
+        info = {"task_name": self.row["name"], "verification": verdict.output}
+        return Grade(float(verdict.correct), verdict.correct, info)
+
+    def feedback(self, grade: Grade) -> str:
+        return "The task is done." if grade.correct else "The task is not done."
+
+    def solution(self) -> str:
+        """Return the last message of the solution; see ``script`` for what comes before."""
+        return DONE
+
+    def script(self) -> list[dict[str, Any]]:
+        """Return the calls that do the task: ``oracle.json``, a list of name and arguments.
+
+        Raises:
+            DataError: The task has none.
+        """
+        path = Path(self.row["folder"]) / "oracle.json"
+        if not path.is_file():
+            raise DataError(f"The task {self.row['name']!r} has no oracle.json.")
+        calls: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return calls
+
+    def sample_random_action(self) -> Action:
+        return self.action_rng.choice([DONE, "I have finished the task.", "The task is done."])
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state, all files of the folder included."""
+        state = super().get_state()
+        del state["_workspace"]
+        return {**state, "files": self._workspace.pack()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state; the files go into this environment's own folder."""
+        own = dict(state)
+        files = own.pop("files")
+        workspace = self.__dict__.get("_workspace") or Workspace()
+        super().set_state(own)
+        self._workspace = workspace
+        workspace.unpack(files)
+
+    def close(self) -> None:
+        """Delete the folder."""
+        self._workspace.close()
+        super().close()

@@ -1,0 +1,135 @@
+"""Puts the tool in front of the tasks: ``make("mcp:Sample")`` returns both, joined.
+
+The servers of an environment work on its own folder, so what names them has ``{root}`` where that
+folder's path goes; a fork of the environment gets servers for the folder of the fork.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Self
+
+from gem_core.agent import BaseAgent
+from gem_core.env import Env
+from gem_core.observation import Action, Info, Observation
+from gem_core.wrappers import ToolWrapper
+from gem_tools.mcp import MCPTool
+from gem_tools.mcpmark.env import DONE, SAMPLE_ENVIRONMENTS, SAMPLE_TASKS, MCPMarkEnv
+
+__all__ = ["FILESYSTEM", "MCPMarkOracle", "TaskTools", "mcpmark"]
+
+FILESYSTEM: Mapping[str, Any] = {
+    "filesystem": {
+        "server": "gem_tools.mcp.filesystem_server:filesystem_server",
+        "arguments": {"root": "{root}"},
+    }
+}
+"""The server of this package for files, in this process: episodes start no processes."""
+
+
+class TaskTools(ToolWrapper):
+    """The tools of an ``MCPMarkEnv``.
+
+    Args:
+        env: The environment.
+        servers: As ``mcpServers`` of a configuration; ``{root}`` in a text becomes the path of the
+            environment's folder.
+        tool: Further arguments of ``MCPTool``.
+        tool_use: Further arguments of ``ToolWrapper``.
+    """
+
+    shared = ("_servers", "_tool")
+
+    def __init__(
+        self,
+        env: Env,
+        *,
+        servers: Mapping[str, Any] = FILESYSTEM,
+        tool: Mapping[str, Any] | None = None,
+        tool_use: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._servers = servers
+        self._tool = dict(tool or {})
+        super().__init__(env, tools=[self._tool_for(env)], **(tool_use or {}))
+
+    def _tool_for(self, env: Env) -> MCPTool:
+        task: Any = env.unwrapped
+        config = {"mcpServers": _with_root(self._servers, str(task.root))}
+        return MCPTool(config, **{"validate_on_init": False, **self._tool})
+
+    def _around(self, env: Env) -> Self:
+        twin = super()._around(env)
+        twin.tools = [self._tool_for(env)]
+        return twin
+
+
+def _with_root(value: Any, root: str) -> Any:
+    if isinstance(value, str):
+        return value.replace("{root}", root)
+    if isinstance(value, Mapping):
+        return {key: _with_root(one, root) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_root(one, root) for one in value]
+    return value
+
+
+def mcpmark(
+    *,
+    tasks: str | os.PathLike[str] = SAMPLE_TASKS,
+    environments: str | os.PathLike[str] | None = SAMPLE_ENVIRONMENTS,
+    select: str = "all",
+    context: str = "",
+    verify_timeout: float = 90.0,
+    shuffle: bool = True,
+    shard: str | None = None,
+    servers: Mapping[str, Any] = FILESYSTEM,
+    tool: Mapping[str, Any] | None = None,
+    max_tool_uses: int | None = 50,
+    call_format: str | Mapping[str, Any] = "tags",
+) -> Env:
+    """Make an ``MCPMarkEnv`` with its tools.
+
+    Args:
+        tasks: As ``MCPMarkEnv`` has it.
+        environments: Likewise.
+        select: Likewise.
+        context: Likewise.
+        verify_timeout: Likewise.
+        shuffle: Likewise.
+        shard: Likewise.
+        servers: As ``TaskTools`` has it.
+        tool: Likewise.
+        max_tool_uses: As ``ToolWrapper`` has it.
+        call_format: Likewise.
+
+    Raises:
+        DataError: There are no tasks, or no such folder.
+        ConfigError: No task is selected, or a parameter cannot work.
+    """
+    env = MCPMarkEnv(
+        tasks=tasks,
+        environments=environments,
+        select=select,
+        context=context,
+        verify_timeout=verify_timeout,
+        shuffle=shuffle,
+        shard=shard,
+    )
+    tool_use = {"max_tool_uses": max_tool_uses, "call_format": call_format}
+    return TaskTools(env, servers=servers, tool=tool, tool_use=tool_use)
+
+
+class MCPMarkOracle(BaseAgent):
+    """Plays the calls of a task's ``oracle.json``, in tags, then says that it is done."""
+
+    def reset(self, env: Env) -> None:
+        task: Any = env.unwrapped
+        self._actions = [_call(**call) for call in task.script()]
+
+    def act(self, observation: Observation, info: Info) -> Action:
+        return self._actions.pop(0) if self._actions else DONE
+
+
+def _call(name: str, arguments: Mapping[str, Any]) -> str:
+    text = json.dumps(arguments, ensure_ascii=False)
+    return f"<tool_call> <tool_name>{name}</tool_name> <arguments>{text}</arguments> </tool_call>"

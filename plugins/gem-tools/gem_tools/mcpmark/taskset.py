@@ -1,0 +1,87 @@
+"""Finds the tasks of a task set in the folder format of the MCPMark benchmark.
+
+A task is a folder with ``description.md``, the instruction; ``verify.py``, a program that ends with
+status 0 if the task was done; and ``meta.json``, of which ``category_id`` is read. The state that a
+task starts from is the folder of its category among the environments.
+"""
+
+import functools
+import json
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from gem_core.errors import ConfigError, DataError, near_names
+
+__all__ = ["find_tasks", "folder_of"]
+
+_PACKAGE = "package://"
+
+
+def folder_of(path: str | os.PathLike[str]) -> Path:
+    """Return the folder of a path, or of ``package://package/folder``.
+
+    Raises:
+        DataError: There is no such folder.
+    """
+    text = os.fspath(path)
+    if text.startswith(_PACKAGE):
+        package, _, rest = text.removeprefix(_PACKAGE).partition("/")
+        folder = Path(str(files(package))) / rest
+    else:
+        folder = Path(text).expanduser().resolve()
+    if not folder.is_dir():
+        raise DataError(f"There is no folder {text!r} of tasks or environments.")
+    return folder
+
+
+@functools.lru_cache(maxsize=16)
+def find_tasks(root: Path, select: str) -> list[dict[str, Any]]:
+    """Return the tasks under a folder by name, which is the path of each from there.
+
+    Args:
+        root: The folder.
+        select: ``all``, or the beginning of names: ``category`` or ``category/task``.
+
+    Returns:
+        Dicts with ``name``, ``category`` and ``folder``; the same list each time.
+
+    Raises:
+        DataError: There are no tasks, or a ``meta.json`` cannot be read.
+        ConfigError: None is selected.
+    """
+    tasks = [
+        _task(root, description.parent)
+        for description in sorted(root.rglob("description.md"))
+        if (description.parent / "verify.py").is_file()
+    ]
+    if not tasks:
+        raise DataError(
+            f"There are no tasks under {str(root)!r}: a task is a folder with description.md and "
+            f"verify.py."
+        )
+    chosen = [
+        task for task in tasks if select == "all" or f"{task['name']}/".startswith(f"{select}/")
+    ]
+    if not chosen:
+        names = sorted({task["name"] for task in tasks} | {task["category"] for task in tasks})
+        raise ConfigError(
+            f"No task is called {select!r}.{near_names(select, names)} "
+            f"Ask for 'all', a category or a task."
+        )
+    return chosen
+
+
+def _task(root: Path, folder: Path) -> dict[str, Any]:
+    path = folder / "meta.json"
+    try:
+        meta = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise DataError(f"{str(path)!r} is not JSON: {error}.") from error
+    name = folder.relative_to(root).as_posix()
+    return {
+        "name": name,
+        "category": str(meta.get("category_id") or folder.parent.name),
+        "folder": str(folder),
+    }

@@ -1,0 +1,75 @@
+"""Runs the program that says whether a task was done.
+
+It is trusted code of the task set, run with the rights of this process; it must never come from an
+agent. It has a time limit, and ends together with all that it started.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Verdict", "verify"]
+
+_SHOWN = 2000
+"""Characters of what the program wrote that are kept, counted from the end."""
+
+
+class Verdict(NamedTuple):
+    """What a verification came to.
+
+    Args:
+        correct: Whether the program ended with status 0.
+        output: What it wrote.
+    """
+
+    correct: bool
+    output: str
+
+
+def verify(program: Path, folder: Path, *, answer: str, timeout: float) -> Verdict:
+    """Run a verification.
+
+    Args:
+        program: A Python file. It finds the folder in ``FILESYSTEM_TEST_DIR``, and in
+            ``MCP_MESSAGES`` a JSON file of the agent's last message.
+        folder: Where the task took place.
+        answer: The agent's last message.
+        timeout: Seconds after which the program is ended.
+    """
+    message = {
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": answer}],
+    }
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as messages:
+        json.dump([message], messages)
+        messages.flush()
+        told = {"FILESYSTEM_TEST_DIR": str(folder), "MCP_MESSAGES": messages.name}
+        return _run([sys.executable, str(program)], folder, {**os.environ, **told}, timeout)
+
+
+def _run(command: list[str], folder: Path, variables: dict[str, str], timeout: float) -> Verdict:
+    with subprocess.Popen(  # noqa: S603 - trusted, see above
+        command,
+        cwd=folder,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            return Verdict(correct=False, output=f"The verification took over {timeout:g} s.")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    said = output.decode(errors="replace").strip()
+    return Verdict(correct=process.returncode == 0, output=said[-_SHOWN:])

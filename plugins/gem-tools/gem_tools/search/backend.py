@@ -1,0 +1,110 @@
+"""What a search runs on: a backend takes a query and returns documents, best first.
+
+Backends are shared: all tools of a process that ask for the same one with the same options have
+one index, one pool of connections and one cache. Making one reads nothing and connects to nothing;
+the first search does.
+"""
+
+import importlib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from gem_core.errors import ConfigError, GemError, UnknownIdError, near_names
+from gem_core.specs import check_kwargs
+
+__all__ = ["BACKENDS", "Document", "SearchBackend", "SearchError", "make_backend"]
+
+BACKENDS = {
+    "bm25": "gem_tools.search.local:Bm25Backend",
+    "google": "gem_tools.search.google:GoogleBackend",
+    "http": "gem_tools.search.http:HttpBackend",
+    "serp": "gem_tools.search.serp:SerpBackend",
+}
+"""Where the backends are, by id."""
+
+_shared: dict[str, "SearchBackend"] = {}
+_lock = threading.Lock()
+
+
+class SearchError(GemError, ConnectionError):
+    """A search failed: nothing to reach, no answer in time, or not one that can be read."""
+
+
+class Document(NamedTuple):
+    """What was found.
+
+    Args:
+        contents: A line with the title, then the text.
+        score: The higher, the better it fits; None if nothing is known of it.
+    """
+
+    contents: str
+    score: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The first line."""
+        return self.contents.partition("\n")[0]
+
+    @property
+    def text(self) -> str:
+        """All other lines."""
+        return self.contents.partition("\n")[2]
+
+
+@runtime_checkable
+class SearchBackend(Protocol):
+    """What the search tool needs of a backend; any number of threads and loops may use it."""
+
+    waits: bool
+    """Whether a search waits for a network, rather than computing."""
+
+    def search(self, query: str, *, topk: int, seconds: float) -> Sequence[Document]:
+        """Return at most ``topk`` documents, best first.
+
+        Args:
+            query: What to search for.
+            topk: Most documents, at least 1.
+            seconds: How long it may take, from when its turn comes to when it is given up.
+
+        Raises:
+            SearchError: There is no result.
+        """
+
+    async def asearch(self, query: str, *, topk: int, seconds: float) -> Sequence[Document]:
+        """``search`` without holding up the event loop."""
+
+
+def make_backend(backend: str | Mapping[str, Any] | SearchBackend) -> SearchBackend:
+    """Return the backend of an id, or of a mapping with an ``id`` and options; shared.
+
+    Raises:
+        ConfigError: There is no ``id``, or an option that cannot work.
+        UnknownIdError: There is no such backend.
+        UnknownKwargError: An option that the backend does not have.
+    """
+    if isinstance(backend, SearchBackend):
+        return backend
+    if not isinstance(backend, str | Mapping):
+        raise ConfigError(f"A backend is an id, a mapping or a SearchBackend; got {backend!r}.")
+    options = {"id": backend} if isinstance(backend, str) else dict(backend)
+    key = json.dumps(options, sort_keys=True, default=str)
+    with _lock:
+        if key not in _shared:
+            _shared[key] = _make(**options)
+        return _shared[key]
+
+
+def _make(id: str = "", **options: Any) -> SearchBackend:  # noqa: A002 - what users write
+    if not id:
+        raise ConfigError(f"A backend needs an id: one of {', '.join(BACKENDS)}; got {options!r}.")
+    if id not in BACKENDS:
+        near = near_names(id, BACKENDS)
+        raise UnknownIdError(f"No search backend {id!r}.{near} There are: {', '.join(BACKENDS)}.")
+    module, _, name = BACKENDS[id].partition(":")
+    target = getattr(importlib.import_module(module), name)
+    check_kwargs(target, options, f"search backend {id!r}")
+    made: SearchBackend = target(**options)
+    return made

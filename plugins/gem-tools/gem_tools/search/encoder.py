@@ -1,0 +1,119 @@
+"""Vectors of texts, from any encoder that transformers can load."""
+
+import re
+import threading
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+from gem_core.errors import ConfigError
+
+__all__ = ["Encoder"]
+
+_QUERY_TOKENS, _PASSAGE_TOKENS = 256, 512
+_BATCH = {"cuda": 512, "cpu": 32}
+
+
+class _Habits(NamedTuple):
+    """How the models of a family were trained to be used."""
+
+    before_query: str = ""
+    before_passage: str = ""
+    pooling: Literal["mean", "cls"] = "mean"
+    normalised: bool = True
+
+
+_FAMILIES = {
+    "e5": _Habits("query: ", "passage: "),
+    "bge": _Habits("Represent this sentence for searching relevant passages: ", pooling="cls"),
+    "dpr": _Habits(pooling="cls", normalised=False),
+}
+
+
+class Encoder:
+    """Makes one vector of each text; of length 1, unless its family is compared otherwise.
+
+    The name of the model tells its family: ``e5`` models get ``query: `` or ``passage: `` before
+    the text, ``bge`` models their instruction before queries. It may be used by several threads.
+
+    Args:
+        model: Name or folder of the model.
+        pooling: The mean of the tokens' vectors, or that of the first; None for what the family
+            was trained with.
+        device: ``cuda``, ``cpu``; None for the GPU if there is one. On a GPU it computes in half
+            precision.
+
+    Raises:
+        ConfigError: The model cannot be loaded, or it is no encoder.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        pooling: Literal["mean", "cls"] | None = None,
+        device: str | None = None,
+    ) -> None:
+        parts = re.split(r"[^a-z0-9]+", PurePath(model).name.lower())
+        self.habits = next((_FAMILIES[part] for part in parts if part in _FAMILIES), _Habits())
+        self.pooling = pooling or self.habits.pooling
+        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self._tokenizer, self._model = _load(model)
+        if self.device != "cpu":
+            self._model = self._model.half()
+        self._model = self._model.to(self.device).eval()
+        self._longest = int(getattr(self._model.config, "max_position_embeddings", _PASSAGE_TOKENS))
+        self._lock = threading.Lock()
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+        return int(self._model.config.hidden_size)
+
+    def encode(self, texts: Sequence[str], *, is_query: bool) -> NDArray[np.float32]:
+        """Return the vectors of texts, of shape ``(len(texts), dimension)``."""
+        habits = self.habits
+        prefix = habits.before_query if is_query else habits.before_passage
+        tokens = min(_QUERY_TOKENS if is_query else _PASSAGE_TOKENS, self._longest)
+        size = _BATCH.get(self.device, _BATCH["cpu"])
+        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for start in range(0, len(order), size):  # texts of like length, so that little is padding
+            numbers = order[start : start + size]
+            vectors[numbers] = self._encode([prefix + texts[number] for number in numbers], tokens)
+        return vectors
+
+    def _encode(self, texts: list[str], tokens: int) -> NDArray[np.float32]:
+        with self._lock:  # tokenizers keep their padding as state
+            batch = self._tokenizer(
+                texts, padding=True, truncation=True, max_length=tokens, return_tensors="pt"
+            )
+        with torch.inference_mode():
+            vectors = self._pooled(batch.to(self.device))
+            if self.habits.normalised:
+                vectors = torch.nn.functional.normalize(vectors, dim=-1)
+            array: NDArray[np.float32] = vectors.cpu().numpy()
+        return array
+
+    def _pooled(self, batch: Any) -> Any:
+        states = self._model(**batch).last_hidden_state.float()
+        if self.pooling == "cls":
+            return states[:, 0]
+        mask = batch["attention_mask"].unsqueeze(-1).float()
+        return (states * mask).sum(1) / mask.sum(1).clamp(min=1)
+
+
+def _load(model: str) -> tuple[Any, Any]:
+    try:
+        if AutoConfig.from_pretrained(model).is_encoder_decoder:
+            raise ConfigError(f"{model!r} is an encoder with a decoder; give an encoder alone.")
+        return AutoTokenizer.from_pretrained(model), AutoModel.from_pretrained(model)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"The model {model!r} cannot be loaded: {error}") from error

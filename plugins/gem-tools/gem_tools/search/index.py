@@ -1,0 +1,229 @@
+"""An index over a corpus: built once, saved, and from then on mapped into memory.
+
+A saved index is a folder: what the kind of index writes, where the passages start in the corpus,
+and ``manifest.json``, by which it is recognised. It is written beside its place and moved there
+when it is complete, so what was interrupted leaves no index behind.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gem_core.errors import ConfigError, DataError, near_names
+from gem_tools.search.passages import Passages
+
+if TYPE_CHECKING:
+    from gem_tools.search.dense import DenseIndex
+
+__all__ = ["Hit", "Index", "IndexOptions", "Retriever", "Track", "open_retriever", "untracked"]
+
+Hit = tuple[Mapping[str, Any], float]
+"""A passage and its score."""
+Ranks = tuple[NDArray[np.int64], NDArray[np.float32]]
+"""Numbers of passages and their scores, best first."""
+Track = Callable[[Iterable[Any], str, int], Iterable[Any]]
+"""Shows progress: takes what is gone through, what is being done, and how many there are."""
+Kind = Literal["bm25", "dense"]
+
+KINDS = ("bm25", "dense")
+_FORMAT = 1
+_MANIFEST = "manifest.json"
+
+
+class Index(Protocol):
+    """Finds passages by number."""
+
+    def search(self, queries: Sequence[str], topk: int) -> list[Ranks]:
+        """Return what fits each query best, at most ``topk`` passages."""
+
+    def save(self, folder: Path) -> None:
+        """Write it into a folder that exists."""
+
+    def __len__(self) -> int:
+        """Return how many passages it has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """What index is meant.
+
+    Args:
+        kind: ``bm25``, by words, or ``dense``, by what an encoder makes of texts.
+        model: For dense ones: name or folder of a transformers encoder.
+        faiss: For dense ones: ``flat`` compares with every passage, ``ivf`` with those of the
+            nearest clusters, ``hnsw`` walks a graph of neighbours.
+        pooling: For dense ones: ``mean`` of the tokens, or the first token, ``cls``; None for
+            what suits the model.
+
+    Raises:
+        ConfigError: An option that cannot work.
+    """
+
+    kind: Kind = "bm25"
+    model: str = "intfloat/e5-base-v2"
+    faiss: Literal["flat", "ivf", "hnsw"] = "flat"
+    pooling: Literal["mean", "cls"] | None = None
+
+    def __post_init__(self) -> None:
+        choices = {
+            "kind": KINDS,
+            "faiss": ("flat", "ivf", "hnsw"),
+            "pooling": ("mean", "cls", None),
+        }
+        for name, allowed in choices.items():
+            value = getattr(self, name)
+            if value not in allowed:
+                near = near_names(str(value), [one for one in allowed if one])
+                raise ConfigError(f"{name} is one of {allowed}; got {value!r}.{near}")
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What an index of this kind depends on."""
+        return asdict(self) if self.kind == "dense" else {"kind": self.kind}
+
+
+class Retriever:
+    """An index with its passages.
+
+    Args:
+        passages: The corpus.
+        index: An index over it.
+
+    Raises:
+        DataError: They differ in length.
+    """
+
+    def __init__(self, passages: Passages, index: Index) -> None:
+        if len(index) != len(passages):
+            raise DataError(
+                f"The index has {len(index)} entries, but the corpus {passages.origin} has "
+                f"{len(passages)}: they do not belong together."
+            )
+        self.passages = passages
+        self.index = index
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    def search(self, queries: Sequence[str], topk: int) -> list[list[Hit]]:
+        """Return for each query at most ``topk`` passages with their scores, best first."""
+        return [
+            [(self.passages[int(n)], float(score)) for n, score in zip(*ranks, strict=True)]
+            for ranks in self.index.search(queries, topk)
+        ]
+
+
+def untracked(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:  # noqa: ARG001 - see Track
+    """Return the items: nobody looks on."""
+    return items
+
+
+def open_retriever(
+    corpus: str | Path | None,
+    options: IndexOptions,
+    *,
+    index_path: str | Path | None = None,
+    track: Track = untracked,
+) -> Retriever:
+    """Return a corpus with an index over it, loaded if it has been saved, else built.
+
+    Args:
+        corpus: JSON lines; None for the corpus that comes with this package.
+        options: What index.
+        index_path: Folder of the saved index, which is written if it is not there. For dense
+            ones also a file that faiss wrote, with one vector for each passage. None: the index
+            is built anew, in memory.
+        track: Shows progress.
+
+    Raises:
+        ConfigError: The saved index is one of another corpus or kind; the model, or what dense
+            indexes stand on, is missing.
+        DataError: The corpus or the index cannot be read.
+    """
+    place = None if index_path is None else Path(index_path)
+    if place is None or not place.exists():
+        passages = Passages.open(corpus)
+        built = Retriever(passages, _build(passages, options, track))
+        if place is None:
+            return built
+        _save(built, options, place)
+        del built  # it is loaded again, mapped into memory
+    if place.is_file():
+        return Retriever(Passages.open(corpus), _load(place, options))
+    manifest = _manifest(place)
+    passages = Passages.open(corpus, np.load(place / "starts.npy", mmap_mode="r"))
+    _check(manifest, _identity(passages, options), place)
+    return Retriever(passages, _load(place, options))
+
+
+def _build(passages: Passages, options: IndexOptions, track: Track) -> Index:
+    if options.kind == "bm25":
+        from gem_tools.search.bm25 import Bm25Index  # noqa: PLC0415 - only who searches pays
+
+        return Bm25Index.build(passages, track)
+    return _dense().build(passages, options, track)
+
+
+def _load(place: Path, options: IndexOptions) -> Index:
+    if options.kind == "bm25":
+        from gem_tools.search.bm25 import Bm25Index  # noqa: PLC0415 - as above
+
+        return Bm25Index.load(place)
+    return _dense().load(place, options)
+
+
+def _dense() -> "type[DenseIndex]":
+    try:
+        from gem_tools.search.dense import DenseIndex  # noqa: PLC0415 - torch takes seconds
+    except ImportError as error:
+        raise ConfigError(
+            f"A dense index needs torch, transformers and faiss ({error}): "
+            f"pip install 'gem-tools[dense]'."
+        ) from error
+    return DenseIndex
+
+
+def _identity(passages: Passages, options: IndexOptions) -> dict[str, Any]:
+    return {"format": _FORMAT, "corpus": passages.fingerprint, **options.identity}
+
+
+def _save(built: Retriever, options: IndexOptions, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}-"))
+    try:
+        built.index.save(folder)
+        np.save(folder / "starts.npy", built.passages.starts)
+        (folder / _MANIFEST).write_text(json.dumps(_identity(built.passages, options), indent=1))
+        folder.chmod(0o755)  # temporary folders are private, an index need not be
+        folder.rename(place)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _manifest(place: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((place / _MANIFEST).read_text())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{place} is not a saved index: {error}.") from error
+    return manifest
+
+
+def _check(manifest: Mapping[str, Any], wanted: Mapping[str, Any], place: Path) -> None:
+    other = [
+        f"{name} {manifest.get(name)!r} instead of {value!r}"
+        for name, value in wanted.items()
+        if manifest.get(name) != value
+    ]
+    if other:
+        raise ConfigError(
+            f"The index in {place} is another one: it has {', '.join(other)}. Give another "
+            f"index path, or delete that folder to have the index built anew."
+        )

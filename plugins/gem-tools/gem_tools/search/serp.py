@@ -1,0 +1,90 @@
+"""Searches the web with SerpApi, or with a service that answers as it does."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gem_core.errors import ConfigError
+from gem_tools.search.backend import Document, SearchError
+from gem_tools.search.remote import Answer, RemoteBackend
+
+__all__ = ["SerpBackend", "as_json"]
+
+NO_TITLE = "No title."
+NO_SNIPPET = "No snippet available."
+
+
+class SerpBackend(RemoteBackend):
+    """Asks SerpApi: the box with the answer, then the results, then questions that people also ask.
+
+    Args:
+        url: Where it answers.
+        api_key: The key; None for ``$SERP_API_KEY``.
+        engine: The search engine that it is to ask.
+        concurrency: See ``RemoteBackend``.
+        retries: Likewise.
+        cache_size: Likewise.
+
+    Raises:
+        ConfigError: An option that cannot work, or there is no key.
+    """
+
+    def __init__(
+        self,
+        *,
+        url: str = "https://serpapi.com/search",
+        api_key: str | None = None,
+        engine: str = "google",
+        concurrency: int = 8,
+        retries: int = 2,
+        cache_size: int = 4096,
+    ) -> None:
+        super().__init__(concurrency=concurrency, retries=retries, cache_size=cache_size)
+        self.url = url
+        self.engine = engine
+        self._key = api_key or os.environ.get("SERP_API_KEY")
+        if not self._key:
+            raise ConfigError("The backend 'serp' needs an api_key, or $SERP_API_KEY.")
+
+    async def fetch(self, query: str, topk: int) -> Sequence[Document]:
+        params = {"engine": self.engine, "q": query, "api_key": self._key}
+        found = as_json(await self.request("GET", self.url, params=params))
+        return list(_documents(found))[:topk]
+
+
+def as_json(answer: Answer) -> dict[str, Any]:
+    """Return the object that an answer holds.
+
+    Raises:
+        SearchError: It holds none.
+    """
+    try:
+        value = json.loads(answer.body)
+    except ValueError as error:
+        raise SearchError("the service answered with something else than JSON.") from error
+    if not isinstance(value, dict):
+        raise SearchError("the service answered with something else than an object.")
+    return value
+
+
+def _documents(found: Mapping[str, Any]) -> Iterator[Document]:
+    box = found.get("answer_box")
+    if isinstance(box, dict):
+        yield _document(box.get("title"), box.get("answer"), box.get("snippet"))
+    for result in _objects(found.get("organic_results")):
+        yield _document(result.get("title"), result.get("snippet"))
+    for question in _objects(found.get("related_questions")):
+        yield _document(question.get("question"), question.get("snippet"))
+
+
+def _objects(values: Any) -> Iterable[Mapping[str, Any]]:
+    return (
+        [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+    )
+
+
+def _document(title: Any, *texts: Any) -> Document:
+    text = " ".join(text for text in texts if isinstance(text, str) and text)
+    title = title if isinstance(title, str) and title else NO_TITLE
+    return Document(f'"{title}"\n{text or NO_SNIPPET}')

@@ -1,0 +1,128 @@
+"""The same over HTTP: streamable and SSE, with headers, restarts and many calls at once."""
+
+import asyncio
+import http.server
+import sys
+import threading
+
+import pytest
+
+from gem_core.errors import ConfigError
+from gem_tools.mcp import MCPTool
+
+FAST = {"delay_between_retries": 0.05}
+
+
+def test_tools_are_listed_and_called_over_streamable_http(odd_http, call):
+    tool = MCPTool(f"http://127.0.0.1:{odd_http.port}/mcp")
+    assert call(tool, "echo", text="far").output == "far"
+    assert int(call(tool, "pid").output) == odd_http.process.pid
+    tool.close()
+
+
+def test_results_of_many_megabytes_come_through(odd_http, call):
+    tool = MCPTool.from_url(f"http://127.0.0.1:{odd_http.port}/mcp", longest_output=9_000_000)
+    assert len(call(tool, "flood", size=5_000_000).output) == 5_000_000
+    tool.close()
+
+
+def test_no_call_of_512_at_once_fails(odd_http):
+    tool = MCPTool(f"http://127.0.0.1:{odd_http.port}/mcp", max_retries=0, execution_timeout=120)
+    call = tool.parse("<tool_call><tool_name>pid</tool_name></tool_call>")
+
+    async def many():
+        return await asyncio.gather(*(tool.arun(call) for _ in range(512)))
+
+    results = asyncio.run(many())
+    tool.close()
+    assert [result for result in results if not result.ok] == []
+
+
+def test_a_call_over_http_that_takes_too_long_is_cancelled_at_the_server(odd_http, call, tmp_path):
+    tool = MCPTool(f"http://127.0.0.1:{odd_http.port}/mcp", execution_timeout=0.5, max_retries=0)
+    note = tmp_path / "note"
+    assert "timed out after 0.5 seconds" in call(tool, "hang", note=str(note)).output
+    assert call(tool, "echo", text="on").output == "on"
+    for _ in range(500):
+        if note.exists():
+            break
+        threading.Event().wait(0.02)
+    assert note.exists()
+    tool.close()
+
+
+@pytest.mark.parametrize("handler", [None, print], ids=["stateless", "with a session id"])
+def test_a_server_that_was_started_again_is_found_again(serve, odd_command, call, handler):
+    served = serve(lambda port: [*odd_command, "http", str(port)])
+    url = f"http://127.0.0.1:{served.port}/mcp"
+    tool = MCPTool(url, max_retries=5, sampling_handler=handler, **FAST)
+    assert int(call(tool, "pid").output) == served.process.pid
+    served.stop()
+    lost = call(tool, "pid")
+    assert lost.output.startswith("[Tool execution failed: failed to connect")
+    served.start()
+    assert int(call(tool, "pid").output) == served.process.pid
+    tool.close()
+
+
+def test_a_server_over_http_that_dies_in_mid_call_is_a_failed_call(serve, odd_command, call):
+    served = serve(lambda port: [*odd_command, "http", str(port)])
+    tool = MCPTool(f"http://127.0.0.1:{served.port}/mcp", max_retries=1, **FAST)
+    result = call(tool, "die")
+    assert result.output.startswith("[Tool execution failed: failed to connect")
+    tool.close()
+
+
+def test_the_sse_transport_lists_calls_and_comes_back(serve, odd_command, call):
+    served = serve(lambda port: [*odd_command, "sse", str(port)])
+    url = f"http://127.0.0.1:{served.port}/sse"
+    tool = MCPTool({"url": url, "transport": "sse"}, max_retries=20, **FAST)
+    assert call(tool, "echo", text="events").output == "events"
+    served.stop()
+    served.start()
+    assert int(call(tool, "pid").output) == served.process.pid
+    tool.close()
+
+
+def test_several_servers_by_url(odd_http, serve, call):
+    clock = [sys.executable, "-m", "gem_tools.mcp.time_server"]
+    served = serve(lambda port: [*clock, "--transport", "http", "--port", str(port)])
+    tool = MCPTool.from_multi_server(
+        {
+            "odd": f"http://127.0.0.1:{odd_http.port}/mcp",
+            "clock": f"http://127.0.0.1:{served.port}/time-mcp",
+        }
+    )
+    assert call(tool, "echo", text="a").output == "a"
+    assert call(tool, "clock.days_in_month", date="2023-04-01").output == "30"
+    tool.close()
+
+
+def test_headers_and_token_are_sent_with_the_requests():
+    seen = []
+
+    class Listener(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            seen.append((self.headers["Authorization"], self.headers["X-Team"]))
+            self.send_error(401)
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Listener) as listener:
+        thread = threading.Thread(target=listener.serve_forever)
+        thread.start()
+        with pytest.raises(ConfigError, match="failed to connect"):
+            MCPTool(
+                f"http://127.0.0.1:{listener.server_port}/mcp", auth="abc", headers={"X-Team": "x"}
+            )
+        listener.shutdown()
+        thread.join()
+    assert set(seen) == {("Bearer abc", "x")}
+
+
+def test_nobody_at_the_url_is_a_configuration_error():
+    with pytest.raises(
+        ConfigError, match=r"failed to connect to the MCP server 'http://127\.0\.0\.1:9/"
+    ):
+        MCPTool("http://127.0.0.1:9/mcp")

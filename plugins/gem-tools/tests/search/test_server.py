@@ -1,0 +1,271 @@
+"""``gem-core serve search`` as a process, asked over the loopback interface."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+
+import aiohttp
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_core.errors import DataError
+from gem_tools.search import make_backend
+from gem_tools.search.batcher import Batcher
+from gem_tools.search.wire import read_request
+
+
+def post(url, body, content_type=None):
+    """Return the status and the body of the answer."""
+    host, port = url.removeprefix("http://").split(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    headers = {"Content-Type": content_type} if content_type else {}
+    connection.request("POST", "/retrieve", body, headers)
+    response = connection.getresponse()
+    found = response.status, response.read()
+    connection.close()
+    return found
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=30) as response:  # noqa: S310 - loopback
+        return response.read().decode()
+
+
+def titles(result):
+    return [hit["document"]["contents"].partition("\n")[0] for hit in result]
+
+
+@pytest.mark.parametrize("content_type", [None, "application/msgpack", "application/octet-stream"])
+def test_msgpack_is_answered_in_msgpack(server_url, content_type):
+    asked = {"query": "planet with a great red spot", "topk": 2, "return_scores": True}
+    status, body = post(server_url, msgpack.packb(asked), content_type)
+    result = msgpack.unpackb(body)["result"]
+    assert status == 200
+    assert titles(result)[0] == '"Jupiter"'
+    assert len(result) == 2
+    assert result[0]["score"] > result[1]["score"] > 0
+
+
+@pytest.mark.parametrize("content_type", [None, "application/json", "text/plain"])
+def test_json_is_answered_in_json(server_url, content_type):
+    status, body = post(server_url, json.dumps({"query": "lemurs", "topk": 1}), content_type)
+    assert status == 200
+    assert titles(json.loads(body)["result"]) == ['"Lemur"']
+
+
+def test_several_queries_have_a_list_each(server_url):
+    asked = {"queries": ["lemurs", "zzzz", "acorns"], "topk": 1, "return_scores": False}
+    result = json.loads(post(server_url, json.dumps(asked))[1])["result"]
+    assert [titles(of_query) for of_query in result] == [['"Lemur"'], [], ['"Oak"']]
+    assert result[0][0]["score"] is None
+    assert json.loads(post(server_url, b'{"queries": []}')[1]) == {"result": []}
+
+
+def test_a_query_without_a_number_gets_three(server_url):
+    for asked in ({"query": "river"}, {"query": "river", "topk": None}):
+        assert len(msgpack.unpackb(post(server_url, msgpack.packb(asked))[1])["result"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "said"),
+    [
+        (b"{", "application/json", "not json"),
+        (b"\xc1", None, "not msgpack"),
+        (b"", None, "not msgpack"),
+        (b"[]", None, "A request is a map"),
+        (b"{}", None, "has a query"),
+        (b'{"query": 5}', None, "has a query"),
+        (b'{"queries": "a"}', None, "has a query"),
+        (b'{"query": "a", "topk": 0}', None, "from 1 to 1000; got 0"),
+        (b'{"query": "a", "topk": 1e9}', None, "topk"),
+        (b'{"query": "a", "topk": true}', None, "topk"),
+        (b'{"query": "a", "return_scores": 3}', None, "return_scores"),
+        (json.dumps({"queries": ["a"] * 1025}).encode(), None, "At most 1024"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_the_reason(server_url, body, content_type, said):
+    status, answer = post(server_url, body, content_type)
+    assert status == 400
+    assert said in json.loads(answer)["error"]
+
+
+def test_other_paths_and_methods_and_bodies_that_are_too_long_are_refused(server_url):
+    assert post(server_url, b"x" * (9 << 20))[0] == 413
+    for path, status in (("/nothing", 404), ("/retrieve", 405)):
+        with pytest.raises(urllib.error.HTTPError) as raised:
+            get(server_url + path)
+        assert raised.value.code == status
+        raised.value.close()
+
+
+def test_health_and_metrics_tell_what_there_is_and_what_was_done(run_server):
+    with run_server() as (_, url):
+        post(url, b'{"query": "lemurs"}')
+        post(url, b'{"queries": ["a", "b"]}')
+        post(url, b"{")
+        health, metrics = json.loads(get(f"{url}/health")), get(f"{url}/metrics")
+    assert health["status"] == "ok"
+    assert health["documents"] >= 250
+    lines = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if line[0] != "#")
+    assert float(lines['search_requests_total{status="200"}']) == 2
+    assert float(lines['search_requests_total{status="400"}']) == 1
+    assert float(lines['search_queries_total{wire="json"}']) == 3
+    assert float(lines["search_request_seconds_count"]) == 3
+
+
+def test_a_hundred_clients_at_once_are_all_answered(server_url):
+    questions = files("gem_qa").joinpath("data/qa_sample.jsonl").read_text(encoding="utf-8")
+    queries = [json.loads(line)["question"] for line in questions.splitlines()]
+    expected = {
+        (query, topk): [
+            d.contents for d in make_backend("bm25").search(query, topk=topk, seconds=5)
+        ]
+        for query in queries
+        for topk in (1, 2, 5)
+    }
+
+    async def client(session, number):
+        failed = 0
+        for step in range(10):
+            query, topk = queries[(number + 7 * step) % len(queries)], (1, 2, 5)[number % 3]
+            asked = {"query": query, "topk": topk, "return_scores": bool(step % 2)}
+            pack, unpack = (msgpack.packb, msgpack.unpackb)
+            if (number + step) % 2:
+                pack, unpack = (lambda value: json.dumps(value).encode(), json.loads)
+            async with session.post(f"{server_url}/retrieve", data=pack(asked)) as response:
+                result = unpack(await response.read())["result"]
+            scored = all((hit["score"] is not None) == bool(step % 2) for hit in result)
+            found = [hit["document"]["contents"] for hit in result]
+            failed += not (scored and found == expected[query, topk])
+        return failed
+
+    async def all_clients():
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            return await asyncio.gather(*(client(session, number) for number in range(100)))
+
+    assert asyncio.run(all_clients()) == [0] * 100
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_once_its_requests_are_answered(run_server, number):
+    asked = json.dumps({"queries": ["the moon of a river in winter"] * 400, "topk": 100}).encode()
+    with run_server() as (process, url), ThreadPoolExecutor(8) as threads:
+        answers = [threads.submit(post, url, asked) for _ in range(8)]
+        while "requests_running 8.0" not in get(f"{url}/metrics"):
+            assert not any(answer.done() for answer in answers), "ask for more"
+        process.send_signal(number)
+        for answer in answers:
+            status, body = answer.result(timeout=60)
+            assert status == 200
+            assert len(json.loads(body)["result"]) == 400
+        assert process.wait(timeout=30) == 0
+        assert process.stderr.read() == ""
+
+
+def serve(*arguments):
+    command = [sys.executable, "-m", "gem_core", "serve", "search", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_port_that_is_taken_is_told_in_a_sentence(server_url):
+    done = serve("--port", server_url.rpartition(":")[2])
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: Cannot listen at 127.0.0.1:")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_corpus_that_cannot_be_read_is_told_in_a_sentence(write_corpus):
+    done = serve("--corpus", str(write_corpus([{"body": "x"}])))
+    assert done.returncode == 1
+    assert "neither contents nor title and text" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_saved_index_is_served_again(run_server, write_corpus, tmp_path):
+    corpus = write_corpus([{"title": "Cat", "text": "It purrs."}])
+    arguments = ("--corpus", str(corpus), "--index-path", str(tmp_path / "index"), "--topk", "1")
+    for _ in range(2):
+        with run_server(*arguments) as (_, url):
+            result = json.loads(post(url, b'{"query": "cat"}')[1])["result"]
+            assert titles(result) == ['"Cat"']
+    assert (tmp_path / "index" / "manifest.json").exists()
+
+
+@given(st.binary(max_size=40), st.sampled_from(["", "application/json", "application/msgpack"]))
+def test_any_body_is_read_or_refused(body, content_type):
+    with contextlib.suppress(DataError):
+        request = read_request(body, content_type, most=10)
+        assert all(isinstance(query, str) for query in request.queries)
+
+
+# Batches
+
+
+def test_queries_that_gather_while_others_are_searched_for_go_together():
+    sizes, started, release = [], threading.Event(), threading.Event()
+
+    def search(queries, topk):
+        started.set()
+        release.wait(10)
+        return [[query] * topk for query in queries]
+
+    async def ask():
+        batcher = Batcher(search, largest=4, observe=sizes.append)
+        first = asyncio.create_task(batcher.search(["a"], 1))
+        await asyncio.to_thread(started.wait, 10)
+        others = [asyncio.create_task(batcher.search([str(n)], 1 + n % 2)) for n in range(6)]
+        await asyncio.sleep(0)
+        release.set()
+        found = [await first, *[await other for other in others]]
+        batcher.close()
+        return found
+
+    found = asyncio.run(ask())
+    assert found == [[["a"]], *[[[str(n)] * (1 + n % 2)] for n in range(6)]]
+    assert sizes == [1, 4, 2]
+
+
+def test_as_many_searches_as_there_are_threads_run_at_once():
+    both = threading.Barrier(2)
+
+    def search(queries, topk):
+        both.wait(10)  # nobody passes alone
+        return [[query] for query in queries]
+
+    async def ask():
+        batcher = Batcher(search, threads=2)
+        found = await asyncio.gather(*(batcher.search([query], 1) for query in "ab"))
+        batcher.close()
+        return found
+
+    assert asyncio.run(ask()) == [[["a"]], [["b"]]]
+
+
+def test_a_search_that_fails_fails_for_those_who_asked_and_for_nobody_after():
+    def search(queries, topk):
+        if "bad" in queries:
+            raise DataError("no")
+        return [[query] for query in queries]
+
+    async def ask():
+        batcher = Batcher(search)
+        with pytest.raises(DataError):
+            await batcher.search(["bad", "worse"], 1)
+        found = await batcher.search(["good"], 1)
+        batcher.close()
+        return found
+
+    assert asyncio.run(ask()) == [["good"]]
