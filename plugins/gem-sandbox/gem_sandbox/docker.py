@@ -267,19 +267,17 @@ def connect(host: str | None = None) -> "docker.DockerClient":
         import docker  # noqa: PLC0415 - optional
     except ModuleNotFoundError as error:
         raise SandboxError("docker-py is missing. Run: pip install gem-sandbox[docker]") from error
-    client = None
+    where = host or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     try:
-        client = docker.DockerClient(base_url=host) if host else docker.from_env()
-        client.ping()
+        if where.startswith("unix://"):  # docker-py leaks a socket where nobody answers
+            with socket.socket(socket.AF_UNIX) as trial:
+                trial.connect(where.removeprefix("unix://"))
+        return docker.DockerClient(base_url=host) if host else docker.from_env()
     except Exception as error:
-        if client is not None:
-            client.close()
-        where = host or os.environ.get("DOCKER_HOST", "its usual place")
         raise SandboxError(
             f"No Docker engine answers at {where}: {error}. Start one (apt-get install docker.io), "
             f"or say where it is: DOCKER_HOST=unix:///path, or make_sandbox('docker', host=...)."
         ) from error
-    return client
 
 
 def make_image(

@@ -74,6 +74,10 @@ def _running_loop() -> asyncio.AbstractEventLoop:
 
 async def _close_all() -> None:
     await asyncio.gather(*(close() for close in _closers), return_exceptions=True)
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
 
 
 @atexit.register

@@ -116,7 +116,8 @@ class RemoteBackend(ABC):
         if task is None:
             task = running[key] = asyncio.create_task(self._ask(query, topk, seconds))
             task.add_done_callback(lambda _: running.pop(key))
-            task.add_done_callback(asyncio.Task.exception)  # maybe nobody waits any more
+            # Maybe nobody waits for it any more; asked for once, its error is no surprise.
+            task.add_done_callback(lambda task: task.cancelled() or task.exception())
         return await asyncio.shield(task)  # others may wait for it too
 
     async def _ask(self, query: str, topk: int, seconds: float) -> Found:

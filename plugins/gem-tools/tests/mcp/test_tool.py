@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import BaseEnv, Step
+from gem_core import AsyncEnv, BaseEnv, Step
 from gem_core.errors import ConfigError
 from gem_core.testing import check_tool
 from gem_core.wrappers import ToolWrapper
@@ -350,6 +350,25 @@ def test_an_asynchronous_caller_awaits_many_calls_at_once(odd):
         return await asyncio.gather(*(odd.arun(call) for _ in range(200)))
 
     assert {result.output for result in asyncio.run(many())} == {"hi"}
+
+
+def test_episodes_of_an_asynchronous_environment_share_the_session_without_waiting_in_turn(odd):
+    class Later(AsyncEnv):
+        async def start(self):
+            return "What is it?", {}
+
+        async def step(self, action):
+            return Step("over", 1.0, True, False, {})
+
+    async def play(env):
+        await env.reset()
+        called = await env.step(ECHO)
+        return called.observation, (await env.step("hi")).reward
+
+    async def play_all():
+        return await asyncio.gather(*(play(ToolWrapper(Later(), tools=[odd])) for _ in range(32)))
+
+    assert set(asyncio.run(play_all())) == {("hi", 1.0)}
 
 
 def test_registering_the_tools_imports_no_sdk():

@@ -326,6 +326,22 @@ print(len(HttpBackend(url={loopback(answer)!r}).search("cat", topk=3, seconds=5)
     assert run_python(code) == "1\n"
 
 
+def test_a_process_that_ends_in_the_midst_of_a_search_does_not_wait_for_it(loopback, run_python):
+    async def answer(request):
+        await asyncio.sleep(30)
+
+    code = f"""
+import threading, time
+from gem_tools.search.http import HttpBackend
+backend = HttpBackend(url={loopback(answer)!r})
+options = {{"topk": 3, "seconds": 30}}
+threading.Thread(target=backend.search, args=["cat"], kwargs=options, daemon=True).start()
+time.sleep(1)
+threading.excepthook = lambda args: None
+"""
+    assert run_python(code) == ""
+
+
 def test_many_episodes_search_through_the_wrapper_and_none_fails(loopback):
     requests = []
     tool = {"id": "search", "search_url": loopback(counting(requests, 0.01)), "timeout": 5}

@@ -239,19 +239,22 @@ def test_queries_that_gather_while_others_are_searched_for_go_together():
 
 
 def test_as_many_searches_as_there_are_threads_run_at_once():
-    both = threading.Barrier(2)
+    both, started = threading.Barrier(2), threading.Event()
 
     def search(queries, topk):
+        started.set()
         both.wait(10)  # nobody passes alone
         return [[query] for query in queries]
 
     async def ask():
         batcher = Batcher(search, threads=2)
-        found = await asyncio.gather(*(batcher.search([query], 1) for query in "ab"))
+        first = asyncio.create_task(batcher.search(["a"], 1))
+        await asyncio.to_thread(started.wait, 10)
+        found = [await batcher.search(["b"], 1), await first]
         batcher.close()
         return found
 
-    assert asyncio.run(ask()) == [[["a"]], [["b"]]]
+    assert asyncio.run(ask()) == [[["b"]], [["a"]]]
 
 
 def test_a_search_that_fails_fails_for_those_who_asked_and_for_nobody_after():

@@ -53,7 +53,6 @@ class ConfinedWalls(Walls):
         folders.remove(self._base)
 
     def begin(self) -> None:
-        kernel.set_dumpable(0)
         kernel.set_subreaper()
         self.folder = self._folder(os.getpid())
         self.folders = (self.folder,)
@@ -64,18 +63,18 @@ class ConfinedWalls(Walls):
 
     def _stop(self, *_: object) -> NoReturn:
         """End a run, when the supervisor asks for it."""
-        self.end_others()
-        self.remove()
+        self.finish()
         os._exit(0)
 
     def end_others(self) -> None:
-        while below := descendants(os.getpid()):
+        while _have_children():
+            below = descendants(os.getpid())
             for number in (signal.SIGSTOP, signal.SIGKILL):  # who stands still does not fork
                 for pid in below:
                     send_signal(pid, number)
-            _reap()
 
-    def remove(self) -> None:
+    def finish(self) -> None:
+        self.end_others()
         folders.remove(self.folder)
 
     def give(self, descriptor: int) -> None:
@@ -136,10 +135,14 @@ class ConfinedWalls(Walls):
         return total
 
 
-def _reap() -> None:
-    with contextlib.suppress(ChildProcessError):
+def _have_children() -> bool:
+    """Bury the children that are dead; tell whether there are others."""
+    try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _make_base() -> str:

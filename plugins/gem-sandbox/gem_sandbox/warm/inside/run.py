@@ -34,22 +34,23 @@ _OUT_OF_THE_WAY = 64
 def be_first(walls: Walls, descriptors: Sequence[int]) -> NoReturn:
     """Be the first process of a run.
 
+    It does as little as it can: all that it touches is copied for it, and for the second one.
+
     Args:
         walls: What to put up.
         descriptors: Standard input, output and error, a channel to the supervisor, and more.
     """
-    place(descriptors)
+    kernel.be_first_of_run()
     walls.begin()
     pid = os.fork()
     if pid == 0:
-        _be_second(walls, len(descriptors))
+        _be_second(walls, descriptors)
     ended, status, usage = os.wait4(-1, 0)
     while ended != pid:  # orphans come here too
         ended, status, usage = os.wait4(-1, 0)
-    walls.end_others()
-    walls.remove()
+    walls.finish()
     try:
-        os.write(_CHANNEL, pack_end(status, usage))
+        os.write(descriptors[_CHANNEL], pack_end(status, usage))
     finally:
         os._exit(0)  # nobody listens any more where programs are run several times
 
@@ -62,13 +63,16 @@ def place(descriptors: Sequence[int]) -> None:
     kernel.close_from(len(copies))
 
 
-def _be_second(walls: Walls, count: int) -> NoReturn:
+def _be_second(walls: Walls, descriptors: Sequence[int]) -> NoReturn:
     try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        place(descriptors)
         kind, request = _take_request()
         if kind == TESTS:
             _run_tests(walls, request)
         elif kind == SESSION:
-            place([0, 1, 2, *range(_CHANNEL + 1, count)])
+            place([0, 1, 2, *range(_CHANNEL + 1, len(descriptors))])
             walls.enter(request)
             _become(walls, request, _serve_pieces)
         else:

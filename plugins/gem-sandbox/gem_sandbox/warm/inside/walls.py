@@ -68,8 +68,8 @@ class Walls:
         """Kill all processes that a program has left."""
         raise NotImplementedError
 
-    def remove(self) -> None:
-        """Remove what ``enter`` made, unless it goes with the process."""
+    def finish(self) -> None:
+        """Kill and remove what is left of a run, unless it goes with the first process."""
 
     def clear(self) -> None:
         """Remove the files of the program that ran before."""
@@ -135,9 +135,6 @@ class NamespaceWalls(Walls):
     def __init__(self, plan: dict[str, Any]) -> None:
         super().__init__(plan)
         self._outside = os.getuid(), os.getgid()
-
-    def begin(self) -> None:
-        kernel.set_dumpable(0)
 
     def enter(self, limits: dict[str, Any]) -> None:
         kernel.set_dumpable(1)  # or the files in /proc would not be ours to write

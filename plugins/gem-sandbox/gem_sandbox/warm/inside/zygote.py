@@ -161,7 +161,6 @@ class _Zygote:
 
     def _be_run(self, passed: list[int]) -> NoReturn:
         try:
-            self._leave()
             run.be_first(self._walls, passed)
         except BaseException:  # noqa: BLE001
             traceback.print_exc()
