@@ -226,10 +226,7 @@ def test_supplied_names_neither_hide_the_programs_nor_run_it_twice(sandbox):
         ("open('f', 'wb').write(bytes(1 << 21))", "file_size"),
         ("import os\nwhile True: os.fork()", "processes"),
         ("import os, time\nfor _ in range(99): os.fork() or time.sleep(9)", "processes"),
-        (
-            "import threading as t\nfor _ in range(99): t.Thread(target=t.Event().wait, daemon=True).start()",
-            "processes",
-        ),
+        (_MANY_THREADS, "processes"),
     ],
 )
 def test_a_limit_that_is_met_is_said(sandbox, source, limit):

@@ -59,19 +59,20 @@ def environment(folder: str, *, customized: bool) -> dict[str, str]:
 
 def set_limits(request: dict[str, Any], *, shared_user: bool) -> None:
     """Limit this process, which is about to become the program."""
-    seconds = math.ceil(request["cpu_time"]) if request["cpu_time"] else None
+    cpu_time = math.ceil(request["cpu_time"]) if request["cpu_time"] else None
     limits = {
-        resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_AS: request["memory"],
         resource.RLIMIT_FSIZE: request["file_size"],
         resource.RLIMIT_CORE: 0,
         # It counts all processes of a user: a limit only for users that nobody shares.
         resource.RLIMIT_NPROC: None if shared_user else request["processes"],
     }
-    for kind, value in limits.items():
-        if value is not None:
-            with contextlib.suppress(ValueError, OSError):
-                resource.setrlimit(kind, (value, value))
+    bounds = {kind: (value, value) for kind, value in limits.items() if value is not None}
+    if cpu_time is not None:
+        bounds[resource.RLIMIT_CPU] = (cpu_time, cpu_time + 1)  # SIGXCPU, and SIGKILL to the deaf
+    for kind, bound in bounds.items():
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(kind, bound)
 
 
 def call_filter(filters: dict[str, str]) -> Callable[[], None]:

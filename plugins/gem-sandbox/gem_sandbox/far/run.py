@@ -180,7 +180,9 @@ class Run:
         cpu_time = self.request["cpu_time"]
         if code == 128 + signal.SIGXFSZ:
             limit = "file_size"
-        elif code == LIMIT_STATUS and cpu_time is not None and used(usage) > 0.9 * cpu_time:
+        elif code == 128 + signal.SIGXCPU or (
+            code == LIMIT_STATUS and cpu_time is not None and used(usage) > cpu_time
+        ):
             limit = "cpu_time"
         elif code and (oom_kills() > self.ooms or self.says_out_of_memory()):
             limit = "memory"

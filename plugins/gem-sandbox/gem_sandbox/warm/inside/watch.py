@@ -26,9 +26,12 @@ _SIGNALS = {128 + signal.SIGXCPU: "cpu_time", 128 + signal.SIGXFSZ: "file_size"}
 _SAID = (
     ("memory", re.compile(rb"[\w.]*MemoryError\b|OSError: \[Errno 12\]")),
     ("file_size", re.compile(rb"OSError: \[Errno (27|28)\]")),
-    ("processes", re.compile(rb"BlockingIOError: \[Errno 11\]|RuntimeError: can't start new th")),
+    ("processes", re.compile(rb"RuntimeError: can't start new thread")),
 )
 """How the last line of an uncaught error begins when a limit made a call fail."""
+_CANNOT_FORK = b"BlockingIOError"
+"""Somewhere near the end: those who could fork write between each other's lines."""
+_NEAR = 4096
 
 
 class Streams:
@@ -199,5 +202,7 @@ def _limit_met(code: int, stderr: bytes, *, late: bool) -> str:
     if code == _KILLED and late:
         return "cpu_time"
     last = stderr.rstrip().rpartition(b"\n")[2]
+    if limit := _SIGNALS.get(code):
+        return limit
     said = (limit for limit, pattern in _SAID if pattern.match(last))
-    return _SIGNALS.get(code) or next(said, "")
+    return next(said, "processes" if _CANNOT_FORK in stderr[-_NEAR:] else "")

@@ -1,0 +1,163 @@
+"""Parts of the warm sandbox that can be looked at from outside of it."""
+
+import asyncio
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_sandbox.warm.inside.messages import Outcome
+from gem_sandbox.warm.libraries import group_of
+from gem_sandbox.warm.seccomp import MACHINES, call_filter
+from gem_sandbox.warm.syscalls import ALLOWED
+from gem_sandbox.warm.turns import Turns
+
+_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+
+
+def decide(program, machine, number, *arguments):
+    """Interpret the few instructions of BPF that filters are made of."""
+    data = {0: number, 4: machine}
+    data |= {16 + 8 * index: value for index, value in enumerate(arguments)}
+    steps = [program[at : at + 8] for at in range(0, len(program), 8)]
+    at = value = 0
+    while True:
+        code = int.from_bytes(steps[at][:2], "little")
+        jump_true, jump_false = steps[at][2], steps[at][3]
+        operand = int.from_bytes(steps[at][4:], "little")
+        at += 1
+        if code == 0x20:
+            value = data.get(operand, 0)
+        elif code == 0x54:
+            value &= operand
+        elif code == 0x15:
+            at += jump_true if value == operand else jump_false
+        elif code == 0x35:
+            at += jump_true if value >= operand else jump_false
+        else:
+            assert code == 0x06
+            return operand
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_filter_allows_what_is_listed_and_nothing_else(machine):
+    program, column = call_filter(machine), machine == "aarch64"
+    looked_at = {"clone", "clone3", "ioctl", "prctl", "prlimit64", "socketpair", "fcntl"}
+    plain = {numbers[column] for name, numbers in ALLOWED.items() if name not in looked_at}
+    special = {ALLOWED[name][column] for name in looked_at}
+    for number in [*range(1024), 0x40000000, 0x40000001, 0xFFFFFFFF]:
+        if number not in special:
+            allowed = decide(program, MACHINES[machine], number) == _ALLOW
+            assert allowed == (number in plain), number
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_filter_kills_calls_made_as_on_another_processor(machine):
+    other = next(number for name, number in MACHINES.items() if name != machine)
+    assert decide(call_filter(machine), other, 0) == _KILL
+    assert decide(call_filter(machine), 0x40000003, 1) == _KILL
+
+
+def test_the_filter_looks_at_the_arguments_of_some_calls():
+    def allowed(name, *arguments):
+        number = ALLOWED[name][0]
+        return decide(call_filter("x86_64"), MACHINES["x86_64"], number, *arguments) == _ALLOW
+
+    assert allowed("clone", 0x01200011)
+    for new in (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
+        assert not allowed("clone", new | 17)
+    assert not allowed("clone3")
+    assert allowed("socketpair", 1, 1 | 0x80000)
+    assert not allowed("socketpair", 1, 2)
+    assert not allowed("socketpair", 2, 1)
+    assert allowed("prlimit64", 0)
+    assert not allowed("prlimit64", 1)
+    assert allowed("fcntl", 1, 1)
+    assert not allowed("fcntl", 1, 8)
+    assert allowed("ioctl", 0, 0x5401)
+    assert not allowed("ioctl", 0, 0x5412)
+
+
+def test_calls_can_be_withheld():
+    program = call_filter("x86_64", without=["kill"])
+    assert decide(program, MACHINES["x86_64"], ALLOWED["kill"][0]) == _ERROR | 1
+
+
+@pytest.mark.parametrize(
+    ("source", "group"),
+    [
+        ("print(1)", 0),
+        ("import numpy as np", 1),
+        ("if x:\n    from numpy.linalg import inv", 1),
+        ("import os, sympy", 2),
+        ("import numpy\nfrom sympy import *", 2),
+        ("import numpyro", 0),
+        ("x = 'import'\nnp.ones(1)", 0),
+    ],
+)
+def test_a_program_gets_the_least_zygote_that_has_its_imports(source, group):
+    assert group_of(source, ["numpy", "sympy"], supply_names=False) == group
+
+
+def test_an_alias_that_is_to_be_supplied_counts_as_an_import():
+    assert group_of("np.ones(1)", ["numpy", "sympy"], supply_names=True) == 1
+
+
+@given(st.binary(max_size=50), st.binary(max_size=50), st.integers(0, 255), st.floats(0, 1e6))
+def test_an_outcome_comes_back_as_it_was_packed(stdout, stderr, status, duration):
+    outcome = Outcome(status, "memory", duration, 7, stdout, stderr)
+    assert Outcome.unpack(outcome.pack()) == outcome
+
+
+def test_turns_are_taken_in_the_order_of_asking():
+    turns, order = Turns(1), []
+
+    async def take(number):
+        async with turns.turn_async():
+            order.append(number)
+            await asyncio.sleep(0)
+
+    async def main():
+        await asyncio.gather(*(take(number) for number in range(20)))
+
+    asyncio.run(main())
+    assert order == list(range(20))
+
+
+def test_who_gives_up_waiting_does_not_take_a_turn_along():
+    turns = Turns(1)
+
+    async def take():
+        async with turns.turn_async():
+            return True
+
+    async def main():
+        with turns.turn():
+            waiting = [asyncio.create_task(take()) for _ in range(3)]
+            await asyncio.sleep(0)
+            waiting[0].cancel()
+            waiting[1].cancel()
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert asyncio.run(main())[2] is True
+    with turns.turn():
+        pass
+
+
+def test_no_more_turns_are_had_at_once_than_there_are():
+    turns, now, most = Turns(3), [], []
+
+    def take():
+        with turns.turn():
+            now.append(1)
+            most.append(len(now))
+            now.pop()
+
+    threads = [threading.Thread(target=take) for _ in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(most) == 30
+    assert max(most) <= 3
