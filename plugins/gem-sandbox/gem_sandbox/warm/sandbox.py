@@ -127,7 +127,8 @@ class WarmSandbox:
     ) -> SandboxSession:
         """Return a session; it has an interpreter of its own from its first run on."""
         limits = Program("", timeout=timeout, memory=memory, output_limit=output_limit)
-        return WarmSession(self._leased(), {**_limits(limits), "cpu_time": _NO_DEADLINE})
+        self._leased()
+        return WarmSession(self._leased, {**_limits(limits), "cpu_time": _NO_DEADLINE})
 
     def close(self) -> None:
         """End everything that runs; may be called twice."""

@@ -1,6 +1,7 @@
 """Sessions of the warm sandbox: one interpreter that goes on from piece to piece."""
 
 import marshal
+from collections.abc import Callable
 from typing import Any
 
 from gem_core.sandbox import Execution
@@ -18,11 +19,11 @@ class WarmSession(ReplaySession):
     """A session that has a process to itself; between its runs the process stands still.
 
     Args:
-        engine: Where processes come from.
+        engine: Returns where processes come from, or raises as the sandbox is closed.
         limits: What the process is told.
     """
 
-    def __init__(self, engine: Engine, limits: dict[str, Any]) -> None:
+    def __init__(self, engine: Callable[[], Engine], limits: dict[str, Any]) -> None:
         super().__init__(timeout=limits["timeout"])
         self._engine = engine
         self._limits = limits
@@ -33,10 +34,11 @@ class WarmSession(ReplaySession):
 
     def _cell(self, source: str, timeout: float) -> tuple[Execution, bool]:
         piece = source.encode(errors="surrogatepass"), timeout
-        with self._engine.turns.turn():
+        engine = self._engine()
+        with engine.turns.turn():
             if self._lease is None:
-                group = group_of(source, self._engine.preload, supply_names=False)
-                self._lease = self._engine.lease(group)
+                group = group_of(source, engine.preload, supply_names=False)
+                self._lease = engine.lease(group)
                 request = pack(SESSION, marshal.dumps({**self._limits, "piece": piece}))
             else:
                 request = pack(CELL, marshal.dumps(piece))
