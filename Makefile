@@ -11,8 +11,10 @@ $(STAMP): pyproject.toml $(wildcard plugins/*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" $(foreach plugin,$(PLUGINS),-e "$(plugin)[dev]")
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" $(foreach plugin,$(PLUGINS),-e "$(plugin)") $(foreach plugin,$(PLUGINS),-e "$(plugin)[dev]")
 	@touch $@
+
+# Plugins are named twice above: with extras only, pip would not find one that another one needs.
 
 demo: $(STAMP)  ## Play a few games with the oracle and the random agent
 	@$(BIN)/gem-core run 'envs=[game:GuessTheNumber-v0-easy,game:Mastermind-v0-easy,game:TowerofHanoi-v0-easy,game:Sudoku-v0-easy]' 'agent=[oracle,random]' episodes=100
