@@ -1,10 +1,12 @@
 """The warm sandbox behaves like an interpreter, in every tier that this machine has."""
 
+import ast
 import asyncio
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -69,9 +71,13 @@ def test_files_lie_in_the_working_directory(sandbox):
         print(helper.name, Path("data/x.bin").read_bytes())
         print(sorted(path.name for path in Path().iterdir()))
     """
+    # An interpreter that lies below /tmp is there too.
+    below = {Path(sys.executable).parts[2]} if sys.executable.startswith("/tmp/") else set()
     files = {"helper.py": b"name = 'helper'", "data/x.bin": b"\xff\x00"}
     execution = run(sandbox, source, files=files)
-    assert execution.stdout == "helper b'\\xff\\x00'\n['data', 'helper.py', 'main.py']\n"
+    first, listed = execution.stdout.splitlines()
+    assert first == "helper b'\\xff\\x00'"
+    assert set(ast.literal_eval(listed)) - below == {"data", "helper.py", "main.py"}
 
 
 def test_a_traceback_shows_the_programs_lines_and_nothing_of_ours(sandbox):
@@ -190,6 +196,44 @@ def test_libraries_can_be_imported_preloaded_or_not(sandbox):
     source = "import numpy, sympy\nprint(numpy.arange(4).sum(), sympy.sqrt(16))"
     assert run(sandbox, source).stdout == "6 4\n"
     assert run(sandbox, "n = __import__('numpy')\nprint(n.ones(3).sum())").stdout == "3.0\n"
+
+
+_BELOW_TMP = """
+import contextlib, sys
+from gem_core.sandbox import Program
+from gem_sandbox.warm import WarmSandbox
+source = '''
+import subprocess, sys
+print(sys.executable, subprocess.check_output([sys.executable, "-c", "print(6 * 7)"]).decode())
+packages = [path for path in sys.path if path.endswith("site-packages")]
+for path in (sys.executable, f"{sys.prefix}/pyvenv.cfg", f"{packages[0]}/new"):
+    try:
+        open(path, "w")
+    except OSError:
+        print("held")
+open(f"/tmp/mine{input()}", "w")
+'''
+with contextlib.closing(WarmSandbox(workers=1, tier=sys.argv[1])) as sandbox:
+    for execution in sandbox.run_tests(Program(source), ["1", "2"]):
+        print(execution.stdout, execution.stderr)
+"""
+
+
+@pytest.mark.parametrize("tier", ["full", "namespaces"])
+def test_an_interpreter_below_the_private_folder_is_still_there_and_read_only(tier):
+    if reason := why_not(tier):
+        pytest.skip(reason)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        python = f"{folder}/bin/python"
+        shown = subprocess.run(
+            [python, "-c", _BELOW_TMP, tier],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    assert shown.split() == [python, "42", "held", "held", "held"] * 2
 
 
 def test_an_editable_checkout_is_not_to_be_seen(sandbox):

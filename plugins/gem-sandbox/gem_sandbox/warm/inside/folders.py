@@ -1,18 +1,19 @@
 """Remove what a hostile program may have left: folders of any depth, under any names."""
 
 import os
+from collections.abc import Collection
 
 __all__ = ["empty", "remove"]
 
 
-def empty(folder: str) -> None:
-    """Remove all that is in a folder.
+def empty(folder: str, kept: Collection[str] = ()) -> None:
+    """Remove all that is in a folder, but for the names that are to be kept.
 
     Folders are emptied into ``folder`` itself before they are removed, so that no depth, and no
     path too long to be named, keeps them.
     """
     number = 0
-    while entries := os.listdir(folder):
+    while entries := [name for name in os.listdir(folder) if name not in kept]:
         for name in entries:
             path = f"{folder}/{name}"
             if not os.path.isdir(path) or os.path.islink(path):

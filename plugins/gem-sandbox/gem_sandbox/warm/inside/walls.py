@@ -36,6 +36,8 @@ class Walls:
     """What ends a run when it is sent to its first process."""
     folder = _SCRATCH
     folders: tuple[str, ...] = (_SCRATCH, "/dev/shm")  # noqa: S108
+    kept: frozenset[str] = frozenset()
+    """Names in the folders that are not the program's."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self._filter = plan["filter"]
@@ -74,7 +76,7 @@ class Walls:
     def clear(self) -> None:
         """Remove the files of the program that ran before."""
         for folder in self.folders:
-            folders.empty(folder)
+            folders.empty(folder, self.kept)
 
     def give(self, descriptor: int) -> None:
         """Make a file the program's own."""
@@ -135,8 +137,15 @@ class NamespaceWalls(Walls):
     def __init__(self, plan: dict[str, Any]) -> None:
         super().__init__(plan)
         self._outside = os.getuid(), os.getgid()
+        inside = f"{_SCRATCH}/"
+        self._covered = [path for path in plan["readable"] if path.startswith(inside)]
+        self._covered_links = {
+            link: target for link, target in plan["links"].items() if link.startswith(inside)
+        }
+        self.kept = frozenset(path.split("/")[2] for path in (*self._covered, *self._covered_links))
 
     def enter(self, limits: dict[str, Any]) -> None:
+        covered = {path: os.open(path, os.O_PATH) for path in self._covered}
         kernel.set_dumpable(1)  # or the files in /proc would not be ours to write
         kernel.map_user(_USER, self._outside)
         quiet = kernel.MS_NOSUID | kernel.MS_NODEV
@@ -144,6 +153,7 @@ class NamespaceWalls(Walls):
         kernel.mount("tmpfs", "/tmp", "tmpfs", quiet, size)  # noqa: S108
         kernel.mount("tmpfs", "/dev/shm", "tmpfs", quiet | kernel.MS_NOEXEC, size)  # noqa: S108
         kernel.mount("proc", "/proc", "proc", quiet | kernel.MS_NOEXEC, "subset=pid")
+        self._show_again(covered)
         kernel.drop_capabilities()
         kernel.set_dumpable(0)
         os.chdir(_SCRATCH)
@@ -153,6 +163,20 @@ class NamespaceWalls(Walls):
                 readable=["/"],
                 writable=["/tmp", "/dev/shm", "/dev/null"],  # noqa: S108
             )
+
+    def _show_again(self, covered: dict[str, int]) -> None:
+        """Show what the private folder covers: an interpreter or libraries that lie below it."""
+        for path, descriptor in covered.items():
+            is_folder = os.path.isdir(f"/proc/self/fd/{descriptor}")
+            os.makedirs(path if is_folder else os.path.dirname(path), exist_ok=True)
+            if not is_folder:
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o400))
+            flags = kernel.MS_BIND | kernel.MS_REC  # it stays read-only: that is locked
+            kernel.mount(f"/proc/self/fd/{descriptor}", path, None, flags)
+            os.close(descriptor)
+        for link, target in self._covered_links.items():
+            os.makedirs(os.path.dirname(link), exist_ok=True)
+            os.symlink(target, link)
 
     def restrict(self, limits: dict[str, Any]) -> None:
         kernel.set_dumpable(1)
