@@ -80,11 +80,13 @@ BENIGN = """\
 # {token}
 import json, math, os, random, statistics, sys, threading
 assert 7 + 0 == 3 + 4 and "a" + "b" == "ab" and print is not None
-assert set(os.listdir(".")) <= {{"main.py"}}, os.listdir(".")
+# An interpreter that lies below /tmp is shown there.
+shown = {{path.split("/")[2] for path in (sys.executable, *sys.path) if path.startswith("/tmp/")}}
+assert set(os.listdir(".")) <= {{"main.py", *shown}}, os.listdir(".")
 for folder in ("/tmp", "/dev/shm"):
     try: left = set(os.listdir(folder))
     except OSError: left = set()
-    assert left <= {{"main.py", "work", os.path.basename(os.getcwd())}}, (folder, left)
+    assert left <= {{"main.py", "work", os.path.basename(os.getcwd()), *shown}}, (folder, left)
 threads = [threading.Thread(target=math.isqrt, args=(n,)) for n in range(4)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
