@@ -26,13 +26,17 @@ for _ in range(99): threading.Thread(target=threading.Event().wait, daemon=True)
 """
 
 
+def require_tier(tier):
+    reason = why_not(tier)
+    if reason and os.environ.get("CI"):
+        pytest.fail(f"CI must have every tier, and {tier!r} does not work: {reason}")
+    if reason:
+        pytest.skip(f"tier {tier!r}: {reason}")
+
+
 @pytest.fixture(scope="module", params=TIERS)
 def sandbox(request):
-    reason = why_not(request.param)
-    if reason and os.environ.get("CI"):
-        pytest.fail(f"CI must have every tier, and {request.param!r} does not work: {reason}")
-    if reason:
-        pytest.skip(f"tier {request.param!r}: {reason}")
+    require_tier(request.param)
     made = WarmSandbox(workers=2, tier=request.param)
     yield made
     made.close()
@@ -221,8 +225,7 @@ with contextlib.closing(WarmSandbox(workers=1, tier=sys.argv[1])) as sandbox:
 
 @pytest.mark.parametrize("tier", ["full", "namespaces"])
 def test_an_interpreter_below_the_private_folder_is_still_there_and_read_only(tier):
-    if reason := why_not(tier):
-        pytest.skip(reason)
+    require_tier(tier)
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         python = f"{folder}/bin/python"

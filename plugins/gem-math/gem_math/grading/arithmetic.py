@@ -7,6 +7,7 @@ what that makes, so that no answer, however written, takes long: beyond it a val
 
 import functools
 import random
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any
 
@@ -19,15 +20,15 @@ class UndefinedError(ArithmeticError):
     """The expression has no value here, or none that can be worked out."""
 
 
-class Arithmetic:
+class Arithmetic(ABC):
     """Numbers of one kind: how they are made, and the operations on them as methods."""
 
     constants: dict[str, Any]
     """Values of ``pi``, ``e`` and ``i``, as far as there are any."""
 
+    @abstractmethod
     def number(self, value: Fraction) -> Any:
         """Return a number of this kind."""
-        raise NotImplementedError
 
     def variable(self, name: str) -> Any:
         """Return the value of a symbol that is no constant."""
