@@ -15,8 +15,8 @@ from gem_sandbox.warm.inside import folders, kernel
 __all__ = ["NamespaceWalls", "Walls", "children", "descendants", "send_signal"]
 
 _USER = 1000
-_OURS = 2
-"""The processes of a run that are no program's."""
+_OURS = 1
+"""The processes that are counted with a program's and are not its own."""
 _MOST_FILES = 1 << 14
 _OPEN_FILES = 256
 _SHIELD = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
