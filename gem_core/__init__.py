@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gem_core.agent import Agent, BaseAgent
+    from gem_core.agent import Agent, BaseAgent, Generation, Reply
     from gem_core.api import (
         find,
         list_envs,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
-    "agent": ("Agent", "BaseAgent"),
+    "agent": ("Agent", "BaseAgent", "Generation", "Reply"),
     "api": (
         "find",
         "list_envs",
@@ -101,10 +101,12 @@ __all__ = [
     "Function",
     "FunctionTool",
     "GemError",
+    "Generation",
     "Info",
     "Layer",
     "Observation",
     "Program",
+    "Reply",
     "Sandbox",
     "SandboxSession",
     "SandboxSpec",

@@ -1,8 +1,9 @@
 """Agents: who acts in an environment. The protocol, and the agents that need no model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from gem_core.env import Env
 from gem_core.errors import ConfigError
@@ -12,12 +13,72 @@ from gem_core.specs import load_entry_point
 __all__ = [
     "Agent",
     "BaseAgent",
+    "Generation",
     "HumanAgent",
     "NullAgent",
     "OracleAgent",
     "RandomAgent",
+    "Reply",
     "ScriptedAgent",
 ]
+
+
+@dataclass
+class Generation:
+    """What a model was given and gave for one action.
+
+    Only what is new is kept, so that an episode of many turns is not stored many times over: with
+    ``extends``, the model was given all messages (and tokens) of the turns before, then these.
+
+    Args:
+        messages: Chat messages that the model was given and had not been given before; for a
+            model that completes text, one message of the role ``prompt``.
+        reply: The model's message, as it came (``role``, ``content``, ``tool_calls``, ...).
+        extends: Whether what the model was given begins with all that it was given and gave in
+            the turns before; False for a first turn.
+        model: Name of the model that answered.
+        finish_reason: Why it stopped: ``stop``, ``length``, ``tool_calls``, ...
+        prompt_tokens: Tokens of the whole prompt, as the endpoint counted them.
+        completion_tokens: Tokens that were sampled, as the endpoint counted them.
+        prompt_ids: Token ids of the prompt that are new in this turn, None if not known.
+        token_ids: Token ids that were sampled, None if not known.
+        logprobs: Log-probability of each sampled token, in nats, None if not known.
+        queue_seconds: Wall time before the endpoint was asked, and between attempts.
+        model_seconds: Wall time of the attempt that succeeded.
+        attempts: How often the endpoint was asked.
+        cost: What it cost, in the currency of the prices that the agent was given; None without.
+    """
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    reply: dict[str, Any] = field(default_factory=dict)
+    extends: bool = False
+    model: str = ""
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_ids: list[int] | None = None
+    token_ids: list[int] | None = None
+    logprobs: list[float] | None = None
+    queue_seconds: float = 0.0
+    model_seconds: float = 0.0
+    attempts: int = 1
+    cost: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields; values are not copied."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """Return the generation that ``to_dict`` gave."""
+        return cls(**fields)
+
+
+class Reply(NamedTuple):
+    """An action, and the model's work that it came from."""
+
+    action: Action
+    generation: Generation | None = None
 
 
 @runtime_checkable
@@ -33,8 +94,8 @@ class Agent(Protocol):
         ``env`` is for asking (its spec, its tools, a random action), never for stepping.
         """
 
-    def act(self, observation: Observation, info: Info) -> Action:
-        """Return the next action, or an awaitable of it.
+    def act(self, observation: Observation, info: Info) -> Action | Reply:
+        """Return the next action, a ``Reply`` with one, or an awaitable of either.
 
         Args:
             observation: What the last ``reset`` or ``step`` returned.
@@ -53,8 +114,8 @@ class BaseAgent(ABC):
         """Get ready for an episode."""
 
     @abstractmethod
-    def act(self, observation: Observation, info: Info) -> Action:
-        """Return the next action."""
+    def act(self, observation: Observation, info: Info) -> Action | Reply:
+        """Return the next action, or a ``Reply`` with one."""
 
     def close(self) -> None:  # noqa: B027 - most agents hold nothing
         """Release what the agent holds."""

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
-from gem_core.agent import Agent
+from gem_core.agent import Agent, Reply
 from gem_core.env import Env, Step
 from gem_core.errors import ConfigError
 from gem_core.faults import error_record
@@ -279,7 +279,8 @@ def _play(
         ended = False
         while not ended:
             boundary, before = "agent", clock()
-            action = yield agent.act(observation, info)
+            said = yield agent.act(observation, info)
+            action, generation = said if isinstance(said, Reply) else (said, None)
             boundary, between = "env", clock()
             step: Step = yield env.step(action)
             after = clock()
@@ -295,6 +296,7 @@ def _play(
                     info,
                     between - before,
                     after - between,
+                    generation,
                 )
             )
             trajectory.final_observation = observation

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from gem_core.agent import Generation
 from gem_core.observation import Action, Info, Observation
 
 __all__ = ["Trajectory", "Turn"]
@@ -21,8 +22,10 @@ class Turn:
         terminated: Whether the episode came to its own end with this turn.
         truncated: Whether it was cut with this turn.
         info: The step's info.
-        agent_seconds: Wall time that the agent took.
-        env_seconds: Wall time that the step took.
+        agent_seconds: Wall time that the agent took, waiting for the endpoint's permission
+            (``generation.queue_seconds``) included.
+        env_seconds: Wall time that the step took, its tools included.
+        generation: What a model was given and gave for this action; None for agents without one.
     """
 
     agent: str
@@ -34,6 +37,20 @@ class Turn:
     info: Info
     agent_seconds: float = 0.0
     env_seconds: float = 0.0
+    generation: Generation | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields; values are not copied."""
+        generation = self.generation
+        return {**vars(self), "generation": None if generation is None else generation.to_dict()}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """Return the turn that ``to_dict`` gave."""
+        generation = fields.get("generation")
+        if generation is not None:
+            fields = {**fields, "generation": Generation.from_dict(generation)}
+        return cls(**fields)
 
 
 @dataclass
@@ -43,15 +60,23 @@ class Trajectory:
     Args:
         env_id: Id of the environment.
         agent: Name of the agent.
-        index: Number of the episode in its run.
-        seed: What the environment was reset with.
+        index: Number of the episode in its run: ``group * episodes_per_group + sample``.
+        seed: What the environment was reset with; the same in all episodes of a group.
         turns: The turns, in order.
         reset_info: Info of the reset.
         final_observation: What the last step returned; there is no action on it.
         success: Whether the return reached the largest that the environment can give, without an
             error; None if the largest is not known.
-        error: What ended the episode early, with its boundary (env, agent), None if nothing did.
-        setup_seconds: Wall time that making and resetting the environment took.
+        error: What ended the episode early: ``boundary`` (env, tool, sandbox, agent, grader or
+            rollout), ``type``, ``message``, ``traceback``; None if nothing did. A deadline is an
+            error of the type ``DeadlineError``.
+        setup_seconds: Wall time that making the environment and resetting it took (provisioning).
+        group: Number of the start state; episodes of a group start alike.
+        sample: Number of the episode in its group.
+        attempts: How often the episode was begun; what failed before the last attempt is in
+            ``failures``.
+        failures: Errors of the attempts that failed and were repeated.
+        started_at: Unix time when the last attempt began.
     """
 
     env_id: str
@@ -64,6 +89,11 @@ class Trajectory:
     success: bool | None = None
     error: Info | None = None
     setup_seconds: float = 0.0
+    group: int = 0
+    sample: int = 0
+    attempts: int = 1
+    failures: list[Info] = field(default_factory=list)
+    started_at: float = 0.0
 
     @property
     def episode_return(self) -> float:
@@ -77,9 +107,9 @@ class Trajectory:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, each turn as a dict of its fields; values are not copied."""
-        return {**vars(self), "turns": [dict(vars(turn)) for turn in self.turns]}
+        return {**vars(self), "turns": [turn.to_dict() for turn in self.turns]}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """Return the trajectory that ``to_dict`` gave."""
-        return cls(**{**fields, "turns": [Turn(**turn) for turn in fields["turns"]]})
+        return cls(**{**fields, "turns": [Turn.from_dict(turn) for turn in fields["turns"]]})
