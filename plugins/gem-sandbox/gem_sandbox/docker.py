@@ -312,13 +312,14 @@ def make_image(
 def owned(client: "docker.DockerClient") -> list[Any]:
     """Return the containers that this process has started."""
     label = f"{_LABEL}={_identity(os.getpid())}"
-    return list(client.containers.list(filters={"label": label}))
+    return list(client.containers.list(filters={"label": label}, ignore_removed=True))
 
 
 def reap(client: "docker.DockerClient") -> int:
     """Remove containers whose process on this machine is no more; return how many."""
     removed = 0
-    for container in client.containers.list(all=True, filters={"label": _LABEL}):
+    started = client.containers.list(all=True, filters={"label": _LABEL}, ignore_removed=True)
+    for container in started:
         with contextlib.suppress(Exception):  # it may be going by itself
             if _is_orphan(container.labels[_LABEL]):
                 container.remove(force=True)

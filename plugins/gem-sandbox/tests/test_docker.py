@@ -40,7 +40,8 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def exists(client: Any, name: str) -> bool:
-    return any(container.id == name for container in client.containers.list(all=True))
+    there = client.containers.list(all=True, ignore_removed=True)
+    return any(container.id == name for container in there)
 
 
 def test_a_container_may_do_no_more_than_it_must(client: Any, sandbox: Sandbox) -> None:

@@ -74,7 +74,7 @@ def test_folder_and_tree_are_gone_when_the_run_ends(sandbox: Sandbox) -> None:
         "    if os.fork() == 0:\n"
         "        os.setsid()\n"
         "        print(os.getpid(), flush=True)\n"
-        "os.makedirs('deep/er'); os.chmod('deep', 0)\n"
+        "os.makedirs(f'deep{os.getpid()}/er'); os.chmod(f'deep{os.getpid()}', 0)\n"
         "time.sleep(100)\n"
     )
     execution = sandbox.run(Program(source, timeout=1.0))

@@ -13,12 +13,13 @@ import time
 from pathlib import Path
 
 import pytest
+from backends import make_backend, require
 
 from gem_core import make_sandbox
 from gem_core.errors import ConfigError, SandboxError
 from gem_core.sandbox import Program, Sandbox, SandboxSession
 from gem_sandbox.warm import WarmSandbox
-from gem_sandbox.warm.tiers import TIERS, why_not
+from gem_sandbox.warm.tiers import TIERS
 
 _MANY_THREADS = """
 import threading
@@ -26,18 +27,9 @@ for _ in range(99): threading.Thread(target=threading.Event().wait, daemon=True)
 """
 
 
-def require_tier(tier):
-    reason = why_not(tier)
-    if reason and os.environ.get("CI"):
-        pytest.fail(f"CI must have every tier, and {tier!r} does not work: {reason}")
-    if reason:
-        pytest.skip(f"tier {tier!r}: {reason}")
-
-
 @pytest.fixture(scope="module", params=TIERS)
 def sandbox(request):
-    require_tier(request.param)
-    made = WarmSandbox(workers=2, tier=request.param)
+    made = make_backend(f"warm-{request.param}", workers=2)
     yield made
     made.close()
 
@@ -225,7 +217,7 @@ with contextlib.closing(WarmSandbox(workers=1, tier=sys.argv[1])) as sandbox:
 
 @pytest.mark.parametrize("tier", ["full", "namespaces"])
 def test_an_interpreter_below_the_private_folder_is_still_there_and_read_only(tier):
-    require_tier(tier)
+    require(f"warm-{tier}")
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         python = f"{folder}/bin/python"
@@ -368,7 +360,7 @@ def test_runs_end_when_nothing_more_is_to_be_learned(sandbox):
 
 
 def test_a_run_at_its_limit_does_not_spoil_the_next_input(sandbox):
-    program = Program("import os, time\nos.fork()\ntime.sleep(int(input()))", timeout=0.7)
+    program = Program("import os, time\nn = int(input())\nos.fork()\ntime.sleep(n)", timeout=0.7)
     limits = [each.limit for each in sandbox.run_tests(program, ["0", "9", "0"])]
     assert limits == [None, "wall_time", None]
 

@@ -1,13 +1,14 @@
 """Parts of the warm sandbox that can be looked at from outside of it."""
 
 import asyncio
+import struct
 import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_sandbox.warm.inside.messages import Outcome
+from gem_sandbox.warm.inside.messages import LIMITS, Outcome, unpack_outcomes
 from gem_sandbox.warm.libraries import group_of
 from gem_sandbox.warm.seccomp import MACHINES, call_filter
 from gem_sandbox.warm.syscalls import ALLOWED
@@ -104,10 +105,29 @@ def test_an_alias_that_is_to_be_supplied_counts_as_an_import():
     assert group_of("np.ones(1)", ["numpy", "sympy"], supply_names=True) == 1
 
 
-@given(st.binary(max_size=50), st.binary(max_size=50), st.integers(0, 255), st.floats(0, 1e6))
-def test_an_outcome_comes_back_as_it_was_packed(stdout, stderr, status, duration):
-    outcome = Outcome(status, "memory", duration, 7, stdout, stderr)
-    assert Outcome.unpack(outcome.pack()) == outcome
+outcomes = st.builds(
+    Outcome,
+    st.integers(0, 255),
+    st.sampled_from(LIMITS),
+    st.floats(0, 1e6),
+    st.integers(0, 1 << 40),
+    st.binary(max_size=50),
+    st.binary(max_size=50),
+)
+
+
+@given(st.lists(outcomes, max_size=5))
+def test_outcomes_come_back_as_they_were_packed(outcomes):
+    packed = b"".join(outcome.pack() for outcome in outcomes)
+    assert unpack_outcomes(packed) == outcomes
+
+
+@given(st.lists(outcomes, min_size=1, max_size=3), st.data())
+def test_an_answer_that_was_cut_is_no_answer(outcomes, data):
+    packed = b"".join(outcome.pack() for outcome in outcomes)
+    cut = data.draw(st.integers(1, len(outcomes[-1].pack()) - 1))
+    with pytest.raises((ValueError, struct.error)):
+        unpack_outcomes(packed[:-cut])
 
 
 def test_turns_are_taken_in_the_order_of_asking():

@@ -5,9 +5,9 @@ from typing import cast
 
 from gem_core.sandbox import Execution, Limit
 from gem_core.workers.frames import LATE, Frame
-from gem_sandbox.warm.inside.messages import ENDED, Outcome
+from gem_sandbox.warm.inside.messages import ENDED, Outcome, unpack_outcomes
 
-__all__ = ["GRACE", "KILLED", "execution_of"]
+__all__ = ["GRACE", "KILLED", "executions_of"]
 
 GRACE = 10.0
 """Seconds beyond its own that a run is given to answer, before all of it is killed."""
@@ -16,16 +16,19 @@ KILLED = Execution(_KILLED_STATUS, stderr="[The sandbox's process was killed.]\n
 """What is reported of a run whose process is gone."""
 
 
-def execution_of(frame: Frame, timeout: float) -> Execution | None:
-    """Return what an answer says; None if the run's process has died."""
+def executions_of(frame: Frame, timeout: float) -> list[Execution]:
+    """Return what an answer says of runs, in order; nothing if their process has died."""
     if frame.kind == LATE:
-        return Execution(_KILLED_STATUS, duration=timeout, limit="wall_time")
+        return [Execution(_KILLED_STATUS, duration=timeout, limit="wall_time")]
     if frame.kind != ENDED:
-        return None
+        return []
     try:
-        outcome = Outcome.unpack(bytes(frame.body))
+        return [_execution_of(outcome) for outcome in unpack_outcomes(bytes(frame.body))]
     except (ValueError, IndexError, struct.error):
-        return None
+        return []
+
+
+def _execution_of(outcome: Outcome) -> Execution:
     return Execution(
         outcome.exit_status,
         outcome.stdout.decode(errors="replace"),

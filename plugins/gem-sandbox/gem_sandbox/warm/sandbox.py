@@ -13,7 +13,7 @@ from gem_core.errors import ConfigError, SandboxError
 from gem_core.sandbox import Execution, Program, SandboxSession
 from gem_core.workers.frames import Frame, pack
 from gem_sandbox.agent_pool import shared_pools
-from gem_sandbox.warm.answers import GRACE, KILLED, execution_of
+from gem_sandbox.warm.answers import GRACE, KILLED, executions_of
 from gem_sandbox.warm.engine import Engine
 from gem_sandbox.warm.inside.messages import END, ENDED, NEXT, RUN, TESTS
 from gem_sandbox.warm.libraries import group_of, installed
@@ -23,6 +23,8 @@ from gem_sandbox.warm.tiers import TIERS, Tier, strongest_tier
 __all__ = ["WarmSandbox"]
 
 _ATTEMPTS = 2
+_MOST_AT_ONCE = 16
+"""Runs that a supervisor is asked for at once."""
 _NO_DEADLINE = 1_000_000
 _LEAST_FILES = 1 << 24
 
@@ -160,23 +162,33 @@ class WarmSandbox:
 
 
 def _steps(program: Program, inputs: Sequence[str], stop: Stop | None) -> Steps:
-    """Yield what to ask, be sent the answers, and return what became of each run."""
-    kind = TESTS if len(inputs) > 1 else RUN
+    """Yield what to ask, be sent the answers, and return what became of each run.
+
+    Several runs are asked for at once, more and more of them, so that few are in vain if ``stop``
+    ends them early.
+    """
     request = _request(program)
+    left = [text.encode(errors="replace") for text in inputs]
+    kind = TESTS if len(left) > 1 else RUN
     executions: list[Execution] = []
-    begun = False
-    for index, text in enumerate(inputs):
-        stdin, execution = text.encode(errors="replace"), None
+    begun, most = False, 1
+    while left:
+        batch, found = left[:most], []
+        first = {**request, "inputs": batch, "tests": len(left)}
         for _ in range(_ATTEMPTS):
-            first = pack(kind, marshal.dumps({**request, "stdin": stdin}))
-            frame = yield Ask(pack(NEXT, stdin) if begun else first, program.timeout + GRACE)
-            execution = execution_of(frame, program.timeout)
+            said = pack(NEXT, marshal.dumps(batch)) if begun else pack(kind, marshal.dumps(first))
+            frame = yield Ask(said, len(batch) * program.timeout + GRACE)
+            found = executions_of(frame, program.timeout)[: len(batch)]
             begun = frame.kind == ENDED
-            if execution is not None:
+            if found:
                 break
-        executions.append(execution or KILLED)
-        if stop is not None and stop(index, executions[-1]):
-            break
+        left = left[max(1, len(found)) :]
+        for execution in found or [KILLED]:
+            executions.append(execution)
+            if stop is not None and stop(len(executions) - 1, execution):
+                left = []
+                break
+        most = min(2 * most, _MOST_AT_ONCE)
     if kind == TESTS and begun:
         yield Ask(pack(END), GRACE)
     return executions

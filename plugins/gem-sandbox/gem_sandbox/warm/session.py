@@ -7,7 +7,7 @@ from typing import Any
 from gem_core.sandbox import Execution
 from gem_core.workers.frames import pack
 from gem_sandbox.base import ReplaySession
-from gem_sandbox.warm.answers import GRACE, KILLED, execution_of
+from gem_sandbox.warm.answers import GRACE, KILLED, executions_of
 from gem_sandbox.warm.engine import Engine, Lease
 from gem_sandbox.warm.inside.messages import CELL, END, ENDED, SESSION
 from gem_sandbox.warm.libraries import group_of
@@ -44,9 +44,9 @@ class WarmSession(ReplaySession):
                 request = pack(CELL, marshal.dumps(piece))
             worker = self._lease.worker or self._lease.renew()
             frame = self._lease.note(worker.ask(request, timeout + GRACE))
-        execution = execution_of(frame, timeout)
-        self._lease.healthy = frame.last and execution is not None
-        return execution or KILLED, execution is not None and not frame.last
+        executions = executions_of(frame, timeout)
+        self._lease.healthy = frame.last and bool(executions)
+        return (executions or [KILLED])[0], bool(executions) and not frame.last
 
     def _end(self) -> None:
         lease, self._lease = self._lease, None

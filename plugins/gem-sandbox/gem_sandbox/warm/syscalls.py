@@ -192,6 +192,7 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
     "getrandom": (318, 278),
     "uname": (63, 160),
     "sysinfo": (99, 179),
+    "landlock_restrict_self": (446, 446),
     # Pairs of sockets, and waiting
     "socketpair": (53, 199),
     "sendto": (44, 206),

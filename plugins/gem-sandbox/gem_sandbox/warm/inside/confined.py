@@ -96,6 +96,9 @@ class ConfinedWalls(Walls):
             writable=[self.folder, "/dev/null"],
         )
 
+    def restrict_forks(self, limits: dict[str, Any]) -> None:
+        """Nothing: who serves forks has them change user, and kills what that user leaves."""
+
     def restrict(self, limits: dict[str, Any]) -> None:
         if self._as_root:
             os.setgroups([])
@@ -109,6 +112,7 @@ class ConfinedWalls(Walls):
             kernel.drop_capabilities()
         kernel.die_with_parent()  # a change of user would take that back
         kernel.set_dumpable(1)
+        super().restrict_forks(limits)
         super().restrict(limits)
 
     def _change_user(self) -> None:

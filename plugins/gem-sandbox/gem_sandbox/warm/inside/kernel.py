@@ -36,6 +36,7 @@ __all__ = [
     "drop_bounding_set",
     "drop_capabilities",
     "filter_calls",
+    "fork",
     "keep_reading_rights",
     "landlock_abi",
     "landlock_restrict",
@@ -101,6 +102,11 @@ def clone(flags: int) -> int:
     new process forks in turn with ``os.fork`` is told.
     """
     return int(_check(_c.syscall(_numbers["clone"], flags | _SIGCHLD, 0, 0, 0, 0), "clone"))
+
+
+def fork() -> int:
+    """Fork without telling the interpreter, as ``clone`` does, and without new namespaces."""
+    return int(_check(_c.fork(), "fork"))
 
 
 def unshare(flags: int) -> None:

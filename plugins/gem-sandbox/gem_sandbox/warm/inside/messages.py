@@ -20,14 +20,15 @@ __all__ = [
     "Outcome",
     "pack_end",
     "unpack_end",
+    "unpack_outcomes",
 ]
 
 RUN = b"X"
 """A program, its limits and its standard input."""
 TESTS = b"T"
-"""The same, for a program that is to run several times."""
+"""A program that is to run several times, its limits, and the first standard inputs."""
 NEXT = b"N"
-"""The standard input of the next run of the same program."""
+"""The standard inputs of the next runs of the same program."""
 SESSION = b"S"
 """The limits of a session, and its first piece."""
 CELL = b"L"
@@ -35,10 +36,10 @@ CELL = b"L"
 END = b"E"
 """The end of tests or of a session; answered by an ``ENDED`` without a body."""
 ENDED = b"="
-"""From a supervisor: an ``Outcome``."""
+"""From a supervisor: an ``Outcome``, or several after one another."""
 
 LIMITS = ("", "wall_time", "cpu_time", "memory", "processes", "output", "file_size")
-_HEADER = struct.Struct("!iBdQQ")
+_HEADER = struct.Struct("!iBdQQQ")
 _END = struct.Struct("!iQd")
 
 
@@ -60,20 +61,29 @@ class Outcome(NamedTuple):
             self.duration,
             self.peak_memory,
             len(self.stdout),
+            len(self.stderr),
         )
         return header + self.stdout + self.stderr
 
-    @classmethod
-    def unpack(cls, body: bytes) -> "Outcome":
-        """Return what was packed.
 
-        Raises:
-            ValueError, struct.error, IndexError: It was not.
-        """
-        status, limit, duration, peak, length = _HEADER.unpack_from(body)
-        middle = _HEADER.size + length
-        stdout, stderr = body[_HEADER.size : middle], body[middle:]
-        return cls(status, LIMITS[limit], duration, peak, stdout, stderr)
+def unpack_outcomes(body: bytes) -> list[Outcome]:
+    """Return outcomes that were packed and put after one another.
+
+    Raises:
+        ValueError, struct.error, IndexError: They were not.
+    """
+    outcomes = []
+    start = 0
+    while start < len(body):
+        status, limit, duration, peak, out, err = _HEADER.unpack_from(body, start)
+        start += _HEADER.size
+        middle, end = start + out, start + out + err
+        if end > len(body):
+            raise ValueError(f"outcomes of {end} bytes in {len(body)}")
+        said = body[start:middle], body[middle:end]
+        outcomes.append(Outcome(status, LIMITS[limit], duration, peak, *said))
+        start = end
+    return outcomes
 
 
 def pack_end(status: int, usage: resource.struct_rusage) -> bytes:

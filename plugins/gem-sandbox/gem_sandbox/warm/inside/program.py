@@ -2,16 +2,19 @@
 
 import atexit
 import builtins
+import contextlib
 import gc
 import os
+import random
 import sys
 import types
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from gem_sandbox.warm.inside import kernel
 from gem_sandbox.warm.inside.names import supply
 
-__all__ = ["FILE", "compile_script", "fresh_main", "leave", "reseed", "run_script"]
+__all__ = ["FILE", "Script", "compile_script", "fork", "fresh_main", "leave", "reseed"]
 
 FILE = "main.py"
 _INTERRUPTED = 130
@@ -35,6 +38,20 @@ def fresh_main(path: str | None) -> dict[str, Any]:
     return namespace
 
 
+def fork() -> int:
+    """Fork; as cheaply as can be where the interpreter has nothing to do about it.
+
+    What it does after a fork is about threads and random numbers, and touches, so copies, many
+    pages.
+    """
+    if "threading" in sys.modules:
+        return os.fork()
+    pid = kernel.fork()
+    if pid == 0:
+        random.seed()
+    return pid
+
+
 def reseed() -> None:
     """Let go of what the zygote's children would otherwise share."""
     numpy_random = sys.modules.get("numpy.random")
@@ -42,26 +59,47 @@ def reseed() -> None:
         numpy_random.seed()
 
 
-def run_script(
-    source: bytes,
-    path: str,
-    *,
-    arguments: Sequence[str],
-    code: types.CodeType | None,
-    supply_names: bool,
-) -> int:
-    """Run a script as ``__main__`` and return its exit status."""
-    namespace = fresh_main(path)
-    sys.argv[:] = [path, *arguments]
-    sys.path.insert(0, os.path.dirname(path))
-    try:
-        compiled = code or compile_script(source, path)
-        if supply_names:
-            supply(compiled)
-        exec(compiled, namespace)  # noqa: S102 - that is what we are for
-    except BaseException as error:  # noqa: BLE001 - SystemExit too
-        return show(error)
-    return 0
+class Script:
+    """A program that is run as ``__main__``, by this process or by forks of it.
+
+    Args:
+        source: What it says.
+        path: Where it lies.
+        arguments: Its command line.
+        supply_names: Whether names that it does not import are there for it.
+    """
+
+    def __init__(
+        self, source: bytes, path: str, *, arguments: Sequence[str], supply_names: bool
+    ) -> None:
+        self._source = source
+        self._path = path
+        self._arguments = arguments
+        self._supply_names = supply_names
+        self._code: types.CodeType | None = None
+        self._namespace: dict[str, Any] = {}
+
+    def prepare(self) -> None:
+        """Do what need not be done by each run; what is wrong with it, each run will say."""
+        self._namespace = fresh_main(self._path)
+        sys.argv[:] = [self._path, *self._arguments]
+        with contextlib.suppress(Exception):
+            self._code = self._ready()
+
+    def _ready(self) -> types.CodeType:
+        code = compile_script(self._source, self._path)
+        if self._supply_names:
+            supply(code)
+        return code
+
+    def run(self) -> int:
+        """Run it, once prepared, and return its exit status."""
+        sys.path.insert(0, os.path.dirname(self._path))
+        try:
+            exec(self._code or self._ready(), self._namespace)  # noqa: S102 - what we are for
+        except BaseException as error:  # noqa: BLE001 - SystemExit too
+            return show(error)
+        return 0
 
 
 def show(error: BaseException) -> int:

@@ -7,13 +7,14 @@ own. The program's process puts up the walls, takes what it needs from its super
 socket, closes that, and becomes the program.
 """
 
+import _signal  # type: ignore[import-not-found]
 import fcntl
+import gc
 import marshal
 import os
 import signal
 import socket
 import traceback
-import types
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -22,10 +23,13 @@ from gem_core.workers.frames import CHUNK, FrameReader
 from gem_sandbox.far import cells
 from gem_sandbox.warm.inside import kernel, program
 from gem_sandbox.warm.inside.messages import SESSION, TESTS, pack_end
-from gem_sandbox.warm.inside.passing import receive
+from gem_sandbox.warm.inside.passing import receive_one
 from gem_sandbox.warm.inside.walls import Walls
 
 __all__ = ["be_first"]
+
+set_signal = _signal.signal
+"""``signal.signal`` without the enumerations, which take long."""
 
 _CHANNEL = 3
 _OUT_OF_THE_WAY = 64
@@ -42,7 +46,7 @@ def be_first(walls: Walls, descriptors: Sequence[int]) -> NoReturn:
     """
     kernel.be_first_of_run()
     walls.begin()
-    pid = os.fork()
+    pid = program.fork()
     if pid == 0:
         _be_second(walls, descriptors)
     ended, status, usage = os.wait4(-1, 0)
@@ -66,7 +70,7 @@ def place(descriptors: Sequence[int]) -> None:
 def _be_second(walls: Walls, descriptors: Sequence[int]) -> NoReturn:
     try:
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        set_signal(signal.SIGCHLD, _signal.SIG_DFL)
         place(descriptors)
         kind, request = _take_request()
         if kind == TESTS:
@@ -79,7 +83,7 @@ def _be_second(walls: Walls, descriptors: Sequence[int]) -> NoReturn:
             os.close(_CHANNEL)
             walls.enter(request)
             _lay_files(walls, request)
-            _become(walls, request, lambda: _run_script(walls, request, None))
+            _become(walls, request, partial(_run_script, walls, request))
     except BaseException:  # noqa: BLE001 - of ours: to who looks into a sandbox that fails
         traceback.print_exc()
     os._exit(1)
@@ -95,7 +99,7 @@ def _take_request() -> tuple[bytes, dict[str, Any]]:
 def _become(walls: Walls, request: dict[str, Any], main: Callable[[], int]) -> NoReturn:
     """Give up all that a program must not have; be the program."""
     os.setsid()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    set_signal(signal.SIGINT, signal.default_int_handler)
     program.reseed()
     walls.restrict(request)
     program.leave(main())
@@ -106,51 +110,68 @@ def _serve_pieces() -> int:
     return 0
 
 
-def _run_script(walls: Walls, request: dict[str, Any], code: types.CodeType | None) -> int:
-    return program.run_script(
+def _run_script(walls: Walls, request: dict[str, Any]) -> int:
+    script = _script(walls, request)
+    script.prepare()
+    return script.run()
+
+
+def _script(walls: Walls, request: dict[str, Any]) -> program.Script:
+    return program.Script(
         request["source"],
         f"{walls.folder}/{program.FILE}",
         arguments=request["arguments"],
-        code=code,
         supply_names=request["supply_names"],
     )
 
 
 def _run_tests(walls: Walls, request: dict[str, Any]) -> None:
-    """Run one program for each set of standard streams that comes, compiled once."""
+    """Run one program for each set of standard streams that comes, compiled once.
+
+    What a test touches is copied for it, page by page, and that is most of what it costs: so all
+    is done here, once, that need not be done by each.
+    """
     os.close(_CHANNEL)
     with socket.socket(fileno=_CHANNEL + 1) as channel:
+        outputs = _CHANNEL + 2, _CHANNEL + 3
         walls.enter(request)
-        code = _compiled(walls, request)
-        while True:
-            message, streams = receive(channel)
-            if not message:
-                return
+        script = _script(walls, request)
+        set_signal(signal.SIGINT, signal.default_int_handler)
+        walls.restrict_forks(request)
+        script.prepare()
+        gc.freeze()
+        for _ in range(request["tests"]):
             walls.clear()
             _lay_files(walls, request)
-            pid = os.fork()
+            pid = program.fork()
             if pid == 0:
-                _become(walls, request, partial(_run_test, walls, request, code, streams))
-            for descriptor in streams:
-                os.close(descriptor)
+                _be_test(walls, request, script, channel, outputs)
             _, status, usage = os.wait4(pid, 0)
             walls.end_others()
+            for descriptor in outputs:  # not to be what the program may have set
+                fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
             channel.sendall(pack_end(status, usage))
 
 
-def _run_test(
-    walls: Walls, request: dict[str, Any], code: types.CodeType | None, streams: Sequence[int]
-) -> int:
-    place(streams)
-    return _run_script(walls, request, code)
-
-
-def _compiled(walls: Walls, request: dict[str, Any]) -> types.CodeType | None:
-    try:
-        path = f"{walls.folder}/{program.FILE}"
-        return program.compile_script(request["source"], path)
-    except Exception:  # noqa: BLE001 - each run of it will say so
-        return None
+def _be_test(
+    walls: Walls,
+    request: dict[str, Any],
+    script: program.Script,
+    channel: socket.socket,
+    outputs: Sequence[int],
+) -> NoReturn:
+    """Wait for a standard input, behind all walls; be the program."""
+    os.setsid()
+    program.reseed()
+    walls.restrict(request)
+    stdin = receive_one(channel)
+    if stdin is None:
+        os._exit(0)
+    streams = stdin, *outputs
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+    kernel.close_from(len(streams))
+    program.leave(script.run())
 
 
 def _lay_files(walls: Walls, request: dict[str, Any]) -> None:

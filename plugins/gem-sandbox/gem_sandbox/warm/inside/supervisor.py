@@ -28,7 +28,7 @@ from gem_sandbox.warm.inside.messages import (
     unpack_end,
 )
 from gem_sandbox.warm.inside.walls import Walls
-from gem_sandbox.warm.inside.watch import HOST_GONE, Streams, Watch, outcome_of
+from gem_sandbox.warm.inside.watch import HOST_GONE, Streams, Watch, outcome_of, stdin_of
 
 __all__ = ["Supervisor"]
 
@@ -72,30 +72,20 @@ class Supervisor:
             pass
         return frame
 
-    def _answer(self, outcome: Outcome | None, *, last: bool = False) -> None:
+    def _answer(self, *outcomes: Outcome | None, last: bool = False) -> None:
         """Answer the host; without an outcome: that the run was lost."""
-        if outcome is None:
-            self._connection.sendall(pack(DIED, last=last))
-        else:
-            self._connection.sendall(pack(ENDED, outcome.pack(), last=last))
+        known = [outcome.pack() for outcome in outcomes if outcome is not None]
+        answer = pack(ENDED, b"".join(known), last=last) if known else pack(DIED, last=last)
+        self._connection.sendall(answer)
 
     def _run(self, request: dict[str, Any]) -> None:
-        streams = Streams(request.pop("stdin"), request["output_limit"])
+        streams = Streams(request.pop("inputs")[0], request["output_limit"])
         with _Run(self._link, self._walls, streams.theirs) as run:
             streams.close_theirs()
             run.tell(RUN, request)
-            outcome, _ = self._see_through(run, streams, request)
+            outcome, _ = _see_end(run, streams, self._watch(run, streams, request, set()))
             streams.close()
             self._answer(outcome)
-
-    def _see_through(
-        self, run: "_Run", streams: Streams, limits: dict[str, Any]
-    ) -> tuple[Outcome | None, bool]:
-        """Watch a program to its end; also tell whether the run is there for another one."""
-        start = time.monotonic()
-        watch = self._watch(run, streams, limits, set())
-        limit = watch.wait(start + limits["timeout"])
-        return _sum_up(run, streams, watch, limit, start)
 
     def _watch(
         self, run: "_Run", streams: Streams, limits: dict[str, Any], signs: set[int]
@@ -105,43 +95,34 @@ class Supervisor:
         return Watch(run.first, streams, self._walls, limits, signs=signs, host=host)
 
     def _run_tests(self, request: dict[str, Any]) -> None:
-        frame = Frame(NEXT, body=request.pop("stdin"))
-        run: _Run | None = None
+        frame = Frame(NEXT, body=marshal.dumps(request.pop("inputs")))
+        tests: _Tests | None = None
         try:
             while frame.kind == NEXT:
-                run = run or self._begin_tests(request)
-                outcome, alive = self._run_test(run, request, bytes(frame.body))
-                if not alive:
-                    run.close()
-                    run = None
-                self._answer(outcome)
+                outcomes: list[Outcome] = []
+                for stdin in marshal.loads(frame.body):  # noqa: S302 - from our host
+                    tests = tests or self._begin_tests(request)
+                    outcome, alive = tests.run_next(stdin)
+                    if not alive:
+                        tests.close()
+                        tests = None
+                    if outcome is None:
+                        break
+                    outcomes.append(outcome)
+                    request["tests"] -= 1
+                    if outcome.exit_status:
+                        break  # the host may want no more of them
+                self._answer(*outcomes)
                 frame = self._receive()
         finally:
-            if run is not None:
-                run.close()
+            if tests is not None:
+                tests.close()
         self._confirm(frame)
 
-    def _begin_tests(self, request: dict[str, Any]) -> "_Run":
-        nothing = os.open(os.devnull, os.O_RDWR)
-        ours, theirs = socket.socketpair()
-        run = _Run(self._link, self._walls, [nothing] * 3, (theirs.fileno(),))
-        theirs.close()
-        os.close(nothing)
-        run.tell(TESTS, request)
-        run.switch(ours)
-        return run
-
-    def _run_test(
-        self, run: "_Run", request: dict[str, Any], stdin: bytes
-    ) -> tuple[Outcome | None, bool]:
-        streams = Streams(stdin, request["output_limit"])
-        with contextlib.suppress(ConnectionError):
-            passing.send(run.channel, b"G", streams.theirs)
-        streams.close_theirs()
-        try:
-            return self._see_through(run, streams, request)
-        finally:
-            streams.close()
+    def _begin_tests(self, request: dict[str, Any]) -> "_Tests":
+        tests = _Tests(self._link, self._walls, request)
+        tests.watch = self._watch(tests.run, tests.streams, request, set())
+        return tests
 
     def _confirm(self, frame: Frame) -> None:
         """Answer the end of a conversation; what else comes instead is the host's going."""
@@ -226,6 +207,43 @@ class _Run:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Tests:
+    """One program that runs again and again, in one place."""
+
+    watch: Watch
+
+    def __init__(self, link: socket.socket, walls: Walls, request: dict[str, Any]) -> None:
+        self.streams = Streams(b"", request["output_limit"])
+        ours, theirs = socket.socketpair()
+        nothing, *outputs = self.streams.theirs
+        self.run = _Run(link, walls, [nothing] * 3, (theirs.fileno(), *outputs))
+        theirs.close()
+        self.streams.close_theirs()
+        self.run.tell(TESTS, request)
+        self.run.switch(ours)
+
+    def run_next(self, stdin: bytes) -> tuple[Outcome | None, bool]:
+        """Run it once; also tell whether it can run again."""
+        descriptor = stdin_of(stdin)
+        with contextlib.suppress(ConnectionError):
+            passing.send(self.run.channel, b"G", [descriptor])
+        os.close(descriptor)
+        return _see_end(self.run, self.streams, self.watch)
+
+    def close(self) -> None:
+        """End it."""
+        self.run.close()
+        self.streams.close()
+
+
+def _see_end(run: _Run, streams: Streams, watch: Watch) -> tuple[Outcome | None, bool]:
+    """Watch a program to its end; also tell whether its run is there for another one."""
+    start = time.monotonic()
+    watch.peak = 0
+    limit = watch.wait(start + watch.limits["timeout"])
+    return _sum_up(run, streams, watch, limit, start)
 
 
 def _sum_up(

@@ -7,6 +7,7 @@ its methods are grouped by where they are called.
 import os
 import resource
 import signal
+import time
 from collections.abc import Collection
 from typing import Any
 
@@ -19,6 +20,7 @@ _OURS = 1
 """The processes that are counted with a program's and are not its own."""
 _MOST_FILES = 1 << 14
 _OPEN_FILES = 256
+_SOON = 0.0002
 _SHIELD = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
 _SLACK = 1 << 30
 _SCRATCH = "/tmp"  # noqa: S108 - private to the run
@@ -45,6 +47,8 @@ class Walls:
         self._landlock = kernel.landlock_abi()
         self._rules = -1
         self._mapped = self._data = 0
+        self._forks_restricted = False
+        self._own_limits: list[tuple[int, tuple[int, int]]] = []
 
     # In the zygote.
 
@@ -89,24 +93,32 @@ class Walls:
 
     def restrict(self, limits: dict[str, Any]) -> None:
         """Take from this process what a program must not have."""
-        self._limit(limits)
+        self.restrict_forks(limits)
+        for kind, soft_and_hard in self._own_limits:
+            resource.setrlimit(kind, soft_and_hard)
         if self._rules >= 0:
             kernel.landlock_restrict(self._rules)
             os.close(self._rules)
-        kernel.filter_calls(self._filter)
 
-    def _limit(self, limits: dict[str, Any]) -> None:
-        memory, seconds = limits["memory"], limits["cpu_time"]
-        for kind, soft, hard in (
-            (resource.RLIMIT_DATA, self._data + memory, 0),
-            (resource.RLIMIT_AS, self._mapped + memory + _SLACK, 0),
-            (resource.RLIMIT_CPU, seconds, seconds + 1),
-            (resource.RLIMIT_FSIZE, limits["file_size"], 0),
-            (resource.RLIMIT_NOFILE, _OPEN_FILES, 0),
-            (resource.RLIMIT_NPROC, self._tasks(limits), 0),
-            *((kind, 0, 0) for kind in _SHIELD),
-        ):
-            _set_limit(kind, soft, hard or soft)
+    def restrict_forks(self, limits: dict[str, Any]) -> None:
+        """Take, ahead of that, what the forks of this process must not have and it can do without.
+
+        It keeps what it needs to serve one fork after the other.
+        """
+        if not self._forks_restricted:
+            self._forks_restricted = True
+            _set_limit(resource.RLIMIT_DATA, self._data + limits["memory"])
+            _set_limit(resource.RLIMIT_AS, self._mapped + limits["memory"] + _SLACK)
+            _set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
+            _set_limit(resource.RLIMIT_NPROC, self._tasks(limits))
+            for kind in _SHIELD:
+                _set_limit(kind, 0)
+            seconds, size = limits["cpu_time"], limits["file_size"]
+            self._own_limits = [
+                (resource.RLIMIT_FSIZE, _allowed(resource.RLIMIT_FSIZE, size, size)),
+                (resource.RLIMIT_CPU, _allowed(resource.RLIMIT_CPU, seconds, seconds + 1)),
+            ]
+            kernel.filter_calls(self._filter)
 
     def _tasks(self, limits: dict[str, Any]) -> int:
         return int(limits["processes"]) + _OURS
@@ -183,7 +195,8 @@ class NamespaceWalls(Walls):
         super().restrict(limits)
 
     def end_others(self) -> None:
-        send_signal(-1, signal.SIGKILL)  # all but the one who asks, and only in here
+        while _signal_others():
+            time.sleep(_SOON)  # who is hit may still be in the middle of a call
 
     def files_size(self, first: int, pids: list[int]) -> int:
         for pid in pids:
@@ -192,6 +205,15 @@ class NamespaceWalls(Walls):
             except OSError:
                 continue
         return 0
+
+
+def _signal_others() -> bool:
+    """Kill all but the one who asks, in a namespace of processes; tell whether there were any."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def send_signal(pid: int, number: int) -> None:
@@ -240,8 +262,11 @@ def _sizes() -> tuple[int, int]:
     return int(fields[0]) * page, int(fields[5]) * page
 
 
-def _set_limit(kind: int, soft: int, hard: int) -> None:
-    allowed = resource.getrlimit(kind)[1]
-    if allowed != resource.RLIM_INFINITY:
-        soft, hard = min(soft, allowed), min(hard, allowed)
-    resource.setrlimit(kind, (soft, hard))
+def _set_limit(kind: int, limit: int) -> None:
+    resource.setrlimit(kind, _allowed(kind, limit, limit))
+
+
+def _allowed(kind: int, soft: int, hard: int) -> tuple[int, int]:
+    """Return limits, lowered to what may be set."""
+    most = resource.getrlimit(kind)[1]
+    return (soft, hard) if most == resource.RLIM_INFINITY else (min(soft, most), min(hard, most))

@@ -29,7 +29,7 @@ _SAID = (
     ("processes", re.compile(rb"RuntimeError: can't start new thread")),
 )
 """How the last line of an uncaught error begins when a limit made a call fail."""
-_CANNOT_FORK = b"BlockingIOError"
+_CANNOT_FORK = b"BlockingIOError: [Errno 11] Resource temporarily unavailable"
 """Somewhere near the end: those who could fork write between each other's lines."""
 _NEAR = 4096
 

@@ -1,0 +1,129 @@
+"""One program, many inputs: each run is as if there had been no other, in every tier."""
+
+import textwrap
+
+import pytest
+from backends import make_backend
+
+from gem_core.sandbox import Program
+from gem_sandbox.warm.tiers import TIERS
+
+FIRST = "\nfirst = input() == 'first'\n"
+
+
+@pytest.fixture(scope="module", params=TIERS)
+def sandbox(request):
+    made = make_backend(f"warm-{request.param}", workers=1)
+    yield made
+    made.close()
+
+
+def run_tests(sandbox, source, inputs, **options):
+    return sandbox.run_tests(Program(textwrap.dedent(source), **options), inputs)
+
+
+def test_more_inputs_than_are_asked_for_at_once_come_out_in_order(sandbox):
+    inputs = [str(number) for number in range(60)]
+    executions = run_tests(sandbox, "print(int(input()) ** 2)", inputs)
+    assert [int(each.stdout) for each in executions] == [number**2 for number in range(60)]
+
+
+def test_failures_in_the_middle_neither_end_nor_shift_the_rest(sandbox):
+    inputs = [str(number) for number in range(20)]
+    source = "n = int(input()); assert n % 7 != 3; print(n)"
+    executions = run_tests(sandbox, source, inputs)
+    assert [each.stdout.strip() for each in executions] == [
+        "" if number % 7 == 3 else str(number) for number in range(20)
+    ]
+
+
+@pytest.mark.parametrize("last", [0, 1, 2, 5, 18])
+def test_nothing_is_reported_after_the_run_that_was_to_be_the_last(sandbox, last):
+    seen = []
+
+    def stop(index, execution):
+        seen.append((index, execution.stdout.strip()))
+        return index == last
+
+    program = Program("print(input())")
+    executions = sandbox.run_tests(program, [str(n) for n in range(20)], stop=stop)
+    assert seen == [(number, str(number)) for number in range(last + 1)]
+    assert len(executions) == last + 1
+
+
+def test_what_a_run_does_to_its_streams_does_not_reach_the_next(sandbox):
+    source = (
+        FIRST
+        + """
+import fcntl, os, sys
+flags = [fcntl.fcntl(number, fcntl.F_GETFL) for number in (1, 2)]
+if first:
+    for number in (0, 1, 2):
+        os.set_blocking(number, False)
+print(*(flag & (os.O_NONBLOCK | os.O_APPEND) for flag in flags))
+print("" if first else "x" * 300_000)
+"""
+    )
+    _, *others = run_tests(sandbox, source, ["first", "second", "third"])
+    for execution in others:
+        assert execution.ok, execution.stderr
+        assert execution.stdout == f"0 0\n{'x' * 300_000}\n"
+
+
+def test_a_run_reads_its_own_input_however_much_another_one_left(sandbox):
+    source = "import sys\nprint(len(sys.stdin.read()) if input() == 'all' else 'none')"
+    inputs = ["none\n" + "y" * 100_000, "all\n" + "z" * 200_000, "all\n"]
+    executions = run_tests(sandbox, source, inputs)
+    assert [each.stdout.strip() for each in executions] == ["none", "200000", "0"]
+
+
+def test_a_run_that_attacks_its_parent_harms_no_other(sandbox):
+    source = (
+        FIRST
+        + """
+import os, signal
+if first:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.kill(os.getppid(), number)
+        except PermissionError:
+            pass
+print("done")
+"""
+    )
+    executions = run_tests(sandbox, source, ["first", "second", "third"])
+    assert [each.stdout for each in executions[1:]] == ["done\n"] * 2
+
+
+def test_random_numbers_and_threads_are_those_of_a_new_process(sandbox):
+    source = """
+        import os, random, threading
+        print(random.random(), threading.main_thread().native_id == os.getpid())
+        thread = threading.Thread(target=lambda: print(threading.get_native_id() > 0))
+        thread.start(); thread.join()
+        if os.fork() == 0:
+            print(random.random()); os._exit(0)
+        os.wait()
+    """
+    executions = run_tests(sandbox, source, [""] * 4)
+    drawn = {each.stdout.split()[0] for each in executions}
+    assert len(drawn) == 4
+    assert all(each.stdout.split()[1:3] == ["True", "True"] for each in executions)
+
+
+def test_what_a_run_left_running_is_gone_before_the_next(sandbox):
+    source = (
+        FIRST
+        + """
+import os, time
+if first:
+    for _ in range(5):
+        if os.fork() == 0:
+            os.setsid()
+            for number in range(10**9):
+                open(f"left{number}", "w").close()
+print(sorted(name for name in os.listdir(".")))
+"""
+    )
+    _, *others = run_tests(sandbox, source, ["first", *["next"] * 5])
+    assert [each.stdout for each in others] == ["['main.py']\n"] * 5
