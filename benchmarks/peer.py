@@ -1,52 +1,89 @@
-"""gem-llm 0.1.0 in a virtual environment of its own, and words for its word games."""
+"""Other libraries, each in a virtual environment of its own, and words for gem-llm's word games."""
 
 import random
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["VENV", "PeerError", "find_or_install", "write_words"]
+__all__ = [
+    "GEM_LLM",
+    "INSPECT_AI",
+    "VERIFIERS",
+    "Peer",
+    "PeerError",
+    "find_or_install",
+    "write_words",
+]
 
-REQUIREMENT = "gem-llm==0.1.0"
-UNDECLARED = ("datasets", "fastmcp", "pandas", "pylatexenc")
-"""What gem-llm imports in MathEnv, Crosswords and MCPTool without depending on it."""
-VENV = Path(__file__).resolve().parent.parent / ".venv-gem-llm"
 _NEWEST_PYTHON = (3, 12)
 _WORDS = {"en-basic": 850, "en": 236_736}
 """The corpus that gem-llm would download: its files and how many words they have."""
 
 
 class PeerError(RuntimeError):
-    """gem-llm could not be installed."""
+    """A peer could not be installed."""
 
 
-def find_or_install() -> Path:
-    """Return the interpreter that has gem-llm; install it first if that was never done.
+@dataclass(frozen=True)
+class Peer:
+    """A library to compare with.
+
+    Args:
+        name: Its name.
+        version: The version that is measured.
+        undeclared: What else is used of it needs.
+    """
+
+    name: str
+    version: str
+    undeclared: tuple[str, ...] = ()
+
+    @property
+    def requirement(self) -> str:
+        """What is installed."""
+        return f"{self.name}=={self.version}"
+
+    @property
+    def venv(self) -> Path:
+        """Its virtual environment."""
+        return Path(__file__).resolve().parent.parent / f".venv-{self.name}"
+
+
+# gem-llm imports these in MathEnv, Crosswords and MCPTool without depending on them.
+GEM_LLM = Peer("gem-llm", "0.1.0", ("datasets", "fastmcp", "pandas", "pylatexenc"))
+INSPECT_AI = Peer("inspect-ai", "0.3.285", ("openai",))
+VERIFIERS = Peer("verifiers", "0.4.0")
+
+
+def find_or_install(peer: Peer = GEM_LLM) -> Path:
+    """Return the interpreter that has a peer; install it first if that was never done.
 
     Raises:
         PeerError: It cannot be installed here.
     """
-    python = VENV / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    if _has_peer(python):
+    python = peer.venv / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    if _has_peer(python, peer):
         return python
-    print(f"Installing {REQUIREMENT} into {VENV} (once; some minutes)", file=sys.stderr)
+    requirement = peer.requirement
+    print(f"Installing {requirement} into {peer.venv} (once; some minutes)", file=sys.stderr)
     try:
-        subprocess.run([_base_python(), "-m", "venv", str(VENV)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", REQUIREMENT, *UNDECLARED]
+        subprocess.run([_base_python(), "-m", "venv", str(peer.venv)], check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", requirement, *peer.undeclared]
         subprocess.run(install, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise PeerError(
-            f"{REQUIREMENT} could not be installed ({error}). Give the interpreter of an "
-            f"environment that has it: --peer-python PATH."
+            f"{requirement} could not be installed ({error}). Make an environment that has it at "
+            f"{peer.venv}, or give the interpreter of one: --peer-python."
         ) from error
     return python
 
 
-def _has_peer(python: Path) -> bool:
-    name, version = REQUIREMENT.split("==")
+def _has_peer(python: Path, peer: Peer) -> bool:
+    name, version = peer.name, peer.version
     look = (
-        f"import importlib.metadata as m, sys; [m.version(name) for name in {UNDECLARED}]; "
+        f"import importlib.metadata as m, sys; [m.version(name) for name in {peer.undeclared}]; "
         f"sys.exit(m.version({name!r}) != {version!r})"
     )
     if not python.exists():
@@ -57,7 +94,7 @@ def _has_peer(python: Path) -> bool:
 
 
 def _base_python() -> str:
-    """Return an interpreter that gem-llm supports: ours, unless that is too new."""
+    """Return an interpreter that peers support: ours, unless that is too new."""
     if sys.version_info[:2] <= _NEWEST_PYTHON:
         return sys.executable
     return shutil.which("python3.12") or shutil.which("python3.11") or sys.executable

@@ -42,6 +42,7 @@ class Generation:
         completion_tokens: Tokens that were sampled, as the endpoint counted them.
         prompt_ids: Token ids of the prompt that are new in this turn, None if not known.
         token_ids: Token ids that were sampled, None if not known.
+        tokens: Text of each sampled token, None if not known.
         logprobs: Log-probability of each sampled token, in nats, None if not known.
         queue_seconds: Wall time before the endpoint was asked, and between attempts.
         model_seconds: Wall time of the attempt that succeeded.
@@ -58,6 +59,7 @@ class Generation:
     completion_tokens: int | None = None
     prompt_ids: list[int] | None = None
     token_ids: list[int] | None = None
+    tokens: list[str] | None = None
     logprobs: list[float] | None = None
     queue_seconds: float = 0.0
     model_seconds: float = 0.0
@@ -109,6 +111,13 @@ class Agent(Protocol):
 
 class BaseAgent(ABC):
     """Base of agents: write ``act``."""
+
+    def seed_episode(self, seed: int) -> None:  # noqa: B027 - most agents need none
+        """Take a seed for what the agent draws in the next episode; called before ``reset``.
+
+        Args:
+            seed: Another one for each episode of a run, also for those of one start state.
+        """
 
     def reset(self, env: Env) -> None:  # noqa: B027 - most agents need nothing
         """Get ready for an episode."""

@@ -222,6 +222,10 @@ class BaseEnv(Stateful, ABC):
             self._action_rng = random.Random(seed)
         return self._action_rng
 
+    def seed_actions(self, seed: int) -> None:
+        """Give ``action_rng`` another seed than the one that follows from the episode's."""
+        self._action_rng = random.Random(check_seed(seed))
+
     def spawn(self, *, seed: int | None = None, same_state: bool = False) -> Self:
         """Return a new environment of the same configuration; see ``Env.spawn``."""
         twin = self.fork()

@@ -84,6 +84,10 @@ class MixtureEnv(BaseEnv):
     def sample_random_action(self) -> Action:
         return self.env.sample_random_action()
 
+    def seed_actions(self, seed: int) -> None:
+        """Give the environment of the current episode another seed for its actions."""
+        self.env.unwrapped.seed_actions(seed)
+
     def get_state(self) -> dict[str, Any]:
         """Return the state, that of the current environment included."""
         current = self.env.snapshot() if self._current else None

@@ -301,3 +301,12 @@ def test_numbers_out_of_range_are_refused(option):
     command = "show" if option == "--seed" else "check"
     done = gem(command, GUESS, option, "-1")
     assert done.returncode == 2
+
+
+def test_a_run_has_a_folder_that_says_what_was_run(tmp_path):
+    ok("run", "env=game/GuessTheNumber-v0-easy", "env.max_turns=3", "episodes=2", cwd=tmp_path)
+    (folder,) = (path for path in (tmp_path / "runs").glob("*/*"))
+    assert {path.name for path in folder.iterdir()} >= {"run.json", "trajectories.jsonl"}
+    info = json.loads((folder / "run.json").read_text())
+    assert info["config"]["env"]["max_turns"] == 3
+    assert (info["envs"], info["agents"]) == ([GUESS], ["random"])

@@ -12,6 +12,7 @@ HEAVY = [
     "hydra",
     "numpy",
     "omegaconf",
+    "orjson",
     "pydantic",
     "rich",
     "torch",

@@ -18,8 +18,7 @@ import gem_core
 from gem_core import Action, AsyncEnv, BaseAgent, BaseEnv, Env, EnvSpec, Info, Observation, Step
 from gem_core.agent import OracleAgent, RandomAgent, ScriptedAgent
 from gem_core.errors import ConfigError
-from gem_core.rollout import Trajectory, Turn, collect, play_episode
-from gem_core.rollout.collect import collect_async
+from gem_core.rollout import Trajectory, Turn, collect, collect_async, play_episode
 from gem_core.seeding import child_seed
 
 pytestmark = pytest.mark.timeout(60)
@@ -142,7 +141,7 @@ def made() -> Iterator[list[Walk]]:
 def played(trajectory: Trajectory) -> dict[str, Any]:
     """Return all of a trajectory but its times."""
     fields = trajectory.to_dict()
-    del fields["setup_seconds"]
+    del fields["setup_seconds"], fields["started_at"]
     for turn in fields["turns"]:
         del turn["agent_seconds"], turn["env_seconds"]
     return fields

@@ -1,19 +1,30 @@
 """Trajectory files: round trips, cut lines, killed writers, full disks."""
 
+import enum
 import json
+import math
 import re
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gem_core.agent import Generation
 from gem_core.errors import ConfigError
-from gem_core.rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
+from gem_core.rollout import (
+    EpisodeKey,
+    Trajectory,
+    TrajectoryFile,
+    Turn,
+    read_keys,
+    read_trajectories,
+)
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -43,6 +54,11 @@ TRAJECTORIES = st.builds(
 )
 
 
+class Pair(NamedTuple):
+    left: int
+    right: int
+
+
 def trajectory(index: int = 0, **info: Any) -> Trajectory:
     turn = Turn("agent", "start", "go", 1.0, True, False, info)
     return Trajectory("test:Env-v0", "agent", index, 7, [turn], final_observation="end")
@@ -68,7 +84,6 @@ class TestARoundTrip:
         path.unlink(missing_ok=True)
         write(path, *found)
         assert read(path) == found
-        assert path.read_bytes().isascii()
         assert path.read_bytes().count(b"\n") == len(found)
 
     def test_makes_the_folder_and_appends_to_what_is_there(self, tmp_path: Path) -> None:
@@ -116,6 +131,66 @@ class TestARoundTrip:
             "raw": "b'x'",
         }
 
+    @pytest.mark.parametrize(
+        "value",
+        [
+            math.inf,
+            -math.inf,
+            [1.0, math.inf],
+            (1, -math.inf),
+            {"a": {"b": [1, "x", math.inf]}},
+            2**64,
+            -(2**70),
+            [2**64],
+            "\ud800",
+            {"\udfff": 1},
+            1e308,
+            [1e308] * 20,
+            5e-324,
+            -0.0,
+        ],
+    )
+    def test_keeps_values_that_a_fast_writer_would_change_or_refuse(
+        self, tmp_path: Path, value: Any
+    ) -> None:
+        write(tmp_path / "file", trajectory(value=value))
+        expected = list(value) if isinstance(value, tuple) else value
+        assert read(tmp_path / "file")[0].turns[0].info == {"value": expected}
+
+    def test_keeps_what_is_no_number(self, tmp_path: Path) -> None:
+        np = pytest.importorskip("numpy")
+        nans = {"plain": math.nan, "array": np.array([1.0, math.nan])}
+        write(tmp_path / "file", trajectory(**nans))
+        info = read(tmp_path / "file")[0].turns[0].info
+        assert math.isnan(info["plain"])
+        assert info["array"][0] == 1.0
+        assert math.isnan(info["array"][1])
+
+    def test_writes_subclasses_as_what_they_are(self, tmp_path: Path) -> None:
+        class Text(str):
+            __slots__ = ()
+
+        class Side(enum.Enum):
+            LEFT = "left"
+
+        values = {"text": Text("x"), "dict": Counter(a=2), "side": Side.LEFT, "step": Pair(1, 2)}
+        for extra in ({}, {"unlike": math.inf}):  # by both writers
+            path = tmp_path / f"file-{len(extra)}"
+            write(path, trajectory(**values, **extra))
+            info = read(path)[0].turns[0].info
+            assert info == {"text": "x", "dict": {"a": 2}, "side": "left", "step": [1, 2], **extra}
+
+    def test_keeps_what_a_model_gave(self, tmp_path: Path) -> None:
+        one = trajectory()
+        one.turns[0].generation = Generation(
+            messages=[{"role": "user", "content": "é\u2028"}],
+            reply={"role": "assistant", "tool_calls": [{"id": "1"}]},
+            token_ids=[1, 2],
+            logprobs=[-0.1, -math.inf],
+        )
+        write(tmp_path / "file", one)
+        assert read(tmp_path / "file") == [one]
+
     def test_shows_keys_that_are_no_text_as_text(self, tmp_path: Path) -> None:
         board: Any = {(0, 1): "x", None: {2: [{(3,): 4}]}}
         write(tmp_path / "file", trajectory(board=board))
@@ -133,6 +208,47 @@ class TestARoundTrip:
         one = trajectory(pair=(1, 2), board={(0, 1): "x"})
         write(tmp_path / "file", one)
         assert one == trajectory(pair=(1, 2), board={(0, 1): "x"})
+
+
+class TestKeys:
+    @settings(deadline=None)
+    @given(found=st.lists(TRAJECTORIES, max_size=3))
+    def test_say_which_episodes_a_file_holds(
+        self, tmp_path_factory: pytest.TempPathFactory, found: list[Trajectory]
+    ) -> None:
+        path = tmp_path_factory.getbasetemp() / "keys.jsonl"
+        path.unlink(missing_ok=True)
+        write(path, *found)
+        assert list(read_keys(path)) == [
+            EpisodeKey(
+                one.env_id, one.agent, one.index, one.seed, one.source, one.error is not None
+            )
+            for one in found
+        ]
+
+    def test_are_not_misled_by_what_looks_like_turns(self, tmp_path: Path) -> None:
+        tricky = trajectory(3)
+        tricky.agent = '"turns":['
+        tricky.error = {"boundary": "env", "turns": [{"turns": 1}], "message": '},"turns":[]'}
+        write(tmp_path / "file", tricky)
+        (key,) = read_keys(tmp_path / "file")
+        assert (key.agent, key.index, key.failed) == ('"turns":[', 3, True)
+
+    @pytest.mark.parametrize("line", [b"nonsense", b"{}", b'{"env_id":"a","turns":[]}', b"3"])
+    def test_of_something_else_are_refused(self, tmp_path: Path, line: bytes) -> None:
+        write(tmp_path / "file", trajectory(0))
+        with (tmp_path / "file").open("ab") as file:
+            file.write(line + b"\n")
+        keys = read_keys(tmp_path / "file")
+        assert next(keys).index == 0
+        with pytest.raises(ConfigError, match="line 2, is no trajectory"):
+            next(keys)
+
+    def test_leave_out_a_line_that_was_cut(self, tmp_path: Path) -> None:
+        write(tmp_path / "file", trajectory(0), trajectory(1))
+        whole = (tmp_path / "file").read_bytes()
+        (tmp_path / "file").write_bytes(whole[:-1])
+        assert [key.index for key in read_keys(tmp_path / "file")] == [0]
 
 
 class TestACutFile:
@@ -255,7 +371,7 @@ class TestAWriter:
 
     def test_writes_one_json_object_a_line_for_other_programs(self, tmp_path: Path) -> None:
         write(tmp_path / "file", trajectory(3, text="a\nb\u2028c\r"))
-        (line,) = (tmp_path / "file").read_text().splitlines()
+        (line,) = (tmp_path / "file").read_bytes().splitlines()
         fields = json.loads(line)
         assert (fields["env_id"], fields["index"]) == ("test:Env-v0", 3)
         assert fields["turns"][0]["info"] == {"text": "a\nb\u2028c\r"}

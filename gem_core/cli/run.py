@@ -1,6 +1,5 @@
 """``gem-core run``: collect episodes, configured by Hydra, and print a table."""
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,31 +11,28 @@ import click
 import hydra
 import pydantic
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from gem_core.agent import Agent
-from gem_core.config import factory_from_config
-from gem_core.errors import ConfigError, GemError, near_names
+from gem_core.cli.compose import (
+    agent_makers,
+    check_values,
+    checked_overrides,
+    env_factories,
+    plain_config,
+)
+from gem_core.errors import ConfigError, GemError
 from gem_core.factory import EnvFactory
-from gem_core.plugins import default_registry
 from gem_core.rollout import Trajectory, TrajectoryFile, collect, read_trajectories
+from gem_core.rollout.runs import Run
 from gem_core.seeding import child_seed
-from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
 
 __all__ = ["command"]
 
 INTERRUPTED = 130
-_OWN_KEYS = ("envs", "mixture", "tool_use", "episodes", "seed", "concurrency", "out", "resume")
-_KEYS = ("env", "agent", "tools", "wrappers", *_OWN_KEYS, "hydra")
-_KINDS: dict[str, type[Spec]] = {
-    "env": EnvSpec,
-    "agent": AgentSpec,
-    "tools": ToolSpec,
-    "wrappers": WrapperSpec,
-}
 
 
 @click.command(
@@ -46,33 +42,8 @@ _KINDS: dict[str, type[Spec]] = {
 @click.argument("overrides", nargs=-1, type=click.UNPROCESSED)
 def command(overrides: tuple[str, ...]) -> None:
     """Collect episodes and print a table."""
-    _check_names(overrides)
-    sys.argv = ["gem-core run", *overrides]
+    sys.argv = ["gem-core run", *checked_overrides(overrides, _OwnKeys.model_fields)]
     _app()
-
-
-def _check_names(overrides: tuple[str, ...]) -> None:
-    """Raise for an id, key or parameter that does not exist; Hydra would not know near names."""
-    if any(override.startswith("--config") for override in overrides):
-        return
-    env_id = ""
-    for override in overrides:
-        key, equals, value = override.lstrip("+~").partition("=")
-        top, _, parameter = key.partition(".")
-        if equals and override[0] != "-" and re.split("[@/]", top)[0] not in _KEYS:
-            raise ConfigError(f"There is no key {top!r}.{near_names(top, _KEYS)}")
-        if key == "env":
-            env_id = value
-        elif top == "env" and re.fullmatch(r"[\w./-]+", env_id):
-            spec = default_registry().find(EnvSpec, env_id)
-            name = parameter.partition(".")[0]
-            check_kwargs(spec.load(), [name], f"environment {spec.id!r}")
-        match = re.fullmatch(
-            r"\+?(env|agent|tools|wrappers)(?:@[^=]*)?=([\w./,:\[\] -]+)", override
-        )
-        for name in re.split(r"[\[\], ]+", match[2]) if match else []:
-            if name and name != "null" and match is not None:
-                default_registry().find(_KINDS[match[1]], name)
 
 
 class _OwnKeys(pydantic.BaseModel):
@@ -84,17 +55,6 @@ class _OwnKeys(pydantic.BaseModel):
     out: str | None
     resume: bool
     envs: str | list[str] | None
-
-
-def _check_values(config: Mapping[str, Any]) -> None:
-    try:
-        _OwnKeys.model_validate(config)
-    except pydantic.ValidationError as error:
-        lines = [
-            f"{problem['loc'][0]}: {problem['msg']}; got {problem['input']!r}"
-            for problem in error.errors()
-        ]
-        raise ConfigError("\n  ".join(["The configuration cannot be used:", *lines])) from error
 
 
 @hydra.main(version_base="1.3", config_path="pkg://gem_core.conf", config_name="run")
@@ -121,8 +81,10 @@ class _Tally:
     errors: int = 0
     seconds: float = 0.0
     played: int = 0
+    indices: set[int] = field(default_factory=set)
 
     def add(self, trajectory: Trajectory) -> None:
+        self.indices.add(trajectory.index)
         self.returns.append(trajectory.episode_return)
         self.turns += len(trajectory.turns)
         self.errors += trajectory.error is not None
@@ -132,14 +94,12 @@ class _Tally:
 
 def _run(config: DictConfig, console: Console) -> bool:
     """Play every environment with every agent; return whether all was played."""
-    plain: Any = OmegaConf.to_container(config, resolve=True)
-    _check_values(plain)
-    factories = _factories(plain)
-    agents = {name: _agent_maker(name, part) for name, part in (plain.get("agent") or {}).items()}
-    if not agents:
-        raise ConfigError("agent: give at least one, for example agent=random")
-    path = Path(plain["out"] or Path(HydraConfig.get().runtime.output_dir) / "trajectories.jsonl")
-    known = _known_trajectories(path, plain)
+    plain = plain_config(config)
+    check_values(_OwnKeys, plain)
+    factories = env_factories(plain)
+    agents = agent_makers(plain)
+    path = _trajectories_path(plain, [factory.spec.id for factory in factories], list(agents))
+    known = _known_episodes(path, plain)
     tallies: list[_Tally] = []
     interrupted = False
     columns = (
@@ -154,14 +114,14 @@ def _run(config: DictConfig, console: Console) -> bool:
         try:
             for factory in factories:
                 for name, make_agent in agents.items():
-                    tally = _Tally(factory.spec.id, name)
+                    new = _Tally(factory.spec.id, name)
+                    tally = known.pop((new.env_id, name), new)
                     tallies.append(tally)
                     bar.update(task, description=f"{tally.env_id} {name}")
-                    old = known.pop((tally.env_id, name), {})
-                    for trajectory in _play(factory, make_agent, tally, old, plain):
+                    bar.advance(task, len(tally.indices))
+                    for trajectory in _play(factory, make_agent, tally, plain):
                         file.append(trajectory)
                         bar.advance(task)
-                    bar.advance(task, len(old))
         except KeyboardInterrupt:
             interrupted = True
     console.print(_table(tallies))
@@ -170,20 +130,27 @@ def _run(config: DictConfig, console: Console) -> bool:
     return not interrupted
 
 
+def _trajectories_path(config: dict[str, Any], envs: list[str], agents: list[str]) -> Path:
+    """Return the file that is asked for, or that of a new run's folder, which says what was run."""
+    if config["out"]:
+        return Path(config["out"])
+    folder = HydraConfig.get().runtime.output_dir
+    run = Run.create(folder, command=sys.argv, config=config, envs=envs, agents=agents)
+    return run.trajectories_path
+
+
 def _play(
     factory: EnvFactory,
     make_agent: Callable[[], Agent],
     tally: _Tally,
-    old: Mapping[int, Trajectory],
     config: Mapping[str, Any],
 ) -> Iterator[Trajectory]:
-    for trajectory in old.values():
-        tally.add(trajectory)
     started = time.perf_counter()
+    missing = [index for index in range(config["episodes"]) if index not in tally.indices]
     for trajectory in collect(
         factory,
         make_agent,
-        episodes=[index for index in range(config["episodes"]) if index not in old],
+        episodes=missing,
         seed=config["seed"],
         concurrency=config["concurrency"],
         agent_name=tally.agent,
@@ -194,44 +161,22 @@ def _play(
         yield trajectory
 
 
-def _factories(config: Mapping[str, Any]) -> list[EnvFactory]:
-    patterns = config["envs"] or []
-    patterns = [patterns] if isinstance(patterns, str) else patterns
-    if not patterns:
-        return [factory_from_config(config)]
-    if config.get("env") or config.get("mixture"):
-        raise ConfigError("envs: give either envs, env or mixture")
-    specs: dict[str, EnvSpec] = {}
-    for pattern in patterns:
-        found = default_registry().list(EnvSpec, pattern)
-        found = found or [default_registry().find(EnvSpec, pattern)]
-        specs.update((spec.id, spec) for spec in found)
-    return [factory_from_config({**config, "env": env_id}) for env_id in sorted(specs)]
-
-
-def _agent_maker(name: str, part: Any) -> Callable[[], Agent]:
-    kwargs = {"id": part} if isinstance(part, str) else dict(part or {"id": name})
-    spec = default_registry().find(AgentSpec, kwargs.pop("id"))
-    return lambda: spec.make(**kwargs)
-
-
-def _known_trajectories(
-    path: Path, config: Mapping[str, Any]
-) -> dict[tuple[str, str], dict[int, Trajectory]]:
-    """Return what ``resume=true`` goes on from, by environment and agent, then by number."""
+def _known_episodes(path: Path, config: Mapping[str, Any]) -> dict[tuple[str, str], _Tally]:
+    """Return the figures that ``resume=true`` goes on from, by environment and agent."""
     if not path.exists() or path.stat().st_size == 0:
         return {}
     if not config["resume"]:
         raise ConfigError(
             f"{path} exists: add resume=true to go on with it, or choose another out."
         )
-    known: dict[tuple[str, str], dict[int, Trajectory]] = {}
+    known: dict[tuple[str, str], _Tally] = {}
     for trajectory in read_trajectories(path):
         if trajectory.seed != child_seed(config["seed"], trajectory.index):
             raise ConfigError(f"{path} was made with another seed than {config['seed']}.")
-        if trajectory.index < config["episodes"]:
-            group = known.setdefault((trajectory.env_id, trajectory.agent), {})
-            group[trajectory.index] = trajectory
+        key = trajectory.env_id, trajectory.agent
+        tally = known.setdefault(key, _Tally(*key))
+        if trajectory.index < config["episodes"] and trajectory.index not in tally.indices:
+            tally.add(trajectory)
     return known
 
 

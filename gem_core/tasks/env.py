@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from gem_core.agent import BaseAgent
 from gem_core.env import BaseEnv, Env, Step
 from gem_core.errors import InvalidActionError
+from gem_core.faults import boundary
 from gem_core.observation import Action, Info, Observation
 from gem_core.tasks.order import Order, Place, Shard
 from gem_core.tasks.rows import Rows
@@ -154,7 +155,8 @@ class TaskEnv(BaseEnv):
         if not isinstance(action, str):
             name, got = type(self).__name__, type(action).__name__
             raise InvalidActionError(f"An action of {name} is text; got {got}.")
-        grade = self.grade(action[-self.longest_answer :])
+        with boundary("grader"):
+            grade = self.grade(action[-self.longest_answer :])
         info = {"correct": grade.correct, **grade.info}
         return Step(self.feedback(grade), grade.reward, True, False, info)
 

@@ -9,6 +9,7 @@ from gem_core.calls import CallFormat, Catalog, Reading, Request
 from gem_core.calls.outcomes import Outcome, fault, run_all
 from gem_core.env import AsyncEnv, Env, Layer, Step, Wrapper, make_step
 from gem_core.errors import ConfigError, SnapshotError, near_names
+from gem_core.faults import boundary
 from gem_core.maybe_async import drive, then
 from gem_core.observation import Action, Info, Observation, text_of, with_text
 from gem_core.plugins import default_registry
@@ -139,8 +140,9 @@ class ToolWrapper(Wrapper):
         previous = {f"prev_ep_{name}": value for name, value in self._counters().items()}
         self._forget()
         self._running = True
-        for tool in self.tools:
-            tool.reset()
+        with boundary("tool"):
+            for tool in self.tools:
+                tool.reset()
         info = {**info, **previous, **self._counters(), "use_tool": False}
         if self.instructions == "schemas":
             return observation, {**info, "tool_schemas": self.tool_schemas}
@@ -166,7 +168,8 @@ class ToolWrapper(Wrapper):
     def _step_tags(self, action: Action) -> Generator[Any, Any, Step]:
         failed: tuple[ToolCall, ToolResult] | None = None
         for tool in self.tools:
-            call = tool.parse(action)
+            with boundary("tool"):
+                call = tool.parse(action)
             if call is None:
                 continue
             if self.max_uses_per_tool and self._is_over(tool, self._uses):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs and starts what the sandboxes stand on, so that CI tests them for real.
+# Installs and starts what the sandboxes and the viewer stand on, so that CI tests them for real.
 #
 #   tests/ci/engines.sh start FOLDER   Debian packages, a Docker engine of its own in FOLDER, an image
 #   tests/ci/engines.sh stop FOLDER    ends the engine and removes FOLDER
@@ -18,6 +18,7 @@ install_packages() {
   local wanted=()
   command -v bwrap >/dev/null || wanted+=(bubblewrap)
   command -v dockerd >/dev/null || wanted+=(docker.io iptables)
+  command -v chromium >/dev/null || wanted+=(chromium) # for the tests of gem-core view
   [ ${#wanted[@]} = 0 ] && return
   export DEBIAN_FRONTEND=noninteractive
   $as_root apt-get update -q

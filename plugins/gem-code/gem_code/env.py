@@ -173,7 +173,12 @@ class CodeEnv(TaskEnv):
     def grade(self, action: str) -> Grade:
         code = last_code_block(action)
         if code is None:
-            nothing = {"passed": 0, "total": len(self.suite.cases), "failure": {"kind": "no code"}}
+            nothing = {
+                "passed": 0,
+                "total": len(self.suite.cases),
+                "failure": {"kind": "no code"},
+                "format_error": True,
+            }
             return Grade(FORMAT_ERROR_REWARD, False, nothing)
         verdict = judge(
             code,

@@ -47,7 +47,13 @@ def test_the_fraction_of_passed_tests_may_be_paid():
 def test_a_response_without_a_block_costs_a_tenth(text):
     step = asked().step(text)
     assert step.reward == -0.1
-    assert step.info == {"correct": False, "passed": 0, "total": 3, "failure": {"kind": "no code"}}
+    assert step.info == {
+        "correct": False,
+        "passed": 0,
+        "total": 3,
+        "failure": {"kind": "no code"},
+        "format_error": True,
+    }
     assert "no block of code" in step.observation
 
 

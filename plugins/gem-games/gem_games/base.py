@@ -104,7 +104,8 @@ class Game(BaseEnv):
                 f"Turn {self.turn_count}: no valid action was found. "
                 f"It must be written as {self.action_format}. The game is over."
             )
-            return Step(observation, FORMAT_ERROR_REWARD, True, False, {"suffix": self.render()})
+            info = {"suffix": self.render(), "format_error": True}
+            return Step(observation, FORMAT_ERROR_REWARD, True, False, info)
         observation, reward, done = self.play(match)
         info = {"suffix": self.render()}
         if done:

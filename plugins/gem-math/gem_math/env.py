@@ -108,7 +108,8 @@ class MathEnv(TaskEnv):
         answer = last_boxed(action)
         if answer is None:
             reward = FORMAT_ERROR_REWARD if self.use_format_error_reward else 0.0
-            return Grade(reward, False, {"answer": None, "decided_by": "no box"})
+            info = {"answer": None, "decided_by": "no box", "format_error": True}
+            return Grade(reward, False, info)
         verdict = grade(answer, self.golds, deadline=self.deadline)
         info = {"answer": answer, "decided_by": verdict.decided_by}
         return Grade(float(verdict.correct), verdict.correct, info)

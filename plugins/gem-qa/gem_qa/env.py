@@ -104,7 +104,7 @@ class QaEnv(TaskEnv):
     def grade(self, action: str) -> Grade:
         answer = last_boxed(action) if self.extract_boxed else last_tagged(action)
         if answer is None:
-            return Grade(0.0, False, {"f1": 0.0, "answer": None})
+            return Grade(0.0, False, {"f1": 0.0, "answer": None, "format_error": True})
         plain, golds = _DRESS.sub("", answer).strip("{} "), self.golds
         correct = exact_match(plain, golds)
         return Grade(float(correct), correct, {"f1": f1(plain, golds), "answer": answer})

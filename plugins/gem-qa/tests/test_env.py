@@ -76,7 +76,10 @@ def test_the_last_tag_is_read(response, answer):
 )
 def test_a_wrong_or_missing_answer_is_paid_nothing(response, answer, f1):
     step = asked().step(response)
-    assert step[1:] == (0.0, True, False, {"correct": False, "f1": f1, "answer": answer})
+    info = {"correct": False, "f1": f1, "answer": answer}
+    if answer is None:
+        info["format_error"] = True
+    assert step[1:] == (0.0, True, False, info)
     assert step.observation == "Wrong. The answer is Euclid."
 
 

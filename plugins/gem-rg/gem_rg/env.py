@@ -10,6 +10,7 @@ from typing import Any
 
 from gem_core import Action, BaseEnv, Info, Step
 from gem_core.errors import ConfigError, InvalidActionError
+from gem_core.faults import boundary
 from gem_core.parsing import last_boxed, last_tagged
 from gem_core.seeding import check_seed
 from gem_rg import datasets
@@ -133,12 +134,15 @@ class ReasoningGymEnv(BaseEnv):
         answer = _answer_in(action[-LONGEST_ANSWER:])
         score, error = 0.0, ""
         if answer:
-            score, error = datasets.score(
-                self._recipe, self._current_seed, self.item, answer, self._score_limit
-            )
+            with boundary("grader"):
+                score, error = datasets.score(
+                    self._recipe, self._current_seed, self.item, answer, self._score_limit
+                )
         info = {"correct": score == 1.0, "score": score, "task": self.item.task}
         if error:
             info["error"] = error
+        if answer is None:
+            info["format_error"] = True
         return Step(self._feedback(score), score, True, False, info)
 
     def _feedback(self, score: float) -> str:

@@ -1,0 +1,130 @@
+"""Threads for steps that block, which can be left behind in one that does not come back.
+
+The threads of ``concurrent.futures`` are waited for when the interpreter ends, so one that hangs
+would keep it from ending for ever.
+"""
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Threads"]
+
+_Task = tuple[Callable[[], Any], "asyncio.Future[Any]"]
+
+
+class Threads:
+    """As many threads as there is work for at once; each is used again when it is idle.
+
+    It belongs to one event loop.
+    """
+
+    def __init__(self) -> None:
+        self._idle: list[_Thread] = []
+        self._busy: dict[asyncio.Future[Any], _Thread] = {}
+        self._started = 0
+
+    def run(self, function: Callable[[], Any]) -> "asyncio.Future[Any]":
+        """Call a function in a thread, and return a future of its result.
+
+        A future that is cancelled ends nothing; see ``abandon``.
+        """
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        thread = self._idle.pop() if self._idle else self._new()
+        self._busy[future] = thread
+        thread.give(function, future)
+        return future
+
+    def _new(self) -> "_Thread":
+        self._started += 1
+        thread = _Thread(f"gem-rollout-{self._started}", self._done)
+        thread.start()
+        return thread
+
+    def _done(self, future: "asyncio.Future[Any]", value: Any, error: BaseException | None) -> None:
+        thread = self._busy.pop(future, None)
+        if thread is not None:
+            self._idle.append(thread)
+        if future.done():
+            return
+        if error is None:
+            future.set_result(value)
+        elif isinstance(error, StopIteration):  # which no future takes
+            future.set_exception(RuntimeError(f"A step raised {error!r}."))
+        else:
+            future.set_exception(error)
+
+    def abandon(self, future: "asyncio.Future[Any]", afterwards: Callable[[Any], None]) -> bool:
+        """Wait no more for a function; its thread ends when the function returns.
+
+        Args:
+            future: What ``run`` returned.
+            afterwards: Called in that thread then, with the function's result or None.
+
+        Returns:
+            False if the function has returned already, and nothing was abandoned.
+        """
+        thread = self._busy.get(future)
+        if thread is None or not thread.abandon(afterwards):
+            return False
+        del self._busy[future]
+        return True
+
+    def close(self) -> None:
+        """End the threads that are idle, and leave behind those that are not."""
+        for future, thread in list(self._busy.items()):
+            if not self.abandon(future, lambda _: None):
+                self._idle.append(thread)  # it has returned, and nobody has heard of it yet
+        self._busy.clear()
+        for thread in self._idle:
+            thread.end()
+        for thread in self._idle:
+            thread.join()
+        self._idle.clear()
+
+
+class _Thread(threading.Thread):
+    """A thread that calls one function after another."""
+
+    def __init__(self, name: str, done: Callable[..., None]) -> None:
+        super().__init__(name=name, daemon=True)
+        self._inbox: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._tell = done
+        self._lock = threading.Lock()
+        self._returned = True
+        self._afterwards: Callable[[Any], None] | None = None
+
+    def give(self, function: Callable[[], Any], future: "asyncio.Future[Any]") -> None:
+        self._returned = False
+        self._inbox.put((function, future))
+
+    def end(self) -> None:
+        self._inbox.put(None)
+
+    def run(self) -> None:
+        while (task := self._inbox.get()) is not None:
+            value, error = None, None
+            function, future = task
+            try:
+                value = function()
+            except BaseException as problem:  # noqa: BLE001 - raised again where it is awaited
+                error = problem
+            with self._lock:
+                self._returned = True
+            if self._afterwards is not None:
+                with contextlib.suppress(Exception):
+                    self._afterwards(value)
+                return
+            with contextlib.suppress(RuntimeError):  # the loop has been closed
+                future.get_loop().call_soon_threadsafe(self._tell, future, value, error)
+            del task, function, future, value, error  # an idle thread holds nothing
+
+    def abandon(self, afterwards: Callable[[Any], None]) -> bool:
+        with self._lock:
+            if self._returned:
+                return False
+            self._afterwards = afterwards
+            return True

@@ -1,0 +1,109 @@
+"""A language model of a quarter of a million parameters, made in a second and with random weights.
+
+For tests of what stands around a model: tokenizers, chat templates, sampling, serving. It needs
+``transformers`` and ``jinja2``; the model, not the tokenizer, needs ``torch``.
+"""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["CHAT_TEMPLATE", "PLAY", "make_tiny_tokenizer", "save_tiny_model"]
+
+CHAT_TEMPLATE = """\
+{%- if tools %}
+{{- '<|im_start|>system\\n# Tools\\n' }}
+{%- for tool in tools %}{{ tool | tojson }}{{ '\\n' }}{% endfor %}
+{{- '<|im_end|>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+{{- '<|im_start|>' + message.role + '\\n' }}
+{%- if message.reasoning_content %}{{ '<think>' + message.reasoning_content + '</think>' }}
+{%- endif %}
+{{- message.content or '' }}
+{%- for call in message.tool_calls or [] %}
+{{- '<tool_call>' + (call.function | tojson) + '</tool_call>' }}
+{%- endfor %}
+{{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
+"""Renders every message as it is, so that prompts extend the earlier ones."""
+
+PLAY = (
+    "You are playing Guess The Number. You have to guess the number between 1 and 10.",
+    "As you enter your guess, the game will say 'higher' or 'lower'. Wrap it in \\boxed{}.",
+    *(f"<answer>\\boxed{{{number}}}</answer>" for number in range(1, 11)),
+    *(f"At turn {number}, you guessed {number}, and the target is lower." for number in range(9)),
+)
+"""Texts that tokenizers learn from unless there are others."""
+
+_SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+
+
+def make_tiny_tokenizer(
+    *, chat_template: str = CHAT_TEMPLATE, texts: Iterable[str] = PLAY, size: int = 400
+) -> Any:
+    """Return a byte-level BPE tokenizer, trained on the texts, that can write any text.
+
+    Args:
+        chat_template: Its chat template, as Jinja.
+        texts: What its merges are learned from.
+        size: Tokens at most; 259 of them are there before any merge.
+    """
+    import tokenizers  # noqa: PLC0415 - seconds, and only for this
+    import transformers  # noqa: PLC0415 - likewise
+
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(_SPECIAL),
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    bpe.train_from_iterator(texts, trainer)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=bpe, eos_token=_SPECIAL[2], pad_token=_SPECIAL[0], model_max_length=4096
+    )
+    tokenizer.chat_template = chat_template
+    return tokenizer
+
+
+def save_tiny_model(
+    folder: str | os.PathLike[str], *, seed: int = 0, tokenizer: Any = None, context: int = 4096
+) -> str:
+    """Make a model of the architecture of Qwen 3, save it with its tokenizer, return the folder.
+
+    Args:
+        folder: Where to.
+        seed: Seed of its weights.
+        tokenizer: Its tokenizer; None for ``make_tiny_tokenizer()``.
+        context: Tokens that it can read.
+    """
+    import torch  # noqa: PLC0415 - seconds, and only for this
+    import transformers  # noqa: PLC0415 - likewise
+
+    tokenizer = make_tiny_tokenizer() if tokenizer is None else tokenizer
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = transformers.Qwen3ForCausalLM(
+            transformers.Qwen3Config(
+                vocab_size=len(tokenizer),
+                hidden_size=64,
+                intermediate_size=192,
+                num_hidden_layers=3,
+                num_attention_heads=4,
+                num_key_value_heads=2,
+                head_dim=16,
+                max_position_embeddings=context,
+                tie_word_embeddings=True,
+                initializer_range=0.1,
+                bos_token_id=None,
+                eos_token_id=tokenizer.eos_token_id,
+                pad_token_id=tokenizer.pad_token_id,
+            )
+        )
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)

@@ -1,0 +1,1 @@
+"""Models as agents in gem-core: the ids are in ``plugin.py``."""

@@ -1,0 +1,107 @@
+"""``gem-core check-template``: do prompts extend the tokens of the turns before?"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from gem_agents.template_checks import Finding, check_template, to_json
+from gem_core.errors import ConfigError
+
+__all__ = ["command", "load_tokenizer"]
+
+_STYLES = {"ok": "green", "breaks": "red", "refused": "yellow"}
+
+
+@click.command()
+@click.argument("model")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--set",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A variable of the template, such as enable_thinking=false; several.",
+)
+@click.option(
+    "--chat-template",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file with the template, instead of the model's own.",
+)
+def command(
+    model: str, *, as_json: bool, variables: tuple[str, ...], chat_template: Path | None
+) -> None:
+    """Check that the chat template of MODEL keeps the tokens of earlier turns.
+
+    MODEL is a folder, or a name on the hub. The exit status is 1 if a conversation breaks.
+    """
+    tokenizer = load_tokenizer(model)
+    if chat_template is not None:
+        tokenizer.chat_template = chat_template.read_text(encoding="utf-8")
+    if not tokenizer.chat_template:
+        raise ConfigError(f"The tokenizer of {model!r} has no chat template.")
+    findings = check_template(tokenizer, **dict(map(_variable, variables)))
+    if as_json:
+        click.echo(to_json(findings))
+    else:
+        _print(findings)
+    if any(finding.status == "breaks" for finding in findings):
+        sys.exit(1)
+
+
+def load_tokenizer(model: str) -> Any:
+    """Return the tokenizer of a model.
+
+    Args:
+        model: A folder, or a name on the hub.
+
+    Raises:
+        ConfigError: transformers or jinja2 are missing, or there is no such tokenizer.
+    """
+    try:
+        import jinja2  # noqa: F401, PLC0415 - templates need it, and say so only when rendered
+        import transformers  # noqa: PLC0415 - seconds, and only for this
+    except ImportError as error:
+        raise ConfigError(
+            f"Chat templates need {error.name}: pip install gem-agents[templates]."
+        ) from error
+    try:
+        return transformers.AutoTokenizer.from_pretrained(model)
+    except (OSError, ValueError) as error:
+        first = str(error).partition("\n")[0]
+        raise ConfigError(f"The tokenizer of {model!r} cannot be loaded: {first}") from error
+
+
+def _variable(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set wants NAME=VALUE; got {text!r}.")
+    return name, {"true": True, "false": False}.get(value.lower(), value)
+
+
+def _print(findings: list[Finding]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for finding in findings:
+        console.print(f"{finding.name:28}[{_STYLES[finding.status]}]{finding.status}[/]")
+        for line in _explained(finding).splitlines():
+            console.print(f"    {escape(line)}")
+    counts = [sum(one.status == status for one in findings) for status in _STYLES]
+    console.print("\n{} ok, {} break, {} refused by the template".format(*counts))
+
+
+def _explained(finding: Finding) -> str:
+    problem = finding.problem
+    if problem is None:
+        return finding.message
+    what = {
+        "text": "the template renders another text",
+        "tokens": "the same text becomes other tokens",
+    }[problem.cause]
+    return (
+        f"turn {problem.turn}, token {problem.position}: {what}\n"
+        f"before: {problem.expected!r} {problem.expected_ids}\n"
+        f"now:    {problem.found!r} {problem.found_ids}"
+    )

@@ -1,0 +1,273 @@
+"""Asks an endpoint until it answers, as often and as long as it is allowed to.
+
+Pauses between attempts grow exponentially with full jitter (uniform between nothing and the whole
+pause), so that many episodes that failed at once do not come back at once; ``Retry-After`` of the
+endpoint is kept by all of them.
+"""
+
+import asyncio
+import email.utils
+import random
+import time
+import urllib.parse
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from typing import Any, NamedTuple, TypeVar
+
+import aiohttp
+import yarl
+
+from gem_agents.errors import (
+    EndpointError,
+    EndpointTimeoutError,
+    MalformedReplyError,
+    UnreachableError,
+    error_of_status,
+    excerpt,
+)
+from gem_agents.fast_json import read_json
+from gem_agents.sessions import SharedSession, borrow_session
+from gem_core.errors import ConfigError
+
+__all__ = ["Client", "Timing", "retry_after"]
+
+Out = TypeVar("Out")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
+_OVERLOADED = {429, 503}
+_LARGE = 1 << 20
+_STATUSES = range(400, 600)
+
+_jitter = random.Random()
+
+
+class Timing(NamedTuple):
+    """What asking took.
+
+    Args:
+        queue_seconds: Wall time before the attempt that succeeded.
+        model_seconds: Wall time of that attempt.
+        attempts: How often the endpoint was asked.
+    """
+
+    queue_seconds: float
+    model_seconds: float
+    attempts: int
+
+
+class Client:
+    """Asks one endpoint for one agent; all agents of an endpoint share connections and limit.
+
+    Args:
+        base_url: The endpoint, up to and with ``/v1``.
+        api_key: Sent as a bearer token; None for none.
+        timeout: Seconds that one attempt may take.
+        max_attempts: Most attempts for one answer.
+        max_seconds: Seconds after which no further attempt begins.
+        max_in_flight: Most calls at once to this endpoint.
+
+    Raises:
+        ConfigError: The URL is none of http or https, or a limit that cannot work.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None,
+        *,
+        timeout: float,
+        max_attempts: int,
+        max_seconds: float,
+        max_in_flight: int,
+    ) -> None:
+        _check_url(base_url)
+        if not (timeout > 0 and max_attempts >= 1 and max_seconds >= 0 and max_in_flight >= 1):
+            raise ConfigError(
+                f"An endpoint needs timeout > 0, max_attempts >= 1, max_retry_seconds >= 0 and "
+                f"max_in_flight >= 1; got {timeout}, {max_attempts}, {max_seconds} and "
+                f"{max_in_flight}."
+            )
+        self._base_url = base_url.rstrip("/")
+        self._key = api_key
+        self._headers = {"Content-Type": "application/json", "User-Agent": "gem-agents"}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=min(30.0, timeout))
+        self._max_attempts = max_attempts
+        self._max_seconds = max_seconds
+        self._max_in_flight = max_in_flight
+        self._session: SharedSession | None = None
+        self._urls: dict[str, yarl.URL] = {}
+
+    async def post(
+        self, path: str, body: bytes, read: Callable[[Mapping[str, Any]], Out]
+    ) -> tuple[Out, Timing]:
+        """Return what ``read`` makes of an answer.
+
+        Args:
+            path: Path below the base URL.
+            body: The request, as JSON.
+            read: Takes the answer apart; raises if it is none.
+
+        Raises:
+            EndpointError: The endpoint refused, or the attempts are used up.
+        """
+        session = await self._connected()
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = yarl.URL(f"{self._base_url}/{path}")
+        started, attempt = time.perf_counter(), 0
+        while True:
+            attempt += 1
+            pause: float | None = None
+            try:
+                async with session.limit.slot() as slot:
+                    asked = time.perf_counter()
+                    try:
+                        status, headers, data = await self._send(session, url, body)
+                        if status >= 300:
+                            pause = retry_after(headers, time.time())
+                            raise error_of_status(status, str(url), self._text(data))
+                        answer = self.read(data, str(url), read)
+                    except EndpointError as error:
+                        if error.status in _OVERLOADED or isinstance(error, TimeoutError):
+                            # Nobody waits longer than this agent would.
+                            slot.overloaded(retry_after=min(pause or 0.0, self._max_seconds))
+                        raise
+                    now = time.perf_counter()
+                    return answer, Timing(asked - started, now - asked, attempt)
+            except EndpointError as error:
+                spent = time.perf_counter() - started
+                seconds = _pause(attempt, pause)
+                if not error.can_repeat:
+                    raise
+                if attempt >= self._max_attempts or spent + seconds > self._max_seconds:
+                    raise _tired(error, attempt, spent) from error
+            await asyncio.sleep(seconds)
+
+    async def _connected(self) -> SharedSession:
+        session = self._session
+        if session is not None:
+            if session.loop is asyncio.get_running_loop():
+                return session
+            self.close()
+        session = self._session = await borrow_session(self._base_url, self._max_in_flight)
+        return session
+
+    async def _send(
+        self, session: SharedSession, url: yarl.URL, body: bytes
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        # aiohttp warns of large bytes, which it would write without a break.
+        data = body if len(body) < _LARGE else BytesIO(body)
+        try:
+            async with session.http.post(
+                url,
+                data=data,
+                headers=self._headers,
+                timeout=self._timeout,
+                proxy=session.proxy,
+                allow_redirects=False,
+            ) as response:
+                return response.status, response.headers, await response.read()
+        except TimeoutError as error:
+            raise EndpointTimeoutError(
+                f"{url} did not answer within {self._timeout.total:g} s.", url=str(url)
+            ) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise UnreachableError(
+                f"{url} is out of reach, or broke off: {type(error).__name__}: {error}.",
+                url=str(url),
+            ) from error
+
+    def read(self, data: bytes, url: str, read: Callable[[Mapping[str, Any]], Out]) -> Out:
+        """Return what ``read`` makes of an answer of success.
+
+        Args:
+            data: The answer.
+            url: What was asked.
+            read: As in ``post``; whatever it raises, the answer was malformed.
+
+        Raises:
+            EndpointError: The answer is none, or says that there was an error.
+        """
+        try:
+            answer = read_json(data)
+        except ValueError as error:
+            raise self._malformed(data, url, f"is no JSON ({error})") from error
+        if not isinstance(answer, dict):
+            raise self._malformed(data, url, "is no JSON object")
+        problem = answer.get("error")
+        if problem and not answer.get("choices"):
+            code = problem.get("code") if isinstance(problem, dict) else None
+            status = code if isinstance(code, int) and code in _STATUSES else 500
+            raise error_of_status(status, url, self._text(data))
+        if not answer.get("choices"):
+            raise self._malformed(data, url, "has no choices")
+        try:
+            return read(answer)
+        except Exception as error:
+            what = f"has no reply that can be read ({type(error).__name__}: {error})"
+            raise self._malformed(data, url, what) from error
+
+    def _malformed(self, data: bytes, url: str, what: str) -> MalformedReplyError:
+        shown = excerpt(self._text(data))
+        return MalformedReplyError(f"The answer of {url} {what}: {shown}", 200, url, shown)
+
+    def _text(self, data: bytes) -> str:
+        text = data.decode("utf-8", "replace")
+        return text.replace(self._key, "***") if self._key else text
+
+    def close(self) -> None:
+        """Give the connections back; may be called twice."""
+        if self._session is not None:
+            self._session.give_back()
+            self._session = None
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Return how many seconds an answer asks to wait: ``Retry-After`` in seconds or as a date.
+
+    Args:
+        headers: Headers of the answer.
+        now: Unix time.
+    """
+    if milliseconds := _number(headers.get("retry-after-ms")):
+        return max(0.0, milliseconds / 1000)
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    seconds = _number(value)
+    if seconds is None:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - now
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _pause(attempt: int, asked_for: float | None) -> float:
+    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(attempt - 1, 20))
+    return (asked_for or 0.0) + _jitter.uniform(0.0, longest)
+
+
+def _tired(error: EndpointError, attempts: int, seconds: float) -> EndpointError:
+    """Return the last error, with a word on what was tried."""
+    message = f"{error} (attempts: {attempts}, in {seconds:.1f} s)"
+    return type(error)(message, error.status, error.url, error.body)
+
+
+def _check_url(url: str) -> None:
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(
+            f"base_url must be the URL of an endpoint, such as http://localhost:8000/v1; "
+            f"got {url!r}."
+        )

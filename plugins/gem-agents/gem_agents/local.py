@@ -1,0 +1,202 @@
+"""The agent ``transformers``: asks a model of transformers in this process."""
+
+import asyncio
+import importlib.util
+from collections.abc import Awaitable, Mapping
+from typing import Any, Literal
+
+from gem_agents.chat import Message, history_of
+from gem_agents.errors import ContextLengthError
+from gem_core.agent import BaseAgent, Generation, Reply
+from gem_core.env import Env
+from gem_core.errors import ConfigError
+from gem_core.observation import Info, Observation, visible_text
+from gem_core.seeding import child_seed
+
+__all__ = ["LocalAgent"]
+
+
+class LocalAgent(BaseAgent):
+    """Asks a causal language model of transformers, in this process.
+
+    Episodes that run at once are answered in batches; all agents of the same model share it. The
+    prompt is rendered by the model's chat template, with ``info["tool_schemas"]`` as tools; where
+    it extends what there was before, sampled tokens are kept as they were sampled. Replies have
+    token ids and log-probabilities. Text only.
+
+    Args:
+        model: Name of the model, or its folder.
+        device: ``auto`` (CUDA if there is one, else the CPU), ``cpu``, ``cuda:1``, ...
+        dtype: ``auto`` (as the model was saved), ``float32``, ``bfloat16``, ...
+        max_new_tokens: Most tokens of a reply.
+        temperature: 0 for the likeliest tokens.
+        top_p: Sample from the likeliest tokens that together have this probability, in (0, 1].
+        seed: Seed of the sampling, None for another one each time. The same episode gets the same
+            tokens with ``batch_size=1``. In batches rounding depends on what else is in them.
+        system: The system message.
+        history: ``agent``, ``env`` or ``auto``, as the agent ``openai`` has it.
+        batch_size: Most episodes in a batch.
+        batch_window: Seconds to wait for a batch to fill.
+        template: More variables for the chat template, such as ``{"enable_thinking": False}``.
+
+    Raises:
+        ConfigError: A parameter that cannot work, torch or transformers are missing, the model
+            cannot be loaded, or it has no chat template.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        device: str = "auto",
+        dtype: str = "auto",
+        max_new_tokens: int = 512,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        seed: int | None = None,
+        system: str | None = None,
+        history: Literal["auto", "agent", "env"] = "auto",
+        batch_size: int = 32,
+        batch_window: float = 0.005,
+        template: Mapping[str, Any] | None = None,
+    ) -> None:
+        if history not in {"auto", "agent", "env"}:
+            raise ConfigError(f"history is one of auto, agent, env; got {history!r}.")
+        if max_new_tokens < 1 or batch_size < 1 or batch_window < 0:
+            raise ConfigError(
+                f"A local model needs max_new_tokens >= 1, batch_size >= 1 and batch_window >= 0; "
+                f"got {max_new_tokens}, {batch_size} and {batch_window}."
+            )
+        if temperature < 0 or not 0 < top_p <= 1:
+            raise ConfigError(
+                f"Sampling needs temperature >= 0 and 0 < top_p <= 1; got {temperature}, {top_p}."
+            )
+        for name in ("torch", "transformers"):
+            if importlib.util.find_spec(name) is None:
+                raise ConfigError(
+                    f"The agent 'transformers' needs {name}: pip install gem-agents[local]."
+                )
+        from gem_agents.local_model import load_model  # noqa: PLC0415 - it imports torch
+
+        self.model = model
+        self._local = load_model(
+            model, device=device, dtype=dtype, batch_size=batch_size, batch_window=batch_window
+        )
+        self._max_new_tokens = max_new_tokens
+        self._temperature = temperature
+        self._top_p = top_p
+        self._seed = seed
+        self._system = system
+        self._history = history
+        self._template = dict(template or {})
+        self._episode_seed = 0
+        self._begin(shows_history=False, is_rendered=False)
+
+    def seed_episode(self, seed: int) -> None:
+        self._episode_seed = seed
+
+    def reset(self, env: Env) -> None:
+        """Get ready for an episode.
+
+        Raises:
+            ConfigError: The tokenizer has no chat template.
+        """
+        wrapper = history_of(env)
+        is_shown = wrapper is not None if self._history == "auto" else self._history == "env"
+        is_rendered = is_shown and getattr(wrapper, "chat_template", "none") != "none"
+        if not is_rendered and not self._local.tokenizer.chat_template:
+            raise ConfigError(
+                f"The tokenizer of {self.model!r} has no chat template. A wrapper that renders "
+                f"chats (concat_chat) can do without."
+            )
+        self._begin(shows_history=is_shown, is_rendered=is_rendered)
+
+    def _begin(self, *, shows_history: bool, is_rendered: bool) -> None:
+        from gem_agents.transcript import Transcript  # noqa: PLC0415 - one place for the heavy
+
+        self._shows_history = shows_history
+        self._is_rendered = is_rendered
+        self._transcript = Transcript(self._local.tokenizer)
+        self._messages: list[Message] = []
+        self._tools: Any = None
+        self._turn = 0
+
+    def act(self, observation: Observation, info: Info) -> Awaitable[Reply]:
+        """Return an awaitable of the reply.
+
+        Raises:
+            ContextLengthError: The prompt fills the model's context.
+        """
+        return self._act(observation, info)
+
+    async def _act(self, observation: Observation, info: Info) -> Reply:
+        from gem_agents.sampling import Request  # noqa: PLC0415 - it imports torch
+
+        known = self._add(observation, info)
+        prompt = self._transcript.prompt(self._rendered())
+        room = self._local.context - len(prompt.ids)
+        if room < 1:
+            raise ContextLengthError(
+                f"The episode has {len(prompt.ids)} tokens and {self.model!r} reads "
+                f"{self._local.context}: play fewer turns, or show less of the history."
+            )
+        turn, self._turn = self._turn, self._turn + 1
+        seed = None if self._seed is None else child_seed(self._seed, self._episode_seed, turn)
+        count = min(self._max_new_tokens, room)
+        request = Request(prompt.ids, count, self._temperature, self._top_p, seed)
+        done = await asyncio.wrap_future(self._local.submit(request))
+        sampled = done.sampled
+        self._transcript.said(sampled.ids)
+        text = self._local.text_of(sampled)
+        said = {"role": "assistant", "content": text}
+        extends = prompt.extends and known > 0
+        generation = Generation(
+            messages=self._messages[known:] if extends else list(self._messages),
+            reply=said,
+            extends=extends,
+            model=self.model,
+            finish_reason="stop" if sampled.is_complete else "length",
+            prompt_tokens=len(prompt.ids),
+            completion_tokens=len(sampled.ids),
+            prompt_ids=prompt.new if extends else prompt.ids,
+            token_ids=sampled.ids,
+            logprobs=sampled.logprobs,
+            queue_seconds=done.queue_seconds,
+            model_seconds=done.model_seconds,
+        )
+        self._messages.append(said)
+        return Reply(text, generation)
+
+    def _add(self, observation: Observation, info: Info) -> int:
+        """Add the messages that show an observation, and return how many there were before."""
+        if self._turn == 0:
+            self._tools = info.get("tool_schemas")
+        if self._shows_history and not self._is_rendered:
+            self._messages = []
+        known = len(self._messages)
+        if self._system is not None and not known and not self._is_rendered:
+            self._messages.append({"role": "system", "content": self._system})
+        results = info.get("tool_messages", ())[1:] if self._tools is not None else ()
+        if self._is_rendered:
+            self._messages.append({"role": "prompt", "content": visible_text(observation, info)})
+        elif results and not self._shows_history:
+            self._messages += results
+        else:
+            self._messages.append({"role": "user", "content": visible_text(observation, info)})
+        return known
+
+    def _rendered(self) -> str:
+        if self._is_rendered:
+            shown: str = self._messages[-1]["content"]
+            return shown
+        text: str = self._local.tokenizer.apply_chat_template(
+            self._messages,
+            tools=self._tools,
+            tokenize=False,
+            add_generation_prompt=True,
+            **self._template,
+        )
+        return text
+
+    def __repr__(self) -> str:
+        return f"LocalAgent(model={self.model!r})"

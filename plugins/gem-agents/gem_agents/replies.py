@@ -1,0 +1,131 @@
+"""Takes the answers of OpenAI's API apart. What an endpoint leaves out or writes oddly is None."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Answer", "read_chat", "read_completion", "text_of"]
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer of the endpoint, taken apart; see ``gem_core.agent.Generation``."""
+
+    message: Mapping[str, Any]
+    model: str
+    finish_reason: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    prompt_ids: list[int] | None
+    token_ids: list[int] | None
+    tokens: list[str] | None
+    logprobs: list[float] | None
+
+
+def read_chat(answer: Mapping[str, Any]) -> Answer:
+    """Return an answer of ``chat/completions``.
+
+    Raises:
+        TypeError, LookupError: There is no message in it.
+    """
+    choice = _choice(answer)
+    message = choice["message"]
+    if not isinstance(message, dict):
+        raise TypeError("the message is no object")
+    content = message.get("content")
+    if content is not None and not isinstance(content, str | list):
+        raise TypeError("the content of the message is no text")
+    content = _part(choice, "logprobs").get("content")
+    tokens, logprobs = None, None
+    if isinstance(content, list):
+        parts = [one for one in content if isinstance(one, dict)]
+        tokens = _texts([one.get("token") for one in parts])
+        logprobs = _numbers([one.get("logprob") for one in parts])
+    shown = {name: value for name, value in message.items() if value is not None}
+    return _answer(answer, choice, shown, answer.get("prompt_token_ids"), tokens, logprobs)
+
+
+def read_completion(answer: Mapping[str, Any]) -> Answer:
+    """Return an answer of ``completions``.
+
+    Raises:
+        TypeError, LookupError: There is no text in it.
+    """
+    choice = _choice(answer)
+    text = choice["text"]
+    if not isinstance(text, str):
+        raise TypeError("the text is none")
+    part = _part(choice, "logprobs")
+    tokens, logprobs = _texts(part.get("tokens")), _numbers(part.get("token_logprobs"))
+    prompt_ids = choice.get("prompt_token_ids") or answer.get("prompt_token_ids")
+    message = {"role": "assistant", "content": text}
+    return _answer(answer, choice, message, prompt_ids, tokens, logprobs)
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Return the text of a message, whose content may be none, text, or a list of parts."""
+    content = message.get("content")
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts = [part.get("text") for part in content if isinstance(part, Mapping)]
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _choice(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    choice = answer["choices"][0]
+    if not isinstance(choice, dict):
+        raise TypeError("the choice is no object")
+    return choice
+
+
+def _answer(
+    answer: Mapping[str, Any],
+    choice: Mapping[str, Any],
+    message: Mapping[str, Any],
+    prompt_ids: Any,
+    tokens: list[str] | None,
+    logprobs: list[float] | None,
+) -> Answer:
+    usage, token_ids = _part(answer, "usage"), _ids(choice.get("token_ids"))
+    if token_ids is not None and logprobs is not None and len(logprobs) != len(token_ids):
+        logprobs = None  # nobody could say which belongs to which
+    if tokens is not None and (logprobs is None or len(tokens) != len(logprobs)):
+        tokens = None
+    model, reason = answer.get("model"), choice.get("finish_reason")
+    return Answer(
+        message=message,
+        model=model if isinstance(model, str) else "",
+        finish_reason=reason if isinstance(reason, str) else None,
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+        prompt_ids=_ids(prompt_ids),
+        token_ids=token_ids,
+        tokens=tokens,
+        logprobs=logprobs,
+    )
+
+
+def _part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = of.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int else None
+
+
+def _ids(values: Any) -> list[int] | None:
+    is_right = isinstance(values, list) and all(type(value) is int for value in values)
+    return values if is_right else None
+
+
+def _texts(values: Any) -> list[str] | None:
+    is_right = isinstance(values, list) and all(isinstance(value, str) for value in values)
+    return values if is_right else None
+
+
+def _numbers(values: Any) -> list[float] | None:
+    if not isinstance(values, list):
+        return None
+    is_right = all(type(value) in {float, int} for value in values)
+    return [float(value) for value in values] if is_right else None

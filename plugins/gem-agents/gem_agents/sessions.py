@@ -1,0 +1,144 @@
+"""Connections to endpoints: one session of aiohttp for each event loop and endpoint.
+
+Agents share it, as each session has its own pool of connections. It is closed with the last agent
+that uses it; and where agents are never closed, with the event loop, as far as the loop closes its
+asynchronous generators (``asyncio.run`` does). How many calls the endpoint bears is remembered for
+the next loop.
+"""
+
+import asyncio
+import threading
+import urllib.parse
+import urllib.request
+from collections.abc import AsyncGenerator
+
+import aiohttp
+
+from gem_core.rollout.limits import AdaptiveLimit
+
+__all__ = ["SharedSession", "borrow_session"]
+
+_KEEP_ALIVE_SECONDS = 60.0
+_CONNECT_SECONDS = 30.0
+
+Key = tuple[str, int]
+
+_loops: dict[asyncio.AbstractEventLoop, "_Sessions"] = {}
+_limits: dict[Key, AdaptiveLimit] = {}
+_lock = threading.Lock()
+
+
+class SharedSession:
+    """A session, counted; get it with ``borrow_session`` and give it back.
+
+    Attributes:
+        http: The session of aiohttp.
+        limit: Limits the calls that are in flight.
+        proxy: The proxy that the process's environment names for the endpoint; None for none.
+        users: How many have borrowed it.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, key: Key) -> None:
+        base_url, max_in_flight = key
+        self.loop = loop
+        # A limit belongs to one loop at a time, so it is taken out while it is used.
+        limit = _limits.pop(key, None)
+        self.limit = limit or AdaptiveLimit(min(32, max_in_flight), maximum=max_in_flight)
+        self.http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, ttl_dns_cache=300
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+        )
+        self.proxy = _proxy_for(base_url)
+        self._key = key
+        self.users = 0
+
+    def give_back(self) -> None:
+        """Count one user less, and close the session after the last."""
+        with _lock:
+            self.users -= 1
+            if self.users:
+                return
+            if (sessions := _loops.get(self.loop)) is not None:
+                sessions.by_key.pop(self._key, None)
+                sessions.closing[self] = None
+            if not self.limit.in_flight:
+                _limits[self._key] = self.limit
+        self._close()
+
+    def _close(self) -> None:
+        """Close from wherever the last user was: in the loop, beside it, or after it."""
+        if self.loop.is_closed():
+            return
+        if self.loop.is_running():
+            self.loop.call_soon_threadsafe(self._start_closing)
+        elif not _a_loop_runs_here():
+            self.loop.run_until_complete(self.http.close())
+
+    def _start_closing(self) -> None:
+        sessions = _loops[self.loop]
+
+        def done(_: asyncio.Task[None]) -> None:
+            if self.http.closed:  # a loop that ends may cancel the task before it begins
+                sessions.closing.pop(self, None)
+
+        task = sessions.closing[self] = self.loop.create_task(self.http.close())
+        task.add_done_callback(done)
+
+
+class _Sessions:
+    """The sessions of one event loop."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[Key, SharedSession] = {}
+        self.closing: dict[SharedSession, asyncio.Task[None] | None] = {}
+        # A loop closes its asynchronous generators before it ends, and this one the sessions.
+        self.guard = self._close_with_loop()
+
+    async def _close_with_loop(self) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            for session in (*self.by_key.values(), *self.closing):
+                await session.http.close()
+            await asyncio.sleep(0)  # connections close their sockets
+
+
+async def borrow_session(base_url: str, max_in_flight: int) -> SharedSession:
+    """Return the session for an endpoint in the loop that runs; it is to be given back.
+
+    Args:
+        base_url: The endpoint's URL.
+        max_in_flight: Most calls at once.
+    """
+    key, loop = (base_url, max_in_flight), asyncio.get_running_loop()
+    with _lock:
+        for other in [other for other in _loops if other.is_closed()]:
+            del _loops[other]
+        is_new = loop not in _loops
+        sessions = _loops.setdefault(loop, _Sessions())
+        session = sessions.by_key.get(key)
+        if session is None or session.http.closed:
+            session = sessions.by_key[key] = SharedSession(loop, key)
+        session.users += 1
+    if is_new:
+        await anext(sessions.guard)
+    return session
+
+
+def _a_loop_runs_here() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _proxy_for(base_url: str) -> str | None:
+    """Return the proxy of the environment, looked up once and not for every request."""
+    parts = urllib.parse.urlsplit(base_url)
+    if urllib.request.proxy_bypass(parts.netloc):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)

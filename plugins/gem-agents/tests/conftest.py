@@ -1,0 +1,28 @@
+"""Fixtures that several test modules use."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def run_command(tmp_path):
+    """Run ``gem-core`` in a folder of its own, and return what it prints."""
+
+    def run(*arguments, status=0):
+        environ = {name: value for name, value in os.environ.items() if name != "GEM_PLUGINS"}
+        done = subprocess.run(
+            [sys.executable, "-m", "gem_core", *arguments],
+            cwd=tmp_path,
+            env={**environ, "HYDRA_FULL_ERROR": "1", "HF_HUB_OFFLINE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout
+
+    return run

@@ -1,0 +1,244 @@
+"""Chat templates that keep the tokens of earlier turns, and templates that do not."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gem_agents.template_checks import (
+    CONVERSATIONS,
+    Conversation,
+    check_conversation,
+    check_template,
+)
+from gem_agents.transcript import Transcript
+from gem_core.testing.tiny_model import CHAT_TEMPLATE, make_tiny_tokenizer
+
+NAMES = {one.name for one in CONVERSATIONS}
+TURNS = {"1 turn", "2 turns", "3 turns", "4 turns", "5 turns", "6 turns"}
+THINK = "thoughts in the text"
+CALLS = {"calls as messages", "text and calls as messages"}
+
+PLAIN = """\
+{%- for message in messages %}
+{{- '<|im_start|>' + message.role + '\\n' + SAID + '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
+"""Renders all but calls and tools."""
+TRIMS = PLAIN.replace("SAID", "(message.content or '') | trim")
+FORGETS_THOUGHTS = PLAIN.replace(
+    "SAID",
+    "(message.content.split('</think>')[-1] | trim if '</think>' in message.content "
+    "and not loop.last else message.content)",
+)
+NO_SYSTEM = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+MOVES_SYSTEM = """\
+{%- for message in messages if message.role != 'system' %}
+{%- if loop.last %}{% for one in messages if one.role == 'system' %}{{ one.content }}{% endfor %}
+{%- endif %}
+{{- '<|im_start|>' + message.role + '\\n' + (message.content or '') + '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
+REWRITES_CALLS = CHAT_TEMPLATE.replace(
+    "{{- message.content or '' }}",
+    "{% if message.tool_calls and not loop.last %}{{ message.content + '(called)' }}"
+    "{% else %}{{ message.content or '' }}{% endif %}",
+)
+NO_END = """\
+{%- for message in messages %}{{ message.role + ': ' + (message.content or '') + '\\n\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}"""
+"""No token ends a message, so that what the model wrote may merge with what follows."""
+
+
+def broken(template, **variables):
+    findings = check_template(make_tiny_tokenizer(chat_template=template), **variables)
+    assert {one.name for one in findings} == NAMES
+    return {one.name for one in findings if one.status == "breaks"}
+
+
+def finding_of(template, name, **options):
+    tokenizer = make_tiny_tokenizer(chat_template=template, **options)
+    [conversation] = [one for one in CONVERSATIONS if one.name == name]
+    return check_conversation(tokenizer, conversation)
+
+
+class TestTemplates:
+    def test_one_that_renders_all_as_it_is_extends(self):
+        assert broken(CHAT_TEMPLATE) == set()
+
+    def test_one_that_trims_loses_spaces(self):
+        assert broken(TRIMS) == {
+            "spaces at the end",
+            "lines at the end",
+            "spaces at the beginning",
+            "code",
+        }
+
+    def test_one_that_forgets_thoughts_breaks_there_and_nowhere_else(self):
+        assert broken(FORGETS_THOUGHTS) == {THINK}
+        problem = finding_of(FORGETS_THOUGHTS, THINK).problem
+        assert (problem.turn, problem.cause) == (2, "text")
+        assert problem.expected.startswith("<")
+        assert problem.found.startswith("1")
+
+    def test_one_that_moves_the_system_message_breaks_with_one(self):
+        assert broken(MOVES_SYSTEM) == {"system message", "tools and a system message"}
+
+    def test_one_that_writes_calls_anew_breaks_with_calls(self):
+        assert broken(REWRITES_CALLS) == CALLS
+
+    def test_one_that_takes_no_system_message_refuses(self):
+        finding = finding_of(NO_SYSTEM + CHAT_TEMPLATE, "system message")
+        assert (finding.status, finding.problem) == ("refused", None)
+        assert "no system" in finding.message
+
+    def test_variables_reach_the_template(self):
+        template = "{% if keep %}" + CHAT_TEMPLATE + "{% else %}" + TRIMS + "{% endif %}"
+        assert broken(template, keep=True) == set()
+        assert broken(template, keep=False)
+
+    def test_merges_over_the_end_of_a_reply_are_found(self):
+        """With ``\\n\\n\\n`` in its vocabulary, a reply's last line merges with the template's."""
+        finding = finding_of(NO_END, "lines at the end", texts=["a\n\n\n", "\n\n\nb"] * 50)
+        assert (finding.status, finding.problem.cause) == ("breaks", "tokens")
+        assert "\n" in finding.problem.expected
+        assert finding.problem.expected_ids != finding.problem.found_ids
+        assert finding_of(NO_END, "lines at the end", size=259).status == "ok"
+
+
+def spaced_tokenizer():
+    """A tokenizer that puts a space before what begins a text, as those of Llama 2 do."""
+    import tokenizers
+    import transformers
+
+    unknown = "<unk>"
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=unknown))
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(prepend_scheme="first")
+    bpe.decoder = tokenizers.decoders.Metaspace(prepend_scheme="first")
+    special = [unknown, "<|im_start|>", "<|im_end|>"]
+    letters = [character for one in CONVERSATIONS for m in one.messages for character in str(m)]
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=600, special_tokens=special, initial_alphabet=letters, show_progress=False
+    )
+    bpe.train_from_iterator(["I guess 1: boxed", "system user assistant"] * 9, trainer)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=bpe, eos_token=special[2], unk_token=unknown
+    )
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer
+
+
+class TestSpacesThatTokenizersAdd:
+    def test_they_break_no_template(self):
+        tokenizer = spaced_tokenizer()
+        assert tokenizer.tokenize("I")[0] != tokenizer.tokenize("<|im_end|>I")[1]
+        found = {one.name: one.status for one in check_template(tokenizer)}
+        assert all(found[name] == "ok" for name in TURNS), found
+
+    def test_a_transcript_has_the_tokens_of_the_whole_text(self):
+        tokenizer = spaced_tokenizer()
+        transcript, messages = Transcript(tokenizer), [{"role": "user", "content": "x"}]
+        for number in range(4):
+            text = tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+            prompt = transcript.prompt(text)
+            assert prompt.extends == (number > 0)
+            assert prompt.ids == tokenizer.encode(text, add_special_tokens=False)
+            reply = f"I guess {number}"
+            whole = tokenizer.encode(text + reply + "<|im_end|>", add_special_tokens=False)
+            transcript.said(whole[len(prompt.ids) :])
+            messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": "y"}]
+
+
+texts = st.text(st.sampled_from(["a", "b", " ", "\n", "é", "1"]), max_size=12)
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Tokenizers, and whether their templates always extend."""
+    templates = ((CHAT_TEMPLATE, True), (TRIMS, False))
+    return [(make_tiny_tokenizer(chat_template=one), always) for one, always in templates]
+
+
+class TestProperties:
+    @given(replies=st.lists(texts, min_size=1, max_size=4), words=st.lists(texts, max_size=8))
+    @settings(max_examples=30, deadline=None)
+    def test_ok_means_that_prompts_begin_with_what_was_sampled(self, replies, words):
+        """The finding agrees with tokens made here, for any tokenizer and any replies."""
+        tokenizer = make_tiny_tokenizer(chat_template=NO_END, texts=words * 5, size=300)
+        messages = [{"role": "user", "content": "x"}]
+        extends, before = True, []
+        for reply in replies:
+            text = tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+            ids = tokenizer.encode(text)
+            extends = extends and ids[: len(before)] == before
+            before = ids + tokenizer.encode(reply)
+            messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": "y"}]
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        extends = extends and tokenizer.encode(text)[: len(before)] == before
+        finding = check_conversation(tokenizer, Conversation("any", messages))
+        assert (finding.status == "ok") == extends
+
+    @given(replies=st.lists(texts, min_size=1, max_size=4))
+    @settings(max_examples=60, deadline=None)
+    def test_a_transcript_keeps_tokens_and_says_when_it_cannot(self, made, replies):
+        """Token by token sampled replies stay; the text of all tokens is the rendered prompt."""
+        for tokenizer, always in made:
+            transcript = Transcript(tokenizer)
+            messages = [{"role": "user", "content": "x"}]
+            before = []
+            for reply in replies:
+                text = tokenizer.apply_chat_template(
+                    messages, tokenize=False, add_generation_prompt=True
+                )
+                prompt = transcript.prompt(text)
+                assert transcript.decode(prompt.ids) == text
+                if prompt.extends:
+                    assert prompt.ids == before + prompt.new
+                assert prompt.extends or not (always and before)
+                # Characters one by one: not what the tokenizer would have chosen.
+                sampled = [one for character in reply for one in tokenizer.encode(character)]
+                sampled += [tokenizer.eos_token_id]
+                transcript.said(sampled)
+                before = prompt.ids + sampled
+                messages += [
+                    {"role": "assistant", "content": reply},
+                    {"role": "user", "content": "y"},
+                ]
+
+
+class TestCommand:
+    @pytest.fixture
+    def folder(self, tmp_path):
+        def save(template):
+            make_tiny_tokenizer(chat_template=template).save_pretrained(tmp_path / "model")
+            return str(tmp_path / "model")
+
+        return save
+
+    def test_a_template_that_extends_passes(self, run_command, folder):
+        printed = run_command("check-template", folder(CHAT_TEMPLATE))
+        assert f"{len(CONVERSATIONS)} ok, 0 break" in printed
+
+    def test_a_template_that_breaks_is_explained(self, run_command, folder):
+        printed = run_command("check-template", folder(FORGETS_THOUGHTS), status=1)
+        assert "1 break" in printed
+        assert "turn 2" in printed
+        assert "before: '<" in printed
+
+    def test_json_has_the_tokens(self, run_command, folder, tmp_path):
+        (tmp_path / "own.jinja").write_text(TRIMS)
+        arguments = ("--chat-template", "own.jinja", "--set", "keep=true", "--json")
+        printed = run_command("check-template", folder(CHAT_TEMPLATE), *arguments, status=1)
+        found = {one["name"]: one for one in json.loads(printed)}
+        assert set(found) == NAMES
+        problem = found["lines at the end"]["problem"]
+        assert problem["expected_ids"] != problem["found_ids"]
+
+    def test_a_model_that_is_not_there_is_an_error(self, run_command, tmp_path):
+        run_command("check-template", str(tmp_path / "none"), status=1)

@@ -1,0 +1,318 @@
+"""Compares agents on the same tasks: what differs, how sure that is, what could have been seen.
+
+A pair is a task (environment and seed) that both have played; episodes of one task are averaged
+first. Tasks that only one of them has played are left out, counted and named.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+from gem_core.errors import ConfigError, near_names
+from gem_core.rollout.runs import Run
+from gem_eval import paired
+from gem_eval.episodes import Episode, tasks_of
+from gem_eval.resume import differences
+from gem_eval.statistics import Estimate
+
+__all__ = ["Candidate", "Comparison", "Measure", "Options", "Pairing", "candidates_of", "compare"]
+
+Measure = Literal["success", "return"]
+Task = tuple[str, int]
+ALL_TASKS = "all tasks"
+_STACK = ("env", "mixture", "tools", "wrappers", "tool_use")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One agent of one run.
+
+    Args:
+        name: What to call it.
+        run: The run.
+        agent: Name of the agent in the run.
+        tasks: Its episodes by task.
+    """
+
+    name: str
+    run: Run
+    agent: str
+    tasks: Mapping[Task, Sequence[Episode]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compare.
+
+    Args:
+        measures: What of an episode is compared.
+        all_pairs: Every candidate with every other one; else all with the first.
+        confidence: Of the intervals; 1 minus the level of the tests.
+        difference: The difference that is asked about where power is concerned.
+        power: The chance to see it.
+        seed: Of the tests that draw.
+    """
+
+    measures: tuple[Measure, ...] = ("success", "return")
+    all_pairs: bool = False
+    confidence: float = 0.95
+    difference: float = 0.05
+    power: float = 0.8
+    seed: int = 0
+
+
+@dataclass
+class Comparison:
+    """What the second has more than the first, in one environment or in all.
+
+    Args:
+        first: Name of the first candidate.
+        second: Name of the second.
+        name: Id of the environment, or ``all tasks``.
+        measure: ``success`` or ``return``.
+        pairs: Number of tasks that both have played.
+        first_mean: Mean over these tasks of the first.
+        second_mean: Mean of the second.
+        difference: Mean difference, second minus first.
+        test: The test.
+        p_value: Its two-sided p-value.
+        p_corrected: The p-value, corrected by Holm's method for all comparisons of this kind
+            (overall, or by environment) and measure.
+        detectable: Smallest true difference that so many pairs show with the power that was asked
+            about; None if it cannot be told.
+        required: Pairs needed to see the difference that was asked about; None likewise.
+    """
+
+    first: str
+    second: str
+    name: str
+    measure: Measure
+    pairs: int
+    first_mean: float
+    second_mean: float
+    difference: Estimate
+    test: str
+    p_value: float
+    p_corrected: float
+    detectable: float | None
+    required: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain data."""
+        return {**vars(self), "difference": self.difference.to_dict()}
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The tasks of two candidates.
+
+    Args:
+        first: The first.
+        second: The second.
+        shared: Tasks that both have played.
+        only_first: Tasks that only the first has played.
+        only_second: Tasks that only the second has played.
+        other_openings: Shared tasks whose first observations differ.
+        config: Lines that say how the runs' environments were configured differently.
+    """
+
+    first: Candidate
+    second: Candidate
+    shared: list[Task]
+    only_first: list[Task]
+    only_second: list[Task]
+    other_openings: int
+    config: list[str]
+
+
+def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
+    """Read the candidates: ``RUN``, which stands for all its agents, or ``RUN@AGENT``.
+
+    Args:
+        arguments: Run folders or ``.jsonl`` files, each with an optional agent.
+
+    Raises:
+        ConfigError: There are fewer than two, or a run or an agent is not there.
+    """
+    found: list[tuple[Run, str, list[Episode]]] = []
+    read: dict[str, tuple[Run, dict[str, list[Episode]]]] = {}
+    for argument in arguments:
+        path, agent = _parts(argument)
+        run, agents = read[path] = read.get(path) or _read(path)
+        if agent and agent not in agents:
+            raise ConfigError(
+                f"{path} has no agent {agent!r}.{near_names(agent, agents)} "
+                f"It has: {', '.join(agents) or 'no episodes'}."
+            )
+        found += [(run, name, own) for name, own in agents.items() if agent in ("", name)]
+    if len(found) < 2:
+        raise ConfigError(
+            f"There is nothing to compare with: {len(found)} agent(s) in {', '.join(arguments)}. "
+            f"Give two runs, or a run of several agents."
+        )
+    names = _names([(run, agent) for run, agent, _ in found])
+    return [
+        Candidate(name, run, agent, tasks_of(own))
+        for name, (run, agent, own) in zip(names, found, strict=True)
+    ]
+
+
+def _parts(argument: str) -> tuple[str, str]:
+    """Return path and agent; a path may have an ``@`` itself."""
+    try:
+        Run.open(argument)
+    except ConfigError:
+        path, at, agent = argument.rpartition("@")
+        if not at:
+            raise
+        return path, agent
+    return argument, ""
+
+
+def _read(path: str) -> tuple[Run, dict[str, list[Episode]]]:
+    run = Run.open(path)
+    agents: dict[str, list[Episode]] = {}
+    for trajectory in run.trajectories():
+        agents.setdefault(trajectory.agent, []).append(Episode.of(trajectory))
+    return run, agents
+
+
+def _names(found: Sequence[tuple[Run, str]]) -> list[str]:
+    """Return the shortest names that tell the candidates apart."""
+    for names in (
+        [agent for _, agent in found],
+        [run.name for run, _ in found],
+        [f"{run.name}@{agent}" for run, agent in found],
+    ):
+        if len(set(names)) == len(names):
+            return names
+    return [f"{run.path}@{agent}" for run, agent in found]
+
+
+def compare(
+    candidates: Sequence[Candidate], options: Options
+) -> tuple[list[Pairing], list[Comparison]]:
+    """Compare candidates.
+
+    Returns:
+        Which tasks were paired, and the comparisons: overall first, then by environment.
+
+    Raises:
+        ConfigError: Two of them have no task in common.
+    """
+    chosen = (
+        list(combinations(candidates, 2))
+        if options.all_pairs
+        else [(candidates[0], other) for other in candidates[1:]]
+    )
+    pairings = [_pair(first, second) for first, second in chosen]
+    found: list[Comparison] = []
+    for measure in options.measures:
+        overall = [one for p in pairings for one in _compare(p, measure, options, by_env=False)]
+        by_env = [one for p in pairings for one in _compare(p, measure, options, by_env=True)]
+        for family in (overall, by_env):
+            corrected = paired.holm([one.p_value for one in family])
+            for one, p_value in zip(family, corrected, strict=True):
+                one.p_corrected = p_value
+            found += family
+    return pairings, found
+
+
+def _pair(first: Candidate, second: Candidate) -> Pairing:
+    shared = [task for task in first.tasks if task in second.tasks]
+    if not shared:
+        raise ConfigError(
+            f"{first.name} and {second.name} have no task in common: tasks are the same in runs "
+            f"of the same environments and the same seed."
+        )
+    openings = sum(first.tasks[t][0].opening != second.tasks[t][0].opening for t in shared)
+    ours, theirs = (one.run.info().get("config") or {} for one in (first, second))
+    # A run of several environments has no parameters of one to be compared with.
+    keys = _STACK if ours.get("env") and theirs.get("env") else _STACK[1:]
+    lines = [line for key in keys for line in differences(key, ours.get(key), theirs.get(key))]
+    return Pairing(
+        first,
+        second,
+        shared,
+        [task for task in first.tasks if task not in second.tasks],
+        [task for task in second.tasks if task not in first.tasks],
+        openings,
+        lines if ours and theirs else [],
+    )
+
+
+def _compare(
+    pairing: Pairing, measure: Measure, options: Options, *, by_env: bool
+) -> Iterator[Comparison]:
+    """Yield the comparison of all tasks, or one for each environment if there are several."""
+    envs = sorted({env_id for env_id, _ in pairing.shared})
+    if not by_env:
+        parts = {ALL_TASKS if len(envs) > 1 else envs[0]: pairing.shared}
+    elif len(envs) > 1:
+        parts = {name: [task for task in pairing.shared if task[0] == name] for name in envs}
+    else:
+        return
+    for name, tasks in parts.items():
+        sides = [
+            (
+                _values(pairing.first.tasks[task], measure),
+                _values(pairing.second.tasks[task], measure),
+            )
+            for task in tasks
+        ]
+        known = [(ours, theirs) for ours, theirs in sides if ours and theirs]
+        if known:
+            yield _comparison(pairing, name, measure, known, options)
+
+
+def _values(episodes: Sequence[Episode], measure: Measure) -> list[float]:
+    if measure == "return":
+        return [one.episode_return for one in episodes]
+    return [float(one.success) for one in episodes if one.success is not None]
+
+
+def _comparison(
+    pairing: Pairing,
+    name: str,
+    measure: Measure,
+    sides: Sequence[tuple[list[float], list[float]]],
+    options: Options,
+) -> Comparison:
+    means = [(sum(ours) / len(ours), sum(theirs) / len(theirs)) for ours, theirs in sides]
+    gaps = [round(theirs - ours, 12) for ours, theirs in means]  # 0.1 + 0.2 - 0.3 is none
+    # Of averages of several episodes too: then each pair counts as one trial, which is cautious.
+    binary = measure == "success" and all(gap in (-1, 0, 1) for gap in gaps)
+    estimate = (paired.binary_difference if binary else paired.mean_difference)(
+        gaps, options.confidence
+    )
+    test, p_value = _test(gaps, options.seed, binary=binary)
+    deviation = paired.standard_deviation(gaps, binary=binary)
+    detectable, required = None, None
+    if deviation is not None:
+        wanted = (options.power, options.confidence)
+        detectable = paired.detectable_difference(len(gaps), deviation, *wanted)
+        required = paired.required_pairs(options.difference, deviation, *wanted)
+    return Comparison(
+        first=pairing.first.name,
+        second=pairing.second.name,
+        name=name,
+        measure=measure,
+        pairs=len(gaps),
+        first_mean=sum(ours for ours, _ in means) / len(means),
+        second_mean=sum(theirs for _, theirs in means) / len(means),
+        difference=estimate,
+        test=test,
+        p_value=p_value,
+        p_corrected=p_value,
+        detectable=detectable,
+        required=required,
+    )
+
+
+def _test(gaps: Sequence[float], seed: int, *, binary: bool) -> tuple[str, float]:
+    if binary:
+        better, worse = sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps)
+        return "exact McNemar", paired.mcnemar_exact(better, worse)
+    p_value, is_exact = paired.sign_flip_test(gaps, seed)
+    return f"{'exact' if is_exact else 'drawn'} sign flips", p_value

@@ -1,0 +1,289 @@
+"""``gem-core compare``: runs on the same tasks, paired."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+
+import click
+from rich.text import Text
+
+from gem_eval.compare import (
+    ALL_TASKS,
+    Candidate,
+    Comparison,
+    Measure,
+    Options,
+    Pairing,
+    Task,
+    candidates_of,
+    compare,
+)
+from gem_eval.tables import Cells, console_for, markdown_of, print_table
+
+__all__ = ["command"]
+
+_BAR = 25
+_NAMED = 5
+_ROOM_FOR_BARS = 140
+
+
+@click.command(
+    epilog="\b\nExamples:\n"
+    "  gem-core compare runs/base runs/trained\n"
+    "  gem-core compare runs/both                 (all agents of one run)\n"
+    "  gem-core compare runs/both@small runs/both@large --measure success\n"
+    "  gem-core compare A B C --all-pairs --difference 0.02 --power 0.9"
+)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN[@AGENT]...")
+@click.option("--measure", type=click.Choice(["success", "return", "both"]), default="both")
+@click.option("--all-pairs", is_flag=True, help="Each with each; else all with the first.")
+@click.option(
+    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95
+)
+@click.option(
+    "--difference",
+    type=click.FloatRange(0, min_open=True),
+    default=0.05,
+    help="Say how many pairs it takes to see this difference.",
+)
+@click.option(
+    "--power",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.8,
+    help="The chance to see it.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, help="Of tests that draw.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv", "md"]), default="table"
+)
+def command(
+    runs: tuple[str, ...],
+    measure: str,
+    confidence: float,
+    difference: float,
+    power: float,
+    seed: int,
+    form: str,
+    *,
+    all_pairs: bool,
+) -> None:
+    """Compare agents on the tasks that they share.
+
+    A RUN is a run's folder or a .jsonl file of trajectories; it stands for all agents in it.
+    Differences are those to the first one.
+    """
+    measures: tuple[Measure, ...] = ("success", "return")
+    if measure != "both":
+        measures = (measure,)  # type: ignore[assignment]
+    options = Options(measures, all_pairs, confidence, difference, power, seed)
+    pairings, found = compare(candidates_of(runs), options)
+    if form == "json":
+        click.echo(json.dumps(_plain(pairings, found, options), indent=2))
+    elif form == "csv":
+        click.echo(_csv(found))
+    elif form == "md":
+        click.echo(markdown_of(_cells(found)))
+        click.echo("\n" + "\n".join(f"- {line}" for line in verdicts(pairings, found, options)))
+    else:
+        _print(pairings, found, options)
+
+
+def _plain(
+    pairings: Sequence[Pairing], found: Sequence[Comparison], options: Options
+) -> dict[str, object]:
+    return {
+        "options": vars(options),
+        "pairings": [
+            {
+                "first": one.first.name,
+                "second": one.second.name,
+                "shared": len(one.shared),
+                "only_first": one.only_first,
+                "only_second": one.only_second,
+                "other_openings": one.other_openings,
+                "config": one.config,
+            }
+            for one in pairings
+        ],
+        "comparisons": [one.to_dict() for one in found],
+        "verdicts": verdicts(pairings, found, options),
+    }
+
+
+def _csv(found: Sequence[Comparison]) -> str:
+    text = io.StringIO()
+    rows = []
+    for one in found:
+        fields = one.to_dict()
+        estimate = fields.pop("difference")
+        ends = {"difference": estimate["value"], "low": estimate["low"], "high": estimate["high"]}
+        rows.append(fields | ends)
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
+def _print(pairings: Sequence[Pairing], found: Sequence[Comparison], options: Options) -> None:
+    console = console_for()
+    scale = {m: _scale([one for one in found if one.measure == m]) for m in options.measures}
+    shown = ["first", "second", "tasks", "measure", "pairs", "first is", "second is", "difference"]
+    headings, lines = _cells(found)
+    kept = [headings.index(name) for name in (*shown, "p (Holm)")]
+    with_bars = console.width >= _ROOM_FOR_BARS
+    rows = [
+        [
+            *(line[column] for column in kept),
+            *([_bar(one, scale[one.measure])] if with_bars else []),
+        ]
+        for one, line in zip(found, lines, strict=True)
+    ]
+    print_table(console, ([*shown, "p (Holm)", *([""] if with_bars else [])], rows))
+    console.print()
+    for line in verdicts(pairings, found, options):
+        console.print(Text(line), soft_wrap=True)
+    for line in _notes(pairings, found):
+        console.print(Text(line, style="dim"), soft_wrap=True)
+
+
+def _cells(found: Sequence[Comparison]) -> Cells:
+    headings = ["first", "second", "tasks", "measure", "pairs", "first is", "second is"]
+    headings += ["difference", "p", "p (Holm)", "test", "sees from"]
+    return headings, [
+        [
+            one.first,
+            one.second,
+            one.name,
+            one.measure,
+            str(one.pairs),
+            _value(one, one.first_mean),
+            _value(one, one.second_mean),
+            _difference(one),
+            _p(one.p_value),
+            _p(one.p_corrected),
+            one.test,
+            "-" if one.detectable is None else _value(one, one.detectable),
+        ]
+        for one in found
+    ]
+
+
+def _value(one: Comparison, value: float) -> str:
+    return f"{value:.1%}" if one.measure == "success" else f"{value:.3f}"
+
+
+def _difference(one: Comparison) -> str:
+    """Return the difference with its interval; of success in percentage points."""
+    estimate = one.difference
+    factor, form = (100, "+.1f") if one.measure == "success" else (1, "+.3f")
+    value = format(estimate.value * factor, form)
+    if estimate.low is None or estimate.high is None:
+        return value
+    return (
+        f"{value} [{format(estimate.low * factor, form)}, {format(estimate.high * factor, form)}]"
+    )
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.0005 else "<0.001"
+
+
+def _scale(found: Sequence[Comparison]) -> float:
+    ends = [
+        abs(end)
+        for one in found
+        for end in (one.difference.value, one.difference.low, one.difference.high)
+        if end is not None
+    ]
+    return max(ends, default=0.0) or 1.0
+
+
+def _bar(one: Comparison, scale: float) -> str:
+    """Draw the interval on a line with 0 in its middle."""
+
+    def place(value: float) -> int:
+        return round((value / scale + 1) / 2 * (_BAR - 1))
+
+    estimate = one.difference
+    cells = [" "] * _BAR
+    if estimate.low is not None and estimate.high is not None:
+        for column in range(place(estimate.low), place(estimate.high) + 1):
+            cells[column] = "─"
+    cells[_BAR // 2] = "┼" if cells[_BAR // 2] == "─" else "│"
+    cells[place(estimate.value)] = "●"
+    return "".join(cells)
+
+
+def verdicts(
+    pairings: Sequence[Pairing], found: Sequence[Comparison], options: Options
+) -> list[str]:
+    """Return a sentence for each pair of candidates, about all their tasks.
+
+    It is about success where the environments say what that is, else about the return.
+    """
+    lines = []
+    for pairing in pairings:
+        about = [
+            one
+            for one in found
+            if (one.first, one.second) == (pairing.first.name, pairing.second.name)
+        ]
+        if about:
+            lines.append(_verdict(about[0], options))
+    return lines
+
+
+def _verdict(one: Comparison, options: Options) -> str:
+    said = "below 0.001" if one.p_corrected < 0.0005 else f"= {one.p_corrected:.3f}"
+    points = " points" if one.measure == "success" else ""
+    figures = (
+        f"{one.measure} {_value(one, one.second_mean)} against {_value(one, one.first_mean)}, "
+        f"{_difference(one)}{points}, p {said}"
+    )
+    if one.p_corrected < 1 - options.confidence:
+        better = "better" if one.difference.value > 0 else "worse"
+        return f"{one.second} is {better} than {one.first}: {figures}."
+    line = f"{one.second} and {one.first} cannot be told apart: {figures}."
+    if one.detectable is None or one.required is None:
+        return f"{line} No pair differs, so nothing can be said of what could have been seen."
+    asked = f"{options.difference * 100:g} points" if points else f"{options.difference:g}"
+    seen = _value(one, one.detectable).rstrip("%")
+    return (
+        f"{line} With {one.pairs} pairs, differences from {seen}{points} on are seen with a power "
+        f"of {options.power:.0%}; to see {asked} it takes {one.required:,} pairs."
+    )
+
+
+def _named(candidate: Candidate, tasks: Sequence[Task]) -> str:
+    """Return tasks by environment: their numbers, the first ones."""
+    groups: dict[str, list[int]] = {}
+    for task in tasks:
+        groups.setdefault(task[0], []).append(candidate.tasks[task][0].group)
+    parts = []
+    for env_id, numbers in groups.items():
+        shown = [f"#{number}" for number in sorted(numbers)[:_NAMED]]
+        parts.append(f"{env_id} {', '.join(shown)}{', ...' if len(numbers) > _NAMED else ''}")
+    return "; ".join(parts)
+
+
+def _notes(pairings: Sequence[Pairing], found: Sequence[Comparison]) -> list[str]:
+    tests = sorted({one.test for one in found})
+    lines = [f"Tests: {' and '.join(tests)}." if len(tests) > 1 else f"Test: {tests[0]}."]
+    for one in pairings:
+        names = f"{one.first.name} and {one.second.name}"
+        for candidate, tasks in ((one.first, one.only_first), (one.second, one.only_second)):
+            if tasks:
+                named = _named(candidate, tasks)
+                lines.append(f"Left out: {len(tasks)} tasks only of {candidate.name}: {named}")
+        if one.other_openings:
+            lines.append(
+                f"{one.other_openings} tasks of {names} open with another observation: "
+                f"their environments were not the same."
+            )
+        lines += [f"Configured differently, {names}: {line}" for line in one.config]
+    if len({(one.first, one.second) for one in found}) > 1 or any(
+        one.name == ALL_TASKS for one in found
+    ):
+        lines.append("p (Holm) is corrected for the number of comparisons, and of environments.")
+    return lines

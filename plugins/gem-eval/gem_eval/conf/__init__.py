@@ -1,0 +1,3 @@
+"""Configuration of the commands."""
+
+__all__: list[str] = []

@@ -1,0 +1,240 @@
+"""Plays the stored actions of a run again, without a model: shows what a changed reward changes."""
+
+import asyncio
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from gem_core.agent import BaseAgent, Reply
+from gem_core.config import factory_from_config
+from gem_core.env import Env
+from gem_core.errors import ConfigError, EpisodeEndedError
+from gem_core.factory import EnvFactory
+from gem_core.maybe_async import is_awaitable
+from gem_core.observation import Action, Info, Observation
+from gem_core.rollout import Trajectory, play_episode
+
+__all__ = ["Change", "change_of", "changed_config", "env_makers", "replay"]
+
+_STACK = ("env", "mixture", "tools", "wrappers", "tool_use")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of an episode.
+
+    Args:
+        env_id: Id of its environment.
+        agent: Name of its agent.
+        index: Number of the episode.
+        kinds: What differs: ``reward`` (of a turn), ``success``, ``end`` (sooner, later, or in
+            another way) and ``observation``; empty if nothing does.
+        return_before: The stored return.
+        return_after: The return now.
+        success_before: Whether it counted as a success.
+        success_after: Whether it does now.
+        error: What keeps it from being played again; empty if nothing does.
+    """
+
+    env_id: str
+    agent: str
+    index: int
+    kinds: tuple[str, ...]
+    return_before: float
+    return_after: float
+    success_before: bool | None
+    success_after: bool | None
+    error: str
+
+
+class _Recorded(BaseAgent):
+    """Plays the actions of a trajectory."""
+
+    def __init__(self, trajectory: Trajectory) -> None:
+        self._turns = iter(trajectory.turns)
+
+    def act(self, observation: Observation, info: Info) -> Action | Reply:
+        turn = next(self._turns, None)
+        if turn is None:
+            raise EpisodeEndedError("The stored actions end before the episode does.")
+        return Reply(turn.action, turn.generation)
+
+
+def changed_config(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """Return a run's configuration with other values.
+
+    Args:
+        config: The composed configuration of the run; empty if it is not known.
+        overrides: ``key=value`` below ``env``, ``mixture``, ``tools``, ``wrappers`` or
+            ``tool_use``, such as ``env.max_turns=9``.
+
+    Raises:
+        ConfigError: An override is not of this form.
+    """
+    for override in overrides:
+        key, equals, _ = override.partition("=")
+        if not equals or key.partition(".")[0] not in _STACK:
+            raise ConfigError(
+                f"An override is key=value, below {', '.join(_STACK)}; got {override!r}."
+            )
+    try:
+        changes = OmegaConf.from_dotlist(list(overrides))
+        merged: Any = OmegaConf.to_container(
+            OmegaConf.merge(OmegaConf.create(dict(config)), changes)
+        )
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"The overrides cannot be used: {error}") from error
+    return merged  # type: ignore[no-any-return]
+
+
+def env_makers(config: Mapping[str, Any], env_ids: Iterable[str]) -> dict[str, EnvFactory]:
+    """Return what makes each environment of a run again.
+
+    Args:
+        config: As ``changed_config`` gives it. Parameters of ``env`` are for all environments,
+            unless it names one.
+        env_ids: Ids of the environments that the trajectories name.
+
+    Raises:
+        GemError: An environment is not there any more, or refuses its parameters.
+    """
+    stack = {key: config[key] for key in _STACK if config.get(key)}
+    if stack.get("mixture"):
+        factory = factory_from_config({key: stack[key] for key in stack if key != "env"})
+        return dict.fromkeys(env_ids, factory)
+    env = stack.get("env") or {}
+    env = {"id": env} if isinstance(env, str) else env
+    return {
+        env_id: factory_from_config({**stack, "env": {**env, "id": env_id}}) for env_id in env_ids
+    }
+
+
+def replay(
+    trajectories: Iterable[Trajectory],
+    makers: Mapping[str, Callable[[], Env]],
+    concurrency: int = 4,
+) -> Iterator[tuple[Trajectory, Trajectory]]:
+    """Play trajectories again, and yield each as it was and as it is now, in their order.
+
+    What the model gave and took is taken over. An episode that goes on where the stored actions
+    end has an error of the type ``EpisodeEndedError``, or the error that it had.
+
+    Args:
+        trajectories: The stored trajectories.
+        makers: What makes the environments, by id.
+        concurrency: Threads, each with environments of its own.
+    """
+    waiting: deque[tuple[Trajectory, Future[Trajectory]]] = deque()
+    with ExitStack() as stack:
+        player = _Player(makers, stack)
+        with ThreadPoolExecutor(concurrency, thread_name_prefix="gem-replay") as threads:
+            for old in trajectories:
+                waiting.append((old, threads.submit(player.play, old)))
+                if len(waiting) > 4 * concurrency:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            for first, future in waiting:
+                yield first, future.result()
+
+
+class _Player:
+    """Plays episodes in the calling thread, which keeps its environments.
+
+    Args:
+        makers: What makes the environments, by id.
+        stack: Closes them.
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[], Env]], stack: ExitStack) -> None:
+        self._makers = makers
+        self._stack = stack
+        self._own = threading.local()
+        self._lock = threading.Lock()
+
+    def play(self, old: Trajectory) -> Trajectory:
+        env = self._env(old.env_id)
+        new = play_episode(env, _Recorded(old), old.seed, old.group, old.agent)
+        if is_awaitable(new):
+            new = self._loop().run_until_complete(new)
+        new.index, new.group, new.sample = old.index, old.group, old.sample
+        new.attempts, new.failures, new.source = old.attempts, old.failures, old.source
+        for before, now in zip(old.turns, new.turns, strict=False):
+            now.agent_seconds = before.agent_seconds
+        if _is_out_of_actions(new) and old.error is not None:
+            new.error = old.error
+        return new  # type: ignore[no-any-return]
+
+    def _env(self, env_id: str) -> Env:
+        envs = self._own.__dict__.setdefault("envs", {})
+        if env_id not in envs:
+            envs[env_id] = self._makers[env_id]()
+            with self._lock:
+                self._stack.callback(envs[env_id].close)
+        return envs[env_id]  # type: ignore[no-any-return]
+
+    def _loop(self) -> Any:
+        if not hasattr(self._own, "loop"):
+            self._own.loop = asyncio.new_event_loop()
+            with self._lock:
+                self._stack.callback(self._own.loop.close)
+        return self._own.loop
+
+
+def _is_out_of_actions(trajectory: Trajectory) -> bool:
+    error = trajectory.error or {}
+    return error.get("boundary") == "agent" and error.get("type") == EpisodeEndedError.__name__
+
+
+def change_of(old: Trajectory, new: Trajectory) -> Change:
+    """Return what a replay changed.
+
+    Args:
+        old: The trajectory as it was stored.
+        new: As it was played again.
+    """
+    turns = list(zip(old.turns, new.turns, strict=False))
+    ends = [
+        (len(one.turns), [(t.terminated, t.truncated) for t in one.turns[-1:]], _kind(one))
+        for one in (old, new)
+    ]
+    seen = [(was.observation, now.observation) for was, now in turns]
+    seen.append((old.final_observation, new.final_observation))
+    differs = {
+        "reward": any(abs(was.reward - now.reward) > 1e-9 for was, now in turns),
+        "success": old.success != new.success,
+        "end": ends[0] != ends[1],
+        "observation": any(was != now and was != _stored(now) for was, now in seen),
+    }
+    return Change(
+        env_id=old.env_id,
+        agent=old.agent,
+        index=old.index,
+        kinds=tuple(kind for kind, is_so in differs.items() if is_so),
+        return_before=old.episode_return,
+        return_after=new.episode_return,
+        success_before=old.success,
+        success_after=new.success,
+        error="" if new.error is None or new.error == old.error else str(new.error["message"]),
+    )
+
+
+def _kind(trajectory: Trajectory) -> str:
+    return str((trajectory.error or {}).get("type", ""))
+
+
+def _stored(observation: Any) -> Any:
+    """Return an observation as a file of trajectories gives it back."""
+
+    def plain(value: Any) -> Any:
+        as_json = getattr(value, "to_json", None) or getattr(value, "tolist", None)
+        return as_json() if callable(as_json) else repr(value)
+
+    return json.loads(json.dumps(observation, default=plain))

@@ -1,0 +1,239 @@
+"""Estimates with intervals. Episodes of one task belong together: a task is a cluster.
+
+Every interval is two-sided. A mean over tasks with one episode each has the textbook interval; with
+several episodes of a task, what varies is the task, and the standard error is robust to that.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+from gem_core.errors import ConfigError
+
+__all__ = [
+    "Estimate",
+    "average",
+    "cluster_mean",
+    "mean_estimate",
+    "pass_all",
+    "pass_at",
+    "proportion_estimate",
+    "t_quantile",
+    "wilson",
+    "z_quantile",
+]
+
+Clusters = Sequence[Sequence[float]]
+"""Values of episodes, those of one task together; no cluster is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with what is known of its error.
+
+    Args:
+        value: The estimate.
+        low: Lower end of the interval; None where nothing can be said (a single task).
+        high: Upper end.
+        se: Standard error, likewise.
+        tasks: Number of tasks that it comes from.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    se: float | None
+    tasks: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields."""
+        names = ("value", "low", "high", "se", "tasks")
+        return {name: getattr(self, name) for name in names}
+
+
+def z_quantile(confidence: float) -> float:
+    """Return the standard normal quantile that bounds the middle ``confidence``."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def t_quantile(confidence: float, degrees: float) -> float:
+    """Return the quantile of Student's t that bounds the middle ``confidence``.
+
+    Args:
+        confidence: In (0, 1).
+        degrees: Degrees of freedom, above 0.
+    """
+    from scipy.special import stdtrit  # noqa: PLC0415 - a fifth of what scipy.stats costs
+
+    return float(stdtrit(degrees, (1 + confidence) / 2))
+
+
+def wilson(proportion: float, size: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's score interval of a proportion.
+
+    E. B. Wilson (1927), Journal of the American Statistical Association 22, 209-212. It keeps its
+    coverage near 0 and 1 and for small samples, where the Wald interval does not.
+
+    Args:
+        proportion: Share of successes, in [0, 1].
+        size: Number of trials, above 0; an effective one need not be whole.
+        confidence: In (0, 1).
+
+    Raises:
+        ConfigError: An argument is out of its range.
+    """
+    if not (size > 0 and 0 <= proportion <= 1 and 0 < confidence < 1):
+        raise ConfigError(
+            f"wilson needs a proportion from 0 to 1, a size above 0 and a confidence between 0 and "
+            f"1; got {proportion!r}, {size!r} and {confidence!r}."
+        )
+    z2 = z_quantile(confidence) ** 2
+    middle = (proportion + z2 / (2 * size)) / (1 + z2 / size)
+    spread = proportion * (1 - proportion) / size + z2 / (4 * size * size)
+    half = math.sqrt(z2 * spread) / (1 + z2 / size)
+    low = 0.0 if proportion == 0 else max(0.0, middle - half)
+    high = 1.0 if proportion == 1 else min(1.0, middle + half)
+    return low, high
+
+
+def cluster_mean(clusters: Clusters) -> tuple[float, float | None]:
+    """Return the mean of all values and its standard error, robust to likeness within clusters.
+
+    The sandwich estimator of a mean, with the small-sample factor G/(G-1) for G clusters::
+
+        se^2 = G/(G-1) * sum_g (sum_i (y_gi - mean))^2 / n^2
+
+    K.-Y. Liang and S. L. Zeger (1986), Biometrika 73, 13-22; for evaluations: E. Miller (2024),
+    "Adding Error Bars to Evals", arXiv:2411.00640. With one value a cluster it is s/sqrt(n).
+
+    Args:
+        clusters: The values; at least one.
+    """
+    count = sum(map(len, clusters))
+    mean = math.fsum(value for cluster in clusters for value in cluster) / count
+    groups = len(clusters)
+    if groups < 2:
+        return mean, None
+    squares = math.fsum((math.fsum(c) - mean * len(c)) ** 2 for c in clusters)
+    return mean, math.sqrt(groups / (groups - 1) * squares) / count
+
+
+def mean_estimate(clusters: Clusters, confidence: float = 0.95) -> Estimate:
+    """Estimate a mean: Student's t with one degree of freedom less than there are clusters.
+
+    Args:
+        clusters: The values; at least one.
+        confidence: In (0, 1).
+    """
+    mean, se = cluster_mean(clusters)
+    if se is None:
+        return Estimate(mean, None, None, None, len(clusters))
+    half = t_quantile(confidence, len(clusters) - 1) * se if se else 0.0
+    return Estimate(mean, mean - half, mean + half, se, len(clusters))
+
+
+def proportion_estimate(
+    clusters: Clusters, confidence: float = 0.95, trials: int | None = None
+) -> Estimate:
+    """Estimate the mean of values in [0, 1], such as a success rate.
+
+    With one value of 0 or 1 a cluster: Wilson's interval. Otherwise Wilson's interval for the
+    effective number of trials, ``p (1 - p) / se^2`` with the cluster-robust standard error, times
+    ``(z / t)^2`` for the few clusters that the error is known from; at most the number of values.
+    Where all values are 0, or all are 1, each cluster counts as one trial.
+
+    E. L. Korn and B. I. Graubard (1998), Survey Methodology 24, 193-201 (effective sample size);
+    C. Franco, R. J. A. Little, T. A. Louis and E. V. Slud (2019), Journal of Survey Statistics and
+    Methodology 7, 334-364 (with Wilson's interval).
+
+    Args:
+        clusters: The values; at least one.
+        confidence: In (0, 1).
+        trials: Number of episodes behind the values, if not one for each.
+    """
+    mean, se = cluster_mean(clusters)
+    mean = min(1.0, max(0.0, mean))
+    count, groups = trials or sum(map(len, clusters)), len(clusters)
+    if all(len(c) == 1 and c[0] in (0, 1) for c in clusters):
+        size: float = groups
+    elif se is None:
+        return Estimate(mean, None, None, None, groups)
+    elif mean in (0.0, 1.0):
+        size = groups
+    elif se == 0:
+        size = count
+    else:
+        correction = z_quantile(confidence) / t_quantile(confidence, groups - 1)
+        size = min(mean * (1 - mean) / se**2 * correction**2, count)
+    low, high = wilson(mean, size, confidence)
+    return Estimate(mean, low, high, se, groups)
+
+
+def average(estimates: Sequence[Estimate]) -> Estimate:
+    """Average independent estimates, each with the same weight: the mean over environments.
+
+    The environments are taken as given, not as a sample of environments: ``se^2 = sum(se_e^2) /
+    E^2``. The ends of the interval come from those of the estimates, so that it stays in the range
+    that they stay in: ``low = mean - sqrt(sum((mean_e - low_e)^2)) / E``, and likewise above
+    (G. Y. Zou and A. Donner (2008), Statistics in Medicine 27, 1693-1702).
+
+    Args:
+        estimates: At least one, each with an interval of the same confidence.
+    """
+    count = len(estimates)
+    value = math.fsum(one.value for one in estimates) / count
+    tasks = sum(one.tasks for one in estimates)
+    ends = [(one.value, one.low, one.high, one.se or 0.0) for one in estimates]
+    known = [
+        (v, low, high, se) for v, low, high, se in ends if low is not None and high is not None
+    ]
+    if len(known) < count:
+        return Estimate(value, None, None, None, tasks)
+    below = math.hypot(*(middle - low for middle, low, _, _ in known)) / count
+    above = math.hypot(*(high - middle for middle, _, high, _ in known)) / count
+    se = math.hypot(*(error for _, _, _, error in known)) / count
+    return Estimate(value, value - below, value + above, se, tasks)
+
+
+def pass_at(n: int, successes: int, k: int) -> float:
+    """Return the unbiased estimate of pass@k: that at least one of ``k`` episodes succeeds.
+
+    ``1 - C(n - c, k) / C(n, k)``; M. Chen et al. (2021), "Evaluating Large Language Models Trained
+    on Code", arXiv:2107.03374.
+
+    Args:
+        n: Episodes of the task.
+        successes: How many of them succeeded.
+        k: From 1 to ``n``.
+
+    Raises:
+        ConfigError: The numbers do not go together.
+    """
+    _check_counts(n, successes, k)
+    return 1 - math.comb(n - successes, k) / math.comb(n, k)
+
+
+def pass_all(n: int, successes: int, k: int) -> float:
+    """Return the unbiased estimate of pass^k: that all of ``k`` episodes succeed.
+
+    ``C(c, k) / C(n, k)``; S. Yao et al. (2024), "tau-bench", arXiv:2406.12045.
+
+    Args:
+        n: Episodes of the task.
+        successes: How many of them succeeded.
+        k: From 1 to ``n``.
+
+    Raises:
+        ConfigError: The numbers do not go together.
+    """
+    _check_counts(n, successes, k)
+    return math.comb(successes, k) / math.comb(n, k)
+
+
+def _check_counts(n: int, successes: int, k: int) -> None:
+    if not (0 <= successes <= n and 1 <= k <= n):
+        raise ConfigError(
+            f"k is from 1 to n and successes from 0 to n; got n={n}, successes={successes}, k={k}."
+        )

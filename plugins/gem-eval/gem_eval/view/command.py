@@ -1,0 +1,112 @@
+"""``gem-core view``: look at runs in the browser."""
+
+import contextlib
+import signal
+import threading
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+if TYPE_CHECKING:
+    from gem_eval.view.store import Store
+
+__all__ = ["view"]
+
+_FIRST_PORT = 8420
+
+
+@click.command(
+    epilog="\b\nExamples:\n"
+    "  gem-core view runs/2026-01-31/12-00-00\n"
+    "  gem-core view runs/before runs/after --open\n"
+    "  gem-core view runs/before --html report.html --most 200",
+)
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"0 for any that is free. Default: the first free one from {_FIRST_PORT} on.",
+)
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write one file that needs no server, instead of serving.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1),
+    default=500,
+    show_default=True,
+    help="With --html: episodes in the file, of tasks spread evenly.",
+)
+def view(
+    *, runs: tuple[Path, ...], port: int | None, opens: bool, html: Path | None, most: int
+) -> None:
+    """Look at runs in the browser.
+
+    RUNS are run folders, or files of trajectories. A run may still be going on.
+    """
+    from gem_eval.view.store import Store  # noqa: PLC0415 - duckdb, not for --help
+
+    console = Console(stderr=True)
+    with _ended_by_signals(), Store(runs) as store:
+        _read(store, console)
+        if html is not None:
+            _write(store, html, most, console)
+        else:
+            _serve(store, port, console, opens=opens)
+
+
+def _read(store: "Store", console: Console) -> None:
+    columns = (TextColumn("Reading"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("")
+        store.refresh(lambda done, total: bar.update(task, completed=done, total=total))
+
+
+def _write(store: "Store", path: Path, most: int, console: Console) -> None:
+    from gem_eval.view.page import one_file  # noqa: PLC0415 - duckdb, not for --help
+
+    fresh = path.with_name(f".{path.name}.part")
+    try:
+        with fresh.open("wb") as file:
+            count = one_file(store, most, file.write)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    size = path.stat().st_size / 1e6
+    console.print(f"{path}: {count:,} of {store.size:,} episodes, {size:.1f} MB", highlight=False)
+
+
+def _serve(store: "Store", port: int | None, console: Console, *, opens: bool) -> None:
+    from gem_eval.view.server import bind  # noqa: PLC0415 - duckdb, not for --help
+
+    server = bind(store, port, _FIRST_PORT)
+    with server:
+        click.echo(server.url)
+        console.print(f"{store.size:,} episodes. Ctrl-C ends it.", style="dim", highlight=False)
+        if opens:
+            threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
+    console.print("Ended.", style="dim")
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM end the command as Ctrl-C does, so that temporary folders go."""
+
+    def end(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

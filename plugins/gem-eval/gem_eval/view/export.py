@@ -1,0 +1,84 @@
+"""``gem-core export``: write a run as tables for other programs."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gem_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from gem_eval.view.tables import RowFile
+
+__all__ = ["export"]
+
+_OPTIONS = {
+    "parquet": "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 2048",
+    "csv": "FORMAT csv, HEADER",
+}
+
+
+@click.command(
+    epilog="\b\nExamples:\n"
+    "  gem-core export runs/2026-01-31/12-00-00\n"
+    "  gem-core export runs/before --to csv --out tables",
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--to",
+    "kind",
+    type=click.Choice(["parquet", "csv", "jsonl"]),
+    default="parquet",
+    show_default=True,
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the files. Default: that of the run.",
+)
+def export(*, run: Path, kind: str, out: Path | None) -> None:
+    """Write RUN as tables: episodes.KIND, a row an episode, and turns.KIND, a row a turn."""
+    from gem_core.rollout.runs import Run  # noqa: PLC0415
+    from gem_eval.view.index import read_lines  # noqa: PLC0415 - duckdb, not for --help
+    from gem_eval.view.tables import (  # noqa: PLC0415
+        EPISODE_COLUMNS,
+        TURN_COLUMNS,
+        RowFile,
+        episode_row,
+        turn_rows,
+    )
+
+    source = Run.open(run).trajectories_path
+    target = source.parent if out is None else out
+    paths = {what: target / f"{what}.{kind}" for what in ("episodes", "turns")}
+    if source.resolve() in [path.resolve() for path in paths.values()]:
+        raise ConfigError(f"{source} is the run itself: give another folder with --out.")
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target, prefix=".export-") as name:
+        folder = Path(name)
+        with RowFile(folder / "episodes.jsonl") as episodes, RowFile(folder / "t.jsonl") as turns:
+            for _, _, episode in read_lines(source):
+                episodes.append(episode_row(episode))
+                for row in turn_rows(episode):
+                    turns.append(row)
+        _write(episodes, EPISODE_COLUMNS, kind, paths["episodes"])
+        _write(turns, TURN_COLUMNS, kind, paths["turns"])
+    for path, rows in zip(paths.values(), (episodes, turns), strict=True):
+        click.echo(f"{path}: {rows.rows:,} rows")
+
+
+def _write(rows: "RowFile", columns: dict[str, str], kind: str, path: Path) -> None:
+    """Turn a file of rows into the asked kind; what was at the path stays until all is there."""
+    from gem_eval.view.tables import connect, read_rows  # noqa: PLC0415
+
+    if kind == "jsonl":
+        rows.path.replace(path)
+        return
+    fresh = rows.path.with_suffix(f".{kind}")
+    quoted = str(fresh).replace("'", "''")
+    with connect() as database:
+        database.execute(
+            f"COPY (SELECT * FROM {read_rows(rows, columns)}) TO '{quoted}' ({_OPTIONS[kind]})"
+        )
+    fresh.replace(path)

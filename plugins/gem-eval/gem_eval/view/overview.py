@@ -1,0 +1,197 @@
+"""The figures of the overview: by series and environment, distributions, and over time.
+
+All of them are sums that SQL takes in one pass, so nothing here grows with the number of episodes.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from gem_eval.statistics import t_quantile, wilson, z_quantile
+from gem_eval.view.store import Store
+
+__all__ = ["overview"]
+
+Row = dict[str, Any]
+
+_CONFIDENCE = 0.95
+_BINS = 24
+_CURVE_POINTS = 60
+_EPISODES_A_POINT = 25
+
+# Episodes of one task (start state) are not independent: sums go over tasks first, and intervals
+# are taken from how tasks differ.
+_FIGURES = """
+WITH task AS (
+  SELECT series, env_id, "group", count(*) AS n, count(success) AS scored,
+         coalesce(sum(success::INT), 0) AS won, count("return") AS m,
+         coalesce(sum("return"), 0) AS r, sum(turns) AS turns, sum(tool_calls) AS tool_calls,
+         sum(tool_failures) AS tool_failures, sum(prompt_tokens) AS prompt_tokens,
+         sum(completion_tokens) AS completion_tokens, sum(cost) AS cost,
+         sum(seconds) AS seconds, count(error_type) AS errors, sum(truncated::INT) AS truncated
+  FROM episodes WHERE ? = '' OR env_id = ? GROUP BY ALL
+)
+SELECT {keys}, count(*) AS tasks, count(*) FILTER (scored > 0) AS scored_tasks,
+  count(*) FILTER (m > 0) AS return_tasks, sum(n) AS episodes,
+  sum(scored) AS scored, sum(won) AS won, sum(won * won) AS won_won, sum(won * scored) AS won_n,
+  sum(scored * scored) AS n_n, sum(m) AS m, sum(r) AS r, sum(r * r) AS r_r, sum(r * m) AS r_m,
+  sum(m * m) AS m_m, sum(turns) AS turns, sum(tool_calls) AS tool_calls,
+  sum(tool_failures) AS tool_failures, sum(prompt_tokens) AS prompt_tokens,
+  sum(completion_tokens) AS completion_tokens, sum(cost) AS cost, sum(seconds) AS seconds,
+  sum(errors) AS errors, sum(truncated) AS truncated
+FROM task GROUP BY ALL ORDER BY ALL
+"""
+_SUMMED = ("episodes", "tasks", "turns", "tool_calls", "tool_failures", "errors", "truncated")
+_TOTALS = (*_SUMMED, "prompt_tokens", "completion_tokens", "cost", "seconds")
+
+
+def overview(store: Store, env: str = "") -> Row:
+    """Return the figures of the overview.
+
+    Args:
+        store: The runs.
+        env: Id of an environment; empty for all.
+    """
+    where = [env, env]
+    every = store.rows(_FIGURES.format(keys="0 AS everything"), where)
+    return {
+        "env": env,
+        "runs": [
+            {"label": label, "path": str(index.run.path), "episodes": index.episodes}
+            for label, index in zip(store.labels, store.runs, strict=True)
+        ],
+        "series": store.series,
+        "envs": store.rows(
+            "SELECT env_id, count(*) AS episodes FROM episodes GROUP BY env_id ORDER BY env_id"
+        ),
+        "totals": _figures(every[0]) if every and every[0]["episodes"] else None,
+        "by_series": [_figures(row) for row in store.rows(_FIGURES.format(keys="series"), where)],
+        "by_env": [
+            _figures(row) for row in store.rows(_FIGURES.format(keys="env_id, series"), where)
+        ],
+        "errors": store.rows(
+            "SELECT error_boundary AS boundary, error_type AS type, count(*) AS episodes, "
+            "any_value(error_message) AS message FROM episodes "
+            "WHERE outcome = 'error' AND (? = '' OR env_id = ?) GROUP BY ALL "
+            "ORDER BY episodes DESC, boundary, type LIMIT 12",
+            where,
+        ),
+        "returns": _histogram(store, '"return"', where),
+        "turns": _histogram(store, "turns", where, whole=True),
+        "curve": _curve(store, where),
+        "times": store.rows(
+            "SELECT series, avg(setup_seconds) AS setup, avg(queue_seconds) AS queue, "
+            "avg(model_seconds) AS model, "
+            "avg(greatest(agent_seconds - queue_seconds - model_seconds, 0)) AS agent, "
+            "avg(env_seconds) AS env FROM episodes WHERE ? = '' OR env_id = ? "
+            "GROUP BY series ORDER BY series",
+            where,
+        ),
+    }
+
+
+def _figures(sums: Mapping[str, Any]) -> Row:
+    """Return the figures of a row of sums, with 95 % intervals."""
+    keys = {key: sums[key] for key in ("series", "env_id") if key in sums}
+    totals = {key: sums[key] for key in _TOTALS}
+    return {**keys, **totals, "success": _success(sums), "return": _mean_return(sums)}
+
+
+def _success(sums: Mapping[str, Any]) -> Row | None:
+    """Return what ``proportion_estimate`` says of the successes, from sums over tasks."""
+    n, tasks = int(sums["scored"]), int(sums["scored_tasks"])
+    if not n:
+        return None
+    rate = sums["won"] / n
+    error = _standard_error(rate, n, tasks, sums["won_won"], sums["won_n"], sums["n_n"])
+    if tasks == n or rate in (0, 1) or error is None:
+        worth: float = tasks
+    elif error == 0:
+        worth = n
+    else:
+        few = z_quantile(_CONFIDENCE) / t_quantile(_CONFIDENCE, tasks - 1)
+        worth = min(rate * (1 - rate) / error**2 * few**2, n)
+    low, high = wilson(rate, worth, _CONFIDENCE)
+    return {"mean": rate, "low": low, "high": high}
+
+
+def _mean_return(sums: Mapping[str, Any]) -> Row | None:
+    """Return what ``mean_estimate`` says of the returns, from sums over tasks."""
+    n, tasks = int(sums["m"]), int(sums["return_tasks"])
+    if not n:
+        return None
+    mean = sums["r"] / n
+    error = _standard_error(mean, n, tasks, sums["r_r"], sums["r_m"], sums["m_m"])
+    if error is None:
+        return {"mean": mean, "low": None, "high": None}
+    half = t_quantile(_CONFIDENCE, tasks - 1) * error
+    return {"mean": mean, "low": mean - half, "high": mean + half}
+
+
+def _standard_error(
+    mean: float, n: int, tasks: int, squares: float, products: float, sizes: float
+) -> float | None:
+    """Return the standard error of a mean, robust to likeness within tasks; None for one task.
+
+    Args:
+        mean: The mean of all values.
+        n: How many there are.
+        tasks: In how many tasks.
+        squares: Sum over tasks of the square of the task's sum.
+        products: Sum over tasks of the task's sum times its number of values.
+        sizes: Sum over tasks of the square of its number of values.
+    """
+    if tasks < 2:
+        return None
+    residual = float(squares) - 2 * mean * float(products) + mean**2 * float(sizes)
+    # What is left of a spread of exactly nothing is rounding.
+    residual = residual if residual > 1e-12 * float(squares) else 0.0
+    return math.sqrt(residual * tasks / (tasks - 1)) / n
+
+
+def _histogram(store: Store, column: str, where: list[str], *, whole: bool = False) -> Row | None:
+    """Return how many episodes of each series lie in bins of a round width.
+
+    A bin holds values from ``start + i * step`` (included) to ``start + (i + 1) * step``.
+    """
+    low, high = store.rows(
+        f"SELECT min({column}) AS low, max({column}) AS high FROM episodes "
+        "WHERE ? = '' OR env_id = ?",
+        where,
+    )[0].values()
+    if low is None:
+        return None
+    step = _round_step((high - low) / _BINS or 1 / _BINS)
+    if whole:
+        step = max(1.0, float(math.ceil(step)))
+    start = math.floor(low / step + 1e-9) * step
+    counts = store.rows(
+        f"SELECT series, floor(({column} - ?) / ? + 1e-9)::BIGINT AS bin, count(*) AS episodes "
+        f"FROM episodes WHERE {column} IS NOT NULL AND (? = '' OR env_id = ?) "
+        "GROUP BY ALL ORDER BY ALL",
+        [start, step, *where],
+    )
+    bins = max(row["bin"] for row in counts) + 1
+    return {"start": start, "step": step, "bins": bins, "whole": whole, "counts": counts}
+
+
+def _round_step(width: float) -> float:
+    """Return the smallest of 1, 2, 2.5 and 5 times a power of ten that is at least ``width``."""
+    power = 10.0 ** math.floor(math.log10(width))
+    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= width * 0.999)
+
+
+def _curve(store: Store, where: list[str]) -> list[Row]:
+    """Return means over stretches of episodes of each series, in the order in which they ended."""
+    return store.rows(
+        'WITH placed AS (SELECT series, success, "return", '
+        "row_number() OVER (PARTITION BY series ORDER BY number) AS place, "
+        "count(*) OVER (PARTITION BY series) AS n "
+        "FROM episodes WHERE ? = '' OR env_id = ?), "
+        "binned AS (SELECT *, ((place - 1) * "
+        f"greatest(1, least({_CURVE_POINTS}, n // {_EPISODES_A_POINT}))) // n AS bin FROM placed) "
+        "SELECT series, bin, avg(place) AS place, count(*) AS episodes, "
+        'avg("return") AS "return", avg(success::INT) AS success '
+        "FROM binned GROUP BY series, bin ORDER BY series, bin",
+        where,
+    )

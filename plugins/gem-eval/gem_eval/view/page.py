@@ -1,0 +1,139 @@
+"""The page: its static files as they are served, or all in one file with the data inside.
+
+The scripts are ES modules without a build step. For one file, which may load nothing, they are put
+behind each other, a module after those that it imports, without their imports and exports; so a
+name may be defined at the top of one module only, which a test holds.
+"""
+
+import base64
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib import resources
+from typing import Any
+
+from gem_eval.view.overview import overview
+from gem_eval.view.store import Store
+
+__all__ = ["MEDIA_TYPES", "one_file", "page_json", "static_file"]
+
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_LARGEST_SAFE_INTEGER = 2**53 - 1
+_MOST_ENVS = 30
+_IMPORT = re.compile(r'^import\s[^;]*?from "\./(?P<module>[\w-]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=const|let|function|async|class)", re.MULTILINE)
+
+
+def static_file(name: str) -> bytes | None:
+    """Return a static file by its name; None if there is none."""
+    if not re.fullmatch(r"[a-z_-]+\.(html|js|css|svg)", name):
+        return None
+    file = resources.files("gem_eval.view") / "static" / name
+    return file.read_bytes() if file.is_file() else None
+
+
+def page_json(value: Any) -> bytes:
+    """Return a value as ASCII JSON that can stand in a page, and that JavaScript reads exactly.
+
+    ``<``, ``>`` and ``&`` are escaped, so nothing inside ends the script element that holds it.
+    Numbers that JavaScript cannot hold (large integers, NaN, infinities) become text.
+    """
+    text = json.dumps(_for_script(value), allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text.encode("ascii")
+
+
+def _for_script(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _for_script(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_for_script(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"inf": "Infinity", "-inf": "-Infinity"}.get(str(value), "NaN")
+    if isinstance(value, int) and abs(value) > _LARGEST_SAFE_INTEGER:
+        return str(value)
+    return value
+
+
+def one_file(store: Store, most: int, write: Callable[[bytes], object]) -> int:
+    """Write the page with its data as one file; return how many episodes are in it.
+
+    The overview is of all episodes; the table and the episodes are of ``most`` at most, of tasks
+    spread evenly.
+
+    Args:
+        store: The runs.
+        most: Episodes at most.
+        write: Takes the pieces of the file, in order.
+    """
+    style = _text("style.css")
+    script = _bundle("main.js")
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_digest(script)}'; "
+        f"style-src 'sha256-{_digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    page = _text("index.html")
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    page = page.replace("<head>", f"<head>\n{head}", 1)
+    page = page.replace('<link rel="stylesheet" href="style.css">', f"<style>{style}</style>", 1)
+    before, _, after = page.partition('<script type="module" src="main.js"></script>')
+    write(before.encode())
+    count = _write_data(store, most, write)
+    write(f'<script type="module">{script}</script>'.encode())
+    write(after.encode())
+    return count
+
+
+def _write_data(store: Store, most: int, write: Callable[[bytes], object]) -> int:
+    """Write the data, an episode at a time, as elements that hold JSON."""
+    envs = [row["env_id"] for row in overview(store)["envs"]]
+    shown = ["", *envs] if len(envs) <= _MOST_ENVS else [""]
+    overviews = {env: overview(store, env) for env in shown}
+    count = 0
+    for episode_id in store.sample(most):
+        entry = page_json(store.episode(episode_id))
+        write(b'<script type="application/json" class="episode">' + entry + b"</script>\n")
+        count += 1
+    data = {
+        "overviews": overviews,
+        "written": datetime.now(UTC).isoformat(timespec="minutes"),
+        "total": store.size,
+    }
+    write(b'<script type="application/json" id="data">' + page_json(data) + b"</script>\n")
+    return count
+
+
+def _bundle(entry: str) -> str:
+    done: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in done:
+            return
+        text = _text(name)
+        done[name] = ""
+        for match in _IMPORT.finditer(text):
+            add(match["module"])
+        body = _EXPORT.sub("", _IMPORT.sub("", text))
+        del done[name]
+        done[name] = body
+
+    add(entry)
+    return "\n".join(done.values())
+
+
+def _text(name: str) -> str:
+    # HTML parsers turn line ends into \n before they take the digest.
+    return (static_file(name) or b"").decode().replace("\r\n", "\n")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,129 @@
+"""What the page may ask for: filters, the order and the place in the table of episodes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from gem_core.errors import ConfigError
+
+__all__ = ["OUTCOMES", "SORTS", "EpisodeQuery"]
+
+OUTCOMES = ("success", "failed", "unscored", "error")
+SORTS = {
+    "number": "number",
+    "env": "env_id",
+    "agent": "agent",
+    "outcome": "outcome",
+    "return": '"return"',
+    "turns": "turns",
+    "tools": "tool_calls",
+    "tokens": "coalesce(completion_tokens, 0)",
+    "seconds": "seconds",
+    "index": '"index"',
+}
+"""What the table can be sorted by, as SQL."""
+
+_LARGEST_PAGE = 500
+
+
+@dataclass(frozen=True)
+class EpisodeQuery:
+    """Which episodes, in which order.
+
+    Args:
+        env: Id of the environment; empty for all.
+        series: Number of the run and agent; None for all.
+        outcome: One of ``OUTCOMES``; empty for all.
+        low: Smallest return.
+        high: Largest return.
+        text: What an observation or action must contain, whatever the case.
+        sort: One of ``SORTS``.
+        descending: Whether the largest comes first.
+        offset: Episodes to leave out at the start.
+        limit: Episodes at most, 1 to 500.
+    """
+
+    env: str = ""
+    series: int | None = None
+    outcome: str = ""
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    sort: str = "number"
+    descending: bool = False
+    offset: int = 0
+    limit: int = 50
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Self:
+        """Return the query that the parameters of a URL ask for.
+
+        Raises:
+            ConfigError: A value cannot be used.
+        """
+        outcome, sort = given.get("outcome", ""), given.get("sort", "") or "number"
+        _check("outcome", outcome, ("", *OUTCOMES))
+        _check("sort", sort, tuple(SORTS))
+        limit = _whole(given, "limit", 50)
+        if not 1 <= limit <= _LARGEST_PAGE:
+            raise ConfigError(f"limit must be 1 to {_LARGEST_PAGE}; got {limit}.")
+        return cls(
+            env=given.get("env", ""),
+            series=_whole(given, "series", None),
+            outcome=outcome,
+            low=_real(given, "low"),
+            high=_real(given, "high"),
+            text=given.get("q", ""),
+            sort=sort,
+            descending=given.get("desc", "") == "1",
+            offset=_whole(given, "offset", 0),
+            limit=limit,
+        )
+
+    def where(self) -> tuple[str, list[Any]]:
+        """Return the condition as SQL, and its parameters."""
+        conditions: list[tuple[str, Any]] = []
+        if self.env:
+            conditions.append(("env_id = ?", self.env))
+        if self.series is not None:
+            conditions.append(("series = ?", self.series))
+        if self.outcome:
+            conditions.append(("outcome = ?", self.outcome))
+        if self.low is not None:
+            conditions.append(('"return" >= ?', self.low))
+        if self.high is not None:
+            conditions.append(('"return" <= ?', self.high))
+        if self.text:
+            conditions.append(("contains(text, ?)", self.text.lower()))
+        if not conditions:
+            return "true", []
+        return " AND ".join(sql for sql, _ in conditions), [value for _, value in conditions]
+
+    def order(self) -> str:
+        """Return the order as SQL; it is total, so that pages never overlap."""
+        direction = "DESC" if self.descending else "ASC"
+        return f"{SORTS[self.sort]} {direction} NULLS LAST, run {direction}, number {direction}"
+
+
+def _check(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ConfigError(
+            f"{name} must be one of {', '.join(filter(None, allowed))}; got {value!r}."
+        )
+
+
+def _whole(given: Mapping[str, str], name: str, default: Any) -> Any:
+    text = given.get(name, "")
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or len(text) > 15:
+        raise ConfigError(f"{name} must be a whole number; got {text!r}.")
+    return int(text)
+
+
+def _real(given: Mapping[str, str], name: str) -> float | None:
+    text = given.get(name, "")
+    try:
+        return float(text) if text else None
+    except ValueError as error:
+        raise ConfigError(f"{name} must be a number; got {text!r}.") from error

@@ -1,0 +1,206 @@
+"""The server of the page: for this machine only, and for reading only.
+
+It listens on the loopback interface and answers requests whose ``Host`` is a loopback name: a site
+elsewhere whose name is made to point here (DNS rebinding) gets nothing.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from gem_core.errors import ConfigError, GemError
+from gem_eval.view.overview import overview
+from gem_eval.view.page import MEDIA_TYPES, page_json, static_file
+from gem_eval.view.query import EpisodeQuery
+from gem_eval.view.store import Store
+
+__all__ = ["HOST", "ViewServer", "bind"]
+
+HOST = "127.0.0.1"
+
+_PORTS_TRIED = 20
+_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_REFRESH_SECONDS = 2.0
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+}
+
+
+class ViewServer(ThreadingHTTPServer):
+    """Serves the page of some runs.
+
+    Args:
+        store: The runs.
+        port: Where to listen; 0 for any port that is free.
+
+    Raises:
+        OSError: The port is taken.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, store: Store, port: int) -> None:
+        self.store = store
+        self._refreshed = time.monotonic()
+        self._refreshing = threading.Lock()
+        self._overviews: dict[str, Any] = {}
+        super().__init__((HOST, port), _Handler)
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return f"http://{HOST}:{self.server_address[1]}/"
+
+    def refresh(self) -> None:
+        """Take in what the runs have added, at most every two seconds and in one thread only."""
+        if time.monotonic() - self._refreshed < _REFRESH_SECONDS:
+            return
+        if self._refreshing.acquire(blocking=False):
+            try:
+                if self.store.refresh():
+                    self._overviews = {}
+                self._refreshed = time.monotonic()
+            finally:
+                self._refreshing.release()
+
+    def answer(self, path: str, given: Mapping[str, str]) -> Any:
+        """Return what the page asked for; None if there is no such thing.
+
+        Args:
+            path: The path of the URL.
+            given: Its parameters.
+
+        Raises:
+            ConfigError: A parameter cannot be used.
+        """
+        store = self.store
+        if path == "/api/size":
+            self.refresh()
+            return {"episodes": store.size}
+        if path == "/api/overview":
+            return self._overview(given.get("env", ""))
+        if path == "/api/episodes":
+            return store.page(EpisodeQuery.of(given))
+        if path == "/api/episode":
+            episode_id = given.get("id", "")
+            places = store.neighbours(episode_id, EpisodeQuery.of(given))
+            return {**store.episode(episode_id), **places}
+        if path == "/api/tasks":
+            a, b = (_series(store, given.get(side, "")) for side in ("a", "b"))
+            query = EpisodeQuery.of(given)
+            return store.tasks(a, b, env=query.env, offset=query.offset, limit=query.limit)
+        return None
+
+    def _overview(self, env: str) -> Any:
+        """Return the overview; it is kept until the runs grow, as every page asks for it."""
+        kept = self._overviews
+        if env not in kept:
+            kept[env] = overview(self.store, env)
+        return kept[env]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that went away; of all else, what it was."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def bind(store: Store, port: int | None, first: int) -> ViewServer:
+    """Return a server at a port, or at the first that is free from ``first`` on.
+
+    Raises:
+        ConfigError: The asked port is taken, or none of those tried is free.
+    """
+    ports = range(first, first + _PORTS_TRIED) if port is None else [port]
+    for number in ports:
+        try:
+            return ViewServer(store, number)
+        except OSError as error:
+            problem = error
+    asked = (
+        f"Port {port} cannot be used" if port is not None else f"No port from {first} on is free"
+    )
+    raise ConfigError(f"{asked}: {problem}. Give another one with --port, or --port 0 for any.")
+
+
+def _series(store: Store, text: str) -> int:
+    if text.isdecimal() and len(text) < 9 and int(text) < len(store.series):
+        return int(text)
+    raise ConfigError(f"There is no series {text!r}: there are {len(store.series)}.")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ViewServer
+    protocol_version = "HTTP/1.1"
+    server_version = "gem-view"
+    sys_version = ""
+    timeout: ClassVar[int] = 60
+
+    def do_GET(self) -> None:
+        if not self._is_for_us():
+            self._send(HTTPStatus.FORBIDDEN, b"Only for this machine: use 127.0.0.1 or localhost.")
+            return
+        url = urlsplit(self.path)
+        path = unquote(url.path)
+        if not path.startswith("/api/"):
+            self._send_file(path.removeprefix("/") or "index.html")
+            return
+        try:
+            found = self.server.answer(path, dict(parse_qsl(url.query, keep_blank_values=True)))
+        except GemError as error:
+            self._send(HTTPStatus.BAD_REQUEST, page_json({"error": str(error)}), ".json")
+            return
+        except OSError as error:
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, page_json({"error": str(error)}), ".json")
+            return
+        if found is None:
+            self._send(HTTPStatus.NOT_FOUND, page_json({"error": f"There is no {path}."}), ".json")
+        else:
+            self._send(HTTPStatus.OK, page_json(found), ".json")
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is no request of ours: another method, or no HTTP."""
+        self.close_connection = True
+        self._send(HTTPStatus(code), (message or HTTPStatus(code).phrase).encode())
+
+    def log_message(self, *details: Any) -> None:
+        """Say nothing: the terminal shows the URL."""
+
+    def _is_for_us(self) -> bool:
+        name, _, port = self.headers.get("Host", "").lower().rpartition(":")
+        if not port.isdecimal():
+            name = f"{name}:{port}" if name else port
+        return name in _LOOPBACK_NAMES
+
+    def _send_file(self, name: str) -> None:
+        content = static_file(name)
+        if content is None:
+            self._send(HTTPStatus.NOT_FOUND, b"There is no such page.")
+        else:
+            self._send(HTTPStatus.OK, content, name[name.rindex(".") :])
+
+    def _send(self, status: HTTPStatus, body: bytes, kind: str = ".txt") -> None:
+        types = {**MEDIA_TYPES, ".json": "application/json", ".txt": "text/plain; charset=utf-8"}
+        self.send_response(status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", types[kind])
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)

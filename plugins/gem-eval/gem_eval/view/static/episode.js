@@ -1,0 +1,163 @@
+/** An episode, turn by turn. */
+
+import { el, panel, segments } from "./dom.js";
+import { compact, counted, decimal, duration, fixed, moment } from "./format.js";
+import { stack, tint } from "./plots.js";
+import { source } from "./source.js";
+import { filtersOf, go, link } from "./state.js";
+import { folded, block, plain, shown } from "./text.js";
+import { outcomeBadge } from "./table.js";
+import { colouringsOf, largestAdvantage, tokenLegend } from "./tokens.js";
+import { errorBlock, observation, timesOf, turnCard } from "./turns.js";
+
+const FIRST_TURNS = 40;
+
+/** What turns share: colours and scales. @param {any} episode @param {Object<string, string>} choices */
+export function lookOf(episode, choices) {
+  const sums = episode.turns.map((turn) => timesOf(turn).reduce((sum, [, size]) => sum + size, 0));
+  const has = colouringsOf(episode).some(([name]) => name === choices.tokens);
+  return {
+    colouring: has ? choices.tokens : "",
+    largest: largestAdvantage(episode),
+    longest: Math.max(0, ...sums),
+    agents: new Set(episode.turns.map((turn) => turn.agent)).size,
+  };
+}
+
+/** @param {any} row @param {any} episode */
+export function facts(row, episode) {
+  const known = [
+    ["return", fixed(row.return, 3)],
+    ["turns", decimal(row.turns, 0)],
+    row.completion_tokens !== null && [
+      "tokens",
+      `${compact(row.prompt_tokens)} in, ${compact(row.completion_tokens)} out`,
+    ],
+    row.tool_calls > 0 && [
+      "tool calls",
+      row.tool_failures ? `${row.tool_calls}, ${row.tool_failures} failed` : row.tool_calls,
+    ],
+    ["time", duration(row.seconds)],
+    row.model && ["model", shown(row.model)],
+    ["seed", row.seed],
+    ["task", `${row.group}${row.sample ? `, sample ${row.sample}` : ""}`],
+    row.attempts > 1 && ["attempts", row.attempts],
+    moment(episode.started_at) && ["started", moment(episode.started_at)],
+  ].filter(Boolean);
+  return el(
+    "dl",
+    { class: "facts" },
+    known.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
+  );
+}
+
+/** @param {any} row */
+function timeline(row) {
+  const rest = Math.max(0, row.agent_seconds - row.queue_seconds - row.model_seconds);
+  const parts = /** @type {Array<[string, number]>} */ ([
+    ["setup", row.setup_seconds],
+    ["queue", row.queue_seconds],
+    ["model", row.model_seconds],
+    ["agent", rest],
+    ["env", row.env_seconds],
+  ]);
+  const names = {
+    setup: "setup",
+    queue: "queue",
+    model: "model",
+    agent: "agent, else",
+    env: "environment",
+  };
+  const used = parts.filter(([, size]) => size > row.seconds * 1e-3);
+  if (!used.length) return null;
+  return el("div", { class: "timeline" }, stack(parts, row.seconds),
+    el("ul", { class: "legend" }, used.map(([part, size]) =>
+      el("li", {}, el("span", { class: `dot part ${part}` }), `${names[part]} ${duration(size)}`))));
+}
+
+/** The turns, a stretch at a time. @param {any} episode @param {any} look */
+export function turnList(episode, look) {
+  const list = el("div", { class: "turns" });
+  const more = el("button", { type: "button", class: "more" });
+  let done = 0;
+  const add = () => {
+    const next = episode.turns.slice(done, done + FIRST_TURNS);
+    list.append(...next.map((turn, at) => turnCard(turn, done + at, look)));
+    done += next.length;
+    const left = episode.turns.length - done;
+    more.hidden = left <= 0;
+    more.textContent = `Show the next ${Math.min(left, FIRST_TURNS)} of ${counted(left, "turn")}`;
+  };
+  more.addEventListener("click", add);
+  add();
+  return [list, more];
+}
+
+/** What comes before and after the turns. @param {any} episode */
+export function ends(episode) {
+  const failures = episode.failures ?? [];
+  return {
+    before: [
+      failures.map((failure, at) => errorBlock(failure, `Attempt ${at + 1} failed`)),
+      episode.error && errorBlock(episode.error, "The episode ended in an error"),
+      Object.keys(episode.reset_info ?? {}).length > 0 && folded(
+        "Info of the reset",
+        () => block(episode.reset_info, "code"),
+      ),
+    ].flat(),
+    after: panel("Final observation", null, observation(episode.final_observation)),
+  };
+}
+
+/** The page. @param {import("./state.js").Place} place @returns {Promise<Node[]>} */
+export async function episodePage({ id, choices }) {
+  const filters = filtersOf(choices);
+  const [found, over] = await Promise.all([source.episode(id, filters), source.overview()]);
+  const { row, episode } = found;
+  const series = over.series.find((one) => one.series === row.series);
+  const look = lookOf(episode, choices);
+  const to = (other) => link(`episode/${other}`, { ...filters, tokens: choices.tokens });
+  const step = (name, key, other, title) =>
+    other ? el("a", { class: "button", rel: key, href: to(other), title }, name)
+      : el("span", { class: "button disabled", "aria-disabled": "true" }, name);
+  const colourings = colouringsOf(episode);
+  const { before, after } = ends(episode);
+  return [
+    el("div", { class: "crumbs" },
+      el("a", { href: link("episodes", filters), rel: "up" }, "← Episodes"),
+      el("div", { class: "pager" },
+        found.place && el(
+          "span",
+          { class: "quiet" },
+          `${decimal(found.place, 0)} of ${decimal(found.total, 0)}`,
+        ),
+        step("Previous", "prev", found.previous, "Previous episode (←)"),
+        step("Next", "next", found.next, "Next episode (→)"))),
+    el("div", { class: "panel episode-head" },
+      el("div", { class: "title-row" },
+        el("h1", { title: plain(row.env_id) }, shown(row.env_id)),
+        outcomeBadge(row)),
+      el("p", { class: "who" }, el("span", { class: `dot ${tint(row.series)}` }), shown(series?.label ?? row.agent),
+        over.series.length > 1 && el("a", { href: compareLink(row, over.series) }, "compare")),
+      facts(row, episode),
+      timeline(row)),
+    ...before.filter(Boolean),
+    colourings.length > 1 && el("div", { class: "colouring" },
+      el("span", { class: "quiet" }, "Colour tokens by"),
+      segments(
+        "Colour tokens by",
+        colourings,
+        look.colouring,
+        (tokens) => go(`episode/${id}`, { ...filters, tokens }, true),
+      ),
+      tokenLegend(look.colouring, look.largest)),
+    ...turnList(episode, look),
+    after,
+  ].filter(Boolean);
+}
+
+/** @param {any} row @param {any[]} series */
+function compareLink(row, series) {
+  const other = series.find((one) => one.series !== row.series).series;
+  return link("compare", { a: row.series, b: other, env: row.env_id });
+}

@@ -1,0 +1,132 @@
+/** Shows the page that the URL names, and listens to the keyboard. */
+
+import { comparePage } from "./compare.js";
+import { el, empty } from "./dom.js";
+import { episodePage } from "./episode.js";
+import { counted } from "./format.js";
+import { listen } from "./keys.js";
+import { overviewPage } from "./overview.js";
+import { source } from "./source.js";
+import { link, place } from "./state.js";
+import { tablePage } from "./table.js";
+import { plain } from "./text.js";
+
+const PAGES = {
+  overview: overviewPage,
+  episodes: tablePage,
+  episode: episodePage,
+  compare: comparePage,
+};
+const TITLES = { overview: "Overview", episodes: "Episodes", compare: "Compare" };
+const LOOK_AGAIN_MS = 5000;
+const main = document.getElementById("main");
+let turn = 0;
+let before = "";
+let known = -1;
+
+/** Shows where one is. */
+async function show() {
+  turn += 1;
+  const mine = turn;
+  const here = place();
+  const page = PAGES[here.page];
+  let nodes;
+  try {
+    nodes = page ? await page(here) : [empty(
+      "There is no such page",
+      el("a", { href: link("overview") }, "Overview"),
+    )];
+  } catch (error) {
+    nodes = [empty(
+      "This cannot be shown",
+      el("p", {}, plain(error.message)),
+      el("a", { href: link("overview") }, "Overview"),
+    )];
+  }
+  if (mine !== turn) return;
+  const held = document.activeElement?.id || document.activeElement?.getAttribute("name");
+  main.replaceChildren(...nodes);
+  navigation(here.page === "episode" ? "episodes" : here.page);
+  document.title = `${TITLES[here.page] ?? plain(here.id)} · gem-core`;
+  const where = `${here.page}/${here.id}`;
+  if (where !== before) {
+    scrollTo(0, 0);
+    main.focus({ preventScroll: true });
+  } else if (held) {
+    (document.getElementById(held) ?? main.querySelector(`[name="${CSS.escape(held)}"]`))?.focus();
+  }
+  before = where;
+}
+
+/** @param {string} chosen */
+function navigation(chosen) {
+  const links = Object.entries(TITLES).map(([page, title]) =>
+    el("a", { href: link(page), "aria-current": page === chosen ? "page" : null }, title),
+  );
+  document.getElementById("pages").replaceChildren(...links);
+}
+
+/** Dark or light: as the system has it, until it is chosen. */
+function themeButton() {
+  const button = el(
+    "button",
+    { type: "button", class: "icon", title: "Light or dark (t)", "aria-label": "Light or dark" },
+    "◐",
+  );
+  const chosen = () => document.documentElement.dataset.theme;
+  const set = (theme) => {
+    document.documentElement.dataset.theme = theme;
+    try {
+      localStorage.setItem("gem-theme", theme);
+    } catch {
+      // Without storage the choice lasts as long as the page.
+    }
+  };
+  try {
+    const stored = localStorage.getItem("gem-theme");
+    if (stored === "dark" || stored === "light") document.documentElement.dataset.theme = stored;
+  } catch {
+    // As above.
+  }
+  button.addEventListener("click", () => {
+    const isDark = chosen() ? chosen() === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    set(isDark ? "light" : "dark");
+  });
+  button.dataset.key = "t";
+  return button;
+}
+
+/** Offers what a run that is going on has added. */
+async function lookAgain() {
+  try {
+    const { episodes } = await source.size();
+    if (known >= 0 && episodes !== known) offer(episodes - known, episodes);
+    else known = episodes;
+  } catch {
+    // The server has ended; what is shown stays.
+  }
+  setTimeout(lookAgain, LOOK_AGAIN_MS);
+}
+
+/** @param {number} added @param {number} episodes */
+function offer(added, episodes) {
+  const tools = document.getElementById("tools");
+  tools.querySelector(".fresh")?.remove();
+  const button = el(
+    "button",
+    { type: "button", class: "fresh" },
+    `${counted(added, "new episode")}: show`,
+  );
+  button.addEventListener("click", () => {
+    known = episodes;
+    button.remove();
+    show();
+  });
+  tools.prepend(button);
+}
+
+document.getElementById("tools").append(themeButton());
+listen();
+addEventListener("hashchange", show);
+show();
+if (source.isLive) lookAgain();

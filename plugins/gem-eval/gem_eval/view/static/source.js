@@ -1,0 +1,170 @@
+/**
+ * Where the data come from: the server, or the page itself where it was written as one file.
+ * Both answer the same questions, with promises.
+ */
+
+const EMBEDDED_SORTS = {
+  number: (row) => row.number,
+  env: (row) => row.env_id,
+  agent: (row) => row.agent,
+  outcome: (row) => row.outcome,
+  return: (row) => row.return,
+  turns: (row) => row.turns,
+  tools: (row) => row.tool_calls,
+  tokens: (row) => row.completion_tokens ?? 0,
+  seconds: (row) => row.seconds,
+  index: (row) => row.index,
+};
+
+class ServerSource {
+  isLive = true;
+
+  /** @param {string} path @param {Object<string, any>} [given] */
+  async ask(path, given = {}) {
+    const kept = Object.entries(given).filter(([, value]) => value !== undefined && value !== "");
+    const answer = await fetch(`/api/${path}?${new URLSearchParams(kept)}`);
+    const found = await answer.json();
+    if (!answer.ok) throw new Error(found.error ?? answer.statusText);
+    return found;
+  }
+
+  size() {
+    return this.ask("size");
+  }
+
+  overview(env = "") {
+    return this.ask("overview", { env });
+  }
+
+  episodes(query) {
+    return this.ask("episodes", query);
+  }
+
+  episode(id, query) {
+    return this.ask("episode", { ...query, id });
+  }
+
+  tasks(a, b, query) {
+    return this.ask("tasks", { ...query, a, b });
+  }
+}
+
+class EmbeddedSource {
+  isLive = false;
+
+  /** @param {HTMLElement} data */
+  constructor(data) {
+    Object.assign(this, JSON.parse(data.textContent ?? "{}"));
+    this.entries = [...document.querySelectorAll("script.episode")].map((script) =>
+      JSON.parse(script.textContent ?? "{}"),
+    );
+    this.note = { shown: this.entries.length, total: this.total, written: this.written };
+  }
+
+  async overview(env = "") {
+    return this.overviews[env] ?? this.overviews[""];
+  }
+
+  async episodes(query) {
+    const found = this.select(query);
+    const from = Number(query.offset ?? 0);
+    const rows = found.slice(from, from + Number(query.limit ?? 50)).map((entry) => entry.row);
+    return { total: found.length, rows };
+  }
+
+  async episode(id, query) {
+    const entry = this.entries.find((candidate) => candidate.row.id === id);
+    if (!entry) throw new Error(`The episode ${id} is not in this file, which holds only some.`);
+    const found = this.select(query);
+    const at = found.indexOf(entry);
+    if (at < 0) return { ...entry, previous: null, next: null, place: null, total: null };
+    const [previous, next] = [found[at - 1]?.row.id ?? null, found[at + 1]?.row.id ?? null];
+    return { ...entry, previous, next, place: at + 1, total: found.length };
+  }
+
+  async tasks(a, b, query) {
+    const tasks = new Map();
+    for (const { row } of this.entries) {
+      const side = row.series === Number(a) ? "a" : row.series === Number(b) ? "b" : "";
+      if (!side || (query.env && row.env_id !== query.env)) continue;
+      const key = JSON.stringify([row.env_id, row.group]);
+      if (!tasks.has(key)) tasks.set(key, { a: [], b: [] });
+      tasks.get(key)[side].push(row);
+    }
+    const rows = [...tasks.values()].filter((task) => task.a.length && task.b.length).map(taskRow);
+    rows.sort((x, y) => Math.abs(y.difference ?? 0) - Math.abs(x.difference ?? 0));
+    const from = Number(query.offset ?? 0);
+    return {
+      total: rows.length,
+      return_a: mean(rows.map((row) => row.return_a)),
+      return_b: mean(rows.map((row) => row.return_b)),
+      success_a: mean(rows.map((row) => row.success_a)),
+      success_b: mean(rows.map((row) => row.success_b)),
+      a_better: rows.filter((row) => row.difference < 0).length,
+      b_better: rows.filter((row) => row.difference > 0).length,
+      rows: rows.slice(from, from + Number(query.limit ?? 50)),
+    };
+  }
+
+  /** The entries that a query means, in its order. */
+  select(query) {
+    const text = (query.q ?? "").toLowerCase();
+    const found = this.entries.filter(
+      ({ row, episode }) =>
+        (!query.env || row.env_id === query.env) &&
+        (!query.series || row.series === Number(query.series)) &&
+        (!query.outcome || row.outcome === query.outcome) &&
+        (!query.low || (row.return !== null && row.return >= Number(query.low))) &&
+        (!query.high || (row.return !== null && row.return <= Number(query.high))) &&
+        (!text || searched(episode).includes(text)),
+    );
+    const value = EMBEDDED_SORTS[query.sort || "number"] ?? EMBEDDED_SORTS.number;
+    const sign = query.desc === "1" ? -1 : 1;
+    return found.sort(
+      ({ row: x }, { row: y }) =>
+        inOrder(value(x), value(y), sign) || sign * (x.run - y.run || x.number - y.number),
+    );
+  }
+}
+
+/** Compares two values; null comes last in either direction. */
+function inOrder(x, y, sign) {
+  if (x === y) return 0;
+  if (x === null || y === null) return x === null ? 1 : -1;
+  return x < y ? -sign : sign;
+}
+
+/** What a search looks at: observations and actions, in lower case. */
+function searched(episode) {
+  const values = episode.turns.flatMap((turn) => [turn.observation, turn.action]);
+  return [...values, episode.final_observation]
+    .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
+    .join("\n")
+    .toLowerCase();
+}
+
+/** @param {Array<number | null>} values */
+function mean(values) {
+  const known = values.filter((value) => value !== null);
+  return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+}
+
+/** The two sides of a task, each as a list of rows of episodes, as one row. */
+function taskRow({ a, b }) {
+  const row = { env_id: a[0].env_id, group: a[0].group, n_a: a.length, n_b: b.length };
+  for (const [name, rows] of [["a", a], ["b", b]]) {
+    row[`return_${name}`] = mean(rows.map((found) => found.return));
+    row[`success_${name}`] = mean(
+      rows.map((found) => (found.success === null ? null : Number(found.success))),
+    );
+    row[`turns_${name}`] = mean(rows.map((found) => found.turns));
+    row[`id_${name}`] = rows.reduce((first, found) => (found.sample < first.sample ? found : first)).id;
+  }
+  const known = row.return_a !== null && row.return_b !== null;
+  return { ...row, difference: known ? row.return_b - row.return_a : null };
+}
+
+const data = document.getElementById("data");
+
+/** The source of this page. */
+export const source = data ? new EmbeddedSource(data) : new ServerSource();

@@ -1,0 +1,50 @@
+/** Where one is: the page and its choices, all of it in the URL's fragment. */
+
+import { present } from "./dom.js";
+
+/**
+ * @typedef {{page: string, id: string, choices: Object<string, string>}} Place
+ */
+
+/** @returns {Place} The place that the URL names. */
+export function place() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  const [page, id = ""] = path.split("/");
+  return { page: page || "overview", id, choices: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+/**
+ * The URL of a place; choices that are empty are left out.
+ * @param {string} page
+ * @param {Object<string, any>} [choices]
+ */
+export function link(page, choices = {}) {
+  const kept = Object.entries(present(choices));
+  const query = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
+  return `#/${page === "overview" ? "" : page}${query && `?${query}`}`;
+}
+
+/**
+ * Goes to a place.
+ * @param {string} page
+ * @param {Object<string, any>} [choices]
+ * @param {boolean} [replaces] Whether the way back skips the place that one was at.
+ */
+export function go(page, choices = {}, replaces = false) {
+  const url = link(page, choices);
+  if (url === (location.hash || "#/")) return;
+  if (!replaces) {
+    location.hash = url;
+    return;
+  }
+  history.replaceState(null, "", url);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+/** What of the choices says which episodes are meant, and in which order. */
+export const FILTERS = ["env", "series", "outcome", "low", "high", "q", "sort", "desc"];
+
+/** @param {Object<string, string>} choices */
+export function filtersOf(choices) {
+  return Object.fromEntries(FILTERS.filter((name) => choices[name]).map((name) => [name, choices[name]]));
+}

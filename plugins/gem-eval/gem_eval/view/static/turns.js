@@ -1,0 +1,183 @@
+/** One turn of an episode, and what ended an episode early. */
+
+import { el, present } from "./dom.js";
+import { counted, decimal, duration, fixed, isNumber } from "./format.js";
+import { stack } from "./plots.js";
+import { asText, block, folded, shown } from "./text.js";
+import { tokenBlock, tokensOf } from "./tokens.js";
+
+const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
+const SHOWN_INFO = [
+  "tool_calls",
+  "advantages",
+  "loss_mask",
+  "tokens",
+  "prompt_tokens",
+  "tool_messages",
+];
+
+/** How the time of a turn splits up, in seconds. @param {any} turn @returns {Array<[string, number]>} */
+export function timesOf(turn) {
+  const { queue_seconds: queue = 0, model_seconds: model = 0 } = turn.generation ?? {};
+  const agent = Math.max(0, (turn.agent_seconds ?? 0) - queue - model);
+  return [["queue", queue], ["model", model], ["agent", agent], ["env", turn.env_seconds ?? 0]];
+}
+
+/** A heading over a block. @param {string} name @param {...any} children */
+function labelled(name, ...children) {
+  return el("div", { class: "labelled" }, el("h4", {}, name), ...children);
+}
+
+/** What is observed: text, or texts with images, or any JSON. @param {any} value */
+export function observation(value) {
+  if (value === null || typeof value !== "object") return block(value);
+  const all = Array.isArray(value.images) ? value.images : [];
+  const images = all.filter((image) => IMAGE.test(String(image)));
+  const { images: left, ...rest } = value;
+  if (left !== undefined && !images.length) rest.images = left;
+  const texts = Object.values(rest);
+  const isText = images.length > 0 && texts.length === 1 && typeof texts[0] === "string";
+  return el(
+    "div",
+    {},
+    block(isText ? texts[0] : Array.isArray(value) ? value : rest),
+    images.length > 0 && el(
+      "div",
+      { class: "images" },
+      images.map((url, at) => el("img", { src: url, alt: `image ${at + 1}`, loading: "lazy" })),
+    ),
+  );
+}
+
+/** @param {any} call */
+function toolCall(call) {
+  const ok = call.ok === true;
+  return el(
+    "div",
+    { class: "tool-call" },
+    el("div", { class: "tool-head" },
+      el("span", { class: `badge ${ok ? "success" : "error"}` }, ok ? "ok" : "failed"),
+      el("b", {}, shown(call.function || call.tool)),
+      isNumber(call.seconds) && el("span", { class: "quiet" }, duration(call.seconds))),
+    Object.keys(call.arguments ?? {}).length > 0 && labelled(
+      "Arguments",
+      block(argumentsText(call.arguments), "code"),
+    ),
+    labelled("Output", block(call.output ?? "", "code")),
+  );
+}
+
+/** One long text, such as a program, as it is; all else as JSON. @param {any} given */
+function argumentsText(given) {
+  const values = Object.entries(given);
+  return values.length === 1 && typeof values[0][1] === "string" ? values[0][1] : asText(given);
+}
+
+/** @param {any} message */
+function chatMessage(message) {
+  const { role, content, ...rest } = message ?? {};
+  const more = present(rest);
+  return el(
+    "div",
+    { class: "message" },
+    el("span", { class: "role" }, shown(role ?? "message")),
+    content !== null && content !== undefined && block(content),
+    Object.keys(more).length > 0 && block(more, "code"),
+  );
+}
+
+/** @param {any} generation */
+function generated(generation) {
+  const messages = generation.messages ?? [];
+  const { role, content, ...more } = generation.reply ?? {};
+  const after = generation.extends ? ", after those before" : "";
+  const hasMore = Object.keys(present(more)).length > 0;
+  return [
+    messages.length > 0 &&
+      folded(
+        `${counted(messages.length, "message")} to the model${after}`,
+        () => el("div", { class: "messages" }, messages.map(chatMessage)),
+      ),
+    hasMore && folded("The model's reply as it came", () => chatMessage(generation.reply)),
+  ];
+}
+
+/** @param {any} generation */
+function generationFigures(generation) {
+  if (!generation) return null;
+  const parts = [
+    generation.model && shown(generation.model),
+    isNumber(generation.prompt_tokens) && `${decimal(generation.prompt_tokens, 0)} in`,
+    isNumber(generation.completion_tokens) && `${decimal(generation.completion_tokens, 0)} out`,
+    generation.finish_reason && generation.finish_reason !== "stop" && shown(`ended by ${generation.finish_reason}`),
+    generation.attempts > 1 && `${generation.attempts} attempts`,
+  ].filter(Boolean);
+  return el(
+    "span",
+    { class: "turn-figures" },
+    parts.map((part, at) => [at > 0 && " · ", part]).flat(2),
+  );
+}
+
+/** @param {any} info */
+function infoBlock(info) {
+  const entries = Object.entries(info ?? {});
+  const rest = Object.fromEntries(entries.filter(([name]) => !SHOWN_INFO.includes(name)));
+  return Object.keys(rest).length > 0 && folded("Info", () => block(rest, "code"));
+}
+
+/**
+ * One turn.
+ * @param {any} turn
+ * @param {number} at Its place, from 0 on.
+ * @param {{colouring: string, largest: number, longest: number, agents: number}} look
+ */
+export function turnCard(turn, at, look) {
+  const times = timesOf(turn);
+  const seconds = times.reduce((sum, [, size]) => sum + size, 0);
+  const bar = stack(times, look.longest);
+  bar.title = times
+    .filter(([, size]) => size > 0)
+    .map(([name, size]) => `${name} ${duration(size)}`)
+    .join(", ");
+  const tokens = look.colouring ? tokensOf(turn) : [];
+  const calls = Array.isArray(turn.info?.tool_calls) ? turn.info.tool_calls : [];
+  const reward = turn.reward;
+  return el(
+    "article",
+    { class: "turn", id: `turn-${at + 1}` },
+    el("div", { class: "turn-head" },
+      el("h3", {}, `Turn ${at + 1}`),
+      look.agents > 1 && el("span", { class: "badge" }, shown(turn.agent)),
+      el(
+        "span",
+        { class: `reward ${reward > 0 ? "plus" : reward < 0 ? "minus" : ""}` },
+        `reward ${reward > 0 ? "+" : ""}${isNumber(reward) ? fixed(reward, 3) : String(reward)}`,
+      ),
+      turn.terminated && el("span", { class: "badge" }, "terminated"),
+      turn.truncated && el("span", { class: "badge failed" }, "truncated"),
+      el("span", { class: "turn-time" }, bar, el("span", { class: "quiet" }, duration(seconds)))),
+    labelled("Observation", observation(turn.observation)),
+    turn.generation && generated(turn.generation),
+    el("div", { class: "labelled action" },
+      el("h4", {}, "Action", generationFigures(turn.generation)),
+      tokens.length ? tokenBlock(tokens, look.colouring, look.largest) : block(turn.action)),
+    calls.length > 0 && labelled(
+      calls.length === 1 ? "Tool call" : `${calls.length} tool calls`,
+      calls.map(toolCall),
+    ),
+    infoBlock(turn.info),
+  );
+}
+
+/** An error, its traceback folded. @param {any} error @param {string} title */
+export function errorBlock(error, title) {
+  return el(
+    "section",
+    { class: "error-box" },
+    el("div", { class: "tool-head" },
+      el("b", {}, title), el("span", { class: "badge error" }, shown(error.boundary)), el("b", {}, shown(error.type))),
+    block(error.message ?? ""),
+    error.traceback && folded("Traceback", () => block(error.traceback, "code")),
+  );
+}

@@ -1,0 +1,143 @@
+"""Comparisons of runs that were written down by hand, and of the command as people use it."""
+
+import json
+
+import pytest
+
+from gem_core.errors import ConfigError
+from gem_eval.compare import Options, candidates_of, compare
+from gem_eval.compare_command import verdicts
+
+
+def outcomes(trajectory, successes, **kwargs):
+    return [trajectory(bool(one), group=group, **kwargs) for group, one in enumerate(successes)]
+
+
+def test_pairs_of_single_episodes_have_mcnemars_test(trajectory, write):
+    first = write("first", outcomes(trajectory, [0] * 8 + [1] * 4))
+    second = write("second", outcomes(trajectory, [1] * 7 + [0] * 2 + [1] * 3))
+    _, (success, returns) = compare(candidates_of([str(first), str(second)]), Options())
+    assert success.test == "exact McNemar"
+    assert success.p_value == pytest.approx(2 * 9 / 2**8)  # 7 better, 1 worse
+    assert success.difference.value == pytest.approx(0.5)
+    assert (success.first_mean, success.second_mean) == pytest.approx((4 / 12, 10 / 12))
+    assert returns.test == "exact sign flips"
+    assert returns.p_value == pytest.approx(success.p_value)
+
+
+def test_episodes_of_a_task_are_averaged_before_they_are_paired(trajectory, write):
+    def run(name, tasks):
+        return write(
+            name,
+            [
+                trajectory(bool(one), group=group, sample=sample, k=2)
+                for group, task in enumerate(tasks)
+                for sample, one in enumerate(task)
+            ],
+        )
+
+    paths = [run("a", [(0, 0), (0, 1), (1, 1)]), run("b", [(1, 1), (0, 1), (0, 1)])]
+    _, (success, _) = compare(candidates_of([str(path) for path in paths]), Options())
+    assert success.pairs == 3
+    assert success.difference.value == pytest.approx((1 + 0 - 0.5) / 3)
+    assert success.test == "exact sign flips"
+
+
+def test_tasks_of_one_run_only_are_left_out_and_named(trajectory, write, ok):
+    first = write("first", outcomes(trajectory, [0, 1, 1, 0]))
+    second = write("second", outcomes(trajectory, [1, 1]))
+    ((pairing,), _) = compare(candidates_of([str(first), str(second)]), Options())
+    assert (len(pairing.shared), len(pairing.only_first), len(pairing.only_second)) == (2, 2, 0)
+    shown = ok("compare", first, second)
+    assert "Left out: 2 tasks only of first: game:X-v0-easy #2, #3\n" in shown
+
+
+def test_runs_without_a_task_in_common_cannot_be_compared(trajectory, write, gem):
+    first = write("first", outcomes(trajectory, [0, 1]))
+    second = write("second", outcomes(trajectory, [0, 1], seed=5))
+    done = gem("compare", first, second)
+    assert done.returncode == 1
+    assert "have no task in common" in done.stderr
+
+
+def test_several_comparisons_are_corrected(trajectory, write):
+    paths = [
+        write("base", outcomes(trajectory, [0] * 12)),
+        write("good", outcomes(trajectory, [1] * 7 + [0] * 5)),
+        write("same", outcomes(trajectory, [1] + [0] * 11)),
+    ]
+    options = Options(measures=("success",))
+    _, found = compare(candidates_of([str(path) for path in paths]), options)
+    assert [one.second for one in found] == ["good", "same"]
+    assert found[0].p_corrected == pytest.approx(2 * found[0].p_value)
+    _, every = compare(
+        candidates_of([str(path) for path in paths]), Options(("success",), all_pairs=True)
+    )
+    assert len(every) == 3
+    assert every[0].p_corrected == pytest.approx(3 * every[0].p_value)
+
+
+def test_environments_are_compared_together_and_each(trajectory, write):
+    runs = [
+        write(
+            name,
+            outcomes(trajectory, x, env_id="game:X-v0") + outcomes(trajectory, y, env_id="qa:Y"),
+        )
+        for name, x, y in (("a", [0, 0, 0], [1, 0]), ("b", [1, 1, 0], [1, 1]))
+    ]
+    _, found = compare(candidates_of([str(run) for run in runs]), Options(("success",)))
+    assert [(one.name, one.pairs) for one in found] == [
+        ("all tasks", 5),
+        ("game:X-v0", 3),
+        ("qa:Y", 2),
+    ]
+
+
+def test_a_verdict_says_what_it_would_take(trajectory, write):
+    first = write("first", outcomes(trajectory, [0, 1] * 10))
+    second = write("second", outcomes(trajectory, [1, 0] * 9 + [1, 1]))
+    pairings, found = compare(candidates_of([str(first), str(second)]), Options())
+    (sentence,) = verdicts(pairings, found, Options())
+    assert sentence.startswith("second and first cannot be told apart: success 55.0%")
+    assert "to see 5 points it takes" in sentence
+    better = write("better", outcomes(trajectory, [1] * 20))
+    pairings, found = compare(candidates_of([str(first), str(better)]), Options())
+    assert verdicts(pairings, found, Options())[0].startswith("better is better than first")
+
+
+def test_agents_of_one_run_are_compared_by_name(trajectory, write, ok, gem):
+    run = write(
+        "both",
+        outcomes(trajectory, [1, 1], agent="large") + outcomes(trajectory, [0, 1], agent="small"),
+    )
+    plain = json.loads(ok("compare", run, "--format", "json"))
+    assert [plain["comparisons"][0][name] for name in ("first", "second")] == ["large", "small"]
+    turned = json.loads(ok("compare", f"{run}@small", f"{run}@large", "--format", "json"))
+    assert turned["comparisons"][0]["difference"]["value"] == pytest.approx(0.5)
+    done = gem("compare", f"{run}@smal", run)
+    assert "Did you mean 'small'?" in done.stderr
+
+
+def test_one_agent_alone_has_nothing_to_be_compared_with(trajectory, write):
+    run = write("alone", outcomes(trajectory, [1, 1]))
+    with pytest.raises(ConfigError, match="nothing to compare with: 1 agent"):
+        candidates_of([str(run)])
+
+
+def test_other_configurations_and_openings_are_told(trajectory, write, ok):
+    first = write("first", outcomes(trajectory, [1, 0]), env={"id": "x", "max_turns": 3})
+    second = write(
+        "second",
+        outcomes(trajectory, [1, 1], observation="Other."),
+        env={"id": "x", "max_turns": 9},
+    )
+    shown = ok("compare", first, second)
+    assert "2 tasks of first and second open with another observation" in shown
+    assert "env.max_turns: 3 -> 9" in shown
+
+
+@pytest.mark.parametrize("form", ["csv", "md"])
+def test_other_formats_have_a_line_for_each_comparison(trajectory, write, ok, form):
+    paths = [write(name, outcomes(trajectory, [1, 0])) for name in ("a", "b")]
+    lines = ok("compare", *paths, "--format", form).splitlines()
+    assert sum(line.startswith(("a,b,", "| a | b |")) for line in lines) == 2

@@ -1,0 +1,119 @@
+"""``gem-core replay``: what an unchanged and a changed environment make of stored actions."""
+
+import json
+
+import pytest
+
+from gem_core.rollout import TrajectoryFile
+from gem_core.rollout.runs import Run
+
+NOTHING = "Nothing changes"
+
+
+@pytest.fixture
+def played(tmp_path, ok):
+    """Return a function that evaluates into a folder."""
+
+    def run(*overrides):
+        ok("eval", *overrides, "out=run", cwd=tmp_path)
+        return tmp_path / "run"
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("env=game/GuessTheNumber-v0-easy", "agent=random"),
+        ("env=math/Sample", "agent=random", "tools=[python]", "wrappers=[concat]"),
+        ("envs=[game:Sudoku-v0-easy,logic:Sample]", "agent=[random,oracle]"),
+        ("env=math/Sample", "env.shuffle=false", "agent=oracle"),
+        (
+            "+env@mixture.a=game/GuessTheNumber-v0-easy",
+            "+env@mixture.b=logic/Sample",
+            "agent=random",
+        ),
+    ],
+)
+def test_nothing_changes_where_nothing_has_changed(played, ok, overrides):
+    run = played(*overrides, "n=3", "k=2")
+    assert NOTHING in ok("replay", run)
+
+
+def test_a_changed_reward_shows_what_it_changes(played, ok, tmp_path):
+    run = played("env=math/Sample", "agent=null", "n=4")
+    shown = ok("replay", run, "env.use_format_error_reward=true", "--out", tmp_path / "again")
+    assert "4 of 4 episodes change: 4 in rewards" in shown
+    assert "0.000 -> -0.100" in shown
+    again = Run.open(tmp_path / "again")
+    assert again.info()["replay_of"] == str(run)
+    assert again.info()["config"]["env"]["use_format_error_reward"] is True
+    assert [one.episode_return for one in again.trajectories()] == [-0.1] * 4
+    assert NOTHING in ok("replay", again.path)
+
+
+def test_successes_that_come_and_go_are_counted(played, ok):
+    run = played("env=game/GuessTheNumber-v0-easy", "agent=random", "n=30")
+    plain = json.loads(ok("replay", run, "env.max_turns=1", "--format", "json"))
+    assert plain["episodes"] == 30
+    lost = [one for one in plain["changed"] if one["success_before"] and not one["success_after"]]
+    assert lost
+    assert f"0 succeed now, {len(lost)} no longer do" in plain["verdict"]
+
+
+def test_an_episode_that_goes_on_where_the_actions_end_is_told(played, ok):
+    run = played("env=game/GuessTheNumber-v0-easy", "env.max_turns=1", "agent=random", "n=30")
+    shown = ok("replay", run, "env.max_turns=5")
+    assert "The stored actions end before the episode does" in shown
+
+
+def test_an_environment_that_shows_something_else_is_told(played, ok):
+    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "n=2")
+    trajectories = list(Run.open(run).trajectories())
+    trajectories[1].turns[0].observation = "Something else."
+    (run / "trajectories.jsonl").unlink()
+    with TrajectoryFile(run / "trajectories.jsonl") as file:
+        for one in trajectories:
+            file.append(one)
+    assert "1 show other observations" in ok("replay", run)
+
+
+def test_what_the_model_gave_is_taken_over(trajectory, write, ok, tmp_path):
+    from gem_core.agent import Generation
+
+    made = trajectory(
+        env_id="math:Sample", agent="m", generation=Generation(completion_tokens=7, token_ids=[1])
+    )
+    run = write("run", [made], env={"id": "math:Sample"})
+    ok("replay", run, "--out", tmp_path / "again")
+    (again,) = Run.open(tmp_path / "again").trajectories()
+    assert again.turns[0].generation == made.turns[0].generation
+    assert again.turns[0].agent_seconds == 0.5
+    assert (again.index, again.group, again.agent) == (0, 0, "m")
+
+
+def test_a_file_of_trajectories_alone_is_played_with_the_environments_as_registered(played, ok):
+    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "n=2")
+    assert NOTHING in ok("replay", run / "trajectories.jsonl")
+
+
+def test_what_gem_core_run_wrote_is_played_as_it_was(ok, tmp_path):
+    ok("run", "env=game/GuessTheNumber-v0-easy", "env.max_turns=2", "episodes=9", cwd=tmp_path)
+    (run,) = (tmp_path / "runs").glob("*/*")
+    assert NOTHING in ok("replay", run)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["env.max_turn=3"], "Did you mean 'max_turns'"),
+        (["episodes=3"], "An override is key=value"),
+        (["--out", "{run}"], "holds a run already"),
+    ],
+)
+def test_what_is_wrong_is_one_clear_message(played, gem, arguments, message):
+    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "n=1")
+    done = gem("replay", run, *(one.format(run=run) for one in arguments))
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,70 @@
+"""Takes the pictures of docs/viewer.md: ``python plugins/gem-eval/tests/view/pictures.py``.
+
+Usage: pictures.py [FOLDER] [--all]. With ``--all`` every page, wide and narrow, light and dark.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from view_browser import PHONE, WIDE, chromium, serving
+from view_samples import make_run
+
+DOCS = Path(__file__).parents[4] / "docs" / "images"
+PAGES = {
+    "overview": "#/",
+    "episodes": "#/episodes?sort=return&desc=1",
+    "episode": "#/episode/1-{best}?tokens=logprob",
+    "compare": "#/compare",
+}
+
+
+def main():
+    """Take the pictures."""
+    given = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    target = Path(given[0]) if given else DOCS
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        runs = [Path(name) / "before", Path(name) / "after"]
+        make_run(runs[0], "small-model", 0.45, episodes=100, gain=0.1)
+        make_run(runs[1], "small-model", 0.6, episodes=100, gain=0.35)
+        with serving(*runs) as server, chromium() as browser:
+            rows = server.store.rows(
+                "SELECT number FROM episodes WHERE run = 1 AND outcome = 'success' "
+                "AND env_id LIKE '%Mastermind%' AND turns > 3 ORDER BY number"
+            )
+            pages = {key: url.format(best=rows[0]["number"]) for key, url in PAGES.items()}
+            looks = [("", WIDE, "light")]
+            looks += [("-dark", WIDE, "dark"), ("-phone", PHONE, "light")]
+            if "--all" in sys.argv:
+                looks += [("-phone-dark", PHONE, "dark")]
+            for suffix, size, scheme in looks:
+                kept = (
+                    pages if "--all" in sys.argv or not suffix else {"overview": pages["overview"]}
+                )
+                take(browser, server.url, kept, size, scheme, target, suffix)
+
+
+def take(browser, root, pages, size, scheme, target, suffix):
+    """Take a picture of each page."""
+    context = browser.new_context(viewport=size, color_scheme=scheme)
+    page = context.new_page()
+    page.on("console", lambda message: print("console:", message.text))
+    page.on("pageerror", lambda error: print("error:", error))
+    for name, url in pages.items():
+        page.goto("about:blank")
+        page.goto(root + url)
+        page.wait_for_selector("main h1")
+        page.wait_for_timeout(300)
+        if name == "episode" and "--all" not in sys.argv:
+            page.evaluate("() => document.querySelector('.colouring').scrollIntoView()")
+            page.mouse.wheel(0, -70)
+            page.wait_for_timeout(300)
+        page.screenshot(path=target / f"viewer-{name}{suffix}.png", full_page="--all" in sys.argv)
+    context.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,475 @@
+"""The page in a real browser, served and as one file."""
+
+import io
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+from view_browser import PHONE, WIDE, chromium, serving
+from view_samples import make_run, odd_trajectory, write_many
+
+from gem_core.rollout import TrajectoryFile
+from gem_eval.view.command import view
+from gem_eval.view.page import one_file, static_file
+
+HOSTILE = {
+    "script": "<script>window.hacked = 1</script>",
+    "image": "<img src=x onerror='window.hacked = 1'>",
+    "end of script": "</script><script>window.hacked = 1</script><!-- <script>",
+    "end of style": "</style><svg onload='window.hacked = 1'>",
+    "attribute": '" onmouseover="window.hacked = 1" x=\'',
+    "template": "${window.hacked = 1} {{constructor.constructor('window.hacked = 1')()}}",
+    "link": "javascript:window.hacked=1",
+    "prototype": "__proto__",
+    "data image": "data:image/svg+xml;base64,PHN2Zy8+",
+}
+UNSEEN = "a\x1b[31mred\u202eabc\u200bd\u2066e\ufefff\x07\u2028g\U000e0041"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    envs = ("game:GuessTheNumber-v0-easy", "game:Mastermind-v0-easy")
+    make_run(folder / "before", "small", 0.5, episodes=30, envs=envs)
+    make_run(folder / "after", "small", 0.8, episodes=30, envs=envs)
+    return [folder / "before", folder / "after"]
+
+
+@pytest.fixture(scope="module")
+def browser(runs):  # the runs first: they are played in an event loop of their own
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def server(runs):
+    with serving(*runs) as server:
+        yield server
+
+
+@pytest.fixture
+def open_page(browser):
+    """Return a function that opens a page; errors in its console fail the test."""
+    contexts, problems = [], []
+
+    def open_url(url, *, size=WIDE, **options):
+        context = browser.new_context(viewport=size, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "console",
+            lambda message: problems.append(message.text) if message.type == "error" else None,
+        )
+        page.goto(url)
+        page.wait_for_selector("main h1, main .empty")
+        return page
+
+    yield open_url
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def write_page(path, *runs, most=500):
+    from gem_eval.view.store import Store
+
+    with Store([*runs]) as store, path.open("wb") as file:
+        store.refresh()
+        one_file(store, most, file.write)
+    return path.as_uri()
+
+
+def go_to(page, fragment):
+    """Go to another place of the page, and wait until it is shown."""
+    page.evaluate("() => document.querySelector('main').replaceChildren()")
+    page.evaluate("fragment => { location.hash = fragment }", fragment)
+    page.wait_for_selector("main h1, main .empty")
+
+
+def cells(page, column):
+    return page.locator(f"tbody .column-{column}").all_inner_texts()
+
+
+class TestOverview:
+    """Figures and plots."""
+
+    def test_it_shows_figures_plots_and_units(self, open_page, server):
+        """Cards, bars with intervals, axes."""
+        page = open_page(server.url)
+        assert page.locator(".card-value").first.inner_text() == "120"
+        text = page.locator("main").inner_text()
+        for title in ("Success by environment", "Over time", "Returns", "Turns", "Where the time"):
+            assert title in text
+        page.wait_for_selector(".plot svg")
+        assert page.locator(".plot svg").count() == 3
+        assert page.locator(".track-whisker").count() == 4
+        titles = page.locator(".axis-title").all_text_contents()
+        assert "episodes finished" in titles
+        assert "return of an episode" in titles
+
+    def test_a_bar_leads_to_its_episodes(self, open_page, server):
+        """The name of an environment is a link to the filtered table."""
+        page = open_page(server.url)
+        page.click(".bars-name a >> text=Mastermind")
+        page.wait_for_selector("table.episodes")
+        assert set(page.locator(".row-link").all_inner_texts()) == {"game:Mastermind-v0-easy"}
+
+    def test_one_environment_can_be_chosen(self, open_page, server):
+        """The figures are then of its episodes."""
+        page = open_page(server.url)
+        page.select_option("select", "game:Mastermind-v0-easy")
+        page.wait_for_function("() => document.querySelector('.card-value').textContent === '60'")
+
+    def test_a_run_without_episodes_says_so(self, open_page, tmp_path):
+        """Every page has something to say before the first episode has ended."""
+        (tmp_path / "run.jsonl").touch()
+        with serving(tmp_path / "run.jsonl") as server:
+            page = open_page(server.url)
+            assert "No episodes yet" in page.inner_text("main")
+            go_to(page, "#/episodes")
+            assert "No episodes yet" in page.inner_text("main")
+            go_to(page, "#/compare")
+            assert "gem-core view RUN_A RUN_B" in page.inner_text("main")
+
+    def test_what_a_run_adds_is_offered(self, open_page, tmp_path):
+        """A button says how many episodes are new, and shows them."""
+        path = write_many(tmp_path / "run.jsonl", 10)
+        more = write_many(tmp_path / "more.jsonl", 5).read_bytes()
+        with serving(path) as server:
+            page = open_page(server.url)
+            page.wait_for_load_state("networkidle")
+            with path.open("ab") as file:
+                file.write(more)
+            page.click("text=5 new episodes: show")
+            page.wait_for_function(
+                "() => document.querySelector('.card-value').textContent === '15'"
+            )
+
+
+class TestTable:
+    """Filters, order, pages, all of it in the URL."""
+
+    def test_the_url_holds_filters_and_order(self, open_page, server):
+        """A link shows the same rows to another person."""
+        page = open_page(f"{server.url}#/episodes")
+        page.click("text=Failed")
+        page.wait_for_function("() => location.hash.includes('outcome=failed')")
+        page.click("th >> text=turns")
+        page.wait_for_function("() => location.hash.includes('sort=turns')")
+        page.wait_for_selector("th[aria-sort=descending]")
+        turns = [int(text) for text in cells(page, "turns")]
+        assert turns == sorted(turns, reverse=True)
+        assert set(cells(page, "outcome")) == {"failed"}
+        other = open_page(page.url)
+        other.wait_for_selector("table.episodes")
+        assert cells(other, "number") == cells(page, "number")
+
+    def test_the_way_back_leads_through_what_was_shown(self, open_page, server):
+        """The browser's own buttons work."""
+        page = open_page(f"{server.url}#/episodes")
+        page.click("a.button >> text=Next")
+        page.wait_for_selector("text=51 to 100 of 120")
+        page.click(".row-link >> nth=0")
+        page.wait_for_selector("text=Final observation")
+        page.go_back()
+        page.wait_for_selector("text=51 to 100 of 120")
+        page.go_back()
+        page.wait_for_selector("text=1 to 50 of 120")
+
+    def test_a_search_finds_what_was_said(self, open_page, server):
+        """The text is looked for in observations and actions, whatever the case."""
+        page = open_page(f"{server.url}#/episodes")
+        page.fill("#search", "MASTERMIND")
+        page.press("#search", "Enter")
+        page.wait_for_selector("text=1 to 50 of 60")
+        page.fill("#search", "nobody ever said this")
+        page.press("#search", "Enter")
+        page.wait_for_selector("text=No episode fits")
+        page.click("text=Clear all filters")
+        page.wait_for_selector("text=1 to 50 of 120")
+
+    def test_all_of_it_works_by_keys(self, open_page, server):
+        """From the search to an episode, on to the next one, and back."""
+        page = open_page(f"{server.url}#/")
+        page.keyboard.press("e")
+        page.wait_for_selector("table.episodes")
+        page.keyboard.press("/")
+        assert page.evaluate("document.activeElement.id") == "search"
+        page.keyboard.press("Escape")
+        for key in "jjk":
+            page.keyboard.press(key)
+        second = page.locator(".row-link").nth(0).get_attribute("href")
+        assert page.evaluate("document.activeElement.getAttribute('href')") == second
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=1 of 120")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_selector("text=2 of 120")
+        page.keyboard.press("u")
+        page.wait_for_selector("table.episodes")
+        page.keyboard.press("?")
+        assert page.locator("dialog.help").is_visible()
+        page.keyboard.press("Escape")
+        page.keyboard.press("c")
+        page.wait_for_selector("text=Tasks of both")
+
+
+class TestEpisode:
+    """Turn by turn."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def odd(cls, tmp_path_factory):
+        """Serve an episode with all that an episode can have."""
+        path = tmp_path_factory.mktemp("odd") / "run.jsonl"
+        with TrajectoryFile(path) as file:
+            file.append(odd_trajectory("some text"))
+            long = odd_trajectory("line\n" * 2000)
+            long.env_id = long.agent = long.error["boundary"] = "long"
+            file.append(long)
+            many = odd_trajectory("x", env_id="many", error=None, failures=[])
+            many.turns = many.turns * 100
+            file.append(many)
+        with serving(path) as server:
+            yield server
+
+    def test_it_shows_what_happened(self, open_page, odd):
+        """Observation, action, reward, flags, tool calls, messages, errors."""
+        page = open_page(f"{odd.url}#/episode/0-0")
+        text = page.inner_text("main")
+        for part in ("Turn 1", "reward +0.500", "terminated", "Tool call", "failed", "Traceback"):
+            assert part in text
+        assert "Attempt 1 failed" in text
+        assert "The episode ended in an error" in text
+        page.click("text=1 message to the model")
+        page.wait_for_selector(".message")
+
+    @pytest.mark.parametrize(
+        ("colouring", "kinds"),
+        [
+            ("logprob", ["token surprise-0", "token surprise-5"]),
+            ("mask", ["token prompt unknown", "token trained", "token trained"]),
+            ("advantage", ["token gain-3", "token loss-5"]),
+        ],
+    )
+    def test_tokens_are_coloured(self, open_page, odd, colouring, kinds):
+        """By log-probability, by mask, by advantage; the legend says how."""
+        page = open_page(f"{odd.url}#/episode/0-0?tokens={colouring}")
+        tokens = page.locator(".tokens .token")
+        shown = [tokens.nth(at).get_attribute("class") for at in range(tokens.count())]
+        assert [re.sub(r"^token\s+", "token ", name) for name in shown] == kinds
+        assert page.locator(".token-legend li").count() >= 3
+        assert "log-probability \N{MINUS SIGN}0.1" in tokens.nth(len(kinds) - 2).get_attribute(
+            "title"
+        )
+
+    def test_long_texts_are_folded(self, open_page, odd):
+        """All of it is there when it is asked for, and it can be copied as it is."""
+        page = open_page(
+            f"{odd.url}#/episode/0-1", permissions=["clipboard-read", "clipboard-write"]
+        )
+        box = page.locator(".action .block")
+        assert box.locator("pre").inner_text().count("line") < 50
+        box.locator(".more").click()
+        assert box.locator("pre").inner_text().count("line") == 2000
+        box.locator(".copy").click()
+        page.wait_for_selector("text=Copied")
+        assert page.evaluate("navigator.clipboard.readText()") == "line\n" * 2000
+
+    def test_many_turns_come_in_stretches(self, open_page, odd):
+        """A hundred turns are not built at once."""
+        page = open_page(f"{odd.url}#/episode/0-2")
+        assert page.locator(".turn").count() == 40
+        page.click("text=Show the next 40 of 60 turns")
+        page.click("text=Show the next 20 of 20 turns")
+        assert page.locator(".turn").count() == 100
+
+    def test_an_episode_that_is_not_there(self, open_page, server, browser):
+        """The page says so."""
+        page = browser.new_context().new_page()  # the console tells of the answer 400
+        page.goto(f"{server.url}#/episode/0-9999")
+        page.wait_for_selector("text=There is no episode '0-9999'.")
+        page.context.close()
+
+
+class TestCompare:
+    """Two sides on the same task."""
+
+    def test_tasks_where_they_differ_come_first(self, open_page, server):
+        """The list is of differences, and a row leads to both episodes."""
+        page = open_page(f"{server.url}#/compare")
+        page.wait_for_selector("tbody .column-difference")
+        found = [
+            abs(float(text.replace("\N{MINUS SIGN}", "-"))) for text in cells(page, "difference")
+        ]
+        assert found == sorted(found, reverse=True)
+        assert found[0] > 0
+        page.click(".row-link >> nth=0")
+        page.wait_for_selector(".sides")
+        sides = page.locator(".side")
+        assert sides.count() == 2
+        seeds = [sides.nth(at).locator(".facts div", has_text="seed").inner_text() for at in (0, 1)]
+        assert seeds[0] == seeds[1]
+        page.go_back()
+        page.wait_for_selector("tbody .column-difference")
+
+    def test_runs_without_a_task_in_common(self, open_page, tmp_path, runs):
+        """The page says what makes tasks comparable."""
+        with serving(runs[0], write_many(tmp_path / "run.jsonl", 3)) as server:
+            page = open_page(f"{server.url}#/compare")
+            assert "They share no task" in page.inner_text("main")
+
+
+@pytest.mark.parametrize("mode", ["served", "one file"])
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_what_models_wrote_does_nothing(open_page, tmp_path, text, mode):
+    """Hostile text in every field is shown as text, on every page."""
+    runs = [tmp_path / "one", tmp_path / "two"]
+    for run in runs:
+        with TrajectoryFile(run / "trajectories.jsonl") as file:
+            file.append(odd_trajectory(text))
+            file.append(odd_trajectory(text, index=1, error=None, failures=[]))
+    with serving(*runs) as server:
+        root = server.url if mode == "served" else write_page(tmp_path / "page.html", *runs)
+        page = open_page(root)
+        for place in ("", "episodes", "episode/0-0", "compare", "compare?left=0-0&right=1-0"):
+            go_to(page, f"#/{place}")
+            for details in page.locator("details > summary").all():
+                details.click()
+            page.wait_for_function(
+                "() => [...document.querySelectorAll('details')].every(d => d.children.length > 1)"
+            )
+            page.mouse.move(300, 300)
+            assert text[:24] in page.locator("main").inner_text() or "attribute" in text
+            assert page.locator("main script, main svg[onload], main [onerror]").count() == 0
+            assert page.locator("main a[href^='javascript:'], main [onmouseover]").count() == 0
+            assert page.locator("main img").count() == 0
+        for colouring in ("logprob", "mask", "advantage"):
+            go_to(page, f"#/episode/0-1?tokens={colouring}")
+            assert page.locator(".tokens .token").count() >= 2
+        assert page.evaluate("window.hacked") is None
+        assert page.evaluate("({}).hacked") is None
+
+
+@pytest.mark.parametrize("mode", ["served", "one file"])
+def test_characters_that_one_does_not_see_are_shown(open_page, tmp_path, mode):
+    """ANSI, right-to-left and zero-width characters do not act; an emoji stays one."""
+    path = tmp_path / "run.jsonl"
+    with TrajectoryFile(path) as file:
+        file.append(odd_trajectory(UNSEEN + "\N{WOMAN}\u200d\N{GIRL}"))
+    with serving(path) as server:
+        page = open_page(server.url if mode == "served" else write_page(tmp_path / "a.html", path))
+        for place in ("", "episodes", "episode/0-0"):
+            go_to(page, f"#/{place}")
+            content = page.locator("main").text_content() + page.title()
+            attributes = page.evaluate(
+                "[...document.querySelectorAll('main [title], main [aria-label]')]"
+                ".map(one => one.title + one.ariaLabel).join()"
+            )
+            for character in "\x1b\u202e\u200b\u2066\ufeff\x07\u2028\U000e0041":
+                assert character not in content + attributes
+            for name in ("ESC", "202E", "200B", "2066", "FEFF", "0007", "2028", "E0041"):
+                assert f"⟨{name}⟩" in content
+            assert "\N{WOMAN}\u200d\N{GIRL}" in content
+        assert (
+            page.locator("main h1 .hidden-character").first.get_attribute("title") == "U+001B ESC"
+        )
+
+
+def test_one_file_loads_nothing_and_answers_as_the_server_does(open_page, server, runs, tmp_path):
+    """The same tables, orders and comparisons, without a network."""
+    with serving(*runs) as other:
+        url = write_page(tmp_path / "page.html", *runs)
+        store = other.store
+        total = store.size
+    asked = []
+    alone = open_page(url, offline=True)
+    alone.on("request", lambda request: asked.append(request.url))
+    served = open_page(server.url)
+    assert total == 120
+    for place in (
+        "#/",
+        "#/episodes",
+        "#/episodes?sort=return&desc=1",
+        "#/episodes?sort=env&offset=50",
+        "#/episodes?outcome=failed&sort=turns",
+        "#/episodes?q=guess&series=1&low=0.5",
+        "#/episodes?sort=tokens&desc=1&high=0.5",
+        "#/episode/0-7?sort=turns&tokens=mask",
+        "#/compare",
+        "#/compare?a=1&b=0&env=game:Mastermind-v0-easy",
+    ):
+        for page in (alone, served):
+            go_to(page, place)
+        assert alone.inner_text("main") == served.inner_text("main"), place
+    assert asked == []
+
+
+def test_one_file_says_what_it_leaves_out(open_page, runs, tmp_path):
+    """The overview is of all episodes, the table of some."""
+    target = tmp_path / "page.html"
+    result = CliRunner().invoke(view, [*map(str, runs), "--html", str(target), "--most", "24"])
+    assert result.exit_code == 0, result.output
+    page = open_page(target.as_uri())
+    assert page.locator(".card-value").first.inner_text() == "120"
+    go_to(page, "#/episodes")
+    assert "This file holds 24 of 120 episodes" in page.inner_text("main")
+    assert page.locator(".row-link").count() == 24
+    go_to(page, "#/compare")
+    assert page.locator("tbody tr").count() >= 2
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone(open_page, server, tmp_path, scheme):
+    """Nothing makes the page scroll sideways at 360 pixels, long words neither."""
+    path = tmp_path / "wide.jsonl"
+    with TrajectoryFile(path) as file:
+        file.append(odd_trajectory("w" * 400))
+        file.append(odd_trajectory("w" * 400, index=1, agent="v" * 300))
+    with serving(path) as wide:
+        for root, first in ((server.url, "0-0"), (wide.url, "0-0")):
+            page = open_page(root, size=PHONE, color_scheme=scheme)
+            for place in ("", "episodes", f"episode/{first}?tokens=mask", "compare"):
+                go_to(page, f"#/{place}")
+                page.wait_for_timeout(50)
+                width = page.evaluate("document.documentElement.scrollWidth")
+                assert width <= PHONE["width"], place
+        go_to(page, "#/compare?left=0-0&right=0-1")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_light_and_dark_can_be_chosen(open_page, server):
+    """The choice is kept."""
+    page = open_page(server.url, color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.keyboard.press("t")
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.reload()
+    page.wait_for_selector("main h1")
+    assert page.evaluate(ground) == dark
+
+
+def test_data_in_a_page_cannot_end_their_element():
+    """No character that HTML gives a meaning is left, and all comes back."""
+    from gem_eval.view.page import page_json
+
+    value = {"</script>": ["<!--", "&lt;", "\u2028", 2**53, float("nan"), "\ud800"]}
+    written = page_json(value)
+    assert not set(b"<>&") & set(written)
+    assert json.loads(written) == {
+        "</script>": ["<!--", "&lt;", "\u2028", str(2**53), "NaN", "\ud800"]
+    }
+
+
+def test_scripts_do_not_parse_html():
+    """No script uses what turns text into elements or code."""
+    for name in ("dom", "text", "main", "table", "turns", "tokens", "compare"):
+        text = static_file(f"{name}.js").decode()
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
+        assert "</script" not in text
+        assert io.StringIO(text).readline().startswith("/**")

@@ -1,0 +1,218 @@
+"""Runs to look at: real games and sums, played by an agent that errs, and synthetic tokens.
+
+``python plugins/gem-eval/tests/view/samples.py FOLDER`` writes two runs there.
+"""
+
+import json
+import math
+import random
+import re
+import sys
+from pathlib import Path
+
+from gem_core import Reply, collect, make, make_agent
+from gem_core.agent import BaseAgent, Generation
+from gem_core.rollout import Trajectory, TrajectoryFile
+from gem_core.rollout.runs import Run
+
+ENVS = (
+    "game:GuessTheNumber-v0-easy",
+    "game:Mastermind-v0-easy",
+    "game:TowerofHanoi-v0-easy",
+    "game:Hangman-v0-easy",
+    "rg:leg_counting",
+)
+
+
+class ErringAgent(BaseAgent):
+    """Plays as the oracle, or at random with a chance that falls as the run goes on.
+
+    Args:
+        name: What the model is called.
+        skill: Chance of the oracle's move.
+        rng: Decides.
+    """
+
+    def __init__(self, name, skill, rng):
+        self.name, self.skill, self.rng = name, skill, rng
+
+    def reset(self, env):
+        self.players = [make_agent("random"), make_agent("oracle")]
+        for player in self.players:
+            player.reset(env)
+        self.started = False
+        if self.rng.random() < 0.012:
+            self.players[0].act = self.fail
+
+    def fail(self, observation, info):
+        raise ConnectionError("the endpoint closed the connection after 3 attempts")
+
+    def act(self, observation, info):
+        moves = [player.act(observation, info) for player in self.players]
+        is_sure = self.rng.random() < self.skill
+        thought = "I narrow it down and take the middle." if is_sure else "Perhaps this one?"
+        text = f"{thought} The next move is {moves[is_sure]}"
+        tokens = re.findall(r"\s*\w{1,6}|\s*[^\w\s]|\s+", text)
+        logprobs = [-self.rng.expovariate(7 if is_sure else 1.6) for _ in tokens]
+        prompt = len(str(observation)) // 4
+        started, self.started = self.started, True
+        return Reply(
+            text,
+            Generation(
+                messages=[{"role": "user", "content": str(observation)}],
+                reply={"role": "assistant", "content": text},
+                extends=started,
+                model=self.name,
+                finish_reason="stop",
+                prompt_tokens=prompt,
+                completion_tokens=len(tokens),
+                prompt_ids=[self.rng.randrange(32_000) for _ in range(min(prompt, 40))],
+                token_ids=[self.rng.randrange(32_000) for _ in tokens],
+                tokens=tokens,
+                logprobs=logprobs,
+                queue_seconds=self.rng.expovariate(20),
+                model_seconds=0.2 + len(tokens) * 0.012,
+            ),
+        )
+
+
+def make_run(folder, name, skill, *, episodes=40, envs=ENVS, gain=0.0, seed=0):
+    """Write a run of ``episodes`` episodes for each environment, four of each task."""
+    rng = random.Random(f"{name}{seed}")
+    run = Run.create(folder, command=["eval"], config={}, envs=envs, agents=[name])
+    stories = {env: _play(env, name, skill, gain, episodes, seed, rng) for env in envs}
+    order = [env for env in envs for _ in range(episodes)]
+    rng.shuffle(order)
+    with TrajectoryFile(run.trajectories_path) as file:
+        for place, env in enumerate(order):
+            trajectory = next(stories[env])
+            trajectory.started_at = 1_790_000_000.0 + place
+            file.append(trajectory)
+    return run.path
+
+
+def _play(env_id, name, skill, gain, episodes, seed, rng):
+    agent = ErringAgent(name, skill, rng)
+    for index in range(episodes):
+        agent.skill = min(0.98, skill + gain * index / episodes)
+        found = collect(
+            lambda: make(env_id),
+            lambda: agent,
+            episodes=[index // 4],
+            seed=seed,
+            concurrency=1,
+            agent_name=name,
+        )
+        (trajectory,) = list(found)
+        trajectory.index, trajectory.group, trajectory.sample = index, index // 4, index % 4
+        _spend_time(trajectory, rng)
+        yield trajectory
+
+
+def _spend_time(trajectory, rng):
+    """Give times as a real model has them, and an advantage for each token."""
+    trajectory.setup_seconds += rng.expovariate(8)
+    centre = trajectory.episode_return - 0.5
+    for turn in trajectory.turns:
+        turn.env_seconds += rng.expovariate(60)
+        generation = turn.generation
+        if generation is not None:
+            turn.agent_seconds += generation.queue_seconds + generation.model_seconds
+            turn.info = {
+                **turn.info,
+                "advantages": [round(centre + rng.gauss(0, 0.25), 4) for _ in generation.tokens],
+            }
+
+
+def write_many(path, count, *, turns=3, envs=20, seed=0):
+    """Write ``count`` episodes that nobody played, quickly; return the path."""
+    rng = random.Random(seed)
+    with path.open("w", encoding="utf-8") as file:
+        for index in range(count):
+            won = rng.random() < 0.4
+            error = None
+            if index % 50 == 7:
+                error = {"boundary": "tool", "type": "E", "message": "m", "traceback": ""}
+            file.write(
+                json.dumps(
+                    {
+                        "env_id": f"many:Env{index % envs:02}",
+                        "agent": f"agent-{index // envs % 2}",
+                        "index": index,
+                        "seed": index * 7919,
+                        "turns": [
+                            {
+                                "agent": "a",
+                                "observation": f"turn {turn} of {index}: " + "x y z " * 60,
+                                "action": f"move {rng.randrange(1000)}",
+                                "reward": float(won) if turn == turns - 1 else 0.0,
+                                "terminated": turn == turns - 1,
+                                "truncated": False,
+                                "info": {"n": turn},
+                                "agent_seconds": rng.random(),
+                                "env_seconds": rng.random() / 100,
+                            }
+                            for turn in range(turns)
+                        ],
+                        "reset_info": {},
+                        "final_observation": "done",
+                        "success": None if error else won,
+                        "error": error,
+                        "setup_seconds": 0.01,
+                        "group": index // (2 * envs),
+                        "sample": 0,
+                        "attempts": 1,
+                        "failures": [],
+                        "started_at": float(index),
+                    }
+                )
+                + "\n"
+            )
+    return path
+
+
+def odd_trajectory(text="x", **fields):
+    """Return an episode of one turn, with ``text`` wherever a text can be."""
+    generation = Generation(
+        messages=[{"role": text, "content": text, text: text}],
+        reply={"role": "assistant", "content": text, text: text},
+        model=text,
+        finish_reason=text,
+        token_ids=[1, 2],
+        tokens=[text, text],
+        prompt_ids=[3],
+        logprobs=[-0.1, -math.inf],
+    )
+    call = {"tool": text, "function": text, "arguments": {text: text, "b": 1}, "id": text}
+    call |= {"ok": False, "output": text, "seconds": 0.1, "info": {}}
+    error = {"boundary": text, "type": text, "message": text, "traceback": text}
+    turn = {
+        "agent": text,
+        "observation": {text: text, "images": [text, "javascript:alert(1)"]},
+        "action": text,
+        "reward": 0.5,
+        "terminated": True,
+        "truncated": False,
+        "info": {text: text, "tool_calls": [call], "advantages": [0.5, -1.0]},
+        "generation": generation.to_dict(),
+    }
+    return Trajectory.from_dict(
+        {
+            "env_id": text,
+            "agent": text,
+            "index": 0,
+            "seed": 1,
+            "turns": [turn],
+            "reset_info": {text: text},
+            "final_observation": text,
+            "error": error,
+            "failures": [error],
+            **fields,
+        }
+    )
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    make_run(target / "before", "small-model", 0.45, gain=0.1)
+    make_run(target / "after", "small-model", 0.62, gain=0.33)
