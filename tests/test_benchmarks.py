@@ -206,3 +206,89 @@ def test_the_comparison_of_graders_explains_itself_with_examples():
     assert done.returncode == 0
     assert "--pairs" in done.stdout
     assert "examples:" in done.stdout
+
+
+def test_rollouts_are_measured_and_none_is_lost_to_faults_or_a_kill(tmp_path):
+    done = run(
+        "rollouts.py",
+        "--quick",
+        "--engine",
+        "gem-core",
+        "--concurrency",
+        "8",
+        "--seconds",
+        "0.2",
+        "--episodes",
+        "200",
+        "--output",
+        str(tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Not measured" not in done.stdout
+    rounds = json.loads((tmp_path / "rollouts-quick.json").read_text())
+    for scenario in ("0ms", "20ms", "tail"):
+        [figures] = rounds[scenario]["gem-core"]["8"]
+        assert figures["turns_per_s"] > 0
+        assert figures["peak_rss_mib"] > 10
+    assert rounds["faults"]["gem-core"][""][0]["lost"] == 0
+    assert rounds["kill"]["gem-core"][""][0]["lost"] == 0
+    assert rounds["eval"]["gem-core"][""][0]["seconds"] > 0
+
+
+def test_bare_loops_play_the_same_episodes(tmp_path):
+    for engine in ("aiohttp_loop", "openai_loop"):
+        with load("endpoint").NotingServer() as server:
+            done = run(
+                "play.py",
+                engine,
+                server.url,
+                "--concurrency",
+                "4",
+                "--turns",
+                "several",
+                "--episodes",
+                "12",
+                "--out",
+                str(tmp_path),
+            )
+            assert done.returncode == 0, done.stderr
+            assert server.counts()["finished"] == 12
+            assert server.counts()["completed"] == 44
+            assert server.counts()["redone"] == 0
+
+
+def test_targets_compare_medians_and_the_rounds_ratios():
+    report = load("rollout_report")
+    results = report.Results()
+    for ours, limit in ((80, 100), (60, 50), (90, 100)):
+        results.add("20ms", "gem-core", "64", {"turns_per_s": ours})
+        results.add("20ms", "bare aiohttp", "64", {"turns_per_s": limit})
+    results.add("kill", "gem-core", "", {"redone": 30, "finished": 1000, "lost": 0})
+    redone, lost = [one for one in report.targets_of(results) if "kill" in one.title]
+    [ratio] = [one for one in report.targets_of(results) if "beside" in one.title]
+    assert (ratio.value, ratio.reached) == (0.9, True)
+    assert (redone.value, redone.reached) == (3, False)
+    assert (lost.value, lost.reached) == (0, True)
+
+
+def test_an_engine_that_fails_is_named_with_its_last_word(tmp_path):
+    done = run(
+        "rollouts.py",
+        "--quick",
+        "--only",
+        "0ms",
+        "--engine",
+        "gem-core",
+        "--concurrency",
+        "2",
+        "--seconds",
+        "0.1",
+        "--output",
+        str(tmp_path),
+        "--command",
+        f"broken={sys.executable} -c 'raise ValueError(7)'",
+    )
+    assert done.returncode == 0, done.stderr
+    document = (tmp_path / "rollouts-quick-0ms.md").read_text()
+    assert "Not measured: broken, 0ms, 2: ValueError: 7." in document
+    assert "| gem-core |" in document

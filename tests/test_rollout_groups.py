@@ -331,6 +331,38 @@ class TestAMixture:
         asked = [one.turns[0].observation for one in run if one.source == "rows"]
         assert sorted(asked) == sorted(f"row {number}" for number in range(len(asked)))
 
+    @pytest.mark.parametrize("fork_groups", [False, True])
+    def test_plays_the_numbers_of_its_sources_that_are_asked_for(
+        self, *, fork_groups: bool
+    ) -> None:
+        def play(names: tuple[str, ...]) -> dict[tuple[str, int], tuple[int, Observation]]:
+            run = collect(
+                {"a": Source(Dice), "b": Source(AsyncDice)},
+                Slow,
+                episodes=((name, number) for name in names for number in range(6)),
+                episodes_per_group=3,
+                fork_groups=fork_groups,
+                seed=4,
+                concurrency=5,
+            )
+            played = {(t.source, t.index): (t.group, t.turns[0].observation) for t in run}
+            assert {name: env.episodes for name, env in run.report.envs.items()} == dict.fromkeys(
+                names, 6
+            )
+            return played
+
+        both = play(("a", "b"))
+        assert set(both) == {(name, number) for name in "ab" for number in range(6)}
+        assert {key: both[key] for key in both if key[0] == "b"} == play(("b",))
+        for (_, number), (group, _) in both.items():
+            assert group == number // 3
+        assert len({start for _, start in both.values()}) == 2, "groups of a number start alike"
+
+    def test_ends_at_a_source_that_is_not_there(self) -> None:
+        run = collect({"dice": Source(Dice)}, NullAgent, episodes=[("dice", 0), ("dise", 0)])
+        with pytest.raises(ConfigError, match=r"no source 'dise'\. Did you mean 'dice'"):
+            list(run)
+
     @pytest.mark.parametrize(
         "sources",
         [

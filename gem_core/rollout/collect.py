@@ -25,7 +25,7 @@ def collect(
     make_env: Sources,
     make_agent: Callable[[], Agent],
     *,
-    episodes: int | Iterable[int],
+    episodes: int | Iterable[int] | Iterable[tuple[str, int]],
     episodes_per_group: int = 1,
     fork_groups: bool = False,
     seed: int = 0,
@@ -45,7 +45,9 @@ def collect(
             list of ``Source``, or a mapping from names to them.
         make_agent: Makes an agent, likewise.
         episodes: How many, or their numbers. Episode ``i`` begins alike in every run of the same
-            ``seed``, so a run can be continued with the numbers that are missing.
+            ``seed``, so a run can be continued with the numbers that are missing. With several
+            sources they may be pairs of a source's name and a number within it; otherwise sources
+            are drawn.
         episodes_per_group: How many episodes begin in the same state: episode ``i`` is sample
             ``i % k`` of group ``i // k``, and the group's number decides seed and source.
         fork_groups: Reset the environment once for a group and fork it for the others, instead of
@@ -91,7 +93,7 @@ def collect_async(
     make_env: Sources,
     make_agent: Callable[[], Agent],
     *,
-    episodes: int | Iterable[int],
+    episodes: int | Iterable[int] | Iterable[tuple[str, int]],
     episodes_per_group: int = 1,
     fork_groups: bool = False,
     seed: int = 0,
@@ -123,7 +125,7 @@ def _plan(
     make_env: Sources,
     make_agent: Callable[[], Agent],
     *,
-    episodes: int | Iterable[int],
+    episodes: int | Iterable[int] | Iterable[tuple[str, int]],
     policy: FaultPolicy | None,
     budget: Budget | None,
     **options: Any,

@@ -14,7 +14,7 @@ from typing import Any
 
 from gem_core.agent import Agent
 from gem_core.env import Env
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, near_names
 from gem_core.faults import boundary, error_record
 from gem_core.observation import Info
 from gem_core.rollout.episode import Episode, Phase, name_of, success_of
@@ -41,7 +41,7 @@ class Plan:
 
     sources: Mapping[str, Source]
     make_agent: Callable[[], Agent]
-    numbers: Iterator[int]
+    numbers: Iterator[int | tuple[str, int]]
     samples: int
     fork_groups: bool
     seed: int
@@ -90,8 +90,8 @@ class Engine:
         self._news = asyncio.Event()
         self._no_more = False
         self._under_way: dict[Episode, asyncio.Task[Any] | None] = {}
-        self._group_ended: Counter[int] = Counter()
-        self._group_failures: Counter[int] = Counter()
+        self._group_ended: Counter[tuple[str, int]] = Counter()
+        self._group_failures: Counter[tuple[str, int]] = Counter()
         self._started = time.monotonic()
 
     async def ready(self) -> bool:
@@ -173,12 +173,13 @@ class Engine:
             self._news.set()
             if attempt.error is not None and self.plan.policy.on_error == "raise":
                 env_id = attempt.trajectory.env_id
-                attempt.error.add_note(f"In episode {number} of {env_id}; on_error is 'raise'.")
+                index = attempt.trajectory.index
+                attempt.error.add_note(f"In episode {index} of {env_id}; on_error is 'raise'.")
                 self._fail(attempt.error)
                 return
             await taken  # so a consumer that is slow is not overrun
 
-    def _next_number(self) -> int | None:
+    def _next_number(self) -> int | tuple[str, int] | None:
         if self._no_more:
             return None
         if self._has_budget:
@@ -197,17 +198,29 @@ class Engine:
         self._no_more = True
         self.report.ended_by = self.report.ended_by or what
 
-    async def _episode(self, number: int) -> "_Attempt":
+    def _place(self, number: int | tuple[str, int]) -> tuple[str, int, int]:
+        """Return an episode's source, its number, and the number of its group in that source."""
+        if isinstance(number, int):
+            source, rank = self._draw.place(number // self.plan.samples)
+            return source, number, rank
+        source, index = number
+        if source not in self.plan.sources:
+            raise ConfigError(
+                f"There is no source {source!r}.{near_names(source, self.plan.sources)}"
+            )
+        return source, index, index // self.plan.samples
+
+    async def _episode(self, number: int | tuple[str, int]) -> "_Attempt":
         """Play an episode, several times if the policy says so, and count it."""
         policy = self.plan.policy
-        group, sample = divmod(number, self.plan.samples)
-        source, rank = self._draw.place(group)
+        source, index, rank = self._place(number)
+        group, sample = divmod(index, self.plan.samples)
         seed = child_seed(self.plan.seed, group)
         failures: list[Info] = []
         self.report.in_flight += 1
         try:
             while True:
-                trajectory = Trajectory("", self.plan.agent_name, number, seed)
+                trajectory = Trajectory("", self.plan.agent_name, index, seed)
                 trajectory.group, trajectory.sample, trajectory.source = group, sample, source
                 trajectory.attempts, trajectory.failures = len(failures) + 1, failures
                 attempt = await self._attempt(trajectory, rank)
@@ -230,7 +243,7 @@ class Engine:
 
     def _count(self, trajectory: Trajectory, counts: EnvReport) -> None:
         """Count an episode that has ended."""
-        plan, group = self.plan, trajectory.group
+        plan, group = self.plan, (trajectory.source, trajectory.group)
         counts.episodes += 1
         if trajectory.error is not None:
             counts.errors[trajectory.error["boundary"]] += 1
@@ -242,7 +255,7 @@ class Engine:
         if self._group_ended[group] == plan.samples:
             del self._group_ended[group]
             self._group_failures.pop(group, None)
-            self._draw.forget(group)
+            self._draw.forget(trajectory.group)
             self._seats.end_start(group)
         if plan.sampler is not None:
             plan.sampler.update(trajectory)
@@ -307,7 +320,7 @@ class Engine:
 
     async def _forked(self, trajectory: Trajectory, rank: int) -> Episode:
         """Return an episode that is at its start: of the first one of a group, or a fork of it."""
-        start = self._seats.start(trajectory.group)
+        start = self._seats.start((trajectory.source, trajectory.group))
         async with start.lock:
             if start.env is None:
                 episode = await self._seated(trajectory, rank)

@@ -65,7 +65,7 @@ class Seats:
         self._agents: list[Agent] = []
         self._blocking: dict[str, bool] = {}
         self._agent_was_made = False
-        self._starts: dict[int, Start] = {}
+        self._starts: dict[tuple[str, int], Start] = {}
         self._most_starts = most_starts
 
     def was_made(self, source: str) -> bool:
@@ -113,8 +113,8 @@ class Seats:
         blocking = getattr(thing, "blocking", False)
         await self._call(functools.partial(close_quietly, thing), blocking)
 
-    def start(self, group: int) -> Start:
-        """Return the start state of a group; the oldest are given up when there are many."""
+    def start(self, group: tuple[str, int]) -> Start:
+        """Return the start state of a source's group; of many, the oldest are given up."""
         if group not in self._starts:
             self._starts[group] = Start()
             unused = [number for number, one in self._starts.items() if not one.lock.locked()]
@@ -122,7 +122,7 @@ class Seats:
                 self.end_start(unused[0])
         return self._starts[group]
 
-    def end_start(self, group: int) -> None:
+    def end_start(self, group: tuple[str, int]) -> None:
         """Close the start state of a group."""
         start = self._starts.pop(group, None)
         if start is not None:

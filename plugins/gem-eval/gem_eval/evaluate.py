@@ -27,7 +27,7 @@ from gem_core.cli.compose import (
 )
 from gem_core.errors import ConfigError, GemError
 from gem_core.factory import EnvFactory
-from gem_core.rollout import Budget, FaultPolicy, Trajectory, TrajectoryFile, collect
+from gem_core.rollout import Budget, FaultPolicy, Source, Trajectory, TrajectoryFile, collect
 from gem_core.rollout.runs import Run, write_json
 from gem_eval.episodes import Episode
 from gem_eval.metrics import metrics_of, rows_of
@@ -224,33 +224,42 @@ def _play(
     spent: _Spent,
     console: Console,
 ) -> Iterator[Episode]:
+    """Play what is missing: one agent after the other, each in all environments at once."""
     tallies = [cell.tally for cell in cells]
     with Progress(console, tallies, config["progress"], config["confidence"]) as progress:
-        for cell in cells:
+        for agent in dict.fromkeys(tally.agent for tally in tallies):
             if spent.reached():
                 return
-            progress.begin(cell.tally)
-            for trajectory in _collect(cell, config, spent):
+            of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
+            for trajectory in _collect(of_agent, config, spent):
                 file.append(trajectory)
                 episode = Episode.of(trajectory)
                 spent.add(episode)
-                progress.add(cell.tally, episode)
+                progress.add(of_agent[trajectory.source].tally, episode)
                 yield episode
 
 
-def _collect(cell: _Cell, config: Mapping[str, Any], spent: _Spent) -> Iterator[Trajectory]:
+def _collect(
+    cells: Mapping[str, _Cell], config: Mapping[str, Any], spent: _Spent
+) -> Iterator[Trajectory]:
     left = spent.left()
     whole = {name: int(left[name]) for name in ("episodes", "turns", "tokens") if name in left}
     budget = Budget(cost=left.get("cost"), seconds=left.get("seconds"), **whole)
+    one = next(iter(cells.values()))
     rollout = collect(
-        cell.factory,
-        cell.make_agent,
-        episodes=[index for index in range(cell.tally.total) if index not in cell.done],
+        {env_id: Source(cell.factory) for env_id, cell in cells.items()},
+        one.make_agent,
+        episodes=(
+            (env_id, index)
+            for env_id, cell in cells.items()
+            for index in range(cell.tally.total)
+            if index not in cell.done
+        ),
         episodes_per_group=config["k"],
         fork_groups=config["fork_groups"],
         seed=config["seed"],
         concurrency=config["concurrency"],
-        agent_name=cell.tally.agent,
+        agent_name=one.tally.agent,
         policy=FaultPolicy(
             on_error=config["on_error"],
             retries=config["retries"],

@@ -96,13 +96,10 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
-    def begin(self, tally: Tally) -> None:
-        """Say what is played from now on."""
-        self._current = tally
-
     def add(self, tally: Tally, episode: Episode) -> None:
         """Count an episode that was played just now."""
         tally.add(episode)
+        self._current = tally
         self._played += 1
         self._turns += episode.turns
         self._tokens += (episode.prompt_tokens or 0) + (episode.completion_tokens or 0)
