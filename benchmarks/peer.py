@@ -51,8 +51,9 @@ class Peer:
         return Path(__file__).resolve().parent.parent / f".venv-{self.name}"
 
 
-# gem-llm imports these in MathEnv, Crosswords and MCPTool without depending on them.
-GEM_LLM = Peer("gem-llm", "0.1.0", ("datasets", "fastmcp", "pandas", "pylatexenc"))
+# gem-llm imports these in MathEnv, Crosswords and MCPTool without depending on them; openai is the
+# client of its rollouts, as it has none.
+GEM_LLM = Peer("gem-llm", "0.1.0", ("datasets", "fastmcp", "openai", "pandas", "pylatexenc"))
 INSPECT_AI = Peer("inspect-ai", "0.3.285", ("openai",))
 VERIFIERS = Peer("verifiers", "0.4.0")
 

@@ -160,7 +160,7 @@ def _looks(results: Results, scenario: str) -> list[str]:
     for figure, title in _FIGURES:
         if figure != "utilisation" or scenario != "0ms":
             add(title, lambda engine, column, f=figure: results.median(scenario, engine, column, f))  # type: ignore[misc]
-    if columns[0] == "1" and len(columns) > 1:
+    if "1" in results.columns("0ms") and columns != ["1"]:
         add(
             "KiB an episode at once", lambda engine, column: _kib(results, scenario, engine, column)
         )
@@ -173,7 +173,8 @@ def _looks(results: Results, scenario: str) -> list[str]:
 
 def _kib(results: Results, scenario: str, engine: str, column: str) -> float | None:
     """Return how much more memory an engine took than for one episode at a time, for each."""
-    one, many = (results.median(scenario, engine, which, "peak_rss_mib") for which in ("1", column))
+    one = results.median("0ms", engine, "1", "peak_rss_mib")
+    many = results.median(scenario, engine, column, "peak_rss_mib")
     if one is None or many is None or column == "1":
         return None
     return 1024 * max(0.0, many - one) / (int(column) - 1)

@@ -44,6 +44,7 @@ class Scenario:
         latency: Seconds of each answer.
         tail: A share of the calls, and the seconds that they take instead.
         multi_turn: Episodes have 3.7 turns in the mean, and not one.
+        concurrency: Episodes at once, unless other numbers are asked for.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Scenario:
     latency: float = 0.0
     tail: tuple[float, float] = (0.0, 0.0)
     multi_turn: bool = False
+    concurrency: tuple[int, ...] = (64, 512, 2048)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from peer import GEM_LLM, INSPECT_AI, VERIFIERS, Peer, PeerError, find_or_install
 from rich.console import Console
@@ -25,9 +24,8 @@ from rollout_report import Results, document
 from rollout_runs import Engine, Scenario, eval_seconds, play_with_faults, resume, throughput
 
 _HERE = Path(__file__).resolve().parent
-_CONCURRENCY = (1, 64, 512, 2048)
 _SCENARIOS = (
-    Scenario(name="0ms", title="1 turn, 0 ms"),
+    Scenario(name="0ms", title="1 turn, 0 ms", concurrency=(1, 64, 512, 2048)),
     Scenario(name="20ms", title="1 to 7 turns, 20 ms", latency=0.02, multi_turn=True),
     Scenario(
         name="tail",
@@ -35,20 +33,22 @@ _SCENARIOS = (
         latency=0.02,
         tail=(0.05, 1.0),
         multi_turn=True,
+        concurrency=(64, 512),
     ),
 )
 _OTHERS = ("faults", "kill", "eval")
 _OWN = "gem-core"
 _BARE = {"bare aiohttp": "aiohttp_loop", "bare openai SDK": "openai_loop"}
 _PEERS: dict[str, tuple[str, Peer, bool]] = {
-    "gem-llm": ("gem_llm", GEM_LLM, False),
+    "gem-llm, openai SDK": ("gem_llm", GEM_LLM, False),
+    "gem-llm, http.client": ("gem_llm_http", GEM_LLM, False),
     "verifiers": ("verifiers", VERIFIERS, True),
     "inspect-ai": ("inspect_ai", INSPECT_AI, True),
 }
 _SURVIVORS = (_OWN, "verifiers", "inspect-ai")
 _EXAMPLES = """\
 examples:
-  python benchmarks/rollouts.py                          everything, about 12 minutes a round
+  python benchmarks/rollouts.py                          everything, about 13 minutes a round
   python benchmarks/rollouts.py --quick                  gem-core and the bare loops, a minute
   python benchmarks/rollouts.py --only tail --engine gem-core --engine 'bare aiohttp'
   python benchmarks/rollouts.py --only 0ms --concurrency 64 --rounds 5
@@ -88,15 +88,16 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--command", action="append", default=[], metavar="NAME=COMMAND")
     parser.add_argument("--concurrency", action="append", type=int, help="may be repeated")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--seconds", type=float, help="of a look: default 3, with --quick 1")
+    parser.add_argument("--seconds", type=float, help="of a look: default 2.5, with --quick 1")
     parser.add_argument("--episodes", type=int, help="of faults and kill: default 10000")
     parser.add_argument("--limit", type=float, default=60, help="seconds to wait for an engine")
     parser.add_argument("--output", type=Path, default=_HERE / "results", metavar="FOLDER")
     options = parser.parse_args()
     options.only = options.only or names
-    options.seconds = options.seconds or (1.0 if options.quick else 3.0)
+    options.seconds = options.seconds or (1.0 if options.quick else 2.5)
     options.episodes = options.episodes or (500 if options.quick else 10_000)
-    options.concurrency = options.concurrency or ((1, 64) if options.quick else _CONCURRENCY)
+    if options.quick and not options.concurrency:
+        options.concurrency = (1, 64)
     options.engine = options.engine or [_OWN, *_BARE, *(() if options.quick else _PEERS)]
     return options
 
@@ -147,12 +148,15 @@ def _measure(
 def _measurements(options: argparse.Namespace, engines: Sequence[Engine]) -> list[Measurement]:
     todo: list[Measurement] = []
     for scenario in _SCENARIOS:
-        for concurrency in options.concurrency if scenario.name in options.only else ():
+        if scenario.name not in options.only:
+            continue
+        for concurrency in options.concurrency or scenario.concurrency:
             for engine in engines:
                 todo.append(_looked_at(options, engine, scenario, concurrency))  # noqa: PERF401 - read
     given = [one.partition("=")[0] for one in options.command]
     for engine in engines:
-        if engine.name in (*_SURVIVORS, *given):
+        # A command without a number of episodes never comes to an end.
+        if engine.name in _SURVIVORS or (engine.name in given and engine.lists):
             todo += _survived(options, engine)
     if "eval" in options.only:
         times = 2 if options.quick else 5
@@ -192,7 +196,7 @@ def _notes(options: argparse.Namespace, errors: dict[str, str]) -> list[str]:
         f"{os.cpu_count()} CPUs, {platform.platform()}, Python {platform.python_version()}; "
         f"{options.rounds} round{'s' * (options.rounds > 1)} of {options.seconds:g} s"
         f"{', quick' if options.quick else ''}; load average at the end {os.getloadavg()[0]:.1f}; "
-        f"peers: {', '.join(peer.requirement for _, peer, _ in _PEERS.values())}."
+        f"peers: {', '.join(sorted({peer.requirement for _, peer, _ in _PEERS.values()}))}."
     )
     return [setting, *(f"Not measured: {title}: {why}." for title, why in errors.items())]
 
@@ -204,11 +208,9 @@ def _write(options: argparse.Namespace, text: str, results: Results) -> None:
     stem = "-".join(
         ["rollouts", *(["quick"] if options.quick else []), *([] if is_all else options.only)]
     )
-    (options.output / f"{stem}.md").write_text(
-        f"# Rollouts\n\nWritten by `benchmarks/rollouts.py` on {time.strftime('%Y-%m-%d')}.\n\n{text}"
-    )
-    raw: Any = results.rounds
-    (options.output / f"{stem}.json").write_text(json.dumps(raw, indent=1) + "\n")
+    when = f"Written by `benchmarks/rollouts.py` on {time.strftime('%Y-%m-%d')}."
+    (options.output / f"{stem}.md").write_text(f"# Rollouts\n\n{when}\n\n{text}")
+    (options.output / f"{stem}.json").write_text(json.dumps(results.rounds, indent=1) + "\n")
 
 
 if __name__ == "__main__":

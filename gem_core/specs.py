@@ -8,6 +8,7 @@ leave the namespace out (``concat``). A config path writes the same id with slas
 import importlib
 import inspect
 import re
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, Self
@@ -241,6 +242,12 @@ def load_entry_point(entry_point: str) -> Any:
     return target
 
 
+_of_methods: "weakref.WeakKeyDictionary[Callable[..., Any], list[str] | None]" = (
+    weakref.WeakKeyDictionary()
+)
+"""Keyword arguments of methods, which environments ask for at each reset with options."""
+
+
 def check_kwargs(target: Callable[..., Any], kwargs: Iterable[str], what: str) -> None:
     """Raise ``UnknownKwargError`` unless ``target`` takes every keyword argument.
 
@@ -252,13 +259,26 @@ def check_kwargs(target: Callable[..., Any], kwargs: Iterable[str], what: str) -
     names = list(kwargs)
     if not names:
         return
-    parameters = inspect.signature(target).parameters.values()
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+    function = getattr(target, "__func__", None)
+    if function is None:
+        known = _keywords(target)
+    elif function in _of_methods:
+        known = _of_methods[function]
+    else:
+        known = _of_methods[function] = _keywords(target)
+    if known is None:
         return
-    known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
     for name in names:
         if name not in known:
             raise UnknownKwargError(
                 f"{what} takes no argument {name!r}.{near_names(name, known)} "
                 f"It takes: {', '.join(known) or 'none'}."
             )
+
+
+def _keywords(target: Callable[..., Any]) -> list[str] | None:
+    """Return the names of the keyword arguments of a callable; None if it takes any."""
+    parameters = inspect.signature(target).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -208,6 +208,7 @@ def test_the_comparison_of_graders_explains_itself_with_examples():
     assert "examples:" in done.stdout
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_rollouts_are_measured_and_none_is_lost_to_faults_or_a_kill(tmp_path):
     done = run(
         "rollouts.py",
@@ -271,6 +272,7 @@ def test_targets_compare_medians_and_the_rounds_ratios():
     assert (lost.value, lost.reached) == (0, True)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_an_engine_that_fails_is_named_with_its_last_word(tmp_path):
     done = run(
         "rollouts.py",

@@ -172,6 +172,19 @@ class TestArguments:
         with pytest.raises(UnknownKwargError):
             check_kwargs(lambda a, /: a, ["a"], "it")
 
+    def test_methods_of_one_name_are_told_apart_each_time(self) -> None:
+        class Short:
+            def start(self, length: int) -> None: ...
+
+        class Wide(Short):
+            def start(self, width: int) -> None: ...  # type: ignore[override]
+
+        for _ in range(2):
+            check_kwargs(Short().start, ["length"], "it")
+            check_kwargs(Wide().start, ["width"], "it")
+            with pytest.raises(UnknownKwargError, match="It takes: width"):
+                check_kwargs(Wide().start, ["length"], "it")
+
     @given(st.dictionaries(st.sampled_from(["length", "width"]), st.integers()))
     def test_with_kwargs_is_make_in_two_parts(self, kwargs: dict[str, int]) -> None:
         spec = WrapperSpec(id="w", entry_point=echo, kwargs={"width": 4})

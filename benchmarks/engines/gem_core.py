@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gem_agents.openai import OpenAIAgent
 from workload import REPLY, Workload, message
 
+from gem_agents.openai import OpenAIAgent
 from gem_core import BaseEnv, Step
 from gem_core.rollout import TrajectoryFile, collect, read_keys
 

@@ -1,20 +1,22 @@
-"""inspect-ai: a task with a solver that takes the turns; scored, and logged as it does by itself."""
+"""inspect-ai: a task whose solver takes the turns; scored, and logged as it does by itself."""
 # mypy: ignore-errors
 # inspect-ai is not installed where mypy runs.
 
-from inspect_ai import Task, eval  # noqa: A004
+from typing import Any
+
+from inspect_ai import Task, eval_set
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessageUser, get_model
 from inspect_ai.scorer import exact
 from inspect_ai.solver import solver
-from workload import REPLY, message
+from workload import REPLY, Workload, message
 
 __all__ = ["play"]
 
 
 @solver
-def _talk():
-    async def solve(state, generate):
+def _talk() -> Any:
+    async def solve(state: Any, generate: Any) -> Any:
         number, turns = state.metadata["number"], state.metadata["turns"]
         for turn in range(1, turns + 1):
             if turn > 1:
@@ -25,8 +27,8 @@ def _talk():
     return solve
 
 
-def play(workload):
-    """Play the episodes."""
+def play(workload: Workload) -> None:
+    """Play the episodes; a set of evaluations goes on with what its log has."""
     samples = [
         Sample(
             id=number,
@@ -37,8 +39,8 @@ def play(workload):
         for number in range(workload.episodes)
         for turns in [workload.turns_of(number)]
     ]
-    eval(
-        Task(dataset=MemoryDataset(samples), solver=_talk(), scorer=exact()),
+    eval_set(
+        Task(name="talk", dataset=MemoryDataset(samples), solver=_talk(), scorer=exact()),
         model=get_model(
             "openai/scripted", base_url=workload.url, api_key="any", responses_api=False
         ),

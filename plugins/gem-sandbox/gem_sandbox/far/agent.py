@@ -22,7 +22,7 @@ from typing import Any
 
 from gem_sandbox.far.folders import empty, lay_out, with_user
 from gem_sandbox.far.messages import receive, send
-from gem_sandbox.far.processes import adopt_orphans, end_all, end_tree, wait_for
+from gem_sandbox.far.processes import adopt_orphans, come_first, end_all, end_tree, wait_for
 from gem_sandbox.far.run import ProgramRun, SessionRun
 
 __all__ = ["main"]
@@ -46,6 +46,7 @@ def main(configuration: str) -> None:
         signal.signal(number, lambda *_: None)  # not SIG_IGN, which programs would inherit
     if os.getpid() != 1:
         adopt_orphans()
+    come_first()
     status = SERVED
     while status != GONE:
         send({"clean": True, "killed": status < 0})
@@ -64,6 +65,7 @@ def main(configuration: str) -> None:
 def serve(config: dict[str, Any]) -> None:
     """Be a keeper: take one request, or the requests of one session, and exit."""
     status = 1
+    come_first()
     try:
         request = receive()
         if request is None:
