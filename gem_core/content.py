@@ -180,7 +180,9 @@ def _to_png(image: Any) -> bytes:
 
 def images_of(observation: Observation) -> list[Any]:
     """Return the images of an observation as they are; none for text."""
-    images = observation.get("images") if isinstance(observation, Mapping) else None
+    if isinstance(observation, str) or not isinstance(observation, Mapping):
+        return []
+    images = observation.get("images")
     if images is None:
         return []
     return list(images) if isinstance(images, list | tuple) else [images]

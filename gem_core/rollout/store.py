@@ -23,6 +23,7 @@ __all__ = ["EpisodeKey", "TrajectoryFile", "read_keys", "read_trajectories"]
 _OPENING = b'{"env_id":'
 _COMPACT = b'{"env_id":"'
 _TURNS = b'"turns":'
+_NUMBERS = frozenset({int, float})
 _NEVER_INFINITE = frozenset({str, int, bool, type(None)})
 
 
@@ -202,13 +203,13 @@ def _to_line(trajectory: Trajectory) -> bytes:
 
 def _is_finite(value: Any) -> bool:
     """Tell whether there is no NaN or infinity in it, which orjson would make null."""
-    if isinstance(value, list | tuple):
-        try:
-            return math.isfinite(sum(value))  # long lists are token ids and log-probabilities
-        except (TypeError, OverflowError):
-            items: Iterable[Any] = value
-    elif isinstance(value, dict):
-        items = value.values()
+    if isinstance(value, dict):
+        items: Iterable[Any] = value.values()
+    elif isinstance(value, list | tuple):
+        items = value
+        if value and type(value[0]) in _NUMBERS:  # token ids and log-probabilities are long
+            with contextlib.suppress(TypeError, OverflowError):
+                return math.isfinite(sum(value))
     else:
         return not isinstance(value, float) or math.isfinite(value)
     for item in items:  # noqa: SIM110 - twice as fast as a generator

@@ -9,7 +9,7 @@ from typing import Any
 from gem_agents.fast_json import write_json
 from gem_core.content import content_parts, to_openai
 from gem_core.env import Env, Layer, Wrapper
-from gem_core.observation import Info, Observation
+from gem_core.observation import Info, Observation, visible_text
 
 __all__ = ["Chat", "Message", "history_of", "messages_for", "resent"]
 
@@ -80,6 +80,8 @@ def messages_for(
 
 
 def _user(observation: Observation, info: Info) -> Message:
+    if isinstance(observation, str):
+        return {"role": "user", "content": visible_text(observation, info)}
     return {"role": "user", "content": to_openai(content_parts(observation, info))}
 
 

@@ -160,15 +160,16 @@ class Client:
         # aiohttp warns of large bytes, which it would write without a break.
         data = body if len(body) < _LARGE else BytesIO(body)
         try:
-            async with session.http.post(
+            response = await session.http.post(
                 url,
                 data=data,
                 headers=self._headers,
                 timeout=self._timeout,
                 proxy=session.proxy,
                 allow_redirects=False,
-            ) as response:
-                return response.status, response.headers, await response.read()
+            )
+            # Read to its end, or broken off, it has let go of its connection by itself.
+            return response.status, response.headers, await response.read()
         except TimeoutError as error:
             raise EndpointTimeoutError(
                 f"{url} did not answer within {self._timeout.total:g} s.", url=str(url)
