@@ -1,0 +1,1 @@
+"""Reinforcement learning of language models on the episodes of gem-core."""

@@ -1,0 +1,1 @@
+"""The algorithms, one file each; ``gem_train.algorithm`` finds them by id."""

@@ -1,0 +1,99 @@
+"""PPO over turns: a critic's value of each prompt, and generalised advantage estimation.
+
+    delta_t = r_t + gamma V_{t+1} (1 - d_t) - V_t
+    A_t     = delta_t + gamma lambda (1 - d_t) A_{t+1}
+    target of V_t = A_t + V_t
+
+Schulman et al. 2016, "High-Dimensional Continuous Control Using Generalized Advantage Estimation",
+and 2017, "Proximal Policy Optimization Algorithms". V_t is read at the end of the turn's prompt,
+and d_t is 1 in the last turn of an episode, also if the episode was truncated. The clipped loss of
+the policy is ``losses.policy_loss``.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from gem_core.errors import ConfigError
+from gem_train.algorithm import Algorithm, check_fraction
+from gem_train.batch import Batch
+from gem_train.statistics import standardised
+
+__all__ = ["PPO", "PpoConfig", "advantages", "gae", "targets", "value_loss"]
+
+
+@dataclass(frozen=True)
+class PpoConfig:
+    """Configuration of PPO.
+
+    Args:
+        gamma: Discount for each turn, in [0, 1].
+        gae_lambda: How far advantages look ahead, in [0, 1]: 0 for one turn and then the critic's
+            value, 1 for the whole rest of the episode.
+        whiten: Whether to standardise the advantages over the turns of the batch.
+
+    Raises:
+        ConfigError: ``gamma`` or ``gae_lambda`` is out of range.
+    """
+
+    gamma: float = 1.0
+    gae_lambda: float = 1.0
+    whiten: bool = True
+
+    def __post_init__(self) -> None:
+        check_fraction(gamma=self.gamma, gae_lambda=self.gae_lambda)
+
+
+def gae(batch: Batch, values: torch.Tensor, gamma: float, gae_lambda: float) -> torch.Tensor:
+    """Return the advantage of each turn by generalised advantage estimation, (N,).
+
+    Args:
+        batch: Turns of whole episodes.
+        values: The critic's value of each turn's prompt, (N,).
+        gamma: Discount for each turn, in [0, 1].
+        gae_lambda: Weight of later turns, in [0, 1].
+    """
+    r_E_T, V_E_T = batch.table(batch.reward), batch.table(values.detach())
+    goes_on_E_T = 1 - batch.table(batch.done.to(r_E_T.dtype))
+    A_E_T = torch.zeros_like(r_E_T)
+    for t in reversed(range(r_E_T.shape[1] - 1)):
+        goes_on = goes_on_E_T[:, t]
+        delta = r_E_T[:, t] + gamma * V_E_T[:, t + 1] * goes_on - V_E_T[:, t]
+        A_E_T[:, t] = delta + gamma * gae_lambda * goes_on * A_E_T[:, t + 1]
+    return A_E_T[batch.episode, batch.turn]
+
+
+def advantages(batch: Batch, config: PpoConfig, values: torch.Tensor | None = None) -> torch.Tensor:
+    """Return the advantage of each turn, (N,).
+
+    Raises:
+        ConfigError: There are no values.
+    """
+    if values is None:
+        raise ConfigError("PPO needs a critic's values; without a critic, use reinforce or rebn.")
+    A_N = gae(batch, values, config.gamma, config.gae_lambda)
+    return standardised(A_N, batch.chosen) if config.whiten else A_N
+
+
+def targets(batch: Batch, config: PpoConfig, values: torch.Tensor) -> torch.Tensor:
+    """Return what the critic is to predict for each turn, ``A_t + V_t``, not whitened; (N,)."""
+    return gae(batch, values, config.gamma, config.gae_lambda) + values.detach()
+
+
+def value_loss(
+    values: torch.Tensor, old_values: torch.Tensor, targets: torch.Tensor, clip: float = 0.2
+) -> torch.Tensor:
+    """Return ``max((V - R)^2, (clip(V, V_old +- c) - R)^2) / 2`` of each turn.
+
+    Args:
+        values: The critic's values now, any shape.
+        old_values: Those when the batch was made, the same shape.
+        targets: What they should be, R, the same shape.
+        clip: How far a value may move before its move counts no more, c; ``math.inf`` for a plain
+            squared error.
+    """
+    clipped = values.clamp(old_values - clip, old_values + clip)
+    return torch.maximum((values - targets) ** 2, (clipped - targets) ** 2) / 2
+
+
+PPO = Algorithm(PpoConfig, advantages, targets=targets)

@@ -1,0 +1,46 @@
+"""ReBN, return batch normalisation: returns of turns, standardised over the batch.
+
+    G_t = r_t + gamma G_{t+1}        A_i = (G_i - mean(G)) / (std(G) + 1e-9)
+
+Liu et al. 2025, "GEM: A Gym for Agentic LLMs". Mean and standard deviation (the population's) are
+over all turns of the batch that subsampling chose, of all episodes and environments.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from gem_train.algorithm import Algorithm, check_fraction
+from gem_train.batch import Batch
+from gem_train.returns import discounted_returns
+from gem_train.statistics import standardised
+
+__all__ = ["REBN", "RebnConfig", "advantages"]
+
+
+@dataclass(frozen=True)
+class RebnConfig:
+    """Configuration of ReBN.
+
+    Args:
+        gamma: Discount for each turn, in [0, 1].
+
+    Raises:
+        ConfigError: ``gamma`` is out of range.
+    """
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_fraction(gamma=self.gamma)
+
+
+def advantages(
+    batch: Batch, config: RebnConfig, values: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return the standardised return of each turn, (N,)."""
+    G_N = discounted_returns(batch, config.gamma)
+    return standardised(G_N, batch.chosen)
+
+
+REBN = Algorithm(RebnConfig, advantages)

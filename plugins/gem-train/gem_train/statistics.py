@@ -1,0 +1,72 @@
+"""Means and standard deviations over a batch and over groups.
+
+Deviations are taken from values shifted by the smallest of them. It changes nothing in theory; in
+floating point it makes equal values deviate by 0 exactly, where a rounding error divided by a
+standard deviation that is a rounding error would be of the order of 1.
+"""
+
+import torch
+
+__all__ = ["EPSILON", "from_group_mean", "from_mean_of_others", "group_std", "standardised"]
+
+EPSILON = 1e-9
+"""What is added to standard deviations before they divide."""
+
+
+def standardised(x: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+    """Return ``(x - mean) / (std + 1e-9)``, with the population's standard deviation.
+
+    Args:
+        x: Values, (N,).
+        where: Those that mean and deviation are taken of, at least one; bool, (N,).
+    """
+    shifted = x - x[where].min()
+    mean, std = shifted[where].mean(), shifted[where].std(correction=0)
+    return (shifted - mean) / (std + EPSILON)
+
+
+def from_group_mean(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
+    """Return ``x - mean of its group``.
+
+    Args:
+        x: Values, (E,).
+        group: Group of each, in [0, K); (E,).
+    """
+    shifted = _shifted(x, group)
+    return shifted - (_sum(shifted, group) / _sizes(x, group))[group]
+
+
+def from_mean_of_others(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
+    """Return ``x - mean of the others of its group``; 0 where there are none.
+
+    Args:
+        x: Values, (E,).
+        group: Group of each, in [0, K); (E,).
+    """
+    shifted, others = _shifted(x, group), (_sizes(x, group) - 1)[group]
+    of_others = (_sum(shifted, group)[group] - shifted) / others.clamp(min=1)
+    return torch.where(others > 0, shifted - of_others, 0)
+
+
+def group_std(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
+    """Return the population's standard deviation of the group of each value, (E,).
+
+    Args:
+        x: Values, (E,).
+        group: Group of each, in [0, K); (E,).
+    """
+    squares = from_group_mean(x, group) ** 2
+    return (_sum(squares, group) / _sizes(x, group)).sqrt()[group]
+
+
+def _sum(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
+    return x.new_zeros(int(group.max()) + 1).index_add(0, group, x)
+
+
+def _sizes(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
+    return _sum(torch.ones_like(x), group)
+
+
+def _shifted(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
+    least = x.new_zeros(int(group.max()) + 1)
+    return x - least.scatter_reduce(0, group, x, "amin", include_self=False)[group]

@@ -1,0 +1,6 @@
+"""What all tests of the plugin need."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # plays.py

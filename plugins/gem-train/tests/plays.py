@@ -1,0 +1,120 @@
+"""Episodes, played and made up, for tests of what is computed from them."""
+
+import os
+import random
+
+import pytest
+from hypothesis import strategies as st
+
+if not os.environ.get("CI"):  # there, what is missing is a failure
+    pytest.importorskip("torch")
+import torch
+
+import gem_core
+from gem_core.agent import BaseAgent, Generation, Reply
+from gem_core.rollout import collect
+from gem_train.batch import batch_of
+from gem_train.samples import Sample
+
+torch.set_num_threads(1)  # so small tensors only lose by more
+
+REWARDS = st.integers(-16, 16).map(lambda eighths: eighths / 8)
+FRACTIONS = st.sampled_from([0.0, 0.25, 0.9, 1.0]) | st.floats(0.01, 1)
+ALL = ["reinforce", "rebn", "grpo", "drgrpo", "rloo", "ep_level", "ppo"]
+
+
+@st.composite
+def plays(draw, rewards=REWARDS, max_episodes=6, max_turns=4):
+    """Samples of whole episodes, in any order; some prompts extend the turn before, some do not."""
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    samples = []
+    for episode in range(draw(st.integers(1, max_episodes))):
+        turns = draw(st.integers(1, max_turns))
+        group = rng.randrange(3)
+        seen = []
+        for turn in range(turns):
+            if rng.random() < 0.3:
+                seen = []
+            seen = seen + tokens_of(rng, 1 if not seen else 0)
+            response = tokens_of(rng, 0 if rng.random() < 0.1 else 1)
+            samples.append(
+                Sample(
+                    prompt_ids=seen,
+                    response_ids=response,
+                    logprobs=[-3 * rng.random() for _ in response],
+                    reward=draw(rewards),
+                    done=turn == turns - 1,
+                    truncated=turn == turns - 1 and rng.random() < 0.2,
+                    cut=rng.random() < 0.2,
+                    formatted=rng.random() < 0.8,
+                    episode=episode,
+                    turn=turn,
+                    group=group,
+                )
+            )
+            seen = seen + response
+    rng.shuffle(samples)
+    return samples
+
+
+@st.composite
+def batches(draw, **options):
+    """A batch of float64."""
+    rows = draw(st.sampled_from(["turns", "episodes"]))
+    return batch_of(draw(plays(**options)), rows=rows, dtype=torch.float64)
+
+
+def tokens_of(rng, least):
+    return [rng.randrange(1, 50) for _ in range(rng.randint(least, 4))]
+
+
+def numbers(count, seed=0):
+    """Some float64 numbers of a normal distribution."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(count, generator=generator, dtype=torch.float64)
+
+
+def episodes_of(batch):
+    """The numbers of the turns of each episode, in their order, as lists."""
+    found = {}
+    for number, (episode, turn) in enumerate(
+        zip(batch.episode.tolist(), batch.turn.tolist(), strict=True)
+    ):
+        found.setdefault(episode, {})[turn] = number
+    return {episode: [turns[t] for t in sorted(turns)] for episode, turns in found.items()}
+
+
+GAME = "game:GuessTheNumber-v0-easy"
+
+
+class CharacterAgent(BaseAgent):
+    """Guesses upwards from 1 with characters for tokens; the chat is kept, or forgotten."""
+
+    def __init__(self, *, keeps=True, ids=True, logprobs=True, every_second_bad=False):
+        self.keeps, self.ids, self.logprobs, self.bad = keeps, ids, logprobs, every_second_bad
+
+    def reset(self, env):
+        self.turn = 0
+
+    def act(self, observation, info):
+        extends = self.keeps and self.turn > 0
+        self.turn += 1
+        action = "no box" if self.bad and self.turn % 2 == 0 else f"\\boxed{{{self.turn}}}"
+        generation = Generation(
+            extends=extends,
+            finish_reason="length" if self.turn == 2 else "stop",
+            prompt_ids=[ord(letter) for letter in f"<{observation}>"] if self.ids else None,
+            token_ids=[ord(letter) for letter in action] if self.ids else None,
+            logprobs=[-number / 8 for number in range(len(action))] if self.logprobs else None,
+        )
+        return Reply(action, generation)
+
+
+def played(episodes=6, groups_of=3, **options):
+    made = collect(
+        lambda: gem_core.make(GAME),
+        lambda: CharacterAgent(**options),
+        episodes=episodes,
+        episodes_per_group=groups_of,
+    )
+    return sorted(made, key=lambda one: one.index)

@@ -1,0 +1,48 @@
+"""What the pages of the algorithms show is what runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from plays import played
+
+from gem_train.algorithm import ALGORITHMS
+from gem_train.losses import token_logprobs
+
+PLUGIN = Path(__file__).parents[1]
+DOCS = PLUGIN.parents[1] / "docs" / "training"
+PAGES = sorted(DOCS.glob("*.md"))
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SOURCE = "".join(path.read_text() for path in sorted((PLUGIN / "gem_train").rglob("*.py")))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "README.md"])
+def test_code_beside_an_equation_is_that_of_the_package(page):
+    blocks = BLOCK.findall(page.read_text())
+    assert blocks
+    for block in blocks:
+        assert block in SOURCE, block
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_algorithm_has_its_page():
+    table = (DOCS / "README.md").read_text()
+    assert [name for name in ALGORITHMS if f"| [`{name}`](" not in table] == []
+
+
+def test_the_way_from_episodes_to_gradients_is_as_shown():
+    (block,) = BLOCK.findall((DOCS / "README.md").read_text())
+    names = {}
+    exec(block, names)  # noqa: S102 - our own page
+    weight = torch.zeros(256, 256, requires_grad=True)
+    names["learn"](played(episodes=60), lambda batch: token_logprobs(weight[batch.ids], batch.ids))
+    assert weight.grad.isfinite().all()
+    sampled, never = ord("b"), ord("@")
+    assert weight.grad[ord("\\"), sampled] != 0
+    assert not weight.grad[never].any()
