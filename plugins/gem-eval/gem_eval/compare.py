@@ -4,6 +4,7 @@ A pair is a task (environment and seed) that both have played; episodes of one t
 first. Tasks that only one of them has played are left out, counted and named.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -283,9 +284,11 @@ def _comparison(
     gaps = [round(theirs - ours, 12) for ours, theirs in means]  # 0.1 + 0.2 - 0.3 is none
     # Of averages of several episodes too: then each pair counts as one trial, which is cautious.
     binary = measure == "success" and all(gap in (-1, 0, 1) for gap in gaps)
-    estimate = (paired.binary_difference if binary else paired.mean_difference)(
-        gaps, options.confidence
-    )
+    if binary:
+        estimate = paired.binary_difference(gaps, options.confidence)
+    else:
+        most = 1.0 if measure == "success" else math.inf
+        estimate = paired.mean_difference(gaps, options.confidence, most)
     test, p_value = _test(gaps, options.seed, binary=binary)
     deviation = paired.standard_deviation(gaps, binary=binary)
     detectable, required = None, None

@@ -4,6 +4,7 @@ A difference is what the second has more than the first on one task, averaged ov
 Importing this imports ``scipy.stats``.
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -34,14 +35,20 @@ _CELLS = 2_000_000
 LARGEST = 10**18
 
 
-def mean_difference(differences: Sequence[float], confidence: float = 0.95) -> Estimate:
+def mean_difference(
+    differences: Sequence[float], confidence: float = 0.95, most: float = math.inf
+) -> Estimate:
     """Estimate the mean of paired differences: the paired t interval.
 
     Args:
         differences: One for each pair; at least one.
         confidence: In (0, 1).
+        most: Largest difference that there can be, either way; the interval ends there.
     """
-    return mean_estimate([[one] for one in differences], confidence)
+    found = mean_estimate([[one] for one in differences], confidence)
+    if found.low is None or found.high is None:
+        return found
+    return dataclasses.replace(found, low=max(found.low, -most), high=min(found.high, most))
 
 
 def binary_difference(differences: Sequence[float], confidence: float = 0.95) -> Estimate:
