@@ -184,8 +184,8 @@ class Run:
             code == LIMIT_STATUS and cpu_time is not None and used(usage) > cpu_time
         ):
             limit = "cpu_time"
-        elif code and (oom_kills() > self.ooms or self.says_out_of_memory()):
-            limit = "memory"
+        elif oom_kills() > self.ooms or (code and self.says_out_of_memory()):
+            limit = "memory"  # whichever of its processes had to go
         return limit, code
 
     def says_out_of_memory(self) -> bool:
