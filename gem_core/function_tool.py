@@ -8,6 +8,7 @@ the annotations, by pydantic, before the function sees them. With the call forma
 import functools
 import inspect
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, overload
@@ -40,15 +41,15 @@ class _Unreadable(Mapping[str, Any]):
         return 0
 
 
-class _PythonTool(BaseTool):
+class _PythonTool(BaseTool, ABC):
     """What tools that are made of Python functions have in common."""
 
     shared: ClassVar[tuple[str, ...]] = ("_described", "blocking", "in_order", "name")
     _described: dict[str, Described]
 
+    @abstractmethod
     def _target(self, function: str) -> Callable[..., Any]:
         """Return what to call."""
-        raise NotImplementedError
 
     def functions(self) -> Sequence[Function]:
         """Return what the signatures and docstrings say."""

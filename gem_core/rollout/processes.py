@@ -102,7 +102,7 @@ class ProcessEnv(AsyncEnv):
         self._name = name_of(home.env)
 
     async def start(self) -> tuple[Observation, Info]:
-        """Not used: ``reset`` asks a worker."""
+        """Start an episode: ``reset`` asks a worker instead, and never comes here."""
         raise NotImplementedError
 
     def reset(self, *, seed: int | None = None, **options: Any) -> Any:

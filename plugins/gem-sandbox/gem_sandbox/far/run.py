@@ -10,6 +10,7 @@ import signal
 import struct
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +37,7 @@ LONGEST_ANSWER = 16
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
-class Run:
+class Run(ABC):
     """A process and what it writes, up to the first limit that it meets.
 
     Args:
@@ -63,9 +64,9 @@ class Run:
         self.listen(woken, lambda: os.read(woken, CHUNK))
         self.listen(0, self.host_has_gone)
 
+    @abstractmethod
     def serve(self) -> bool:
         """Do what the request says, and answer; return whether the host is still there."""
-        raise NotImplementedError
 
     def start(self, arguments: list[str], stdin: Any, passed: tuple[int, ...] = ()) -> None:
         """Start the interpreter in a session of its own."""

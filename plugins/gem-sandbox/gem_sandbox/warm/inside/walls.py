@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any
 
@@ -26,7 +27,7 @@ _SLACK = 1 << 30
 _SCRATCH = "/tmp"  # noqa: S108 - private to the run
 
 
-class Walls:
+class Walls(ABC):
     """Common to all ways.
 
     Args:
@@ -56,25 +57,25 @@ class Walls:
         """Note what the zygote takes, so that a program is not charged for it."""
         self._mapped, self._data = _sizes()
 
-    def next_run(self, slot: int) -> None:
+    def next_run(self, slot: int) -> None:  # noqa: B027 - not all ways need it
         """Prepare for the run that is forked next, for a supervisor of that number."""
 
-    def sweep(self, known: Collection[int]) -> None:
+    def sweep(self, known: Collection[int]) -> None:  # noqa: B027 - not all ways need it
         """Kill what has become a child of the zygote, but for those it knows."""
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027 - not all ways need it
         """Remove what is left, as the zygote ends."""
 
     # In a run's first process, and where programs are forked for several inputs.
 
-    def begin(self) -> None:
+    def begin(self) -> None:  # noqa: B027 - not all ways need it
         """Prepare the first process."""
 
+    @abstractmethod
     def end_others(self) -> None:
         """Kill all processes that a program has left."""
-        raise NotImplementedError
 
-    def finish(self) -> None:
+    def finish(self) -> None:  # noqa: B027 - not all ways need it
         """Kill and remove what is left of a run, unless it goes with the first process."""
 
     def clear(self) -> None:
@@ -82,14 +83,14 @@ class Walls:
         for folder in self.folders:
             folders.empty(folder, self.kept)
 
-    def give(self, descriptor: int) -> None:
+    def give(self, descriptor: int) -> None:  # noqa: B027 - not all ways need it
         """Make a file the program's own."""
 
     # In the program's process.
 
+    @abstractmethod
     def enter(self, limits: dict[str, Any]) -> None:
         """Put this process, and all that come from it, apart from everything else."""
-        raise NotImplementedError
 
     def restrict(self, limits: dict[str, Any]) -> None:
         """Take from this process what a program must not have."""
@@ -129,9 +130,9 @@ class Walls:
         """Return the processes below a run's first one."""
         return descendants(first)
 
+    @abstractmethod
     def files_size(self, first: int, pids: list[int]) -> int:
         """Return how many bytes a program's files take."""
-        raise NotImplementedError
 
     def signal_all(self, first: int, number: int) -> None:
         """Send a signal to all processes below a run's first one."""
