@@ -18,9 +18,17 @@ from gem_core.errors import ConfigError, near_names
 from gem_core.factory import EnvFactory
 from gem_core.hydra_source import option_key
 from gem_core.plugins import default_registry
+from gem_core.rollout import Source
 from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
 
-__all__ = ["agent_makers", "check_values", "checked_overrides", "env_factories", "plain_config"]
+__all__ = [
+    "agent_makers",
+    "check_values",
+    "checked_overrides",
+    "env_factories",
+    "env_sources",
+    "plain_config",
+]
 
 _KINDS: dict[str, type[Spec]] = {
     "env": EnvSpec,
@@ -130,7 +138,9 @@ def check_values(model: type[pydantic.BaseModel], config: Mapping[str, Any]) -> 
         model.model_validate(config)
     except pydantic.ValidationError as error:
         lines = [
-            f"{problem['loc'][0]}: {problem['msg']}; got {problem['input']!r}"
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}; got {problem['input']!r}"
+            if problem["loc"]
+            else problem["msg"].removeprefix("Value error, ")
             for problem in error.errors()
         ]
         raise ConfigError("\n  ".join(["The configuration cannot be used:", *lines])) from error
@@ -154,6 +164,28 @@ def env_factories(config: Mapping[str, Any]) -> list[EnvFactory]:
         found = found or [default_registry().find(EnvSpec, pattern)]
         specs.update((spec.id, spec) for spec in found)
     return [factory_from_config({**config, "env": env_id}) for env_id in sorted(specs)]
+
+
+def env_sources(config: Mapping[str, Any]) -> dict[str, Source]:
+    """Return the environments of a configuration by name: each id, or each part of a mixture.
+
+    Where ``env_factories`` makes one environment of a mixture, here its parts stay apart, so that
+    their shares can change.
+
+    Raises:
+        GemError: A part does not exist or refuses its parameters.
+    """
+    mixture = config.get("mixture") or {}
+    if not mixture or config.get("env") or config.get("envs"):
+        return {one.spec.id: Source(one) for one in env_factories(config)}
+    env_factories(config)  # tells all that is wrong with it at once
+    sources = {}
+    for name, part in mixture.items():
+        env = {"id": part} if isinstance(part, str) else dict(part)
+        weight = env.pop("weight", 1.0)
+        factory = factory_from_config({**config, "env": env, "mixture": None})
+        sources[name] = Source(factory, weight)
+    return sources
 
 
 def agent_makers(config: Mapping[str, Any]) -> dict[str, Callable[[], Agent]]:

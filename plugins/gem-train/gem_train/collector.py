@@ -1,0 +1,202 @@
+"""Collects the episodes that a step learns from.
+
+What a step plays depends on the seed, the step and the curriculum's state alone: groups are
+numbered through the whole run, and a group's number decides its source and its start state.
+"""
+
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any
+
+from gem_core.agent import Agent, BaseAgent, Reply
+from gem_core.env import Env
+from gem_core.errors import ConfigError
+from gem_core.observation import Info, Observation
+from gem_core.rollout import FaultPolicy, Report, Sampler, Source, Trajectory, collect
+from gem_core.seeding import child_seed
+from gem_train.config import RolloutConfig
+from gem_train.errors import NoEpisodesError
+
+__all__ = ["INVALID_ACTION", "Collector", "CutIsInvalid", "evaluate"]
+
+INVALID_ACTION = "<｜INVALID_ACTION｜>"  # noqa: RUF001 - bars that no response has by chance
+"""What an environment is given instead of a response that was cut at its limit."""
+
+
+class CutIsInvalid(BaseAgent):
+    """Gives the environment an invalid action where the model's response was cut.
+
+    So that an answer which comes before the limit by chance is no success, and the environment's
+    penalty teaches the model to end. The model's own history keeps what it said.
+
+    Args:
+        agent: The agent.
+    """
+
+    def __init__(self, agent: Any) -> None:
+        self._agent = agent
+
+    def seed_episode(self, seed: int) -> None:
+        self._agent.seed_episode(seed)
+
+    def reset(self, env: Env) -> None:
+        self._agent.reset(env)
+
+    def act(self, observation: Observation, info: Info) -> Awaitable[Reply]:
+        """Return an awaitable of the reply."""
+        return self._act(observation, info)
+
+    async def _act(self, observation: Observation, info: Info) -> Reply:
+        reply: Reply = await self._agent.act(observation, info)
+        if reply.generation is not None and reply.generation.finish_reason == "length":
+            return Reply(INVALID_ACTION, reply.generation)
+        return reply
+
+    def close(self) -> None:
+        self._agent.close()
+
+
+class Collector:
+    """Collects whole episodes.
+
+    Args:
+        sources: The environments, by name.
+        make_agent: Makes an agent that samples from the policy.
+        config: How many, and in which groups.
+        group_size: Episodes of one start state.
+        seed: Seed of the run.
+        curriculum: Adapts the shares of the sources; None for their weights.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        make_agent: Callable[[], Agent],
+        config: RolloutConfig,
+        *,
+        group_size: int,
+        seed: int,
+        curriculum: Sampler | None = None,
+    ) -> None:
+        if config.episodes % group_size:
+            raise ConfigError(
+                f"rollout.episodes ({config.episodes}) must be a multiple of the group size "
+                f"({group_size}); set rollout.group_size or rollout.episodes."
+            )
+        self._sources = dict(sources)
+        self._make_agent = make_agent
+        self._config = config
+        self._group_size = group_size
+        self._seed = seed
+        self._curriculum = curriculum
+        self._groups = 0
+        self._begun = dict.fromkeys(self._sources, 0)
+        self._report = Report()
+
+    def collect(self) -> list[Trajectory]:
+        """Play ``rollout.episodes`` episodes, and return them in the order of their numbers.
+
+        With ``rollout.turns``, as many again until there are enough turns to learn from.
+
+        Raises:
+            NoEpisodesError: All of them ended in an error.
+        """
+        trajectories = self._wave()
+        while self._turns(trajectories) < (self._config.turns or 0):
+            trajectories += self._wave()
+        return trajectories
+
+    def _turns(self, trajectories: list[Trajectory]) -> int:
+        keeps = self._config.keep_failed
+        return sum(len(one.turns) for one in trajectories if keeps or one.error is None)
+
+    def _wave(self) -> list[Trajectory]:
+        numbers = list(self._numbers())
+        rollout = collect(
+            self._sources,
+            self._make_agent,
+            episodes=numbers,
+            episodes_per_group=self._group_size,
+            fork_groups=self._config.fork_groups,
+            seed=self._seed,
+            concurrency=self._config.concurrency,
+            agent_name="policy",
+            policy=FaultPolicy(turn_deadline=self._config.turn_deadline),
+        )
+        place = {pair: position for position, pair in enumerate(numbers)}
+        found = sorted(rollout, key=lambda one: place[one.source, one.index])
+        self._report = rollout.report
+        if not self._turns(found):
+            error = next((one.error for one in found if one.error is not None), None) or {}
+            raise NoEpisodesError(
+                f"All {len(found)} episodes of a step ended in an error, the first one with "
+                f"{error.get('type')} ({error.get('boundary')}): {error.get('message')}"
+            )
+        if self._curriculum is not None:
+            for one in found:
+                self._curriculum.update(one)
+        return found
+
+    def _numbers(self) -> Iterator[tuple[str, int]]:
+        """Yield the episodes of a wave: source, and number within it."""
+        weights = {name: source.weight for name, source in self._sources.items()}
+        if self._curriculum is not None:
+            weights = dict(self._curriculum.weights(self._report))
+        names = list(weights)
+        shares = list(accumulate(weights.values()))
+        for _ in range(self._config.episodes // self._group_size):
+            part = child_seed(self._seed, "source", self._groups) / 2**63 * shares[-1]
+            name = names[min(bisect_right(shares, part), len(names) - 1)]
+            first = self._begun[name] * self._group_size
+            self._groups += 1
+            self._begun[name] += 1
+            for index in range(first, first + self._group_size):
+                yield name, index
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: how far the numbers have come."""
+        return {"groups": self._groups, "begun": dict(self._begun)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take what ``state_dict`` gave.
+
+        Raises:
+            ConfigError: It is of other environments.
+        """
+        if state["begun"].keys() != self._begun.keys():
+            raise ConfigError(
+                f"The checkpoint was made with {', '.join(state['begun'])}, not with "
+                f"{', '.join(self._begun)}."
+            )
+        self._groups, self._begun = state["groups"], dict(state["begun"])
+
+
+def evaluate(
+    sources: Mapping[str, Source],
+    make_agent: Callable[[], Agent],
+    *,
+    episodes: int,
+    seed: int,
+    concurrency: int,
+    turn_deadline: float | None = None,
+) -> Iterator[Trajectory]:
+    """Play the same tasks as every time, ``episodes`` of each source.
+
+    Args:
+        sources: The environments, by name.
+        make_agent: Makes an agent.
+        episodes: Episodes of each environment.
+        seed: Seed of the run; the tasks are others than those of training.
+        concurrency: Most episodes at once.
+        turn_deadline: Seconds that a turn may take.
+    """
+    yield from collect(
+        sources,
+        make_agent,
+        episodes=[(name, index) for name in sources for index in range(episodes)],
+        seed=child_seed(seed, "evaluation"),
+        concurrency=concurrency,
+        agent_name="policy",
+        policy=FaultPolicy(turn_deadline=turn_deadline),
+    )

@@ -1,0 +1,3 @@
+"""Configurations of the commands."""
+
+__all__: list[str] = []

@@ -1,0 +1,42 @@
+"""What ends a training run early."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gem_core.errors import GemError
+
+__all__ = ["DivergedError", "NoEpisodesError", "TooLargeError", "memory_limit"]
+
+
+class DivergedError(GemError, ArithmeticError):
+    """A loss or a gradient is not finite."""
+
+
+class TooLargeError(GemError, MemoryError):
+    """There is not enough memory for what is to be computed at once."""
+
+
+class NoEpisodesError(GemError, RuntimeError):
+    """Every episode of a step ended in an error."""
+
+
+@contextmanager
+def memory_limit(advice: str) -> Iterator[None]:
+    """Turn what torch raises when memory is short into a ``TooLargeError``.
+
+    Args:
+        advice: What to change, as the end of the message.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        # torch.OutOfMemoryError is a RuntimeError, and the CPU's allocator raises a bare one.
+        if isinstance(error, TooLargeError) or not _is_of_memory(error, text):
+            raise
+        raise TooLargeError(f"Out of memory ({text}). {advice}") from error
+
+
+def _is_of_memory(error: Exception, text: str) -> bool:
+    is_named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return is_named or "can't allocate memory" in text or "out of memory" in text

@@ -1,0 +1,190 @@
+"""``gem-core train``: reinforcement learning on environments; ``gem-core train sft``: warm start."""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+import hydra
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+from rich.console import Console
+from rich.text import Text
+
+from gem_core.cli.compose import (
+    agent_makers,
+    check_values,
+    checked_overrides,
+    env_sources,
+    plain_config,
+)
+from gem_core.errors import ConfigError, GemError
+from gem_core.rollout import Source
+from gem_core.rollout.runs import Run, without_secrets
+from gem_train.algorithm import ALGORITHMS, load_algorithm
+from gem_train.config import TrainConfig
+from gem_train.curriculum import CURRICULA, parameters_of
+
+__all__ = ["command"]
+
+INTERRUPTED = 130
+_MORE_KEYS = ("out", "resume", "algo", "curriculum")
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+@click.argument("overrides", nargs=-1, type=click.UNPROCESSED)
+def command(overrides: tuple[str, ...]) -> None:
+    """Train a model on environments."""
+    if overrides[:1] == ("sft",):
+        from gem_train.sft_command import command as sft  # noqa: PLC0415 - another command
+
+        sft.main(list(overrides[1:]), prog_name="gem-core train sft")
+        return
+    _offer_options()
+    try:
+        overrides = (*_words_of_run(overrides), *overrides)
+    except GemError as error:
+        raise click.ClickException(str(error)) from error
+    keys = (*TrainConfig.model_fields, *_MORE_KEYS)
+    sys.argv = ["gem-core train", *checked_overrides(overrides, keys)]
+    _app()
+
+
+def _words_of_run(overrides: Sequence[str]) -> list[str]:
+    """Return what the run was begun with that is to be continued: it need not be typed again.
+
+    Raises:
+        ConfigError: There is no such run.
+    """
+    given = dict(word.partition("=")[::2] for word in overrides)
+    if given.get("resume", "").lower() not in {"true", "yes", "on", "1"}:
+        return []
+    if "out" not in given:
+        raise ConfigError("resume=true needs the run's folder: out=...")
+    words = shlex.split(Run.open(given["out"]).info().get("command", ""))
+    return [word for word in words[1:] if word.partition("=")[0] not in {*given, "resume"}]
+
+
+def _offer(group: str, name: str, values: dict[str, Any]) -> None:
+    ConfigStore.instance().store(group=group, name=name, node={"id": name, **values})
+
+
+def _offer_options() -> None:
+    """Make each algorithm an option of ``algo``, with its parameters; each sampler likewise."""
+    for name in ALGORITHMS:
+        try:
+            values = asdict(load_algorithm(name).config())
+        except ConfigError:  # without torch: --help works all the same, and a run says what to do
+            values = {}
+        _offer("algo", name, values)
+    for name in CURRICULA:
+        _offer("curriculum", name, parameters_of(name))
+
+
+@hydra.main(version_base="1.3", config_path="pkg://gem_train.conf", config_name="train")
+def _app(config: DictConfig) -> None:
+    try:
+        finished = _train(plain_config(config), Path(HydraConfig.get().runtime.output_dir))
+    except (GemError, OSError) as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+    if not finished:
+        sys.exit(INTERRUPTED)
+
+
+def _train(config: dict[str, Any], folder: Path) -> bool:
+    own = {name: config[name] for name in TrainConfig.model_fields}
+    check_values(TrainConfig, own)
+    sources = env_sources(config)
+    load_algorithm(config["algo"]["id"])
+    from gem_train.trainer import Trainer  # noqa: PLC0415 - torch must be there
+
+    agents = agent_makers(config) if config["agent"] else {}
+    if len(agents) > 1:
+        raise ConfigError(f"agent: one agent samples for a policy, got {', '.join(agents)}.")
+    run = _open(folder, config, list(sources))
+    console = Console(stderr=True)
+    trainer = Trainer(
+        TrainConfig(**own),
+        sources,
+        run.path,
+        eval_sources=_eval_sources(config),
+        make_agent=next(iter(agents.values()), None),
+        resume=config["resume"],
+        console=console,
+    )
+    try:
+        finished = trainer.train()
+    except GemError as error:
+        _say_where(console, run, trainer.step, "stopped")
+        raise error from None
+    _say_where(console, run, trainer.step, "done" if finished else "interrupted")
+    return finished
+
+
+def _open(folder: Path, config: dict[str, Any], envs: list[str]) -> Run:
+    """Make the run's folder, or go on with the one that is there.
+
+    Raises:
+        ConfigError: There is one, and it is not to be continued; or it was of other values.
+    """
+    run = Run(folder)
+    if run.trajectories_path.is_file() and not config["resume"]:
+        raise ConfigError(
+            f"{folder} holds a run: add resume=true to go on with it, or choose another out."
+        )
+    if config["resume"]:
+        _check_same(run.info().get("config", {}), config)
+    return run.create(
+        folder, command=sys.argv, config=config, envs=envs, agents=["policy"], kind="train"
+    )
+
+
+_MAY_CHANGE = ("steps", "device", "threads", "log", "checkpoint", "eval", "out", "resume", "agent")
+"""Keys that may change when a run goes on."""
+
+
+def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    changed = [
+        f"{key}: {old.get(key)!r} -> {new[key]!r}"
+        for key in sorted(new)
+        if key not in _MAY_CHANGE and old.get(key) != without_secrets(new[key])
+    ]
+    if changed:
+        raise ConfigError(
+            "\n  ".join(["The run was begun with other values, now:", *changed])
+            + "\nLeave them as they were, or choose another out."
+        )
+
+
+def _eval_sources(config: Mapping[str, Any]) -> dict[str, Source] | None:
+    """Return what ``eval.envs`` names, with the tools and wrappers of training; None for none."""
+    names = config["eval"]["envs"]
+    if not names:
+        return None
+    return env_sources({**config, "envs": names, "env": None, "mixture": {}})
+
+
+def _say_where(console: Console, run: Run, step: int, how: str) -> None:
+    path = os.path.relpath(run.path)
+    path = str(run.path) if path.startswith("..") else path
+
+    def say(text: str, style: str = "") -> None:
+        console.print(Text(text, style=style), soft_wrap=True)
+
+    if how == "done":
+        say(f"Trained {step} steps: {path}/model")
+        if (run.path / "curves.png").is_file():
+            say(f"Curves: {path}/curves.png")
+        say(f"Next: gem-core view {path}", "dim")
+        return
+    say(f"{how.capitalize()} after {step} steps; there is a checkpoint.", "yellow")
+    say(f"Go on: gem-core train out={path} resume=true")

@@ -1,0 +1,367 @@
+"""Trains a policy: collect, learn, and again.
+
+======================  ====================================================================
+in the run's folder
+======================  ====================================================================
+``run.json``            what was run
+``metrics.csv``         figures of each step
+``trajectories.jsonl``  episodes of every ``log.trajectories_every``-th step
+``eval/000100/``        a run of its own: the evaluation after 100 steps
+``checkpoints/000100``  see ``gem_train.checkpoint``
+``model/``              the model at the end
+``curves.png``          the figures as curves
+======================  ====================================================================
+"""
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from gem_core import make_agent as make_agent_by_id
+from gem_core.agent import Agent
+from gem_core.rollout import Source, Trajectory, TrajectoryFile
+from gem_core.rollout.runs import TRAJECTORIES, Run
+from gem_core.seeding import child_seed
+from gem_core.specs import check_kwargs
+from gem_train.algorithm import Algorithm, load_algorithm
+from gem_train.batch import Batch, batch_of, drop_cut, subsample
+from gem_train.checkpoint import latest_checkpoint, load_checkpoint, save_checkpoint
+from gem_train.collector import Collector, CutIsInvalid, evaluate
+from gem_train.config import TrainConfig
+from gem_train.curriculum import load_sampler
+from gem_train.learner import Learner
+from gem_train.metrics import open_writers, rollout_metrics
+from gem_train.policy import Policy
+from gem_train.progress import Progress
+from gem_train.samples import samples_of
+
+__all__ = ["Trainer"]
+
+_GROUP_SIZE = 8
+
+
+class Trainer:
+    """A training run.
+
+    Args:
+        config: What is to be done.
+        sources: The environments, by name.
+        folder: The run's folder.
+        eval_sources: What is evaluated on; None for ``sources``.
+        make_agent: Makes what samples, instead of the policy in this process: its generations
+            must have token ids, and log-probabilities.
+        after_step: Is called with the policy and the number of steps that are done whenever the
+            weights have changed, and before the first step; so that a sampler elsewhere gets them.
+        resume: Go on from the newest checkpoint in the folder.
+        console: Where progress is printed.
+
+    Raises:
+        ConfigError: Something that cannot work; nothing has been trained then.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        sources: Mapping[str, Source],
+        folder: Path,
+        *,
+        eval_sources: Mapping[str, Source] | None = None,
+        make_agent: Callable[[], Agent] | None = None,
+        after_step: Callable[[Policy, int], None] | None = None,
+        resume: bool = False,
+        console: Console | None = None,
+    ) -> None:
+        self.config = config
+        self.folder = folder
+        self.step = 0
+        """Steps that are done."""
+        self.metrics: dict[str, float] = {}
+        """Figures of the last step."""
+        self._console = console or Console(stderr=True)
+        self._eval_sources = dict(eval_sources or sources)
+        self._after_step = after_step
+        if config.threads is not None:
+            torch.set_num_threads(config.threads)
+        torch.manual_seed(config.seed)
+        algorithm, own = _algorithm_of(config.algo)
+        size = config.rollout.group_size or (_GROUP_SIZE if algorithm.needs_groups else 1)
+        checkpoint = latest_checkpoint(folder) if resume else None
+        self.policy = Policy.load(
+            config.model,
+            device=config.device,
+            precision=config.precision,
+            lora=config.lora,
+            gradient_checkpointing=config.gradient_checkpointing,
+        )
+        self._learner = Learner(self.policy, algorithm, own, config)
+        self._make_agent = make_agent or self._agent_of(config.sampling.temperature)
+        cool = config.eval.temperature
+        same = cool is None or make_agent is not None
+        self._make_eval_agent = self._make_agent if same else self._agent_of(cool or 0.0)
+        self._curriculum = None
+        if config.curriculum is not None:
+            options = dict(config.curriculum)
+            self._curriculum = load_sampler(options.pop("id"), sources=sources, **options)
+        self._collector = Collector(
+            sources,
+            self._make_agent,
+            config.rollout,
+            group_size=size,
+            seed=config.seed,
+            curriculum=self._curriculum,
+        )
+        if checkpoint is not None:
+            self._load_state(load_checkpoint(checkpoint))
+
+    def _agent_of(self, temperature: float) -> Callable[[], Agent]:
+        sampling, policy = self.config.sampling, self.policy
+        options = sampling.model_dump(exclude={"cut_is_invalid", "temperature"})
+
+        def make() -> Agent:
+            agent = make_agent_by_id(
+                "transformers",
+                model=policy.model,
+                tokenizer=policy.tokenizer,
+                temperature=temperature,
+                seed=self.config.seed,
+                scaled_logprobs=True,
+                **options,
+            )
+            return CutIsInvalid(agent) if sampling.cut_is_invalid else agent
+
+        return make
+
+    def train(self) -> bool:
+        """Train until all steps are done; return whether they are (Ctrl-C ends it early).
+
+        Whatever ends it, there is a checkpoint of what was reached.
+
+        Raises:
+            DivergedError: A loss or gradient is not finite.
+            TooLargeError: Memory is short.
+            NoEpisodesError: No episode of a step could be played.
+        """
+        config, folder = self.config, self.folder
+        with ExitStack() as stack:
+            self._progress = stack.enter_context(
+                Progress(self._console, config.steps, config.log.progress)
+            )
+            self._writers = open_writers(
+                config.log.writers,
+                folder,
+                run_name=folder.name,
+                config=config.model_dump(mode="json"),
+                resume_step=self.step or None,
+            )
+            stack.callback(self._writers.close)
+            self._file = stack.enter_context(TrajectoryFile(folder / TRAJECTORIES))
+            stack.enter_context(_terminated_as_interrupted())
+            try:
+                self._take_steps()
+            except KeyboardInterrupt:
+                return False
+            finally:
+                self._save_checkpoint()
+        self.policy.save_merged(folder / "model")
+        return True
+
+    def _take_steps(self) -> None:
+        if self._after_step is not None:
+            self._after_step(self.policy, self.step)
+        if self.step == 0 and self.config.eval.every:
+            self._writers.log(0, self._evaluate())
+        while self.step < self.config.steps:
+            self._take_step()
+            if self._is_due(self.config.checkpoint.every) and self.step < self.config.steps:
+                self._save_checkpoint()
+
+    def _take_step(self) -> None:
+        """Collect, learn, and tell of it."""
+        started = time.perf_counter()
+        trajectories = self._collector.collect()
+        sampled = time.perf_counter()
+        seed = child_seed(self.config.seed, "step", self.step)
+        torch.manual_seed(seed)  # of what a module draws in its forward pass
+        generator = torch.Generator().manual_seed(seed)
+        with _uninterrupted():
+            figures = self._learner.learn(self._batch_of(trajectories, generator), generator)
+            self.step += 1
+        learned = time.perf_counter()
+        metrics = rollout_metrics(trajectories) | figures
+        metrics |= {"time/sample": sampled - started, "time/learn": learned - sampled}
+        metrics |= _speed_of(trajectories, sampled - started, figures, learned - sampled)
+        self._keep(trajectories)
+        if self._after_step is not None:
+            self._after_step(self.policy, self.step)
+        try:
+            if self._is_due(self.config.eval.every, at_end=True):
+                metrics |= self._evaluate()
+        finally:
+            metrics["time/step"] = time.perf_counter() - started
+            self.metrics = metrics
+            self._writers.log(self.step, metrics)
+            self._progress.update(self.step, metrics)
+
+    def _is_due(self, every: int, *, at_end: bool = False) -> bool:
+        """Tell whether something that happens every so many steps is to happen now."""
+        return bool(every) and (
+            self.step % every == 0 or (at_end and self.step == self.config.steps)
+        )
+
+    def _batch_of(self, trajectories: list[Trajectory], generator: torch.Generator) -> Batch:
+        samples = samples_of(trajectories, keep_failed=self.config.rollout.keep_failed)
+        pad_id = self.policy.tokenizer.pad_token_id or 0
+        batch = batch_of(samples, rows=self.config.loss.rows, pad_id=pad_id)
+        if self.config.rollout.turns is not None:
+            batch = subsample(batch, self.config.rollout.turns, generator)
+        return drop_cut(batch) if self.config.loss.drop_cut else batch
+
+    def _keep(self, trajectories: list[Trajectory]) -> None:
+        """Write the episodes of every so many steps, and of the first and the last."""
+        every = self.config.log.trajectories_every
+        if not every or not (self.step == 1 or self._is_due(every, at_end=True)):
+            return
+        try:
+            for one in trajectories:
+                self._file.append(one)
+        except OSError as error:
+            self._progress.note(f"Episodes of step {self.step} were not kept: {error}")
+
+    def _evaluate(self) -> dict[str, float]:
+        """Play the evaluation's episodes, write them as a run of their own, return the figures."""
+        folder = self.folder / "eval" / f"{self.step:06d}"
+        shutil.rmtree(folder, ignore_errors=True)
+        started = time.perf_counter()
+        run = Run.create(
+            folder,
+            command=sys.argv,
+            config={"step": self.step},
+            envs=list(self._eval_sources),
+            agents=["policy"],
+        )
+        trajectories: list[Trajectory] = []
+        with TrajectoryFile(run.trajectories_path) as file:
+            for one in evaluate(
+                self._eval_sources,
+                self._make_eval_agent,
+                episodes=self.config.eval.episodes,
+                seed=self.config.seed,
+                concurrency=self.config.rollout.concurrency,
+                turn_deadline=self.config.rollout.turn_deadline,
+            ):
+                file.append(one)
+                trajectories.append(one)
+        figures = rollout_metrics(trajectories)
+        renamed = {name.replace("rollout/", "eval/", 1): one for name, one in figures.items()}
+        return {**renamed, "time/eval": time.perf_counter() - started}
+
+    def _save_checkpoint(self) -> None:
+        state = {
+            "learner": self._learner.state_dict(),
+            "collector": self._collector.state_dict(),
+            "curriculum": None if self._curriculum is None else self._curriculum.state_dict(),
+            "kept_bytes": (self.folder / TRAJECTORIES).stat().st_size,
+        }
+        try:
+            save_checkpoint(
+                self.folder, self.step, self.policy, state, keep=self.config.checkpoint.keep
+            )
+        except OSError as error:
+            self._progress.note(f"No checkpoint after step {self.step}: {error}")
+
+    def _load_state(self, state: dict[str, Any]) -> None:
+        self.step = state["step"]
+        self._learner.load_state_dict(state["learner"])
+        self._collector.load_state_dict(state["collector"])
+        if self._curriculum is not None and state["curriculum"] is not None:
+            self._curriculum.load_state_dict(state["curriculum"])
+        # What came after the checkpoint is played again.
+        path = self.folder / TRAJECTORIES
+        if path.is_file() and path.stat().st_size > state["kept_bytes"]:
+            os.truncate(path, state["kept_bytes"])
+
+
+def _algorithm_of(config: Mapping[str, Any]) -> tuple[Algorithm, Any]:
+    """Return an algorithm and its own configuration.
+
+    Raises:
+        GemError: There is none of this id, or it does not take a parameter.
+    """
+    options = dict(config)
+    algorithm = load_algorithm(options.pop("id"))
+    check_kwargs(algorithm.config, options, f"algorithm {config['id']!r}")
+    return algorithm, algorithm.config(**options)
+
+
+def _speed_of(
+    trajectories: list[Trajectory],
+    sample_seconds: float,
+    figures: Mapping[str, float],
+    learn_seconds: float,
+) -> dict[str, float]:
+    tokens = sum(
+        len(turn.generation.token_ids or ())
+        for one in trajectories
+        for turn in one.turns
+        if turn.generation is not None
+    )
+    return {
+        "speed/sampled_tokens_per_second": tokens / sample_seconds,
+        "speed/learned_tokens_per_second": figures["train/tokens"] / learn_seconds,
+        "speed/episodes_per_second": len(trajectories) / (sample_seconds + learn_seconds),
+    }
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of an update: half of one cannot be continued.
+
+    A second one does not wait.
+    """
+    if not _handles_signals():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    interrupted = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        if interrupted:
+            raise KeyboardInterrupt
+        interrupted = True
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Treat SIGTERM, by which schedulers end a job, as Ctrl-C."""
+    if not _handles_signals():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _handles_signals() -> bool:
+    return threading.current_thread() is threading.main_thread()

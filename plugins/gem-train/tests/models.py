@@ -1,0 +1,64 @@
+"""Small models and batches that they have sampled, for tests of what trains them."""
+
+import random
+
+from plays import tokens_of
+
+import torch  # isort: skip - plays skips where it is missing
+
+from gem_train.algorithm import load_algorithm
+from gem_train.batch import batch_of
+from gem_train.config import TrainConfig
+from gem_train.learner import Learner
+from gem_train.samples import Sample
+
+
+def learner_of(policy, algo="rebn", options=None, **config):
+    """A learner with a learning rate that shows."""
+    algorithm = load_algorithm(algo)
+    config["optim"] = {"lr": 1e-3, **config.get("optim", {})}
+    made = TrainConfig(model="tiny", **config)
+    return Learner(policy, algorithm, algorithm.config(**(options or {})), made)
+
+
+def batch_for(policy, count=12, seed=0, reward=None, rows="episodes"):
+    """Episodes of tokens drawn at random, with the policy's own log-probabilities."""
+    rng = random.Random(seed)
+    samples = []
+    for episode in range(count):
+        seen, turns = tokens_of(rng, 1), rng.randint(1, 3)
+        for turn in range(turns):
+            response = [rng.randrange(1, 300) for _ in range(rng.randint(1, 6))]
+            samples.append(
+                Sample(
+                    prompt_ids=seen,
+                    response_ids=response,
+                    logprobs=logprobs_of(policy.model, seen, response),
+                    reward=rng.choice([0.0, 1.0]) if reward is None else reward,
+                    done=turn == turns - 1,
+                    truncated=False,
+                    cut=False,
+                    formatted=True,
+                    episode=episode,
+                    turn=turn,
+                    group=episode // 4,
+                )
+            )
+            seen = seen + response + tokens_of(rng, 1)
+    return batch_of(samples, rows=rows)
+
+
+@torch.no_grad()
+def logprobs_of(model, prompt, response, temperature=1.0):
+    """What a plain forward pass over one sequence says, token by token."""
+    logits = model(input_ids=torch.tensor([prompt + response])).logits[0] / temperature
+    rows = logits.log_softmax(-1)[len(prompt) - 1 : -1]
+    return [row[token].item() for row, token in zip(rows, response, strict=True)]
+
+
+def weights_of(policy):
+    return {name: one.clone() for name, one in policy.trained_state().items()}
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)

@@ -1,0 +1,239 @@
+"""Updates: what they minimise, and that a batch in parts gives the gradient of the whole."""
+
+import copy
+import math
+
+import pytest
+from models import batch_for, generator, learner_of, weights_of
+
+import torch  # isort: skip - plays skips where it is missing
+
+from gem_core.errors import ConfigError
+from gem_core.testing.tiny_model import save_tiny_model
+from gem_train.errors import DivergedError, TooLargeError, memory_limit
+from gem_train.policy import Policy
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def policy(folder):
+    return Policy.load(folder, device="cpu")
+
+
+def change(folder, **config):
+    """What one update makes of the weights, as one vector."""
+    policy = Policy.load(folder, device="cpu", **config.pop("policy", {}))
+    rows = config.pop("rows", "episodes")
+    learner = learner_of(policy, config.pop("algo", "rebn"), config.pop("options", None), **config)
+    before = weights_of(policy)
+    learner.learn(batch_for(policy, rows=rows), generator())
+    return torch.cat([(weights_of(policy)[n] - before[n]).flatten() for n in before])
+
+
+def test_an_update_is_that_of_the_literal_equation(policy):
+    """AdamW on the gradient of -sum(A log pi) / (M C), with A the standardised returns."""
+    batch, literal = batch_for(policy), copy.deepcopy(policy.model)
+    learner_of(policy, "rebn", {"gamma": 0.9}, sampling={"max_new_tokens": 8}).learn(
+        batch, generator()
+    )
+
+    returns, going = [0.0] * len(batch.reward), {}
+    for number in reversed(range(len(batch.reward))):
+        episode = int(batch.episode[number])
+        going[episode] = float(batch.reward[number]) + 0.9 * going.get(episode, 0.0)
+        returns[number] = going[episode]
+    mean = sum(returns) / len(returns)
+    std = math.sqrt(sum((one - mean) ** 2 for one in returns) / len(returns))
+    loss = 0.0
+    for row, length in enumerate(batch.lengths.tolist()):
+        logits = literal(input_ids=batch.ids[row : row + 1, :length]).logits[0].log_softmax(-1)
+        for place in range(1, length):
+            turn = int(batch.turn_of[row, place])
+            if turn >= 0:
+                advantage = (returns[turn] - mean) / std
+                loss = loss - advantage * logits[place - 1, batch.ids[row, place]]
+    optimizer = torch.optim.AdamW(literal.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0)
+    (loss / len(returns) / 8).backward()
+    torch.nn.utils.clip_grad_norm_(literal.parameters(), 1.0)
+    gradients = [one.grad.clone() for one in literal.parameters()]
+    optimizer.step()
+
+    for mine, theirs, gradient in zip(
+        policy.model.parameters(), literal.parameters(), gradients, strict=True
+    ):
+        sure = gradient.abs() > 1e-6  # Adam's first step is a sign: rounding decides near 0
+        torch.testing.assert_close(mine[sure], theirs[sure], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"optim": {"tokens": 40}},
+        {"rows": "turns"},
+        {"policy": {"gradient_checkpointing": True}},
+        {"loss": {"kind": "reinforce"}},
+        {"loss": {"importance_cap": None}},
+    ],
+    ids=["in parts", "a row a turn", "checkpointing", "reinforce", "no importance weights"],
+)
+def test_the_first_update_is_the_same_however_it_is_computed(folder, other):
+    """On tokens that the policy has just sampled all these are one gradient."""
+    plain, changed = change(folder), change(folder, **other)
+    torch.testing.assert_close(changed, plain, atol=2e-4, rtol=0.05)
+    assert torch.nn.functional.cosine_similarity(changed, plain, dim=0) > 0.999
+
+
+def test_bf16_goes_nearly_the_same_way(folder):
+    plain, short = change(folder), change(folder, policy={"precision": "bf16"})
+    assert torch.nn.functional.cosine_similarity(short, plain, dim=0) > 0.8
+
+
+def test_what_was_rewarded_becomes_likelier(policy):
+    learner, batch = learner_of(policy), batch_for(policy)
+    before = policy.logprobs(batch).detach()
+    for _ in range(5):
+        learner.learn(batch, generator())
+    gain = policy.logprobs(batch).detach() - before
+    advantages = batch.spread(learner.algorithm.advantages(batch, learner.algorithm.config()))
+    assert gain[advantages > 0].mean() > 0.05
+    assert gain[advantages < 0].mean() < -0.05
+
+
+def test_epochs_and_minibatches_make_as_many_updates_and_leave_the_old_policy(policy):
+    learner = learner_of(policy, optim={"epochs": 2, "minibatches": 3})
+    figures = learner.learn(batch_for(policy), generator())
+    assert learner.schedule.last_epoch == 6
+    assert figures["train/kl_update"] > 1e-6
+
+
+def test_one_update_is_on_the_policy_that_sampled(policy):
+    figures = learner_of(policy).learn(batch_for(policy), generator())
+    assert figures["train/sampler_gap"] < 1e-5
+    assert figures["train/kl_update"] == 0
+    assert figures["train/clipped"] == 0
+
+
+def test_the_kl_term_keeps_the_policy_near_its_start(folder):
+    def drift(weight):
+        policy = Policy.load(folder, device="cpu")
+        batch = batch_for(policy)
+        learner = learner_of(policy, loss={"kl": weight, "length_norm": "token"})
+        for _ in range(10):
+            figures = learner.learn(batch, generator())
+        return figures["train/kl_reference"]
+
+    assert drift(10.0) < drift(1e-6) / 4
+
+
+def test_the_entropy_term_keeps_the_entropy_up(folder):
+    def left(weight):
+        policy = Policy.load(folder, device="cpu")
+        batch = batch_for(policy)
+        learner = learner_of(policy, "reinforce", loss={"entropy": weight, "length_norm": "token"})
+        for _ in range(10):
+            figures = learner.learn(batch, generator())
+        return figures["train/entropy"]
+
+    assert left(1.0) > left(1e-9) + 0.05
+
+
+def test_a_critic_learns_what_prompts_are_worth(policy):
+    learner, batch = learner_of(policy, "ppo", critic={"clip": None}), batch_for(policy)
+    first = learner.learn(batch, generator())
+    for _ in range(30):
+        last = learner.learn(batch, generator())
+    assert last["train/value_loss"] < first["train/value_loss"] / 2
+    assert last["train/explained_variance"] > first["train/explained_variance"] + 0.3
+
+
+@pytest.mark.parametrize("algo", ["reinforce", "grpo", "drgrpo", "rloo", "ep_level", "ppo"])
+def test_every_algorithm_changes_the_weights(folder, algo):
+    assert change(folder, algo=algo).abs().max() > 1e-5
+
+
+def test_equal_returns_in_every_group_change_nothing(policy):
+    before = weights_of(policy)
+    learner_of(policy, "grpo").learn(batch_for(policy, reward=0.0), generator())
+    after = weights_of(policy)
+    assert all(torch.equal(after[name], before[name]) for name in before)
+
+
+def test_a_loss_that_is_not_finite_ends_it_with_the_weights_as_they_were(policy):
+    learner, batch = learner_of(policy, "reinforce"), batch_for(policy, reward=math.inf)
+    before = weights_of(policy)
+    with pytest.raises(DivergedError, match=r"loss is .*optim\.lr"):
+        learner.learn(batch, generator())
+    after = weights_of(policy)
+    assert all(torch.equal(after[name], before[name]) for name in before)
+
+
+def test_memory_that_is_not_there_is_told_with_what_to_change():
+    with pytest.raises(TooLargeError, match=r"Out of memory.*Lower optim\.tokens"), memory_limit(
+        "Lower optim.tokens."
+    ):
+        torch.empty(1 << 60, dtype=torch.uint8)
+    with pytest.raises(RuntimeError, match="size of tensor"), memory_limit(""):
+        torch.zeros(2) + torch.zeros(3)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [
+        ("constant", [1 / 3, 2 / 3, 1, 1, 1, 1]),
+        ("linear", [1 / 3, 2 / 3, 1, 0.75, 0.5, 0.25]),
+        ("cosine", [1 / 3, 2 / 3, 1, (1 + math.cos(math.pi / 4)) / 2, 0.5, 0.146447]),
+    ],
+)
+def test_the_learning_rate_warms_up_and_falls(policy, schedule, rates):
+    optim = {"schedule": schedule, "warmup_steps": 2}
+    learner, batch = learner_of(policy, optim=optim, steps=6), batch_for(policy, 4)
+    seen = [learner.learn(batch, generator())["train/lr"] for _ in rates]
+    assert seen == pytest.approx([one * 1e-3 for one in rates], rel=1e-5)
+
+
+@pytest.mark.parametrize("algo", ["rebn", "ppo"])
+def test_state_that_was_saved_goes_on_bit_for_bit(folder, tmp_path, algo):
+    def made():
+        policy = Policy.load(folder, device="cpu")
+        return policy, learner_of(policy, algo, loss={"kl": 0.1})
+
+    policy, learner = made()
+    batch = batch_for(policy)
+    learner.learn(batch, generator())
+    torch.save(learner.state_dict(), tmp_path / "state.pt")
+    learner.learn(batch, generator())
+
+    again, other = made()
+    other.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    other.learn(batch, generator())
+    first, second = weights_of(policy), weights_of(again)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_adapters_alone_are_trained_and_can_be_merged(folder, tmp_path):
+    pytest.importorskip("peft", reason="peft is not installed")
+    policy = Policy.load(folder, device="cpu", lora={"r": 4})
+    frozen = {n: p.clone() for n, p in policy.model.named_parameters() if not p.requires_grad}
+    learner, batch = learner_of(policy, loss={"kl": 0.1}), batch_for(policy)
+    for _ in range(3):
+        figures = learner.learn(batch, generator())
+    assert figures["train/kl_reference"] > 0
+    assert all("lora" in name for name in policy.trained_state())
+    for name, one in policy.model.named_parameters():
+        assert name not in frozen or torch.equal(one, frozen[name])
+
+    policy.save_merged(tmp_path / "merged")
+    with torch.no_grad():
+        merged = Policy.load(tmp_path / "merged", device="cpu").logprobs(batch)
+        torch.testing.assert_close(merged, policy.logprobs(batch), atol=1e-4, rtol=1e-4)
+
+
+def test_adapters_and_a_critic_do_not_go_together(folder):
+    pytest.importorskip("peft", reason="peft is not installed")
+    policy = Policy.load(folder, device="cpu", lora={"r": 4})
+    with pytest.raises(ConfigError, match="critic beside adapters"):
+        learner_of(policy, "ppo")

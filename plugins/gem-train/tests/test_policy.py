@@ -1,0 +1,97 @@
+"""The model that learns: its probabilities, how it is loaded and saved."""
+
+import pytest
+from models import batch_for, logprobs_of
+
+import torch  # isort: skip - plays skips where it is missing
+
+from gem_core.errors import ConfigError
+from gem_core.testing.tiny_model import save_tiny_model
+from gem_train.policy import Policy, Reference, pick_device
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def policy(folder):
+    return Policy.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+@pytest.mark.parametrize("rows", ["turns", "episodes"])
+def test_log_probabilities_are_those_of_each_sequence_alone(policy, rows, temperature):
+    batch = batch_for(policy, rows=rows)
+    with torch.no_grad():
+        found, entropy = policy.logprobs_and_entropy(batch, temperature=temperature)
+    for row, length in enumerate(batch.lengths.tolist()):
+        ids = batch.ids[row, :length].tolist()
+        literal = logprobs_of(policy.model, ids[:1], ids[1:], temperature)
+        for place, value in enumerate(literal, start=1):
+            expected = value if batch.turn_of[row, place] >= 0 else 0.0
+            assert found[row, place].item() == pytest.approx(expected, abs=1e-5)
+        logits = policy.model(input_ids=batch.ids[row : row + 1, :length]).logits[0] / temperature
+        literal_entropy = torch.distributions.Categorical(logits=logits).entropy()
+        for place in range(1, length):
+            expected = literal_entropy[place - 1].item() if batch.turn_of[row, place] >= 0 else 0
+            assert entropy[row, place].item() == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_saved_policy_is_the_same_policy(policy, tmp_path):
+    batch = batch_for(policy)
+    policy.save(tmp_path)
+    again = Policy.load(tmp_path, device="cpu")
+    with torch.no_grad():
+        assert torch.equal(again.logprobs(batch), policy.logprobs(batch))
+
+
+def test_a_reference_stays_when_the_policy_goes_on(policy):
+    """Also under autocast, where the forward pass is a wrapped one."""
+    batch = batch_for(policy)
+    reference = Reference(policy)
+    before = reference.logprobs(batch)
+    with torch.no_grad():
+        for one in policy.parameters():
+            one.add_(0.1)
+    assert torch.equal(reference.logprobs(batch), before)
+    assert not torch.equal(policy.logprobs(batch), before)
+
+
+def test_a_reference_in_bf16_is_a_copy_too(folder):
+    policy = Policy.load(folder, device="cpu", precision="bf16")
+    batch = batch_for(policy)
+    reference = Reference(policy)
+    before = reference.logprobs(batch)
+    with torch.no_grad():
+        for one in policy.parameters():
+            one.add_(0.1)
+    assert torch.equal(reference.logprobs(batch), before)
+
+
+def test_dropout_rests_in_sampling_and_learning(policy):
+    batch = batch_for(policy)
+    with torch.no_grad():
+        before = policy.logprobs(batch)
+        with policy.training():
+            assert torch.equal(policy.logprobs(batch), before)
+    assert not policy.model.training
+
+
+def test_what_cannot_be_loaded_is_told(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        Policy.load(tmp_path / "nothing")
+    with pytest.raises(ConfigError, match="device 'abacus' cannot be used"):
+        pick_device("abacus")
+
+
+def test_weights_of_another_model_are_refused(policy):
+    with pytest.raises(ConfigError, match="another model"):
+        policy.load_trained_state({"something.else": torch.zeros(1)})
+
+
+def test_parameters_of_adapters_are_checked(folder):
+    pytest.importorskip("peft", reason="peft is not installed")
+    with pytest.raises(ConfigError, match="lora:"):
+        Policy.load(folder, device="cpu", lora={"rank": 3})
