@@ -181,7 +181,7 @@ def env_sources(config: Mapping[str, Any]) -> dict[str, Source]:
     env_factories(config)  # tells all that is wrong with it at once
     sources = {}
     for name, part in mixture.items():
-        env = {"id": part} if isinstance(part, str) else dict(part)
+        env: dict[str, Any] = {"id": part} if isinstance(part, str) else dict(part)
         weight = env.pop("weight", 1.0)
         factory = factory_from_config({**config, "env": env, "mixture": None})
         sources[name] = Source(factory, weight)

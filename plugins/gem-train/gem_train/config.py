@@ -65,6 +65,9 @@ class SamplingConfig(_Part):
     """More variables for the chat template."""
     cut_is_invalid: bool = True
     """Give the environment an invalid action instead of a response that was cut at its limit."""
+    adapters_url: str | None = None
+    """Base URL of a vLLM server that is given the adapters before each step, as ``policy``; for an
+    ``agent`` that samples there."""
 
 
 class LossConfig(_Part):

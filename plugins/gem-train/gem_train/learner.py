@@ -21,6 +21,7 @@ from gem_train.losses import (
     reinforce_loss,
 )
 from gem_train.policy import Critic, Policy, Reference
+from gem_train.schedule import share_of_lr
 
 __all__ = ["Learner"]
 
@@ -59,17 +60,9 @@ class Learner:
         )
 
     def _share_of_lr(self, update: int) -> float:
-        """Return the learning rate of an update, as a share of the configured one."""
         optim = self.config.optim
-        if update < optim.warmup_steps:
-            return (update + 1) / (optim.warmup_steps + 1)
-        total = self.config.steps * self._updates_of_a_step
-        done = (update - optim.warmup_steps) / max(1, total - optim.warmup_steps)
-        if optim.schedule == "linear":
-            return max(0.0, 1 - done)
-        if optim.schedule == "cosine":
-            return (1 + math.cos(math.pi * min(1.0, done))) / 2
-        return 1.0
+        updates = self.config.steps * self._updates_of_a_step
+        return share_of_lr(optim.schedule, update, updates=updates, warmup=optim.warmup_steps)
 
     def learn(self, batch: Batch, generator: torch.Generator) -> dict[str, float]:
         """Learn from a batch, and return figures about it (``train/...``).
@@ -222,7 +215,6 @@ class Learner:
             meter.add("train/value_loss", losses.detach().mean(), len(losses))
         return losses.sum() / turns
 
-    @torch.no_grad()
     def _values(self, batch: Batch) -> torch.Tensor:
         """Return the critic's value of each turn's state, (N,)."""
         values_N = torch.zeros_like(batch.reward)
@@ -232,17 +224,18 @@ class Learner:
         for rows in token_batches(whole, self.config.optim.tokens):
             piece = batch.select(rows)
             numbers, positions, turns = piece.states()
-            values_N[turns] = self.critic(piece)[numbers, positions].to(values_N)
+            with torch.no_grad():
+                values_N[turns] = self.critic(piece)[numbers, positions].to(values_N)
         return values_N
 
-    @torch.no_grad()
     def _logprobs(self, batch: Batch) -> torch.Tensor:
         """Return the log-probabilities before the first update, (S, L)."""
         temperature = self.config.sampling.temperature
         old_S_L = torch.zeros(batch.ids.shape, device=batch.ids.device)
         for rows in token_batches(batch, self.config.optim.tokens):
             piece = batch.select(rows)
-            logprobs = self.policy.logprobs(piece, temperature=temperature)
+            with torch.no_grad():
+                logprobs = self.policy.logprobs(piece, temperature=temperature)
             old_S_L[rows, : piece.ids.shape[1]] = logprobs.to(old_S_L)
         return old_S_L
 

@@ -183,7 +183,6 @@ class Policy:
             name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad
         }
 
-    @torch.no_grad()
     def load_trained_state(self, state: Mapping[str, torch.Tensor]) -> None:
         """Take weights that ``trained_state`` gave.
 
@@ -194,7 +193,7 @@ class Policy:
         if here.keys() != state.keys() or any(here[n].shape != state[n].shape for n in here):
             raise ConfigError("The checkpoint holds the weights of another model than this one.")
         for name, one in here.items():
-            one.copy_(state[name])
+            one.copy_(state[name])  # of detached tensors: there is no graph
 
     @contextmanager
     def training(self) -> Iterator[None]:
@@ -263,15 +262,13 @@ class Reference:
             frozen = copy.deepcopy(policy.model).requires_grad_(requires_grad=False)
             self._policy = Policy(frozen, policy.tokenizer, policy.precision)
 
-    @torch.no_grad()
     def logprobs(self, batch: Batch, *, temperature: float = 1.0) -> torch.Tensor:
         """Return the log-probability of each sampled token, in nats, 0 elsewhere; (S, L)."""
         without: AbstractContextManager[Any] = (
             self._policy.model.disable_adapter() if self._shares else nullcontext()
         )
-        with without:
+        with torch.no_grad(), without:
             return self._policy.logprobs(batch, temperature=temperature)
-
 
     def state_dict(self) -> dict[str, torch.Tensor] | None:
         """Return its weights; None of one that is the policy without its adapters."""
@@ -283,7 +280,7 @@ class Reference:
             self._policy.model.load_state_dict(state)
 
 
-class Critic(torch.nn.Module):
+class Critic(torch.nn.Module):  # type: ignore[misc] # torch is not read by mypy
     """Predicts what a prompt is worth: a copy of the policy's body, and a linear head of zeros.
 
     Args:

@@ -1,9 +1,9 @@
-"""``gem-core train``: reinforcement learning on environments; ``gem-core train sft``: warm start."""
+"""``gem-core train``: reinforcement learning; ``gem-core train sft``: the warm start before it."""
 
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,14 @@ from gem_core.cli.compose import (
     env_sources,
     plain_config,
 )
-from gem_core.errors import ConfigError, GemError
+from gem_core.errors import ConfigError, GemError, near_names
 from gem_core.rollout import Source
 from gem_core.rollout.runs import Run, without_secrets
 from gem_train.algorithm import ALGORITHMS, load_algorithm
 from gem_train.config import TrainConfig
 from gem_train.curriculum import CURRICULA, parameters_of
+from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
+from gem_train.plots import text_curve
 
 __all__ = ["command"]
 
@@ -51,11 +53,37 @@ def command(overrides: tuple[str, ...]) -> None:
     _offer_options()
     try:
         overrides = (*_words_of_run(overrides), *overrides)
+        _check_names(overrides)
     except GemError as error:
         raise click.ClickException(str(error)) from error
     keys = (*TrainConfig.model_fields, *_MORE_KEYS)
     sys.argv = ["gem-core train", *checked_overrides(overrides, keys)]
     _app()
+
+
+def _check_names(overrides: Sequence[str]) -> None:
+    """Look at names that Hydra would only call unknown, not say what is near them.
+
+    Raises:
+        GemError: An algorithm, a curriculum or a key does not exist.
+    """
+    pairs = [word.lstrip("+~").partition("=")[::2] for word in overrides]
+    chosen = {"algo": ["rebn"], "curriculum": []}
+    chosen |= {key: value.split(",") for key, value in pairs if key in chosen}
+    known: dict[str, Collection[str]] = {
+        name: getattr(field.annotation, "model_fields", ())
+        for name, field in TrainConfig.model_fields.items()
+    }
+    for name in chosen["algo"]:
+        known["algo"] = vars(load_algorithm(name).config())
+    for name in chosen["curriculum"]:
+        if name != "null":
+            known["curriculum"] = parameters_of(name)
+    for key, _ in pairs:
+        part, dot, name = key.partition(".")
+        if dot and known.get(part) and name.partition(".")[0] not in known[part]:
+            full = [f"{part}.{one}" for one in known[part]]
+            raise ConfigError(f"There is no key {key!r}.{near_names(key, full)}")
 
 
 def _words_of_run(overrides: Sequence[str]) -> list[str]:
@@ -105,19 +133,31 @@ def _train(config: dict[str, Any], folder: Path) -> bool:
     check_values(TrainConfig, own)
     sources = env_sources(config)
     load_algorithm(config["algo"]["id"])
-    from gem_train.trainer import Trainer  # noqa: PLC0415 - torch must be there
+    import transformers  # noqa: PLC0415 - seconds
 
-    agents = agent_makers(config) if config["agent"] else {}
+    from gem_train.remote import AdapterPush  # noqa: PLC0415 - torch must be there
+    from gem_train.trainer import Trainer  # noqa: PLC0415 - likewise
+
+    transformers.utils.logging.disable_progress_bar()  # of weights, between the lines of ours
+
+    agents = agent_makers(config) if config.get("agent") else {}
     if len(agents) > 1:
         raise ConfigError(f"agent: one agent samples for a policy, got {', '.join(agents)}.")
     run = _open(folder, config, list(sources))
     console = Console(stderr=True)
+    url = config["sampling"]["adapters_url"]
+    if bool(agents) != bool(url):
+        raise ConfigError(
+            "An agent that samples elsewhere needs its weights, and weights are sent for it alone: "
+            "set both agent=openai and sampling.adapters_url, or neither."
+        )
     trainer = Trainer(
         TrainConfig(**own),
         sources,
         run.path,
         eval_sources=_eval_sources(config),
         make_agent=next(iter(agents.values()), None),
+        after_step=AdapterPush(url, run.path / "adapters") if url else None,
         resume=config["resume"],
         console=console,
     )
@@ -154,15 +194,26 @@ _MAY_CHANGE = ("steps", "device", "threads", "log", "checkpoint", "eval", "out",
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     changed = [
-        f"{key}: {old.get(key)!r} -> {new[key]!r}"
+        line
         for key in sorted(new)
-        if key not in _MAY_CHANGE and old.get(key) != without_secrets(new[key])
+        if key not in _MAY_CHANGE
+        for line in _differences(key, old.get(key), without_secrets(new[key]))
     ]
     if changed:
         raise ConfigError(
-            "\n  ".join(["The run was begun with other values, now:", *changed])
+            "\n  ".join(["The run was begun with other values:", *changed])
             + "\nLeave them as they were, or choose another out."
         )
+
+
+def _differences(place: str, old: Any, new: Any) -> list[str]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return [
+            line
+            for key in sorted({*old, *new})
+            for line in _differences(f"{place}.{key}", old.get(key), new.get(key))
+        ]
+    return [] if old == new else [f"{place}: {old!r} -> {new!r}"]
 
 
 def _eval_sources(config: Mapping[str, Any]) -> dict[str, Source] | None:
@@ -173,6 +224,17 @@ def _eval_sources(config: Mapping[str, Any]) -> dict[str, Source] | None:
     return env_sources({**config, "envs": names, "env": None, "mixture": {}})
 
 
+def _show_curve(console: Console, run: Run) -> None:
+    """Print the success, or the return where success is not known, of all steps."""
+    path = run.path / METRICS_FILE
+    figures = read_metrics(path) if path.is_file() else {}
+    for name in ("rollout/success", "rollout/return"):
+        if name in figures and len(figures[name][1]) > 1:
+            console.print(Text(f"\n{name} of {len(figures[name][1])} steps"))
+            console.print(Text(text_curve(figures[name][1])), soft_wrap=True)
+            return
+
+
 def _say_where(console: Console, run: Run, step: int, how: str) -> None:
     path = os.path.relpath(run.path)
     path = str(run.path) if path.startswith("..") else path
@@ -181,6 +243,7 @@ def _say_where(console: Console, run: Run, step: int, how: str) -> None:
         console.print(Text(text, style=style), soft_wrap=True)
 
     if how == "done":
+        _show_curve(console, run)
         say(f"Trained {step} steps: {path}/model")
         if (run.path / "curves.png").is_file():
             say(f"Curves: {path}/curves.png")

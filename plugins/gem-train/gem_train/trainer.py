@@ -30,6 +30,7 @@ from rich.console import Console
 
 from gem_core import make_agent as make_agent_by_id
 from gem_core.agent import Agent
+from gem_core.errors import GemError
 from gem_core.rollout import Source, Trajectory, TrajectoryFile
 from gem_core.rollout.runs import TRAJECTORIES, Run
 from gem_core.seeding import child_seed
@@ -42,6 +43,7 @@ from gem_train.config import TrainConfig
 from gem_train.curriculum import load_sampler
 from gem_train.learner import Learner
 from gem_train.metrics import open_writers, rollout_metrics
+from gem_train.plots import plot_run
 from gem_train.policy import Policy
 from gem_train.progress import Progress
 from gem_train.samples import samples_of
@@ -126,7 +128,7 @@ class Trainer:
 
     def _agent_of(self, temperature: float) -> Callable[[], Agent]:
         sampling, policy = self.config.sampling, self.policy
-        options = sampling.model_dump(exclude={"cut_is_invalid", "temperature"})
+        options = sampling.model_dump(exclude={"adapters_url", "cut_is_invalid", "temperature"})
 
         def make() -> Agent:
             agent = make_agent_by_id(
@@ -163,6 +165,7 @@ class Trainer:
                 run_name=folder.name,
                 config=config.model_dump(mode="json"),
                 resume_step=self.step or None,
+                warn=self._progress.note,
             )
             stack.callback(self._writers.close)
             self._file = stack.enter_context(TrajectoryFile(folder / TRAJECTORIES))
@@ -174,7 +177,16 @@ class Trainer:
             finally:
                 self._save_checkpoint()
         self.policy.save_merged(folder / "model")
+        self._plot()
         return True
+
+    def _plot(self) -> None:
+        if not self.config.log.plot or "csv" not in self.config.log.writers:
+            return
+        try:
+            plot_run(self.folder)
+        except GemError as error:  # without matplotlib, say so and be content
+            self._console.print(f"No curves.png: {error}", style="yellow", highlight=False)
 
     def _take_steps(self) -> None:
         if self._after_step is not None:
@@ -335,7 +347,7 @@ def _uninterrupted() -> Iterator[None]:
     before = signal.getsignal(signal.SIGINT)
     interrupted = False
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def note(_number: int, _frame: FrameType | None) -> None:
         nonlocal interrupted
         if interrupted:
             raise KeyboardInterrupt

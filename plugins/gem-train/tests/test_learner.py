@@ -172,8 +172,9 @@ def test_a_loss_that_is_not_finite_ends_it_with_the_weights_as_they_were(policy)
 
 
 def test_memory_that_is_not_there_is_told_with_what_to_change():
-    with pytest.raises(TooLargeError, match=r"Out of memory.*Lower optim\.tokens"), memory_limit(
-        "Lower optim.tokens."
+    with (
+        pytest.raises(TooLargeError, match=r"Out of memory.*Lower optim\.tokens"),
+        memory_limit("Lower optim.tokens."),
     ):
         torch.empty(1 << 60, dtype=torch.uint8)
     with pytest.raises(RuntimeError, match="size of tensor"), memory_limit(""):

@@ -1,0 +1,75 @@
+"""Adapters are handed to a server that samples: a real one, which keeps what it was asked."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+import plays  # noqa: F401  isort: skip - skips where torch is missing
+
+pytest.importorskip("peft", reason="peft is not installed")
+
+from gem_core.errors import ConfigError
+from gem_core.testing.tiny_model import save_tiny_model
+from gem_train.policy import Policy
+from gem_train.remote import AdapterPush, PushError
+
+
+class _Server(BaseHTTPRequestHandler):
+    """What vLLM does of this: an adapter has one name, and is read when it is loaded."""
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        loaded = self.server.loaded
+        name, answer = body["lora_name"], 200
+        if self.path == "/v1/load_lora_adapter":
+            if name in loaded or not Path(body["lora_path"], "adapter_config.json").is_file():
+                answer = 400
+            loaded[name] = body["lora_path"]
+        elif self.path == "/v1/unload_lora_adapter":
+            answer = 200 if loaded.pop(name, None) else 404
+        self.send_response(answer)
+        self.end_headers()
+        self.wfile.write(b"as asked" if answer == 200 else b"no such thing")
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    with HTTPServer(("127.0.0.1", 0), _Server) as server:
+        server.loaded = {}
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def policy(tmp_path):
+    return Policy.load(save_tiny_model(tmp_path / "model"), device="cpu", lora={"r": 2})
+
+
+def test_the_server_has_the_adapters_of_the_last_step_and_no_others_stay(server, policy, tmp_path):
+    push = AdapterPush(f"http://127.0.0.1:{server.server_port}/v1/", tmp_path / "adapters")
+    for step in range(3):
+        push(policy, step)
+    assert server.loaded == {"policy": str(tmp_path / "adapters" / "000002")}
+    assert [one.name for one in (tmp_path / "adapters").iterdir()] == ["000002"]
+
+
+def test_a_server_that_refuses_or_is_not_there_is_told(server, policy, tmp_path):
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    server.loaded["policy"] = "another run's"
+    with pytest.raises(PushError, match="load_lora_adapter answered 400: no such thing"):
+        AdapterPush(url, tmp_path / "adapters")(policy, 0)
+    with pytest.raises(PushError, match="cannot be reached"):
+        AdapterPush("http://127.0.0.1:9/v1", tmp_path / "adapters")(policy, 0)
+
+
+def test_a_model_without_adapters_is_refused(server, tmp_path):
+    policy = Policy.load(save_tiny_model(tmp_path / "model"), device="cpu")
+    with pytest.raises(ConfigError, match="set lora"):
+        AdapterPush("http://127.0.0.1:9/v1", tmp_path)(policy, 0)
