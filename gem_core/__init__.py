@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gem_core.agent import Agent, BaseAgent, Generation, Reply
+    from gem_core.agent_view import as_single
     from gem_core.api import (
         find,
         list_envs,
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from gem_core.errors import GemError
     from gem_core.function_tool import FunctionTool, ToolSet, as_tool
     from gem_core.hookspecs import hookimpl
+    from gem_core.multi_agent import AgentSelector, MultiAgentEnv, MultiAgentStep
     from gem_core.observation import Action, Info, Observation, visible_text
-    from gem_core.rollout import Trajectory, Turn, collect
+    from gem_core.rollout import Trajectory, Turn, collect, play_agents
     from gem_core.sandbox import Execution, Program, Sandbox, SandboxSession
     from gem_core.specs import (
         AgentSpec,
@@ -46,6 +48,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "agent": ("Agent", "BaseAgent", "Generation", "Reply"),
+    "agent_view": ("as_single",),
     "api": (
         "find",
         "list_envs",
@@ -62,8 +65,9 @@ _MODULES = {
     "errors": ("GemError",),
     "function_tool": ("FunctionTool", "ToolSet", "as_tool"),
     "hookspecs": ("hookimpl",),
+    "multi_agent": ("AgentSelector", "MultiAgentEnv", "MultiAgentStep"),
     "observation": ("Action", "Info", "Observation", "visible_text"),
-    "rollout": ("Trajectory", "Turn", "collect"),
+    "rollout": ("Trajectory", "Turn", "collect", "play_agents"),
     "sandbox": ("Execution", "Program", "Sandbox", "SandboxSession"),
     "specs": (
         "AgentSpec",
@@ -85,6 +89,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Action",
     "Agent",
+    "AgentSelector",
     "AgentSpec",
     "AsyncEnv",
     "BaseAgent",
@@ -104,6 +109,8 @@ __all__ = [
     "Generation",
     "Info",
     "Layer",
+    "MultiAgentEnv",
+    "MultiAgentStep",
     "Observation",
     "Program",
     "Reply",
@@ -122,6 +129,7 @@ __all__ = [
     "Wrapper",
     "WrapperSpec",
     "__version__",
+    "as_single",
     "as_tool",
     "collect",
     "find",
@@ -132,6 +140,7 @@ __all__ = [
     "make_sandbox",
     "make_tool",
     "make_vec",
+    "play_agents",
     "print_envs",
     "register",
     "spec",

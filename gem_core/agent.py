@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 from gem_core.env import Env
 from gem_core.errors import ConfigError
@@ -111,6 +111,12 @@ class Agent(Protocol):
 
 class BaseAgent(ABC):
     """Base of agents: write ``act``."""
+
+    shared: ClassVar[tuple[str, ...]] = ()
+    """Names of attributes that copies share (models, connections): no pickle has them."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in self.shared}
 
     def seed_episode(self, seed: int) -> None:  # noqa: B027 - most agents need none
         """Take a seed for what the agent draws in the next episode; called before ``reset``.

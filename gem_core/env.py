@@ -7,20 +7,15 @@ snapshots and forks in mid-episode.
 
 import copy
 import functools
-import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
-from gem_core.errors import (
-    EpisodeEndedError,
-    GemError,
-    WrapperOrderError,
-)
+from gem_core.errors import GemError, WrapperOrderError
 from gem_core.maybe_async import then
 from gem_core.observation import Action, Info, Observation
-from gem_core.seeding import check_seed, child_seed, fresh_seed
+from gem_core.seeded import SeededEnv
 from gem_core.specs import EnvSpec, check_kwargs
 from gem_core.stateful import Stateful
 
@@ -113,19 +108,7 @@ class Env(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-class _OwnGenerator:
-    """Gives an environment its generator when it is first asked for.
-
-    Not a ``cached_property``: that writes to ``__dict__``, after which CPython 3.11 looks up all
-    attributes of the instance a fifth slower.
-    """
-
-    def __get__(self, env: "BaseEnv", owner: type) -> random.Random:
-        env.rng = random.Random()
-        return env.rng
-
-
-class BaseEnv(Stateful, ABC):
+class BaseEnv(SeededEnv, ABC):
     """Base of environments: write ``start`` and ``step``, and use ``self.rng`` for every chance.
 
     Example:
@@ -145,16 +128,6 @@ class BaseEnv(Stateful, ABC):
         >>> env.step("tails").reward
         1.0
     """
-
-    shared: ClassVar[tuple[str, ...]] = ("spec",)
-    blocking: bool = False
-    spec: EnvSpec | None = None
-    rng = _OwnGenerator()
-    """The environment's own ``random.Random``, seeded by ``reset(seed=)``."""
-    _ended: bool | None = None
-    """None before the first reset."""
-    _action_rng: random.Random | None = None
-    _seed: int | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -178,12 +151,6 @@ class BaseEnv(Stateful, ABC):
     def sample_random_action(self) -> Action:
         """Return a well-formed action, chosen with ``self.action_rng``."""
         raise NotImplementedError(f"{type(self).__name__} does not sample actions.")
-
-    def seed(self, seed: int) -> None:
-        """Make the next ``reset()`` and all that follow it repeatable."""
-        self._seed = check_seed(seed)
-        self._action_rng = None
-        self.rng.seed(self._seed)
 
     def reset(self, *, seed: int | None = None, **options: Any) -> tuple[Observation, Info]:
         """Start an episode; see ``Env.reset``."""
@@ -210,43 +177,10 @@ class BaseEnv(Stateful, ABC):
         """
         return {}
 
-    def get_state(self) -> dict[str, Any]:
-        """Return all attributes that make up the state."""
-        return {**super().get_state(), "rng": self.rng}
-
-    @property
-    def action_rng(self) -> random.Random:
-        """Generator for ``sample_random_action``: sampling never changes the episode."""
-        if self._action_rng is None:
-            seed = fresh_seed() if self._seed is None else child_seed(self._seed, "actions")
-            self._action_rng = random.Random(seed)
-        return self._action_rng
-
-    def seed_actions(self, seed: int) -> None:
-        """Give ``action_rng`` another seed than the one that follows from the episode's."""
-        self._action_rng = random.Random(check_seed(seed))
-
-    def spawn(self, *, seed: int | None = None, same_state: bool = False) -> Self:
-        """Return a new environment of the same configuration; see ``Env.spawn``."""
-        twin = self.fork()
-        if not same_state:
-            twin._ended = None  # noqa: SLF001 - its own class
-            twin.seed(fresh_seed() if seed is None else seed)
-        return twin
-
     @property
     def unwrapped(self) -> "BaseEnv":
         """The environment itself; a wrapper answers with what it wraps."""
         return self
-
-    def close(self) -> None:
-        """Release what the environment holds; may be called twice."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _guard_step(step: Callable[[Any, Action], Any]) -> Callable[[Any, Action], Any]:
@@ -255,7 +189,7 @@ def _guard_step(step: Callable[[Any, Action], Any]) -> Callable[[Any, Action], A
     @functools.wraps(step)
     def guarded(self: BaseEnv, action: Action) -> Any:
         if self._ended is not False:
-            raise _not_running(self)
+            raise self._not_running()
         result = step(self, action)
         if type(result) is Step:
             if result[2] or result[3]:
@@ -276,11 +210,6 @@ def _note_end(env: BaseEnv, step: Step) -> Step:
         )
     env._ended = bool(step.terminated or step.truncated)  # noqa: SLF001 - its own guard
     return step
-
-
-def _not_running(env: BaseEnv) -> EpisodeEndedError:
-    why = "no episode was started" if env._ended is None else "the episode has ended"  # noqa: SLF001
-    return EpisodeEndedError(f"{type(env).__name__}.step: {why}. Call reset() first.")
 
 
 class AsyncEnv(BaseEnv):

@@ -29,6 +29,7 @@ __all__ = [
     "WorkerCallError",
     "WorkerDiedError",
     "WrapperOrderError",
+    "WrongAgentError",
     "near_names",
 ]
 
@@ -91,6 +92,10 @@ class WrapperOrderError(ConfigError):
 
 class InvalidActionError(GemError, TypeError):
     """An action of a type that the environment cannot read; the episode is unchanged."""
+
+
+class WrongAgentError(GemError, ValueError):
+    """An agent that is unknown, absent or not to act, or one that is to act and does not."""
 
 
 class EpisodeEndedError(GemError, RuntimeError):

@@ -10,6 +10,7 @@ from typing import Any
 
 from gem_core.env import Env
 from gem_core.errors import ConfigError
+from gem_core.multi_agent import check_single_agent
 from gem_core.plugins import default_registry
 from gem_core.specs import EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
 from gem_core.tool import Tool, copy_of
@@ -62,6 +63,8 @@ class EnvFactory:
             raise
 
     def _wrapped(self, env: Env) -> Env:
+        if self.tool_use is not None or self.wrappers:
+            check_single_agent(env, "a wrapper")
         if self.tool_use is not None:
             tools = [_made(tool) for tool in self.tools]
             env = self.tool_use.load()(env, tools=tools, **self.tool_use.kwargs)

@@ -3,6 +3,7 @@
 from gem_core.rollout.collect import AsyncRollout, Rollout, collect, collect_async
 from gem_core.rollout.episode import play_episode
 from gem_core.rollout.limits import AdaptiveLimit
+from gem_core.rollout.multi_agent import play_agents
 from gem_core.rollout.policy import Budget, FaultPolicy
 from gem_core.rollout.report import EnvReport, Report
 from gem_core.rollout.sources import Sampler, Source
@@ -27,6 +28,7 @@ __all__ = [
     "Turn",
     "collect",
     "collect_async",
+    "play_agents",
     "play_episode",
     "read_keys",
     "read_trajectories",

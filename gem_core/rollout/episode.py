@@ -15,6 +15,7 @@ from gem_core.env import Env, Step
 from gem_core.errors import DeadlineError
 from gem_core.faults import error_record
 from gem_core.maybe_async import drive
+from gem_core.multi_agent import MultiAgentEnv, check_single_agent
 from gem_core.observation import Info, Observation
 from gem_core.rollout.policy import FaultPolicy
 from gem_core.rollout.trajectory import Trajectory, Turn
@@ -80,6 +81,7 @@ class Episode:
 
     def reset(self) -> Generator[Any, Any, None]:
         """Reset the environment."""
+        check_single_agent(self.env, "a rollout")
         started = time.perf_counter()
         try:
             options = self.env.unwrapped.reset_options(self._number)
@@ -184,7 +186,7 @@ class Episode:
         return self.trajectory
 
 
-def name_of(env: Env) -> str:
+def name_of(env: Env | MultiAgentEnv) -> str:
     """Return the id of an environment, or the name of its class."""
     return env.spec.id if env.spec is not None else type(env).__name__
 

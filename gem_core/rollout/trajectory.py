@@ -1,7 +1,7 @@
 """What happened in an episode: the one thing that evaluation and training read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from gem_core.agent import Generation
@@ -109,6 +109,11 @@ class Trajectory:
     def seconds(self) -> float:
         """Wall time of setup and all turns."""
         return self.setup_seconds + sum(t.agent_seconds + t.env_seconds for t in self.turns)
+
+    def of_agent(self, agent: str) -> Self:
+        """Return the episode as one of several agents played it: with its turns alone."""
+        turns = [turn for turn in self.turns if turn.agent == agent]
+        return replace(self, agent=agent, turns=turns)
 
     def tokens(self) -> list[TokenSequence]:
         """Return the tokens of the episode as they were given and sampled, none made again.

@@ -19,7 +19,17 @@ from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec
 from gem_core.testing.report import CheckFailedError, Report, require, run_checks
 
-__all__ = ["ENV_CHECKS", "Bench", "check_env"]
+__all__ = [
+    "ENV_CHECKS",
+    "MOST_STEPS",
+    "ODD_TEXTS",
+    "Bench",
+    "check_env",
+    "check_info",
+    "check_observation",
+    "now",
+    "numpy_state",
+]
 
 MOST_STEPS = 200
 """Steps after which a check stops playing an episode that has no end."""
@@ -37,6 +47,7 @@ ODD_TEXTS = (
     "\x00\ud800\U0001f9e9 ½ ٣",
     "x" * 20000,
 )
+"""Texts that a model may write."""
 
 
 class Bench:
@@ -60,11 +71,11 @@ class Bench:
 
     def reset(self, env: Env, seed: int | None = 0) -> tuple[Observation, Info]:
         """Reset, and wait if it is asynchronous."""
-        return _now(env.reset(seed=seed))  # type: ignore[no-any-return]
+        return now(env.reset(seed=seed))  # type: ignore[no-any-return]
 
     def step(self, env: Env, action: Action) -> Step:
         """Step, and wait if it is asynchronous."""
-        return _now(env.step(action))  # type: ignore[no-any-return]
+        return now(env.step(action))  # type: ignore[no-any-return]
 
     def transcript(
         self, env: Env, seed: int | None, actions: Iterable[Action] | None = None
@@ -93,7 +104,7 @@ class Bench:
         env, agent = self.make(), make_agent()
         trajectories = []
         for index in range(self.episodes if episodes is None else episodes):
-            trajectory: Trajectory = _now(play_episode(env, agent, child_seed(0, index), index))
+            trajectory: Trajectory = now(play_episode(env, agent, child_seed(0, index), index))
             if trajectory.error is not None:
                 error = trajectory.error
                 raise CheckFailedError(
@@ -123,7 +134,7 @@ def check_env(
     return run_checks(report, ENV_CHECKS, lambda: Bench(factory, episodes, report.facts), checks)
 
 
-def _now(value: Any) -> Any:
+def now(value: Any) -> Any:
     """Return the value, after waiting for it if it is awaitable."""
     if not is_awaitable(value):
         return value
@@ -152,12 +163,12 @@ def _types(bench: Bench) -> None:
     """Observations, rewards, flags and infos are of the types that the protocol names."""
     env = bench.make()
     observation, info = bench.reset(env)
-    _check_observation(observation)
-    _check_info(info)
+    check_observation(observation)
+    check_info(info)
     for _, step in bench.steps(env):
         require(type(step) is Step, f"step returned a {type(step).__name__}, not a Step")
-        _check_observation(step.observation)
-        _check_info(step.info)
+        check_observation(step.observation)
+        check_info(step.info)
         require(type(step.reward) is float, f"the reward must be a float; got {step.reward!r}")
         require(math.isfinite(step.reward), f"the reward must be finite; got {step.reward!r}")
         flags = (step.terminated, step.truncated)
@@ -165,7 +176,8 @@ def _types(bench: Bench) -> None:
         require(not all(flags), "terminated and truncated are both true")
 
 
-def _check_observation(observation: Observation) -> None:
+def check_observation(observation: Observation) -> None:
+    """Ask for text, or a dict with a text in it."""
     is_text = isinstance(observation, str)
     has_text = isinstance(observation, dict) and any(
         isinstance(value, str) for value in observation.values()
@@ -176,7 +188,8 @@ def _check_observation(observation: Observation) -> None:
     )
 
 
-def _check_info(info: Info) -> None:
+def check_info(info: Info) -> None:
+    """Ask for a dict with keys of text, whose prefix and suffix are text."""
     require(isinstance(info, dict), f"info must be a dict; got {type(info).__name__}")
     for key in ("prefix", "suffix"):
         require(isinstance(info.get(key, ""), str), f"info[{key!r}] must be text")
@@ -217,9 +230,9 @@ def _variation(bench: Bench) -> None:
 def _randomness(bench: Bench) -> None:
     """Global random state is neither used nor changed; sampling actions changes no episode."""
     random.seed(1)
-    before = random.getstate(), _numpy_state()
+    before = random.getstate(), numpy_state()
     first = bench.transcript(bench.make(), 3)
-    require((random.getstate(), _numpy_state()) == before, "global random state was changed")
+    require((random.getstate(), numpy_state()) == before, "global random state was changed")
     random.seed(2)
     require(bench.transcript(bench.make(), 3) == first, "global random state was used")
     env = bench.make()
@@ -230,7 +243,8 @@ def _randomness(bench: Bench) -> None:
     require([*bench.steps(env, actions)] == first[1:], "sampling actions changed the episode")
 
 
-def _numpy_state() -> str:
+def numpy_state() -> str:
+    """Return the state of numpy's global generator; empty if numpy is not imported."""
     numpy = sys.modules.get("numpy")
     return "" if numpy is None else repr(numpy.random.get_state())
 

@@ -1,12 +1,15 @@
 """A language model of a quarter of a million parameters, made in a second and with random weights.
 
-For tests of what stands around a model: tokenizers, chat templates, sampling, serving. It needs
-``transformers`` and ``jinja2``; the model, not the tokenizer, needs ``torch``.
+For tests of what stands around a model (tokenizers, chat templates, sampling, serving), and to
+train one from nothing. It needs ``transformers`` and ``jinja2``; the model, not the tokenizer,
+needs ``torch``.
 """
 
 import os
 from collections.abc import Iterable
 from typing import Any
+
+from gem_core.errors import ConfigError
 
 __all__ = ["CHAT_TEMPLATE", "PLAY", "make_tiny_tokenizer", "save_tiny_model"]
 
@@ -41,7 +44,12 @@ _SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
 
 def make_tiny_tokenizer(
-    *, chat_template: str = CHAT_TEMPLATE, texts: Iterable[str] = PLAY, size: int = 400
+    *,
+    chat_template: str = CHAT_TEMPLATE,
+    texts: Iterable[str] = PLAY,
+    size: int = 400,
+    pieces: str | None = None,
+    context: int = 4096,
 ) -> Any:
     """Return a byte-level BPE tokenizer, trained on the texts, that can write any text.
 
@@ -49,12 +57,19 @@ def make_tiny_tokenizer(
         chat_template: Its chat template, as Jinja.
         texts: What its merges are learned from.
         size: Tokens at most; 259 of them are there before any merge.
+        pieces: Regular expression of the pieces of a text that no merge goes beyond; None for those
+            of GPT-2.
+        context: Tokens that it says its model can read.
     """
     import tokenizers  # noqa: PLC0415 - seconds, and only for this
     import transformers  # noqa: PLC0415 - likewise
 
     bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
     bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    if pieces is not None:
+        split = tokenizers.pre_tokenizers.Split(tokenizers.Regex(pieces), "isolated")
+        plain = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        bpe.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([split, plain])
     bpe.decoder = tokenizers.decoders.ByteLevel()
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=size,
@@ -64,14 +79,24 @@ def make_tiny_tokenizer(
     )
     bpe.train_from_iterator(texts, trainer)
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=bpe, eos_token=_SPECIAL[2], pad_token=_SPECIAL[0], model_max_length=4096
+        tokenizer_object=bpe,
+        eos_token=_SPECIAL[2],
+        pad_token=_SPECIAL[0],
+        model_max_length=context,
     )
     tokenizer.chat_template = chat_template
     return tokenizer
 
 
 def save_tiny_model(
-    folder: str | os.PathLike[str], *, seed: int = 0, tokenizer: Any = None, context: int = 4096
+    folder: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    tokenizer: Any = None,
+    context: int = 4096,
+    hidden: int = 64,
+    layers: int = 3,
+    heads: int = 4,
 ) -> str:
     """Make a model of the architecture of Qwen 3, save it with its tokenizer, return the folder.
 
@@ -80,7 +105,18 @@ def save_tiny_model(
         seed: Seed of its weights.
         tokenizer: Its tokenizer; None for ``make_tiny_tokenizer()``.
         context: Tokens that it can read.
+        hidden: Width of a token's state, an even multiple of ``heads``.
+        layers: Layers.
+        heads: Heads of attention of each layer; every two share keys and values.
+
+    Raises:
+        ConfigError: Sizes that do not go together.
     """
+    if min(hidden, layers, heads, context) < 1 or hidden % (2 * heads):
+        raise ConfigError(
+            f"hidden is an even multiple of heads, and all sizes are at least 1; got hidden "
+            f"{hidden}, layers {layers}, heads {heads} and context {context}."
+        )
     import torch  # noqa: PLC0415 - seconds, and only for this
     import transformers  # noqa: PLC0415 - likewise
 
@@ -90,15 +126,15 @@ def save_tiny_model(
         model = transformers.Qwen3ForCausalLM(
             transformers.Qwen3Config(
                 vocab_size=len(tokenizer),
-                hidden_size=64,
-                intermediate_size=192,
-                num_hidden_layers=3,
-                num_attention_heads=4,
-                num_key_value_heads=2,
-                head_dim=16,
+                hidden_size=hidden,
+                intermediate_size=3 * hidden,
+                num_hidden_layers=layers,
+                num_attention_heads=heads,
+                num_key_value_heads=heads // 2 if heads % 2 == 0 else heads,
+                head_dim=hidden // heads,
                 max_position_embeddings=context,
                 tie_word_embeddings=True,
-                initializer_range=0.1,
+                initializer_range=0.8 / hidden**0.5,
                 bos_token_id=None,
                 eos_token_id=tokenizer.eos_token_id,
                 pad_token_id=tokenizer.pad_token_id,

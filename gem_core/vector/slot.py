@@ -12,6 +12,7 @@ from typing import Any, Literal
 from gem_core.env import Env, Step, Wrapper, make_step
 from gem_core.faults import error_record
 from gem_core.maybe_async import is_awaitable, then
+from gem_core.multi_agent import check_single_agent
 from gem_core.observation import Info, Observation
 
 __all__ = ["FAULTS", "Autoreset", "Fault", "OnError", "Slot", "perform"]
@@ -70,6 +71,7 @@ class Slot:
         self._last_observation: Observation = ""
 
     def _hold(self, env: Env) -> Env:
+        check_single_agent(env, "a vector")
         self.env = env
         self._step: Callable[[Any], Any] = env.step
         return env

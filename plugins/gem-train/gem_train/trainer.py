@@ -22,8 +22,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 import torch
 from rich.console import Console
@@ -185,7 +185,7 @@ class Trainer:
             return
         try:
             plot_run(self.folder)
-        except GemError as error:  # without matplotlib, say so and be content
+        except (GemError, OSError) as error:  # without matplotlib, say so and be content
             self._console.print(f"No curves.png: {error}", style="yellow", highlight=False)
 
     def _take_steps(self) -> None:
@@ -206,24 +206,25 @@ class Trainer:
         seed = child_seed(self.config.seed, "step", self.step)
         torch.manual_seed(seed)  # of what a module draws in its forward pass
         generator = torch.Generator().manual_seed(seed)
-        with _uninterrupted():
+        with _Uninterrupted() as guard:
             figures = self._learner.learn(self._batch_of(trajectories, generator), generator)
             self.step += 1
-        learned = time.perf_counter()
-        metrics = rollout_metrics(trajectories) | figures
-        metrics |= {"time/sample": sampled - started, "time/learn": learned - sampled}
-        metrics |= _speed_of(trajectories, sampled - started, figures, learned - sampled)
-        self._keep(trajectories)
-        if self._after_step is not None:
-            self._after_step(self.policy, self.step)
-        try:
-            if self._is_due(self.config.eval.every, at_end=True):
-                metrics |= self._evaluate()
-        finally:
-            metrics["time/step"] = time.perf_counter() - started
-            self.metrics = metrics
-            self._writers.log(self.step, metrics)
-            self._progress.update(self.step, metrics)
+            learned = time.perf_counter()
+            metrics = rollout_metrics(trajectories) | figures
+            metrics |= {"time/sample": sampled - started, "time/learn": learned - sampled}
+            metrics |= _speed_of(trajectories, sampled - started, figures, learned - sampled)
+            self._keep(trajectories)
+            try:
+                with guard.lifted():
+                    if self._after_step is not None:
+                        self._after_step(self.policy, self.step)
+                    if self._is_due(self.config.eval.every, at_end=True):
+                        metrics |= self._evaluate()
+            finally:
+                metrics["time/step"] = time.perf_counter() - started
+                self.metrics = metrics
+                self._writers.log(self.step, metrics)
+                self._progress.update(self.step, metrics)
 
     def _is_due(self, every: int, *, at_end: bool = False) -> bool:
         """Tell whether something that happens every so many steps is to happen now."""
@@ -335,31 +336,48 @@ def _speed_of(
     }
 
 
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of an update: half of one cannot be continued.
+class _Uninterrupted:
+    """Has Ctrl-C wait for the end of a block: half an update cannot be continued.
 
     A second one does not wait.
     """
-    if not _handles_signals():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    interrupted = False
 
-    def note(_number: int, _frame: FrameType | None) -> None:
-        nonlocal interrupted
-        if interrupted:
+    def __enter__(self) -> Self:
+        self._interrupted = False
+        self._listens = _handles_signals()
+        if self._listens:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        if self._interrupted:
             raise KeyboardInterrupt
-        interrupted = True
+        self._interrupted = True
 
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if interrupted:
-        raise KeyboardInterrupt
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Let Ctrl-C act in a part of the block, also one that came before."""
+        if self._listens:
+            signal.signal(signal.SIGINT, self._before)
+        try:
+            if self._interrupted:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._interrupted = False
+            if self._listens:
+                signal.signal(signal.SIGINT, self._note)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._listens:
+            signal.signal(signal.SIGINT, self._before)
+        if self._interrupted and error is None:
+            raise KeyboardInterrupt
 
 
 @contextmanager

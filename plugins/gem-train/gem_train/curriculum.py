@@ -1,0 +1,313 @@
+"""Curricula: how the environments of a mixture share the episodes while a model learns.
+
+They are samplers of the core (``gem_core.rollout.Sampler``), with a state that a checkpoint keeps.
+Each of them goes by the episodes it is told of and draws nothing itself, so that a run which is
+resumed goes on exactly as it would have. Levels of one game are sources of a mixture like any
+others, in the order in which they are written.
+
+Episodes that an error ended say nothing about the model, and do not count. An episode whose success
+is not known counts as one without.
+"""
+
+import inspect
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from gem_core.errors import ConfigError, UnknownIdError, near_names
+from gem_core.rollout import Report, Sampler, Source, Trajectory
+from gem_core.specs import check_kwargs, load_entry_point
+
+__all__ = [
+    "CURRICULA",
+    "Curriculum",
+    "Fixed",
+    "LearningProgress",
+    "Levels",
+    "load_sampler",
+    "parameters_of",
+]
+
+CURRICULA = {
+    "fixed": "gem_train.curriculum:Fixed",
+    "levels": "gem_train.curriculum:Levels",
+    "learning_progress": "gem_train.curriculum:LearningProgress",
+}
+"""Where each curriculum is."""
+
+
+_NO_PROGRESS = 1e-3
+
+
+class Curriculum(Sampler, Protocol):
+    """A sampler that a checkpoint can keep.
+
+    ``weights`` names all sources, in their order.
+    """
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what it has learned, as plain data that JSON keeps exactly."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take what ``state_dict`` gave.
+
+        Raises:
+            ConfigError: It is of other sources.
+        """
+
+
+class Fixed:
+    """Shares that stay as they are.
+
+    Args:
+        sources: The sources by name.
+        weights: Weights by name, 0 for names that are missing; None for the sources' own.
+
+    Raises:
+        ConfigError: A name without a source, or weights that cannot work.
+    """
+
+    def __init__(
+        self, sources: Mapping[str, Source], *, weights: Mapping[str, float] | None = None
+    ) -> None:
+        if weights is None:
+            weights = {name: source.weight for name, source in sources.items()}
+        for name in weights:
+            _check_source(name, sources)
+        self._weights = {name: float(weights.get(name, 0)) for name in sources}
+        if not all(0 <= weight < float("inf") for weight in self._weights.values()):
+            raise ConfigError(f"Weights must be finite and 0 or more; got {dict(weights)}.")
+        if not any(self._weights.values()):
+            raise ConfigError(f"One weight must be above 0; got {dict(weights)}.")
+
+    def weights(self, report: Report) -> Mapping[str, float]:
+        return dict(self._weights)
+
+    def update(self, trajectory: Trajectory) -> None:
+        """Do nothing."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"sources": list(self._weights)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        _check_same(state, self._weights)
+
+
+class Levels:
+    """One source after the other, in order: on to the next when one is mastered.
+
+    Only episodes of the current level count, from the moment it became the current one.
+
+    Args:
+        sources: The sources by name, the easiest first.
+        threshold: Success over the last ``episodes`` at which it goes on, in (0, 1].
+        episodes: How many of the latest are looked at, and how many there must be.
+        earlier: Share of the episodes that earlier levels keep, all together, in [0, 1).
+        fall_back: Success over the last ``episodes`` below which it goes back, in
+            [0, ``threshold``); None for never.
+
+    Raises:
+        ConfigError: No source, or a value out of range.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        *,
+        threshold: float = 0.8,
+        episodes: int = 64,
+        earlier: float = 0.2,
+        fall_back: float | None = None,
+    ) -> None:
+        self._names = _names_of(sources)
+        _check(0 < threshold <= 1, f"threshold must be in (0, 1], got {threshold!r}.")
+        _check(episodes >= 1, f"episodes must be 1 or more, got {episodes!r}.")
+        _check(0 <= earlier < 1, f"earlier must be in [0, 1), got {earlier!r}.")
+        _check(
+            fall_back is None or 0 <= fall_back < threshold,
+            f"fall_back must be in [0, threshold), got {fall_back!r} and {threshold!r}.",
+        )
+        self._threshold = threshold
+        self._earlier = earlier
+        self._fall_back = fall_back
+        self._latest: deque[bool] = deque(maxlen=episodes)
+        self.level = 0
+        """Number of the current level, from 0."""
+
+    def weights(self, report: Report) -> Mapping[str, float]:
+        weights = dict.fromkeys(self._names, 0.0)
+        for name in self._names[: self.level]:
+            weights[name] = self._earlier / self.level
+        weights[self._names[self.level]] = 1 - self._earlier if self.level else 1.0
+        return weights
+
+    def update(self, trajectory: Trajectory) -> None:
+        _check_source(trajectory.source, self._names)
+        if trajectory.error is not None or trajectory.source != self._names[self.level]:
+            return
+        self._latest.append(bool(trajectory.success))
+        if len(self._latest) < (self._latest.maxlen or 0):
+            return
+        success = sum(self._latest) / len(self._latest)
+        if success >= self._threshold and self.level < len(self._names) - 1:
+            self._move(1)
+        elif self._fall_back is not None and success < self._fall_back and self.level > 0:
+            self._move(-1)
+
+    def _move(self, by: int) -> None:
+        self.level += by
+        self._latest.clear()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"sources": list(self._names), "level": self.level, "latest": list(self._latest)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        _check_same(state, self._names)
+        self.level = state["level"]
+        self._latest.clear()
+        self._latest.extend(state["latest"])
+
+
+class LearningProgress:
+    """More of what is being learned (or forgotten), less of what is solved or out of reach.
+
+    Progress is how far a fast and a slow moving average of a source's success are apart::
+
+        p_i = |fast_i - slow_i| + 0.001    share_i = floor / n + (1 - floor) p_i / sum_j p_j
+
+    I. Kanitscheider et al. (2021), "Multi-task curriculum learning in a complex, visual,
+    hard-exploration domain: Minecraft", arXiv:2106.14876; the absolute value, so that what is
+    forgotten comes back, is that of T. Matiisen et al. (2017), "Teacher-Student Curriculum
+    Learning", arXiv:1707.00183. The constant makes shares equal where nothing moves to speak of.
+
+    The averages are exponential, over the source's own episodes; the first episode sets both, so
+    that a source which is solved from the start shows no progress.
+
+    Args:
+        sources: The sources by name.
+        fast: Episodes of a source that the fast average reaches back, above 1. Fewer than a step
+            has of a source make it follow chance.
+        slow: Episodes that the slow one reaches back, above ``fast``.
+        floor: Share of the episodes that all sources have in equal parts, in (0, 1].
+
+    Raises:
+        ConfigError: No source, or a value out of range.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        *,
+        fast: float = 64,
+        slow: float = 256,
+        floor: float = 0.2,
+    ) -> None:
+        names = _names_of(sources)
+        _check(
+            1 < fast < slow < float("inf"),
+            f"fast must be above 1 and below slow, got {fast!r} and {slow!r}.",
+        )
+        _check(0 < floor <= 1, f"floor must be in (0, 1], got {floor!r}.")
+        self._fast, self._slow, self._floor = 1 / fast, 1 / slow, floor
+        self._count = dict.fromkeys(names, 0)
+        self._averages = dict.fromkeys(names, (0.0, 0.0))
+
+    def weights(self, report: Report) -> Mapping[str, float]:
+        progress = {name: self.progress(name) + _NO_PROGRESS for name in self._count}
+        total, equal = sum(progress.values()), 1 / len(progress)
+        return {
+            name: self._floor * equal + (1 - self._floor) * value / total
+            for name, value in progress.items()
+        }
+
+    def progress(self, name: str) -> float:
+        """Return how far the averages of a source are apart, in [0, 1]."""
+        fast, slow = self._averages[name]
+        return abs(fast - slow)
+
+    def update(self, trajectory: Trajectory) -> None:
+        name = trajectory.source
+        _check_source(name, self._count)
+        if trajectory.error is not None:
+            return
+        self._count[name] += 1
+        success, count = float(bool(trajectory.success)), self._count[name]
+        fast, slow = self._averages[name]
+        # The weights of the episodes so far sum to 1: Adam's correction, made step by step.
+        fast += self._fast / (1 - (1 - self._fast) ** count) * (success - fast)
+        slow += self._slow / (1 - (1 - self._slow) ** count) * (success - slow)
+        self._averages[name] = fast, slow
+
+    def state_dict(self) -> dict[str, Any]:
+        averages = {name: list(pair) for name, pair in self._averages.items()}
+        return {"sources": list(self._count), "count": dict(self._count), "averages": averages}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        _check_same(state, self._count)
+        for name in self._count:
+            self._count[name] = state["count"][name]
+            fast, slow = state["averages"][name]
+            self._averages[name] = fast, slow
+
+
+def load_sampler(id: str, *, sources: Mapping[str, Source], **kwargs: Any) -> Curriculum:  # noqa: A002 - what users write
+    """Return a curriculum.
+
+    Args:
+        id: Its id in ``CURRICULA``, such as ``levels``.
+        sources: The sources by name, in order.
+        kwargs: Its parameters.
+
+    Raises:
+        UnknownIdError: There is none of this id.
+        UnknownKwargError: It does not take a parameter.
+        ConfigError: A value that cannot work.
+    """
+    target = _target_of(id)
+    check_kwargs(target, kwargs, f"curriculum {id!r}")
+    made: Curriculum = target(sources, **kwargs)
+    return made
+
+
+def parameters_of(id: str) -> dict[str, Any]:  # noqa: A002 - what users write
+    """Return the parameters of a curriculum, and their defaults.
+
+    Raises:
+        UnknownIdError: There is none of this id.
+    """
+    parameters = inspect.signature(_target_of(id)).parameters.values()
+    return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY}
+
+
+def _target_of(name: str) -> Any:
+    if name not in CURRICULA:
+        raise UnknownIdError(
+            f"No curriculum {name!r}.{near_names(name, CURRICULA)} There are: "
+            f"{', '.join(CURRICULA)}."
+        )
+    return load_entry_point(CURRICULA[name])
+
+
+def _names_of(sources: Mapping[str, Source]) -> list[str]:
+    _check(bool(sources), "A curriculum needs at least one source.")
+    return list(sources)
+
+
+def _check(condition: bool, message: str) -> None:  # noqa: FBT001 - what is checked comes first
+    if not condition:
+        raise ConfigError(message)
+
+
+def _check_source(name: str, known: Any) -> None:
+    if name not in known:
+        raise ConfigError(
+            f"There is no source {name!r}.{near_names(name, known)} There are: {', '.join(known)}."
+        )
+
+
+def _check_same(state: Mapping[str, Any], names: Any) -> None:
+    if list(state["sources"]) != list(names):
+        raise ConfigError(
+            f"The state is of the sources {', '.join(state['sources'])}; there are "
+            f"{', '.join(names)}. Go on with the same ones in the same order."
+        )

@@ -1,0 +1,188 @@
+"""Supervised training: the policy learns to say what was said in trajectories.
+
+    loss = - 1 / n  sum over sampled tokens t of  log pi(t | all tokens before it)
+
+A trajectory's tokens are those that were given and sampled; nothing is made into tokens again, and
+what was given is not learned.
+"""
+
+import math
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import torch
+
+from gem_core.errors import DataError
+from gem_core.rollout import Trajectory
+from gem_core.seeding import child_seed
+from gem_train.batch import Batch, batch_of, token_batches
+from gem_train.errors import DivergedError, memory_limit
+from gem_train.losses import loss_weights
+from gem_train.policy import Policy
+from gem_train.samples import Sample, samples_of
+from gem_train.schedule import share_of_lr
+from gem_train.sft_config import SFTConfig
+
+__all__ = ["imitation_loss", "sft"]
+
+Log = Callable[[int, Mapping[str, float]], None]
+"""Takes the number of updates that are done, and figures by name."""
+
+_Episode = list[Sample]
+
+
+def sft(
+    policy: Policy,
+    trajectories: Iterable[Trajectory],
+    config: SFTConfig,
+    log: Log | None = None,
+) -> None:
+    """Train a policy on trajectories; the same call on the same CPU gives the same weights.
+
+    Args:
+        policy: What learns.
+        trajectories: Episodes with token ids of the policy's tokenizer. Those that ended in an
+            error are left out.
+        config: How.
+        log: Is given the number of updates that are done, and figures: ``train/...`` of the last
+            one, now and then ``validation/loss`` of what is held out. Losses are in nats a token.
+
+    Raises:
+        DataError: There is nothing to learn from, or tokens that the model cannot read.
+        DivergedError: A loss or a gradient is not finite; the weights are as before that update.
+        TooLargeError: Memory is short.
+    """
+    trained, held_out = _split(_episodes_of(samples_of(trajectories), policy), config)
+    steps = config.steps or config.epochs * math.ceil(len(trained) / config.batch_size)
+    optimizer = torch.optim.AdamW(
+        policy.parameters(), lr=config.lr, betas=(0.9, 0.95), weight_decay=config.weight_decay
+    )
+    batches = _batches(trained, config)
+    with memory_limit(f"Lower tokens (now {config.tokens}), or set gradient_checkpointing=true."):
+        if held_out and log is not None:
+            log(0, _validated(policy, held_out, config))
+        for step in range(steps):
+            began = time.perf_counter()
+            lr = config.lr * share_of_lr(
+                config.schedule, step, updates=steps, warmup=config.warmup_steps
+            )
+            for group in optimizer.param_groups:
+                group["lr"] = lr
+            batch = _batch_of(next(batches), policy)
+            optimizer.zero_grad(set_to_none=True)
+            with policy.training():
+                loss = _add_gradients(policy, batch, config.tokens)
+            norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), config.max_grad_norm).item()
+            _check_finite(loss, norm)
+            optimizer.step()
+            figures = {"train/loss": loss, "train/lr": lr, "train/grad_norm": norm}
+            figures["train/tokens"] = float(batch.mask.sum())
+            seconds = time.perf_counter() - began
+            figures["speed/tokens_per_second"] = float(batch.attention.sum()) / seconds
+            if log is None:
+                continue
+            if held_out and ((step + 1) % config.validate_every == 0 or step + 1 == steps):
+                figures |= _validated(policy, held_out, config)
+            log(step + 1, figures)
+
+
+def imitation_loss(policy: Policy, batch: Batch, weights: torch.Tensor) -> torch.Tensor:
+    """Return the part of the loss that the rows of a batch are, a scalar.
+
+    Args:
+        policy: What learns.
+        batch: Rows.
+        weights: What a token of each turn weighs, (N,).
+    """
+    return -(batch.spread(weights) * policy.logprobs(batch)).sum()
+
+
+def _add_gradients(policy: Policy, batch: Batch, tokens: int) -> float:
+    """Add the gradients of the mean loss of a batch's sampled tokens, and return that loss."""
+    weights = loss_weights(batch, "token")
+    total = 0.0
+    for rows in token_batches(batch, tokens):
+        loss = imitation_loss(policy, batch.select(rows), weights)
+        loss.backward()
+        total += loss.item()
+    return total
+
+
+@torch.no_grad()
+def _validated(policy: Policy, held_out: Sequence[_Episode], config: SFTConfig) -> dict[str, float]:
+    total, count = 0.0, 0
+    for first in range(0, len(held_out), config.batch_size):
+        batch = _batch_of(held_out[first : first + config.batch_size], policy)
+        ones = torch.ones_like(batch.reward)
+        for rows in token_batches(batch, config.tokens):
+            total += imitation_loss(policy, batch.select(rows), ones).item()
+        count += int(batch.mask.sum())
+    return {"validation/loss": total / count}
+
+
+def _check_finite(loss: float, norm: float) -> None:
+    for name, value in (("loss", loss), ("norm of the gradient", norm)):
+        if not math.isfinite(value):
+            raise DivergedError(
+                f"The {name} is {value}. Lower lr, or max_grad_norm; the weights are as before "
+                f"this update."
+            )
+
+
+def _batch_of(episodes: Iterable[_Episode], policy: Policy) -> Batch:
+    samples = [sample for episode in episodes for sample in episode]
+    return batch_of(samples, rows="episodes").to(policy.device)
+
+
+def _episodes_of(samples: Iterable[Sample], policy: Policy) -> list[_Episode]:
+    """Return the samples by episode, those with a token to learn.
+
+    Raises:
+        DataError: The model cannot read them.
+    """
+    config = policy.model.config
+    room = getattr(config, "max_position_embeddings", None) or math.inf
+    episodes: dict[int, _Episode] = {}
+    for sample in samples:
+        ids = sample.prompt_ids + sample.response_ids
+        if len(ids) > room:
+            raise DataError(
+                f"Turn {sample.turn} of episode {sample.episode} has {len(ids)} tokens, and the "
+                f"model reads {room}: leave such episodes out, or show less of the history."
+            )
+        if max(ids, default=0) >= config.vocab_size:
+            raise DataError(
+                f"Episode {sample.episode} has the token {max(ids)}, and the model has "
+                f"{config.vocab_size}: its tokens are of another tokenizer. Play it again with "
+                f"the tokenizer of this model."
+            )
+        episodes.setdefault(sample.episode, []).append(sample)
+    found = [one for one in episodes.values() if any(sample.response_ids for sample in one)]
+    if not found:
+        raise DataError(
+            "There is nothing to learn from: no episode that ended without an error, and has a "
+            "token that was sampled."
+        )
+    return found
+
+
+def _split(episodes: list[_Episode], config: SFTConfig) -> tuple[list[_Episode], list[_Episode]]:
+    """Return what to learn from, and what is held out; episodes of a start state stay together."""
+    groups = sorted({episode[0].group for episode in episodes})
+    random.Random(child_seed(config.seed, "held out")).shuffle(groups)
+    count = min(math.ceil(config.held_out * len(groups)), len(groups) - 1)
+    kept_back = set(groups[:count])
+    trained = [one for one in episodes if one[0].group not in kept_back]
+    return trained, [one for one in episodes if one[0].group in kept_back]
+
+
+def _batches(episodes: list[_Episode], config: SFTConfig) -> Iterator[list[_Episode]]:
+    """Yield the episodes of each update, without end; each epoch has an order of its own."""
+    epoch = 0
+    while True:
+        order = list(episodes)
+        random.Random(child_seed(config.seed, "epoch", epoch)).shuffle(order)
+        for first in range(0, len(order), config.batch_size):
+            yield order[first : first + config.batch_size]
+        epoch += 1

@@ -1,0 +1,173 @@
+"""``gem-core make-model``, and the tokens of what it makes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plays import GAME  # first: it skips where torch is missing
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from gem_core.env import BaseEnv
+from gem_core.errors import ConfigError, UnknownIdError
+from gem_core.factory import make_factory
+from gem_core.specs import EnvSpec
+from gem_core.testing.tiny_model import save_tiny_model
+from gem_train.make_model import SIZES, Size, command, make_model
+
+EASY = [make_factory(GAME), make_factory("game:TowerofHanoi-v0-easy")]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    return folder, make_model(folder, EASY, episodes=5)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(made):
+    return AutoTokenizer.from_pretrained(made[0])
+
+
+def words(tokenizer, text):
+    return [tokenizer.decode([one]) for one in tokenizer.encode(text, add_special_tokens=False)]
+
+
+def run(*args):
+    return CliRunner().invoke(command, list(map(str, args)), catch_exceptions=False)
+
+
+def test_a_model_is_what_is_said_about_it(made, tokenizer):
+    folder, said = made
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    assert model.num_parameters() == said.parameters
+    assert model.config.hidden_size == SIZES["tiny"].hidden
+    assert len(tokenizer) == said.vocabulary == model.config.vocab_size <= 512
+    assert tokenizer.model_max_length == model.config.max_position_embeddings == 2048
+    assert "".join(said.action_tokens) == said.action
+
+
+def test_prompts_of_easy_games_are_short(tmp_path):
+    said = make_model(tmp_path / "tiny", EASY[:1], episodes=5)
+    assert said.prompt_tokens < 200
+    assert said.prompt_tokens < said.episode_tokens < 400
+
+
+def test_parts_of_an_action_are_tokens_of_their_own(tokenizer):
+    assert words(tokenizer, "\\boxed{7}") == ["\\boxed{", "7", "}"]
+    assert words(tokenizer, "\\boxed{10}") == ["\\boxed{", "1", "0", "}"]
+    assert words(tokenizer, "\\boxed{A C}") == ["\\boxed{", "A", " ", "C", "}"]
+    assert words(tokenizer, "ABBA")[:2] == ["A", "B"]
+    assert "1" in words(tokenizer, "from 1 to 10, both")
+    for text in ("<answer>\\boxed{12}</answer>", "so: \\boxed{12}.", "(\\boxed{12})"):
+        found = words(tokenizer, text)
+        place = found.index("\\boxed{")
+        assert found[place : place + 4] == ["\\boxed{", "1", "2", "}"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(st.characters(codec="utf-8")), number=st.integers(0, 10**6))
+def test_any_text_can_be_written_and_numbers_are_digits(tokenizer, text, number):
+    whole = f"{text}{number}"
+    ids = tokenizer.encode(whole, add_special_tokens=False, split_special_tokens=True)
+    assert tokenizer.decode(ids, clean_up_tokenization_spaces=False) == whole
+    assert [tokenizer.decode([one]) for one in ids[-len(str(number)) :]] == list(str(number))
+
+
+def test_the_same_arguments_make_the_same_model(tmp_path):
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        make_model(tmp_path / name, EASY[:1], episodes=3, seed=seed)
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in "abc"]
+    texts = [(tmp_path / name / "tokenizer.json").read_text() for name in "ab"]
+    assert weights[0] == weights[1] != weights[2]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(("size", "low", "high"), [("tiny", 0.1, 0.3), ("small", 0.5, 1.0)])
+def test_sizes_are_about_as_large_as_they_say(tmp_path, size, low, high):
+    said = make_model(tmp_path / size, EASY[:1], size=SIZES[size], episodes=2)
+    assert low < said.parameters / 1e6 < high
+
+
+def test_the_command_says_what_was_made_and_what_is_next(tmp_path):
+    out = tmp_path / "tiny"
+    done = run(out, "--env", "game:GuessTheNumber-v0*", "--episodes", 2, "--layers", 1)
+    assert done.exit_code == 0
+    assert "parameters with random weights" in done.output
+    assert "'\\boxed{' " in done.output.replace("\\\\", "\\")
+    assert f"Next: gem-core train sft model={out}" in done.output
+    assert AutoModelForCausalLM.from_pretrained(out).config.num_hidden_layers == 1
+
+
+def test_texts_of_tools_are_learned_too(tmp_path):
+    out = tmp_path / "tools"
+    run(out, "--env", GAME, "--tool", "python", "--episodes", 2, "--layers", 1, "--vocab", 1024)
+    assert words(AutoTokenizer.from_pretrained(out), "</python>") == ["</python>"]
+
+
+def test_episodes_that_cannot_be_read_are_told_of(tmp_path):
+    done = run(tmp_path / "x", "--env", GAME, "--episodes", 2, "--layers", 1, "--context", 64)
+    assert "Episodes are longer than what it can read" in done.output
+
+
+def test_a_model_that_is_there_is_replaced_only_on_demand(tmp_path):
+    out = tmp_path / "tiny"
+    arguments = (out, "--env", GAME, "--episodes", 1, "--layers", 1)
+    run(*arguments)
+    with pytest.raises(ConfigError, match="add --overwrite"):
+        run(*arguments)
+    assert run(*arguments, "--overwrite", "--hidden", 32, "--heads", 2).exit_code == 0
+    assert AutoModelForCausalLM.from_pretrained(out).config.hidden_size == 32
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_is_no_model_is_never_replaced(tmp_path, kind):
+    out = tmp_path / "mine"
+    if kind == "folder":
+        out.mkdir()
+        (out / "thesis.txt").write_text("precious")
+    else:
+        out.write_text("precious")
+    with pytest.raises(ConfigError, match="is no model"):
+        run(out, "--env", GAME, "--overwrite")
+
+
+def test_an_id_that_matches_nothing_is_an_error_with_near_names(tmp_path):
+    with pytest.raises(UnknownIdError, match=r"Did you mean 'game:GuessTheNumber-v0"):
+        run(tmp_path / "x", "--env", "game:GuesTheNumber-v0")
+    with pytest.raises(UnknownIdError, match="pithon"):
+        run(tmp_path / "x", "--env", GAME, "--tool", "pithon")
+
+
+class Broken(BaseEnv):
+    def start(self):
+        raise OSError("no such board")
+
+    def step(self, action):
+        raise NotImplementedError
+
+
+def test_an_environment_that_cannot_be_played_is_named(tmp_path):
+    spec = EnvSpec(id="test:Broken", entry_point=Broken)
+    with pytest.raises(ConfigError, match=r"test:Broken cannot be played: no such board"):
+        make_model(tmp_path / "x", [make_factory(spec)])
+
+
+@pytest.mark.parametrize("size", [Size(60, 1, 4), Size(4, 1, 4), Size(64, 0, 4)])
+def test_sizes_that_do_not_go_together_are_refused(tmp_path, size):
+    with pytest.raises(ConfigError, match="even multiple of heads"):
+        save_tiny_model(tmp_path, hidden=size.hidden, layers=size.layers, heads=size.heads)
+    assert not list(tmp_path.iterdir())
+
+
+def test_gem_core_has_the_command(tmp_path):
+    done = subprocess.run(
+        [Path(sys.executable).parent / "gem-core", "make-model", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "gem-core make-model tiny --env 'game:GuessTheNumber*'" in done.stdout

@@ -1,0 +1,465 @@
+"""Where figures are written: files and services, resumed runs, and what fails on the way."""
+
+import csv
+import itertools
+import json
+import math
+import os
+import random
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gem_core.errors import ConfigError, DataError, UnknownIdError
+from gem_train.metrics import WRITERS, Writers, open_writers, read_metrics
+
+NUMBERS = st.integers(-(10**9), 10**9) | st.floats(allow_nan=False)
+NAMES = st.sampled_from(["rollout/return", "eval/success", "a,b", 'q"uote', "line\nbreak", "é/ü"])
+FIGURES = st.dictionaries(NAMES, NUMBERS)
+RUN = st.lists(st.tuples(st.integers(0, 3), FIGURES), max_size=12)
+
+
+def opened(folder, *names, resume=None, **options):
+    return open_writers(
+        names, folder, run_name="a run", config={"lr": 1e-3}, resume_step=resume, **options
+    )
+
+
+def rows_of(folder):
+    with (folder / "metrics.csv").open(newline="") as file:
+        return list(csv.reader(file))
+
+
+class TestCsv:
+    def test_columns_may_come_later(self, tmp_path):
+        writers = opened(tmp_path, "csv")
+        writers.log(1, {"a": 1, "b": 0.5})
+        writers.log(2, {"a": 2, "eval/c": 7})
+        writers.log(3, {"b": math.nan})
+        writers.close()
+        assert rows_of(tmp_path) == [
+            ["step", "a", "b", "eval/c"],
+            ["1", "1", "0.5", ""],
+            ["2", "2", "", "7"],
+            ["3", "", "nan", ""],
+        ]
+
+    def test_a_row_is_there_as_soon_as_it_is_logged(self, tmp_path):
+        writers = opened(tmp_path, "csv")
+        for step in range(5):
+            writers.log(step, {"a": step})
+            assert len(rows_of(tmp_path)) == step + 2
+
+    def test_figures_of_one_step_share_its_row(self, tmp_path):
+        writers = opened(tmp_path, "csv")
+        writers.log(0, {"a": 1})
+        writers.log(0, {"b": 2})
+        writers.log(0, {"b": 3})
+        writers.log(1, {"a": 4})
+        assert rows_of(tmp_path)[1:] == [["0", "1", "3"], ["1", "4", ""]]
+
+    @given(RUN, RUN, st.integers(0, 12))
+    def test_what_is_read_is_what_was_logged_with_a_resumed_run_in_place_of_the_rest(
+        self, first, second, resume
+    ):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            expected = {}
+
+            def play(run, start, writers):
+                step = start
+                for further, figures in run:
+                    step += further
+                    writers.log(step, figures)
+                    for figure, value in figures.items():
+                        expected.setdefault(figure, {})[step] = value
+                writers.close()
+
+            play(first, 0, opened(folder, "csv"))
+            for values in expected.values():
+                for step in [step for step in values if step > resume]:
+                    del values[step]
+            play(second, resume + 1, opened(folder, "csv", resume=resume))
+            if first or second:
+                found = read_metrics(folder / "metrics.csv")
+                plain = {figure: dict(zip(*pair, strict=True)) for figure, pair in found.items()}
+                assert {k: v for k, v in plain.items() if v} == {
+                    k: v for k, v in expected.items() if v
+                }
+                assert len({len(row) for row in rows_of(folder)}) == 1
+            assert {path.name for path in folder.iterdir()} <= {"metrics.csv"}
+
+    def test_a_new_run_begins_anew(self, tmp_path):
+        opened(tmp_path, "csv").log(5, {"a": 1})
+        opened(tmp_path, "csv").log(1, {"b": 1})
+        assert rows_of(tmp_path) == [["step", "b"], ["1", "1"]]
+
+    def test_a_line_that_a_crash_cut_is_left_out_and_mended(self, tmp_path):
+        opened(tmp_path, "csv").log(1, {"a": 12, "b": 34})
+        path = tmp_path / "metrics.csv"
+        path.write_text(path.read_text() + "2,5")
+        assert read_metrics(path) == {"a": ([1], [12.0]), "b": ([1], [34.0])}
+        opened(tmp_path, "csv", resume=2).log(3, {"a": 6})
+        assert rows_of(tmp_path)[1:] == [["1", "12", "34"], ["3", "6", ""]]
+
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            ("name,age\nx,1\n", "no table of metrics"),
+            ("step,a,a\n1,2,3\n", "different ones"),
+            ("step,a\n1,2\n1\n", "row 3: 2 cells were expected"),
+            ("step,a\nsoon,2\n", "row 2"),
+        ],
+    )
+    def test_another_table_is_refused_and_kept(self, tmp_path, text, told):
+        path = tmp_path / "metrics.csv"
+        path.write_text(text)
+        with pytest.raises(DataError, match=told):
+            read_metrics(path)
+        with pytest.raises(DataError, match=told):
+            opened(tmp_path, "csv", resume=3)
+        assert path.read_text() == text
+
+    def test_a_cell_that_is_no_number_is_told(self, tmp_path):
+        path = tmp_path / "metrics.csv"
+        path.write_text("step,a\n1,2\n2,much\n")
+        with pytest.raises(DataError, match="row 3: a is 'much'"):
+            read_metrics(path)
+
+
+def events_of(folder):
+    """The scalars that TensorBoard's own reader finds, as {tag: [(step, value), ...]}."""
+    if not os.environ.get("CI"):
+        pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    accumulator = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    accumulator.Reload()
+    return {
+        tag: [(event.step, event.value) for event in accumulator.Scalars(tag)]
+        for tag in accumulator.Tags()["scalars"]
+    }
+
+
+class TestTensorBoard:
+    def test_its_own_reader_finds_what_was_logged(self, tmp_path):
+        writers = opened(tmp_path, "tensorboard")
+        writers.log(0, {"eval/success": 0.5})
+        writers.log(300, {"rollout/game:X-v0/return": -1.5, "train/tokens": 2**20})
+        writers.log(70_000, {"rollout/game:X-v0/return": 1e300})
+        assert events_of(tmp_path) == {
+            "eval/success": [(0, 0.5)],
+            "rollout/game:X-v0/return": [(300, -1.5), (70_000, math.inf)],
+            "train/tokens": [(300, 2.0**20)],
+        }
+
+    def test_a_resumed_run_takes_the_place_of_what_came_after(self, tmp_path):
+        first = opened(tmp_path, "tensorboard")
+        for step in range(1, 7):
+            first.log(step, {"a": step})
+        opened(tmp_path, "tensorboard", resume=3).log(4, {"a": 40})
+        opened(tmp_path, "tensorboard", resume=4).log(5, {"a": 50})
+        assert events_of(tmp_path)["a"] == [(1, 1), (2, 2), (3, 3), (4, 40), (5, 50)]
+
+    def test_a_new_run_hides_the_old_one(self, tmp_path):
+        opened(tmp_path, "tensorboard").log(5, {"a": 1})
+        opened(tmp_path, "tensorboard").log(1, {"a": 2})
+        assert events_of(tmp_path)["a"] == [(1, 2)]
+
+    def test_each_step_is_written_at_once_and_once(self, tmp_path):
+        writers = opened(tmp_path, "tensorboard")
+        (path,) = tmp_path.iterdir()
+        sizes = []
+        for step in range(1, 6):
+            writers.log(step, {"a": step})
+            sizes.append(path.stat().st_size)
+        writers.close()
+        assert len({after - before for before, after in itertools.pairwise(sizes)}) == 1
+        assert path.stat().st_size == sizes[-1] > sizes[0]
+
+    @settings(max_examples=30)
+    @given(st.lists(st.tuples(st.integers(0, 2**40), st.floats(width=32, allow_nan=False))))
+    def test_any_step_and_number_comes_back(self, points):
+        steps = sorted({step for step, _ in points})
+        expected = list(zip(steps, (value for _, value in points), strict=False))
+        with tempfile.TemporaryDirectory() as name:
+            writers = opened(Path(name), "tensorboard")
+            for step, value in expected:
+                writers.log(step, {"a": value})
+            writers.close()
+            assert events_of(name).get("a", []) == expected
+
+
+FULL_DISK = """
+import json, resource, sys
+from pathlib import Path
+from gem_train.metrics import open_writers
+
+def room(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+told = []
+writers = open_writers(["csv", "tensorboard"], Path(sys.argv[1]), run_name="x", config={},
+                       resume_step=None, warn=told.append)
+for step in range(200):
+    if step == 50:
+        room(300)  # cuts a row in two
+    if step == 150 and sys.argv[2] == "in time":
+        room(resource.RLIM_INFINITY)
+    writers.log(step, {"a": step, **({"late": step} if step >= 100 else {})})
+if sys.argv[2] == "at the end":
+    room(resource.RLIM_INFINITY)
+writers.close()
+writers.close()
+print(json.dumps(told))
+"""
+
+
+CUT_WRITE = """
+import resource, sys
+from pathlib import Path
+from gem_train.metrics import open_writers
+
+folder, told = Path(sys.argv[1]), []
+writers = open_writers([sys.argv[2]], folder, run_name="x", config={}, resume_step=None,
+                       warn=told.append)
+for step in range(30):
+    if step % 10 == 5:
+        (path,) = folder.iterdir()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 3, -1))
+    writers.log(step, {"a": step})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+assert len(told) == 1, told
+"""
+
+
+class TestWhatFails:
+    @pytest.mark.skipif(sys.platform == "win32", reason="limits of files are POSIX")
+    @pytest.mark.parametrize("name", ["csv", "tensorboard"])
+    def test_what_was_written_by_half_is_written_again_as_a_whole(self, tmp_path, name):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", CUT_WRITE, str(tmp_path), name],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        expected = [(step, float(step)) for step in range(30)]
+        if name == "csv":
+            steps, values = read_metrics(tmp_path / "metrics.csv")["a"]
+            assert list(zip(steps, values, strict=True)) == expected
+        else:
+            assert events_of(tmp_path)["a"] == expected
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="limits of files are POSIX")
+    @pytest.mark.parametrize("when", ["in time", "at the end"])
+    def test_a_full_disk_is_told_once_and_nothing_is_lost_when_there_is_room(self, tmp_path, when):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", FULL_DISK, str(tmp_path), when],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert len(told) == 2
+        assert "'csv' does not work: OSError" in "".join(told)
+        found = read_metrics(tmp_path / "metrics.csv")
+        assert found["a"] == (list(range(200)), [float(step) for step in range(200)])
+        assert found["late"][0] == list(range(100, 200))
+        assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} == {"metrics", "events"}
+        assert events_of(tmp_path)["a"] == [(step, float(step)) for step in range(200)]
+
+    def test_a_full_disk_leaves_the_last_whole_table(self, tmp_path):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", FULL_DISK, str(tmp_path), "never"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        steps, values = read_metrics(tmp_path / "metrics.csv")["a"]
+        assert len(steps) >= 50
+        assert steps == list(range(len(steps))) == values
+
+    def test_a_writer_that_fails_is_told_once_and_tried_again_while_others_go_on(self, tmp_path):
+        class Service:
+            def __init__(self):
+                self.asked = []
+
+            def log(self, step, metrics):
+                self.asked.append(step)
+                raise ConnectionError("nobody there")
+
+            def close(self):
+                raise ConnectionError("still nobody")
+
+        service, told = Service(), []
+        csv_writer = opened(tmp_path, "csv")
+        writers = Writers({"service": service, "csv": csv_writer}, told.append)
+        writers.log(1, {"a": 1})
+        writers.log(2, {"a": 2})
+        writers.close()
+        assert service.asked == [1, 2]
+        assert told == ["The writer 'service' does not work: ConnectionError: nobody there."]
+        assert read_metrics(tmp_path / "metrics.csv") == {"a": ([1, 2], [1.0, 2.0])}
+
+    def test_by_default_python_warns(self, tmp_path):
+        (tmp_path / "metrics.csv").mkdir()
+        writers = opened(tmp_path, "csv")
+        with pytest.warns(RuntimeWarning, match="'csv' does not work: .*directory") as told:
+            writers.log(1, {"a": 1})
+        assert told[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            writers.log(2, {"a": 2})
+
+    def test_what_cannot_be_opened_is_told_and_left_out(self, tmp_path):
+        (tmp_path / "metrics.csv").write_text("step,a\n1,2\n")
+        (tmp_path / f".metrics.csv.{os.getpid()}").mkdir()
+        told = []
+        writers = opened(tmp_path, "csv", "tensorboard", resume=1, warn=told.append)
+        writers.log(2, {"a": 3})
+        assert len(told) == 1
+        assert "The run goes on without it" in told[0]
+        assert events_of(tmp_path)["a"] == [(2, 3.0)]
+
+
+class TestTheTable:
+    def test_unknown_writers_are_told_before_anything_is_written(self, tmp_path):
+        with pytest.raises(UnknownIdError, match="Did you mean 'tensorboard'"):
+            opened(tmp_path / "run", "csv", "tensorbord")
+        assert not (tmp_path / "run").exists()
+
+    def test_each_comes_once(self, tmp_path):
+        with pytest.raises(ConfigError, match="once"):
+            opened(tmp_path, "csv", "csv")
+
+    @pytest.mark.parametrize("name", [name for name, entry in WRITERS.items() if entry.package])
+    def test_a_missing_package_is_told_with_its_extra(self, tmp_path, name, monkeypatch):
+        monkeypatch.setitem(sys.modules, WRITERS[name].package, None)
+        with pytest.raises(ConfigError, match=rf"pip install gem-train\[{name}\]"):
+            opened(tmp_path, name)
+
+    def test_steps_do_not_go_back(self, tmp_path):
+        writers = opened(tmp_path, "csv")
+        writers.log(2, {"a": 1})
+        with pytest.raises(ConfigError, match="step 1 came after those of step 2"):
+            writers.log(1, {"a": 1})
+
+    def test_numbers_of_other_libraries_become_pythons(self, tmp_path):
+        np = pytest.importorskip("numpy")
+        writers = opened(tmp_path, "csv", "tensorboard")
+        writers.log(1, {"a": np.float32(0.5), "b": np.int64(3), "c": True, "d": np.array(2.0)})
+        assert rows_of(tmp_path)[1] == ["1", "0.5", "3.0", "1", "2.0"]
+
+    def test_without_writers_nothing_happens(self, tmp_path):
+        writers = opened(tmp_path)
+        writers.log(1, {"a": 1})
+        writers.close()
+        assert list(tmp_path.iterdir()) == []
+
+
+SERVICE = """
+import sys
+from pathlib import Path
+from gem_train.metrics import open_writers
+
+name, folder, begin, end, resume = sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:])
+told = []
+writers = open_writers([name], folder, run_name="a run", config={"lr": 0.001, "env": {"n": 1}},
+                       resume_step=None if resume < 0 else resume, warn=told.append)
+for step in range(begin, end):
+    writers.log(step, {"rollout/game:X-v0/return": step / 8})
+writers.close()
+assert not told, told
+"""
+
+
+def serve(name, folder, begin, end, resume, **environ):
+    if find_spec(name) is None:
+        pytest.skip(f"{name} is not installed: pip install gem-train[{name}]")
+    done = subprocess.run(
+        [sys.executable, "-c", SERVICE, name, str(folder), *map(str, (begin, end, resume))],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, **environ},
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
+def wandb_history(path):
+    """The figures of an offline run: records behind headers of checksum, length and type."""
+    from wandb.proto import wandb_internal_pb2
+
+    data, place = path.read_bytes(), 7
+    assert len(data) < 32_768, "beyond a block records may be cut"
+    while place < len(data):
+        _, length, _ = struct.unpack_from("<IHB", data, place)
+        record = wandb_internal_pb2.Record.FromString(data[place + 7 : place + 7 + length])
+        place += 7 + length
+        if record.WhichOneof("record_type") == "history":
+            found = {
+                item.nested_key[0]: json.loads(item.value_json) for item in record.history.item
+            }
+            own = ("_runtime", "_timestamp")
+            yield {name: value for name, value in found.items() if name not in own}
+
+
+class TestServices:
+    def test_wandb_keeps_an_offline_run_which_a_resumed_one_goes_on_with(self, tmp_path):
+        serve("wandb", tmp_path, 1, 6, -1, WANDB_MODE="offline", WANDB_SILENT="true")
+        serve("wandb", tmp_path, 4, 8, 3, WANDB_MODE="offline", WANDB_SILENT="true")
+        files = sorted((tmp_path / "wandb").glob("offline-run-*/run-*.wandb"))
+        run = json.loads((tmp_path / "wandb.json").read_text())
+        assert run["step"] == 7
+        assert {path.stem for path in files} == {f"run-{run['run']}"}
+        points = [point for path in files for point in wandb_history(path)]
+        name = "rollout/game:X-v0/return"
+        assert points == [{"_step": step, name: step / 8} for step in range(1, 8)]
+
+    def test_trackio_goes_on_with_a_resumed_run_and_has_each_step_once(self, tmp_path):
+        base = tmp_path / "base"
+        serve("trackio", tmp_path, 1, 6, -1, TRACKIO_DIR=str(base), TRACKIO_PROJECT="mine")
+        serve("trackio", tmp_path, 4, 8, 3, TRACKIO_DIR=str(base), TRACKIO_PROJECT="mine")
+        (path,) = base.glob("mine.db")
+        connection = sqlite3.connect(path)
+        rows = connection.execute("SELECT run_name, step, metrics FROM metrics").fetchall()
+        connection.close()
+        run = json.loads((tmp_path / "trackio.json").read_text())["run"]
+        found = {(name, step): json.loads(metrics) for name, step, metrics in rows}
+        assert len(rows) == 7
+        assert found == {
+            (run, step): {"rollout/game:X-v0/return": step / 8} for step in range(1, 8)
+        }
+        serve("trackio", tmp_path, 1, 2, -1, TRACKIO_DIR=str(base), TRACKIO_PROJECT="mine")
+        assert json.loads((tmp_path / "trackio.json").read_text())["run"] != run
+
+
+def test_a_thousand_steps_stay_right_whatever_order_columns_come_in(tmp_path):
+    rng, expected = random.Random(0), {}
+    writers = opened(tmp_path, "csv", "tensorboard")
+    for step in range(1000):
+        figures = {f"f{number}": rng.random() for number in range(step // 100 + 1)}
+        writers.log(step, figures)
+        for name, value in figures.items():
+            expected.setdefault(name, ([], []))[0].append(step)
+            expected[name][1].append(value)
+    writers.close()
+    assert read_metrics(tmp_path / "metrics.csv") == expected

@@ -1,0 +1,149 @@
+"""``gem-core train sft``, run as people run it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from plays import GAME, played  # first: it skips where torch is missing
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from gem_core.factory import make_factory
+from gem_core.rollout import TrajectoryFile
+from gem_core.rollout.runs import Run
+from gem_train.make_model import Size, make_model
+from gem_train.metrics import read_metrics
+
+ENV = "env=game/GuessTheNumber-v0-easy"
+FAST = ("threads=1", "episodes=24", "batch_size=8", "warmup_steps=2", "validate_every=5")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    make_model(folder, [make_factory(GAME)], size=Size(32, 1, 2), episodes=3)
+    return folder
+
+
+def start(*args, cwd):
+    return subprocess.Popen(
+        [sys.executable, "-m", "gem_core", "train", "sft", *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+    )
+
+
+def sft(*args, cwd):
+    process = start(*args, cwd=cwd)
+    shown, errors = process.communicate(timeout=240)
+    return process.returncode, shown + errors
+
+
+def test_a_warm_start_is_a_run_with_a_model_in_it(tmp_path, model):
+    arguments = (f"model={model}", ENV, "skill=[0,1]", "steps=10", "lr=1e-2", *FAST, "out=warm")
+    code, shown = sft(*arguments, cwd=tmp_path)
+    assert code == 0, shown
+    run = Run.open(tmp_path / "warm")
+    assert run.info()["envs"] == [GAME]
+    assert run.info()["config"]["skill"] == [0, 1]
+    assert len(list(run.trajectories())) == 24
+    metrics = read_metrics(run.path / "metrics.csv")
+    steps, losses = metrics["validation/loss"]
+    assert steps == [0, 5, 10]
+    assert losses[-1] < losses[0] - 1
+    assert metrics["train/loss"][0] == list(range(1, 11))
+    assert f"{losses[0]:.4f} before, {losses[-1]:.4f} after" in shown
+    assert (
+        "Next: gem-core train algo=rebn env=game/GuessTheNumber-v0-easy model=warm/model" in shown
+    )
+    assert AutoModelForCausalLM.from_pretrained(run.path / "model").config.hidden_size == 32
+    code, shown = sft(*arguments, cwd=tmp_path)
+    assert code == 1
+    assert "holds a run: choose another out" in shown
+
+
+def test_the_episodes_of_a_run_are_learned_if_they_are_good_enough(tmp_path, model):
+    first = (f"model={model}", ENV, "skill=0.3", "steps=1", *FAST, "out=first")
+    assert sft(*first, cwd=tmp_path)[0] == 0
+    trajectories = list(Run.open(tmp_path / "first").trajectories())
+    successes = sum(one.success for one in trajectories)
+    assert 0 < successes < 24
+    arguments = (f"model={model}", "trajectories=first", "steps=2", *FAST, "only_successes=true")
+    code, shown = sft(*arguments, "out=second", cwd=tmp_path)
+    assert code == 0, shown
+    assert f"Learning from {successes} of 24 episodes: 100% successes" in shown
+    assert not list(Run.open(tmp_path / "second").trajectories())
+    code, shown = sft(*arguments, "min_return=5", "out=third", cwd=tmp_path)
+    assert code == 1
+    assert "There is nothing to learn from: of 24 episodes 0 ended in an error" in shown
+
+
+def test_ctrl_c_leaves_the_model_that_was_learned_so_far(tmp_path, model):
+    process = start(f"model={model}", ENV, "steps=100000", *FAST, "out=warm", cwd=tmp_path)
+    for line in process.stderr:
+        if "step 5:" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    shown = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "Interrupted; what was learned so far is kept." in shown
+    assert "Traceback" not in shown
+    AutoModelForCausalLM.from_pretrained(tmp_path / "warm" / "model")
+    AutoTokenizer.from_pretrained(tmp_path / "warm" / "model")
+
+
+def test_training_that_diverges_leaves_a_message_and_a_model(tmp_path, model):
+    arguments = (f"model={model}", ENV, "lr=1e36", "warmup_steps=0", "steps=30", *FAST[:3])
+    code, shown = sft(*arguments, "out=warm", cwd=tmp_path)
+    assert code == 1
+    assert "Error: The " in shown
+    assert "Lower lr, or max_grad_norm; the weights are as before this update." in shown
+    assert "Traceback" not in shown
+    AutoModelForCausalLM.from_pretrained(tmp_path / "warm" / "model")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "model needs a value"),
+        (("model=nowhere", ENV), "'nowhere' cannot be loaded"),
+        (("model=MODEL",), "env"),
+        (("model=MODEL", ENV, "stepz=3"), "Did you mean 'steps'"),
+        (("model=MODEL", ENV, "lr=-1", "sampling.history=none"), "lr: Input should be greater"),
+        (("model=MODEL", ENV, "skill=2"), "skill is a number in [0, 1]"),
+        (("model=MODEL", "env=game/GuesTheNumber-v0"), "Did you mean"),
+        (("model=MODEL", "trajectories=nowhere"), "There is no run at nowhere"),
+        (("model=MODEL", "trajectories=others.jsonl"), "another tokenizer"),
+        (("model=MODEL", ENV, "sampling.max_new_tokens=2"), "raise max_new_tokens"),
+        (("model=MODEL", ENV, "writers=[cvs]"), "Did you mean 'csv'"),
+    ],
+)
+def test_what_cannot_work_is_said_without_a_traceback(tmp_path, model, arguments, message):
+    with TrajectoryFile(tmp_path / "others.jsonl") as file:
+        for one in played(2):
+            one.turns[0].generation.token_ids[0] = 2000
+            file.append(one)
+    words = [word.replace("MODEL", str(model)) for word in arguments]
+    code, shown = sft(*words, *FAST, cwd=tmp_path)
+    assert code == 1, shown
+    assert message in shown
+    assert "Traceback" not in shown
+
+
+def test_help_has_examples_and_all_keys(tmp_path):
+    code, shown = sft("--help", cwd=tmp_path)
+    assert code == 0
+    assert "gem-core train sft model=tiny env=game/GuessTheNumber-v0-easy skill=0.4" in shown
+    assert "validate_every:" in shown
+
+
+def test_the_configuration_can_be_shown(tmp_path):
+    code, shown = sft("model=x", ENV, "--cfg", "job", cwd=tmp_path)
+    assert code == 0
+    assert "max_turns: 4" in shown
+    assert json.dumps(512) in shown
