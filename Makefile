@@ -5,7 +5,12 @@ BIN := $(VENV)/bin
 PLUGINS := $(wildcard plugins/*)
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint bench docs clean
+# What training needs; torch=='<version>+cpu' or the like where the default build is too large.
+TORCH ?= torch
+TRAINED := runs/demo-train/$(shell date +%Y-%m-%d-%H-%M-%S)
+GUESS := env=game/GuessTheNumber-v0-easy
+
+.PHONY: demo demo-train test lint bench docs clean
 
 $(STAMP): pyproject.toml $(wildcard plugins/*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'
@@ -18,6 +23,14 @@ $(STAMP): pyproject.toml $(wildcard plugins/*/pyproject.toml)
 
 demo: $(STAMP)  ## Play a few games with the oracle and the random agent
 	@$(BIN)/gem-core run 'envs=[game:GuessTheNumber-v0-easy,game:Mastermind-v0-easy,game:TowerofHanoi-v0-easy,game:Sudoku-v0-easy]' 'agent=[oracle,random]' episodes=100
+
+demo-train: $(STAMP)  ## Train a tiny model from nothing: a warm start, then ReBN
+	@$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet '$(TORCH)'
+	@$(BIN)/gem-core make-model $(TRAINED)/random --env game:GuessTheNumber-v0-easy
+	@$(BIN)/gem-core train sft model=$(TRAINED)/random $(GUESS) skill=0.3 episodes=1500 steps=120 out=$(TRAINED)/warm
+	@$(BIN)/gem-core train algo=rebn algo.gamma=0.9 model=$(TRAINED)/warm/model $(GUESS) steps=80 optim.lr=1e-3 sampling.max_new_tokens=8 eval.every=80 eval.episodes=200 out=$(TRAINED)/rebn
+	@$(BIN)/gem-core compare $(TRAINED)/rebn/eval/000000 $(TRAINED)/rebn/eval/000080
+	@$(BIN)/gem-core view $(TRAINED)/rebn/eval/000000 $(TRAINED)/rebn/eval/000080 --html $(TRAINED)/episodes.html
 
 test: $(STAMP)  ## Run every test
 	@$(BIN)/python -m pytest -q -n auto

@@ -7,6 +7,7 @@ from typing import Any
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.plugins import default_registry
 from gem_core.specs import EnvSpec
+from learning.envs import FirstLine
 
 __all__ = ["RUNS", "TASKS", "Run", "Task", "folder_of"]
 
@@ -19,7 +20,7 @@ class Task:
         env: Its spec, or its id.
         kwargs: Its parameters.
         tools: Its tools.
-        skill: Share of the oracle's actions in the demonstrations.
+        skill: Share of the oracle's actions in the demonstrations; of several, one an episode.
         demonstrations: Episodes of them.
         warm_steps: Updates on them.
         max_new_tokens: Most tokens of a response.
@@ -31,7 +32,7 @@ class Task:
     env: EnvSpec | str
     kwargs: dict[str, Any] = field(default_factory=dict)
     tools: tuple[str, ...] = ()
-    skill: float = 0.4
+    skill: float | tuple[float, ...] = 0.4
     demonstrations: int = 3000
     warm_steps: int = 200
     max_new_tokens: int = 8
@@ -42,7 +43,8 @@ class Task:
     def factory(self) -> EnvFactory:
         """Return what makes it."""
         spec = default_registry().find(EnvSpec, self.env) if isinstance(self.env, str) else self.env
-        return make_factory(spec.with_kwargs(**self.kwargs), tools=self.tools)
+        wrappers = [FirstLine] if self.tools else []
+        return make_factory(spec.with_kwargs(**self.kwargs), tools=self.tools, wrappers=wrappers)
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,13 @@ _MULTIPLY = EnvSpec(
 
 TASKS = {
     "guess": Task("game:GuessTheNumber-v0-easy"),
-    "reverse": Task(_REVERSE, max_new_tokens=12),
-    "multiply": Task(_MULTIPLY, max_new_tokens=20, steps=60),
-    "multiply-python": Task(_MULTIPLY, tools=("python",), max_new_tokens=20, steps=60),
+    "reverse": Task(
+        _REVERSE, {"length": 3, "letters": 6}, skill=0.3, max_new_tokens=12, warm_steps=400
+    ),
+    "multiply": Task(_MULTIPLY, skill=(0.1, 0.1, 1.0), max_new_tokens=20, warm_steps=500),
+    "multiply-python": Task(
+        _MULTIPLY, tools=("python",), skill=(0.1, 0.1, 1.0), max_new_tokens=20, warm_steps=500
+    ),
 }
 
 ALGORITHMS: dict[str, dict[str, Any]] = {

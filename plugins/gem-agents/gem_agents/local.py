@@ -1,12 +1,13 @@
 """The agent ``transformers``: asks a model of transformers in this process."""
 
-import asyncio
 import importlib.util
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal
 
 from gem_agents.chat import Message, history_of
 from gem_agents.errors import ContextLengthError
+from gem_agents.sampler import Request, SamplingModel
+from gem_agents.transcript import Transcript
 from gem_core.agent import BaseAgent, Generation, Reply
 from gem_core.env import Env
 from gem_core.errors import ConfigError
@@ -19,24 +20,31 @@ __all__ = ["LocalAgent"]
 class LocalAgent(BaseAgent):
     """Asks a causal language model of transformers, in this process.
 
-    Episodes that run at once are answered in batches; all agents of the same model share it. The
+    Episodes that run at once are decoded together; all agents of the same model share it. The
     prompt is rendered by the model's chat template, with ``info["tool_schemas"]`` as tools; where
     it extends what there was before, sampled tokens are kept as they were sampled. Replies have
     token ids and log-probabilities. Text only.
 
     Args:
-        model: Name of the model, or its folder.
-        device: ``auto`` (CUDA if there is one, else the CPU), ``cpu``, ``cuda:1``, ...
-        dtype: ``auto`` (as the model was saved), ``float32``, ``bfloat16``, ...
+        model: Name of the model, or its folder; or a live model of transformers or peft, which is
+            sampled with its weights as they are; or a ``SamplingModel``.
+        tokenizer: The tokenizer of a live model; None for the others, which have their own.
+        device: ``auto`` (CUDA if there is one, else the CPU), ``cpu``, ``cuda:1``, ...; a live
+            model stays where it is.
+        dtype: ``auto`` (as the model was saved), ``float32``, ``bfloat16``, ...; a live model
+            keeps its own.
         max_new_tokens: Most tokens of a reply.
         temperature: 0 for the likeliest tokens.
         top_p: Sample from the likeliest tokens that together have this probability, in (0, 1].
-        seed: Seed of the sampling, None for another one each time. The same episode gets the same
-            tokens with ``batch_size=1``. In batches rounding depends on what else is in them.
+        stop: Strings that end a reply, and stay in it. A token that completes one may go on
+            behind it.
+        scaled_logprobs: Whether log-probabilities are those of the distribution at the
+            temperature (of all tokens, whatever ``top_p`` is) instead of the model's own. At
+            temperature 0 they are the model's own.
+        seed: Seed of the sampling, None for another one each time.
         system: The system message.
         history: ``agent``, ``env`` or ``auto``, as the agent ``openai`` has it.
-        batch_size: Most episodes in a batch.
-        batch_window: Seconds to wait for a batch to fill.
+        batch_size: Most episodes that are decoded at once.
         template: More variables for the chat template, such as ``{"enable_thinking": False}``.
 
     Raises:
@@ -47,44 +55,43 @@ class LocalAgent(BaseAgent):
     def __init__(
         self,
         *,
-        model: str,
+        model: Any,
+        tokenizer: Any = None,
         device: str = "auto",
         dtype: str = "auto",
         max_new_tokens: int = 512,
         temperature: float = 1.0,
         top_p: float = 1.0,
+        stop: Sequence[str] = (),
+        scaled_logprobs: bool = False,
         seed: int | None = None,
         system: str | None = None,
         history: Literal["auto", "agent", "env"] = "auto",
-        batch_size: int = 32,
-        batch_window: float = 0.005,
+        batch_size: int = 64,
         template: Mapping[str, Any] | None = None,
     ) -> None:
         if history not in {"auto", "agent", "env"}:
             raise ConfigError(f"history is one of auto, agent, env; got {history!r}.")
-        if max_new_tokens < 1 or batch_size < 1 or batch_window < 0:
+        if max_new_tokens < 1 or batch_size < 1:
             raise ConfigError(
-                f"A local model needs max_new_tokens >= 1, batch_size >= 1 and batch_window >= 0; "
-                f"got {max_new_tokens}, {batch_size} and {batch_window}."
+                f"A local model needs max_new_tokens >= 1 and batch_size >= 1; got "
+                f"{max_new_tokens} and {batch_size}."
             )
         if temperature < 0 or not 0 < top_p <= 1:
             raise ConfigError(
                 f"Sampling needs temperature >= 0 and 0 < top_p <= 1; got {temperature}, {top_p}."
             )
-        for name in ("torch", "transformers"):
-            if importlib.util.find_spec(name) is None:
-                raise ConfigError(
-                    f"The agent 'transformers' needs {name}: pip install gem-agents[local]."
-                )
-        from gem_agents.local_model import load_model  # noqa: PLC0415 - it imports torch
-
-        self.model = model
-        self._local = load_model(
-            model, device=device, dtype=dtype, batch_size=batch_size, batch_window=batch_window
+        if isinstance(stop, str) or not all(stop):
+            raise ConfigError(f"stop is a list of strings, none of them empty; got {stop!r}.")
+        self.model = model if isinstance(model, str) else type(model).__name__
+        self._local = _sampling_model(
+            model, tokenizer, device=device, dtype=dtype, batch_size=batch_size
         )
         self._max_new_tokens = max_new_tokens
         self._temperature = temperature
         self._top_p = top_p
+        self._stop = tuple(stop)
+        self._scaled_logprobs = scaled_logprobs
         self._seed = seed
         self._system = system
         self._history = history
@@ -110,10 +117,15 @@ class LocalAgent(BaseAgent):
                 f"chats (concat_chat) can do without."
             )
         self._begin(shows_history=is_shown, is_rendered=is_rendered)
+        if hasattr(self._local, "join"):
+            self._local.join(self)
+
+    def close(self) -> None:
+        """Stop playing; with the last agent of a model, what it has cached is dropped."""
+        if hasattr(self._local, "leave"):
+            self._local.leave(self)
 
     def _begin(self, *, shows_history: bool, is_rendered: bool) -> None:
-        from gem_agents.transcript import Transcript  # noqa: PLC0415 - one place for the heavy
-
         self._shows_history = shows_history
         self._is_rendered = is_rendered
         self._transcript = Transcript(self._local.tokenizer)
@@ -130,8 +142,6 @@ class LocalAgent(BaseAgent):
         return self._act(observation, info)
 
     async def _act(self, observation: Observation, info: Info) -> Reply:
-        from gem_agents.sampling import Request  # noqa: PLC0415 - it imports torch
-
         known = self._add(observation, info)
         prompt = self._transcript.prompt(self._rendered())
         room = self._local.context - len(prompt.ids)
@@ -141,11 +151,16 @@ class LocalAgent(BaseAgent):
                 f"{self._local.context}: play fewer turns, or show less of the history."
             )
         turn, self._turn = self._turn, self._turn + 1
-        seed = None if self._seed is None else child_seed(self._seed, self._episode_seed, turn)
-        count = min(self._max_new_tokens, room)
-        request = Request(prompt.ids, count, self._temperature, self._top_p, seed)
-        done = await asyncio.wrap_future(self._local.submit(request))
-        sampled = done.sampled
+        request = Request(
+            prompt.ids,
+            min(self._max_new_tokens, room),
+            self._temperature,
+            self._top_p,
+            None if self._seed is None else child_seed(self._seed, self._episode_seed, turn),
+            self._stop,
+            self._scaled_logprobs,
+        )
+        sampled = await self._local.submit(request)
         self._transcript.said(sampled.ids)
         text = self._local.text_of(sampled)
         said = {"role": "assistant", "content": text}
@@ -161,8 +176,8 @@ class LocalAgent(BaseAgent):
             prompt_ids=prompt.new if extends else prompt.ids,
             token_ids=sampled.ids,
             logprobs=sampled.logprobs,
-            queue_seconds=done.queue_seconds,
-            model_seconds=done.model_seconds,
+            queue_seconds=sampled.queue_seconds,
+            model_seconds=sampled.model_seconds,
         )
         self._messages.append(said)
         return Reply(text, generation)
@@ -200,3 +215,31 @@ class LocalAgent(BaseAgent):
 
     def __repr__(self) -> str:
         return f"LocalAgent(model={self.model!r})"
+
+
+def _sampling_model(
+    model: Any, tokenizer: Any, *, device: str, dtype: str, batch_size: int
+) -> SamplingModel:
+    is_name, is_ready = isinstance(model, str), hasattr(model, "submit")
+    if is_name or is_ready:
+        if tokenizer is not None:
+            raise ConfigError(f"The model {model!r} has a tokenizer: leave tokenizer out.")
+    elif tokenizer is None:
+        raise ConfigError(f"A live model needs its tokenizer=; got a {type(model).__name__}.")
+    if is_ready:
+        ready: SamplingModel = model
+        return ready
+    for name in ("torch", "transformers"):
+        if importlib.util.find_spec(name) is None:
+            raise ConfigError(
+                f"The agent 'transformers' needs {name}: pip install gem-agents[local]."
+            )
+    from gem_agents.local_model import load_model, share_model  # noqa: PLC0415 - imports torch
+
+    if is_name:
+        return load_model(model, device=device, dtype=dtype, batch_size=batch_size)
+    if device != "auto" or dtype != "auto":
+        raise ConfigError(
+            f"A live model stays on its device and keeps its dtype; got {device!r} and {dtype!r}."
+        )
+    return share_model(model, tokenizer, batch_size=batch_size)

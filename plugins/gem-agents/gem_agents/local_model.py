@@ -1,152 +1,183 @@
-"""A transformers model in this process, shared by all agents that ask for it.
+"""A transformers model in this process, shared by all agents that have the same one.
 
-A thread gathers the requests of episodes that run at once into batches. It runs while there is
-something to do.
+Prompts are futures of the event loop that asks for them, and the model works in that loop, one
+step at a time: the loop first runs until nothing more comes of what was answered before. It is
+turns of the loop that are counted, not seconds, so where nothing else waits for time to pass, the
+same run has the same batches and the same tokens.
 """
 
+import asyncio
 import threading
-import time
+import weakref
 from collections import deque
-from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any
 
-from gem_agents.sampling import Request, Sampled, sample
+import torch
+import transformers
+
+from gem_agents.decoder import Decoder, Job
+from gem_agents.live_model import LiveModel
+from gem_agents.sampler import Request, Sampled
+from gem_agents.stop_strings import StopStrings
 from gem_core.errors import ConfigError
 
-__all__ = ["Done", "LocalModel", "load_model"]
+__all__ = ["LocalModel", "load_model", "share_model"]
 
+_QUIET = 8
+"""Turns of the loop without a new prompt, after which none comes of what was answered.
 
-class Done(NamedTuple):
-    """An answer of the model.
-
-    Args:
-        sampled: What it sampled.
-        queue_seconds: Wall time until its batch began.
-        model_seconds: Wall time of the batch.
-    """
-
-    sampled: Sampled
-    queue_seconds: float
-    model_seconds: float
-
-
-class _Waiting(NamedTuple):
-    request: Request
-    future: "Future[Done]"
-    since: float
+An episode that ends and the next one that begins are six turns apart in ``collect``.
+"""
 
 
 class LocalModel:
-    """A model, its tokenizer, and a queue.
+    """A model, its tokenizer, and what waits for it.
 
     Args:
-        model: The model of transformers.
+        model: The model of transformers, or of peft; its weights may change between steps.
         tokenizer: Its tokenizer.
-        batch_size: Most prompts in a batch.
-        batch_window: Seconds to wait for a batch to fill.
+        batch_size: Most prompts that are decoded at once.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, batch_size: int, batch_window: float) -> None:
+    def __init__(self, model: Any, tokenizer: Any, *, batch_size: int) -> None:
         self.model = model
         self.tokenizer = tokenizer
-        self.context: int = getattr(model.config, "max_position_embeddings", None) or 2**31
+        config = model.config.get_text_config()
+        self.context: int = getattr(config, "max_position_embeddings", None) or 2**31
         self._end_ids = _end_ids(model, tokenizer)
-        pad_id = tokenizer.pad_token_id
-        self._pad_id: int = min(self._end_ids, default=0) if pad_id is None else pad_id
         self._batch_size = batch_size
-        self._batch_window = batch_window
-        self._waiting: deque[_Waiting] = deque()
-        self._changed = threading.Condition()
-        self._is_working = False
+        self._live_model = LiveModel(model)
+        self._stop_strings = StopStrings(tokenizer)
+        self._players: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._pumps: dict[asyncio.AbstractEventLoop, _Pump] = {}
 
-    def submit(self, request: Request) -> "Future[Done]":
-        """Queue a prompt, and return where its answer will be."""
-        future: Future[Done] = Future()
-        with self._changed:
-            self._waiting.append(_Waiting(request, future, time.perf_counter()))
-            self._changed.notify()
-            if not self._is_working:
-                self._is_working = True
-                threading.Thread(target=self._work, name="gem-local-model", daemon=True).start()
-        return future
+    def submit(self, request: Request) -> "asyncio.Future[Sampled]":
+        """Queue a prompt in the running event loop, and return where its answer will be."""
+        loop = asyncio.get_running_loop()
+        pump = self._pumps.get(loop)
+        if pump is None:
+            self._pumps = {one: kept for one, kept in self._pumps.items() if not one.is_closed()}
+            decoder = Decoder(self._live_model, self._end_ids, self._stop_strings, self._batch_size)
+            pump = self._pumps[loop] = _Pump(decoder)
+        return pump.add(loop, request, len(self._players))
 
     def text_of(self, sampled: Sampled) -> str:
         """Return what was sampled as text, without the token that ended it."""
-        ids = sampled.ids[:-1] if sampled.is_complete else sampled.ids
+        ids = sampled.ids
+        if ids and ids[-1] in self._end_ids:
+            ids = ids[:-1]
         text: str = self.tokenizer.decode(
             ids, skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
         return text
 
-    def _work(self) -> None:
-        while True:
-            batch = self._next_batch()
-            if not batch:
-                return
-            self._answer([one for one in batch if one.future.set_running_or_notify_cancel()])
+    def join(self, agent: object) -> None:
+        """Note that an agent plays: what its turns have in common stays cached."""
+        self._players.add(agent)
 
-    def _next_batch(self) -> list[_Waiting]:
-        with self._changed:
-            self._changed.wait_for(
-                lambda: len(self._waiting) >= self._batch_size, timeout=self._batch_window
-            )
-            count = min(len(self._waiting), self._batch_size)
-            self._is_working = bool(count)
-            return [self._waiting.popleft() for _ in range(count)]
+    def leave(self, agent: object) -> None:
+        """Note that an agent has stopped; with the last one, all that is cached is dropped.
 
-    def _answer(self, batch: list[_Waiting]) -> None:
-        if not batch:
-            return
-        began = time.perf_counter()
+        So a run does not depend, not even in its last digits, on the runs before it.
+        """
+        self._players.discard(agent)
+        if not self._players:
+            self._pumps = {}
+
+
+class _Pump:
+    """Lets a decoder work in an event loop while there is something to do.
+
+    Args:
+        decoder: The decoder.
+    """
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._waiting: deque[Job] = deque()
+        self._is_running = False
+        self._needed = self._quiet = 0
+
+    def add(
+        self, loop: asyncio.AbstractEventLoop, request: Request, episodes: int
+    ) -> "asyncio.Future[Sampled]":
+        job = Job(request, loop.create_future())
+        self._decoder.episodes = episodes
+        self._waiting.append(job)
+        self._needed, self._quiet = _QUIET, 0
+        if not self._is_running:
+            self._is_running = True
+            loop.call_soon(self._turn, loop)
+        return job.future
+
+    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Do a step if nothing new has come for some turns of the loop."""
+        self._quiet += 1
+        if self._quiet > self._needed:
+            self._needed = self._quiet = 0
+            self._step()
+        self._is_running = bool(self._waiting) or self._decoder.is_busy
+        if self._is_running:
+            loop.call_soon(self._turn, loop)
+
+    def _step(self) -> None:
         try:
-            results = sample(
-                self.model,
-                [one.request for one in batch],
-                end_ids=self._end_ids,
-                pad_id=self._pad_id,
-            )
+            ended = self._decoder.step(self._waiting)
         except Exception as error:  # noqa: BLE001 - out of memory for example; each episode's error
-            for one in batch:
-                one.future.set_exception(error)
+            for job in self._decoder.abandon():
+                if not job.future.done():
+                    job.future.set_exception(error)
+            self._needed = _QUIET
             return
-        seconds = time.perf_counter() - began
-        for one, sampled in zip(batch, results, strict=True):
-            one.future.set_result(Done(sampled, began - one.since, seconds))
+        for job in ended:
+            if not job.future.done():
+                job.future.set_result(job.sampled())
+                self._needed = _QUIET
 
 
-_models: dict[tuple[Any, ...], LocalModel] = {}
-_loading = threading.Lock()
+_loaded: dict[tuple[str, str, str], tuple[Any, Any]] = {}
+_shared: "weakref.WeakValueDictionary[tuple[int, int, int], LocalModel]" = (
+    weakref.WeakValueDictionary()
+)
+_lock = threading.RLock()
 
 
-def load_model(
-    name: str, *, device: str, dtype: str, batch_size: int, batch_window: float
-) -> LocalModel:
-    """Return the model, loaded at the first call with the same arguments.
+def share_model(model: Any, tokenizer: Any, *, batch_size: int) -> LocalModel:
+    """Return what samples from a model: the same for all that ask for the same.
+
+    Args:
+        model: The model of transformers, or of peft.
+        tokenizer: Its tokenizer.
+        batch_size: Most prompts that are decoded at once.
+    """
+    key = (id(model), id(tokenizer), batch_size)
+    with _lock:
+        shared = _shared.get(key)
+        if shared is None:
+            shared = _shared[key] = LocalModel(model, tokenizer, batch_size=batch_size)
+        return shared
+
+
+def load_model(name: str, *, device: str, dtype: str, batch_size: int) -> LocalModel:
+    """Return a model that is loaded at the first call with the same arguments.
 
     Args:
         name: Name on the hub, or folder.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ...
         dtype: ``auto``, ``float32``, ``bfloat16``, ...
-        batch_size: Most prompts in a batch.
-        batch_window: Seconds to wait for a batch to fill.
+        batch_size: Most prompts that are decoded at once.
 
     Raises:
-        ConfigError: torch or transformers is missing, or the model cannot be loaded.
+        ConfigError: The model cannot be loaded.
     """
-    key = (name, device, dtype, batch_size, batch_window)
-    with _loading:
-        if key not in _models:
-            model, tokenizer = _load(name, device, dtype)
-            _models[key] = LocalModel(
-                model, tokenizer, batch_size=batch_size, batch_window=batch_window
-            )
-        return _models[key]
+    key = (name, device, dtype)
+    with _lock:
+        if key not in _loaded:
+            _loaded[key] = _load(name, device, dtype)
+        return share_model(*_loaded[key], batch_size=batch_size)
 
 
 def _load(name: str, device: str, dtype: str) -> tuple[Any, Any]:
-    import torch  # noqa: PLC0415 - seconds; the agent's module is imported to check parameters
-    import transformers  # noqa: PLC0415 - likewise
-
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -159,6 +190,6 @@ def _load(name: str, device: str, dtype: str) -> tuple[Any, Any]:
 
 
 def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
-    configured = getattr(model.generation_config, "eos_token_id", None)
+    configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     several = configured if isinstance(configured, list) else [configured]
     return frozenset(one for one in (*several, tokenizer.eos_token_id) if one is not None)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from gem_agents.chat import Chat, Message, history_of, messages_for, resent
 from gem_agents.client import Client, Timing
@@ -69,6 +69,8 @@ class OpenAIAgent(BaseAgent):
     Raises:
         ConfigError: A parameter that cannot work, or OpenAI's endpoint without a key.
     """
+
+    shared: ClassVar[tuple[str, ...]] = ("_client",)
 
     def __init__(
         self,

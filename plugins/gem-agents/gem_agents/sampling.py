@@ -1,152 +1,104 @@
-"""Samples from a causal language model of transformers, several prompts at once.
+"""Draws tokens from logits, all rows of a batch at once.
 
-Each prompt has a generator of its own, so its reply does not depend on what else is in the batch,
-up to rounding: padding changes sums in their last digits, and now and then a token that was as
-likely as another.
+Each row has a seed of its own, and its n-th draw is a function of seed and n alone: it depends on
+nothing else that is in the batch. Only rounding does: batches of other shapes add up in another
+order, and now and then a token that was as likely as another comes out.
 """
 
-import inspect
-import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
-__all__ = ["Request", "Sampled", "sample"]
+from gem_agents.sampler import Request
+
+__all__ = ["Draws", "uniforms"]
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A prompt, and how to go on from it.
+def uniforms(
+    seeds: npt.NDArray[np.uint64], numbers: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.float32]:
+    """Return one number in [0, 1) for each seed: the n-th of its sequence.
 
-    Args:
-        ids: Tokens of the prompt.
-        max_new_tokens: Most tokens to sample.
-        temperature: 0 for the likeliest token, 1 for the model's own distribution.
-        top_p: Sample from the likeliest tokens that together have this probability, in (0, 1].
-        seed: Seed of the sampling; None for a new one.
-    """
-
-    ids: list[int]
-    max_new_tokens: int
-    temperature: float = 1.0
-    top_p: float = 1.0
-    seed: int | None = None
-
-
-@dataclass(slots=True)
-class Sampled:
-    """What was sampled.
+    The sequence is SplitMix64's (Steele, Lea and Flood, 2014), cut to 24 bits.
 
     Args:
-        ids: The tokens, with the one that ended them.
-        logprobs: Log-probability of each, in nats, in the model's own distribution (temperature
-            1, all tokens), as endpoints have it.
-        is_complete: Whether the model ended by itself.
+        seeds: The seeds.
+        numbers: Which one of each sequence, from 0.
     """
+    state = seeds + (numbers + np.uint64(1)) * _GAMMA
+    state = (state ^ (state >> np.uint64(30))) * _FIRST
+    state = (state ^ (state >> np.uint64(27))) * _SECOND
+    state ^= state >> np.uint64(31)
+    numbers_24: npt.NDArray[np.float32] = (state >> np.uint64(40)).astype(np.float32)
+    return numbers_24 * np.float32(2.0**-24)
 
-    ids: list[int]
-    logprobs: list[float]
-    is_complete: bool = False
 
-
-def sample(
-    model: Any, requests: Sequence[Request], *, end_ids: frozenset[int], pad_id: int
-) -> list[Sampled]:
-    """Return what the model says to each prompt.
+class Draws:
+    """The draws of a batch, while it has the same rows.
 
     Args:
-        model: The model.
-        requests: The prompts.
-        end_ids: Tokens that end a reply.
-        pad_id: The token that fills shorter prompts.
+        requests: How each row is sampled.
+        seeds: A seed for each row.
+        counts: How many tokens each row has drawn.
+        device: Where the logits are.
     """
-    with torch.inference_mode():
-        return _sample(model, requests, end_ids, pad_id)
 
+    def __init__(
+        self, requests: Sequence[Request], seeds: Sequence[int], counts: Sequence[int], device: Any
+    ) -> None:
+        def column(values: list[Any]) -> torch.Tensor:
+            return torch.tensor(values, device=device)[:, None]
 
-def _sample(
-    model: Any, requests: Sequence[Request], end_ids: frozenset[int], pad_id: int
-) -> list[Sampled]:
-    device = model.device
-    ids, mask = _left_padded(requests, pad_id, device)
-    positions = (mask.cumsum(-1) - 1).clamp(min=0)
-    # Logits of a long prompt's every token can be larger than the model.
-    last_only = {"logits_to_keep": 1} if _can_keep_last(model) else {}
-    generators = [random.Random(request.seed) for request in requests]
-    results = [Sampled([], []) for _ in requests]
-    running = set(range(len(requests)))
-    cache = None
-    while running:
-        out = model(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=cache,
-            use_cache=True,
-            **last_only,
-        )
-        cache, logits_B_V = out.past_key_values, out.logits[:, -1].float()  # noqa: N806 - its axes
-        chosen_B = _choose(logits_B_V, requests, generators)  # noqa: N806 - likewise
-        logprobs_B = logits_B_V.log_softmax(-1).gather(-1, chosen_B[:, None])[:, 0]  # noqa: N806
-        for row, token, logprob in zip(
-            range(len(requests)), chosen_B.tolist(), logprobs_B.tolist(), strict=True
-        ):
-            if row in running and _take(results[row], token, logprob, requests[row], end_ids):
-                running.discard(row)
-        ids = chosen_B[:, None]
-        mask = torch.cat([mask, mask.new_ones(len(requests), 1)], dim=-1)
-        positions = positions[:, -1:] + 1
-    return results
+        self._device = device
+        self._seeds = np.array(seeds, dtype=np.uint64)
+        self._counts = np.array(counts, dtype=np.uint64)
+        greedy = [request.temperature == 0 for request in requests]
+        self._all_greedy = all(greedy)
+        self._greedy = column(greedy) if any(greedy) else None
+        self._temperature = self._scaled = None
+        if any(request.temperature not in {0, 1} for request in requests):
+            self._temperature = column([request.temperature or 1.0 for request in requests])
+            self._scaled = column([request.scaled_logprobs for request in requests])
+        cut = [row for row, request in enumerate(requests) if request.top_p < 1]
+        self._cut = torch.tensor(cut, device=device) if cut else None
+        self._top_p = column([requests[row].top_p for row in cut]) if cut else None
 
+    def next(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return a token for each row and its log-probability, both (rows, 1).
 
-def _take(
-    result: Sampled, token: int, logprob: float, request: Request, end_ids: frozenset[int]
-) -> bool:
-    """Add a token, and return whether it was the last."""
-    result.ids.append(token)
-    result.logprobs.append(logprob)
-    result.is_complete = token in end_ids
-    return result.is_complete or len(result.ids) >= request.max_new_tokens
+        Args:
+            logits: Scores of the tokens, (rows, vocabulary).
+        """
+        logits = logits.float()
+        own = scaled = logits.log_softmax(-1)
+        if self._temperature is not None:
+            scaled = (logits / self._temperature).log_softmax(-1)
+        tokens = logits.argmax(-1, keepdim=True) if self._greedy is not None else None
+        if not self._all_greedy:
+            drawn = self._drawn(scaled.exp())
+            tokens = drawn if tokens is None else torch.where(self._greedy, tokens, drawn)
+        self._counts += np.uint64(1)
+        logprobs = own.gather(-1, tokens)
+        if self._scaled is not None:
+            logprobs = torch.where(self._scaled, scaled.gather(-1, tokens), logprobs)
+        return tokens, logprobs
 
-
-def _left_padded(
-    requests: Sequence[Request], pad_id: int, device: Any
-) -> tuple[torch.Tensor, torch.Tensor]:
-    width = max(len(request.ids) for request in requests)
-    missing = [width - len(request.ids) for request in requests]
-    rows = [
-        [pad_id] * count + request.ids for count, request in zip(missing, requests, strict=True)
-    ]
-    masks = [[0] * count + [1] * (width - count) for count in missing]
-    return torch.tensor(rows, device=device), torch.tensor(masks, device=device)
-
-
-def _choose(
-    logits_B_V: torch.Tensor,  # noqa: N803 - its axes
-    requests: Sequence[Request],
-    generators: Sequence[random.Random],
-) -> torch.Tensor:
-    """Return a token for each row, by inverting the distribution's cumulative sum."""
-    greedy = [request.temperature == 0 for request in requests]
-    if all(greedy):
-        return logits_B_V.argmax(-1)
-
-    def column(values: list[float]) -> torch.Tensor:
-        return torch.tensor(values, device=logits_B_V.device)[:, None]
-
-    temperature = column([request.temperature or 1.0 for request in requests])
-    probabilities, tokens = (logits_B_V / temperature).softmax(-1).sort(-1, descending=True)
-    sums = probabilities.cumsum(-1)
-    top_p = column([request.top_p for request in requests])
-    kept = probabilities * (sums - probabilities < top_p)
-    sums = kept.cumsum(-1)
-    drawn = column([generator.random() for generator in generators]) * sums[:, -1:]
-    place = (sums <= drawn).sum(-1, keepdim=True).clamp(max=sums.shape[-1] - 1)
-    place = place.masked_fill(column([float(one) for one in greedy]) > 0, 0)
-    return tokens.gather(-1, place)[:, 0]
-
-
-def _can_keep_last(model: Any) -> bool:
-    return "logits_to_keep" in inspect.signature(model.forward).parameters
+    def _drawn(self, probabilities: torch.Tensor) -> torch.Tensor:
+        """Invert the cumulative sum of each row at a uniform number."""
+        if self._cut is not None:
+            some, order = probabilities[self._cut].sort(-1, descending=True)
+            some = some * (some.cumsum(-1) - some < self._top_p)
+            kept = torch.zeros_like(some).scatter_(-1, order, some)
+            probabilities = probabilities.index_copy(0, self._cut, kept)
+        sums = probabilities.cumsum(-1)
+        uniform = torch.from_numpy(uniforms(self._seeds, self._counts)).to(self._device)
+        # The first sum above is of a token that can be drawn. None is above only for NaN.
+        place = torch.searchsorted(sums, uniform[:, None] * sums[:, -1:], right=True)
+        return place.clamp_(max=sums.shape[-1] - 1)

@@ -16,7 +16,7 @@ torch.set_num_threads(1)  # so small a model only loses by more
 
 from gem_agents.local import LocalAgent  # noqa: E402
 from gem_agents.local_model import load_model  # noqa: E402
-from gem_agents.sampling import Request, sample  # noqa: E402
+from gem_agents.sampler import Sampled  # noqa: E402
 
 GAME = "game:GuessTheNumber-v0-easy"
 FORGETS = "{{ (messages | last).content }}"
@@ -29,12 +29,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def local(folder):
-    return load_model(folder, device="cpu", dtype="float32", batch_size=1, batch_window=0.0)
+    return load_model(folder, device="cpu", dtype="auto", batch_size=64)
 
 
 def agent_of(folder, **options):
-    given = {"device": "cpu", "batch_size": 1, "batch_window": 0.0, "max_new_tokens": 12, "seed": 0}
-    return LocalAgent(model=folder, **{**given, **options})
+    given = {"model": folder, "device": "cpu", "max_new_tokens": 12, "seed": 0}
+    return LocalAgent(**{**given, **options})
 
 
 def play(folder, episodes=4, make_env=lambda: gem_core.make(GAME), concurrency=4, **options):
@@ -59,7 +59,7 @@ def sequences(trajectory):
 
 
 class TestTokens:
-    @pytest.mark.parametrize("options", [{}, {"batch_size": 8, "batch_window": 0.02}])
+    @pytest.mark.parametrize("options", [{}, {"batch_size": 3}])
     def test_logprobs_are_those_of_a_full_forward_pass(self, folder, local, options):
         for trajectory in play(folder, **options):
             assert trajectory.error is None
@@ -117,87 +117,85 @@ class TestSampling:
         assert actions(seed=1) != first
         assert len({action for episode in first for action in episode}) > 1
 
-    def test_temperature_0_is_the_likeliest_token(self, local):
-        prompt = local.tokenizer.encode("<|im_start|>user\nguess")
-        [sampled] = sample(local.model, [Request(prompt, 8, 0.0)], end_ids=frozenset(), pad_id=0)
-        ids = list(prompt)
-        for token in sampled.ids:
-            with torch.no_grad():
-                assert int(local.model(torch.tensor([ids])).logits[0, -1].argmax()) == token
-            ids.append(token)
+    def test_a_reply_ends_with_a_stop_string(self, folder):
+        [whole] = play(folder, episodes=1)
+        text = whole.turns[0].action
+        stop = text[4:6]
+        [stopped] = play(folder, episodes=1, stop=["never said", stop])
+        turn = stopped.turns[0]
+        assert turn.generation.finish_reason == "stop"
+        assert turn.action.startswith(text[: text.index(stop) + 2])
+        assert len(turn.action) < len(text)
+        count = len(turn.generation.token_ids)
+        assert turn.generation.token_ids == whole.turns[0].generation.token_ids[:count]
+        assert len(stopped.turns) == 1 or stopped.turns[1].generation.extends
 
-    def test_frequencies_follow_temperature_and_top_p(self, local):
-        """10,000 draws of one token: within 5 standard errors of the exact distribution."""
-        prompt, draws, temperature, top_p = local.tokenizer.encode("guess"), 10_000, 1.5, 0.8
-        with torch.no_grad():
-            logits = local.model(torch.tensor([prompt])).logits[0, -1].double()
-        exact = (logits / temperature).softmax(-1)
-        order = exact.argsort(descending=True)
-        sums = exact[order].cumsum(-1)
-        kept = order[: int((sums < top_p).sum()) + 1]
-        expected = torch.zeros_like(exact)
-        expected[kept] = exact[kept] / exact[kept].sum()
-        counts = torch.zeros_like(exact)
-        for start in range(0, draws, 500):
-            requests = [
-                Request(prompt, 1, temperature, top_p, seed) for seed in range(start, start + 500)
-            ]
-            for sampled in sample(local.model, requests, end_ids=frozenset(), pad_id=0):
-                counts[sampled.ids[0]] += 1
-        error = (expected * (1 - expected) / draws).sqrt()
-        assert ((counts / draws - expected).abs() <= 5 * error + 1e-12).all()
-
-    def test_a_batch_gives_what_each_prompt_gives_alone(self, local):
-        """Of different lengths, temperatures and limits."""
-        texts = ["a", "guess the number", "<|im_start|>user\nhigher", "x y z" * 9]
-        requests = [
-            Request(local.tokenizer.encode(text), 3 + 4 * n, float(n % 2), 0.9, n)
-            for n, text in enumerate(texts)
-        ]
-        options = {"end_ids": frozenset({local.tokenizer.eos_token_id}), "pad_id": 0}
-        together = sample(local.model, requests, **options)
-        for request, sampled in zip(requests, together, strict=True):
-            [alone] = sample(local.model, [request], **options)
-            assert alone.ids == sampled.ids
-            assert alone.logprobs == pytest.approx(sampled.logprobs, abs=1e-4)
+    def test_scaled_logprobs_are_those_at_the_temperature(self, folder, local):
+        for trajectory in play(folder, temperature=0.7, scaled_logprobs=True):
+            for ids, generation in sequences(trajectory):
+                with torch.no_grad():
+                    logits = local.model(torch.tensor([ids])).logits[0]
+                count = len(generation.token_ids)
+                whole = (logits[-count - 1 : -1] / 0.7).log_softmax(-1)
+                again = whole[range(count), generation.token_ids].tolist()
+                assert generation.logprobs == pytest.approx(again, abs=1e-5)
 
 
-class TestBatches:
-    def test_episodes_at_once_share_batches(self, folder, monkeypatch):
-        sizes = []
-
-        def counting(model, requests, **options):
-            sizes.append(len(requests))
-            return sample(model, requests, **options)
-
-        monkeypatch.setattr("gem_agents.local_model.sample", counting)
-        trajectories = play(folder, 16, concurrency=16, batch_size=8, batch_window=0.05)
-        assert [one.error for one in trajectories] == [None] * 16
-        assert max(sizes) == 8
-        assert sum(sizes) == sum(len(one.turns) for one in trajectories)
-
-    def test_an_error_is_the_error_of_each_episode(self, folder, monkeypatch):
-        def failing(*_, **__):
+class TestModels:
+    def test_an_error_is_the_error_of_each_episode(self, folder, local):
+        def fail(*_):
             raise RuntimeError("out of memory")
 
-        monkeypatch.setattr("gem_agents.local_model.sample", failing)
-        trajectories = play(folder, 3)
+        handle = local.model.register_forward_pre_hook(fail)
+        try:
+            trajectories = play(folder, 3)
+        finally:
+            handle.remove()
         assert [one.error["message"] for one in trajectories] == ["out of memory"] * 3
         assert {one.error["boundary"] for one in trajectories} == {"agent"}
+        assert [one.error for one in play(folder, 3)] == [None] * 3
 
-    def test_the_model_is_loaded_once(self, folder):
+    def test_the_model_is_loaded_once(self, folder, local):
         assert agent_of(folder)._local is agent_of(folder)._local
+        assert agent_of(folder, batch_size=2)._local.model is local.model
+
+    def test_a_live_model_is_sampled_as_it_is(self, folder, local):
+        live = {"device": "auto", "tokenizer": local.tokenizer}
+        [one] = play(folder, episodes=1)
+        [same] = play(local.model, episodes=1, **live)
+        assert [turn.action for turn in same.turns] == [turn.action for turn in one.turns]
+        assert same.turns[0].generation.model == "Qwen3ForCausalLM"
+        assert agent_of(local.model, **live)._local is agent_of(local.model, **live)._local
+
+    def test_anything_that_says_something_is_a_model(self, local):
+        class Says:
+            tokenizer = local.tokenizer
+            context = 1000
+
+            async def submit(self, request):
+                ids = [*self.tokenizer.encode("\\boxed{5}"), self.tokenizer.eos_token_id]
+                return Sampled(ids, [0.0] * len(ids), is_complete=request.max_new_tokens > 3)
+
+            def text_of(self, sampled):
+                return self.tokenizer.decode(sampled.ids[:-1])
+
+        [trajectory] = play(Says(), episodes=1, device="auto")
+        assert {turn.action for turn in trajectory.turns} == {"\\boxed{5}"}
+        assert trajectory.turns[0].generation.logprobs == [0.0] * len(
+            trajectory.turns[0].generation.token_ids
+        )
 
     def test_a_call_that_is_cancelled_is_left_out(self, folder):
         async def run():
-            agent = agent_of(folder, batch_window=0.2, batch_size=4)
+            agent = agent_of(folder, max_new_tokens=2000, temperature=0.0, system="S")
             agent.reset(gem_core.make(GAME))
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(agent.act("a", {}), 0.01)
+                await asyncio.wait_for(agent.act("a", {}), 0.02)
             agent.reset(gem_core.make(GAME))
+            agent._max_new_tokens = 3
             return await agent.act("a", {})
 
-        assert asyncio.run(run()).generation.token_ids
+        assert len(asyncio.run(run()).generation.token_ids) <= 3
 
 
 class TestHistory:
@@ -258,6 +256,11 @@ class TestParameters:
             ({"top_p": 0.0}, "0 < top_p"),
             ({"dtype": "float99"}, "cannot be loaded"),
             ({"device": "warp"}, "cannot be loaded"),
+            ({"stop": "</python>"}, "stop is a list"),
+            ({"stop": [""]}, "stop is a list"),
+            ({"tokenizer": "any"}, "leave tokenizer out"),
+            ({"model": torch.nn.Linear(1, 1)}, "needs its tokenizer="),
+            ({"model": torch.nn.Linear(1, 1), "tokenizer": "any"}, "keeps its dtype"),
         ],
     )
     def test_what_cannot_work_is_an_error(self, folder, options, words):

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gem_core.agent import Action, BaseAgent, OracleAgent, Reply
+from gem_core.agent import BaseAgent, OracleAgent, Reply
 from gem_core.api import make_agent
 from gem_core.env import Env, Wrapper
 from gem_core.errors import ConfigError, DataError
 from gem_core.maybe_async import is_awaitable
 from gem_core.mixture import MixtureEnv
-from gem_core.observation import Info, Observation, text_of, visible_text, with_text
+from gem_core.observation import Action, Info, Observation, text_of, visible_text, with_text
 from gem_core.rollout import Trajectory, collect
 from gem_core.rollout.sources import Sources
 from gem_core.seeding import child_seed

@@ -64,7 +64,7 @@ SIZES = {
     "medium": Size(256, 6, 8),
     "large": Size(512, 8, 8),
 }
-"""From 0.2 million parameters to 20 million."""
+"""From 0.2 million parameters to 25 million."""
 
 
 @dataclass(frozen=True)

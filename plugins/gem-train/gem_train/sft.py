@@ -109,14 +109,14 @@ def _add_gradients(policy: Policy, batch: Batch, tokens: int) -> float:
     return total
 
 
-@torch.no_grad()
 def _validated(policy: Policy, held_out: Sequence[_Episode], config: SFTConfig) -> dict[str, float]:
     total, count = 0.0, 0
     for first in range(0, len(held_out), config.batch_size):
         batch = _batch_of(held_out[first : first + config.batch_size], policy)
         ones = torch.ones_like(batch.reward)
         for rows in token_batches(batch, config.tokens):
-            total += imitation_loss(policy, batch.select(rows), ones).item()
+            with torch.no_grad():
+                total += imitation_loss(policy, batch.select(rows), ones).item()
         count += int(batch.mask.sum())
     return {"validation/loss": total / count}
 

@@ -17,7 +17,7 @@ class SFTConfig(pydantic.BaseModel):
     """Updates; null for as many as ``epochs`` make."""
     epochs: int = Field(default=1, ge=1)
     """How often every episode is seen, without ``steps``."""
-    batch_size: int = Field(default=32, ge=1)
+    batch_size: int = Field(default=16, ge=1)
     """Episodes of an update."""
     tokens: int = Field(default=16384, ge=1)
     """Most tokens, padding included, that are on the way at once; gradients add up."""

@@ -1,6 +1,9 @@
 """What the pages of the algorithms show is what runs."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,9 +23,27 @@ SOURCE = "".join(path.read_text() for path in sorted((PLUGIN / "gem_train").rglo
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "README.md"])
 def test_code_beside_an_equation_is_that_of_the_package(page):
     blocks = BLOCK.findall(page.read_text())
-    assert blocks
+    assert blocks or page.name == "running.md"
     for block in blocks:
         assert block in SOURCE, block
+
+
+def test_the_commands_of_a_run_work_as_they_are_shown(tmp_path):
+    """From no model to a run that was resumed; small numbers, so that nothing is learned."""
+    lines = re.findall(r"^\$ (.*)$", (DOCS / "running.md").read_text(), re.MULTILINE)
+    assert len(lines) == 4
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for line in lines:
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+    assert "Trained 5 steps: runs/rebn/model" in done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES)

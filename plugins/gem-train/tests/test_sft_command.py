@@ -2,20 +2,26 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from plays import GAME, played  # first: it skips where torch is missing
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from gem_core.errors import GemError
 from gem_core.factory import make_factory
 from gem_core.rollout import TrajectoryFile
 from gem_core.rollout.runs import Run
 from gem_train.make_model import Size, make_model
 from gem_train.metrics import read_metrics
+from gem_train.sft_command import command
 
+PLUGIN = Path(__file__).parents[1]
+COMMAND = "gem-core train sft model="
 ENV = "env=game/GuessTheNumber-v0-easy"
 FAST = ("threads=1", "episodes=24", "batch_size=8", "warmup_steps=2", "validate_every=5")
 
@@ -111,7 +117,7 @@ def test_training_that_diverges_leaves_a_message_and_a_model(tmp_path, model):
     ("arguments", "message"),
     [
         ((), "model needs a value"),
-        (("model=nowhere", ENV), "'nowhere' cannot be loaded"),
+        (("model=./nowhere", ENV), "'./nowhere' cannot be loaded"),
         (("model=MODEL",), "env"),
         (("model=MODEL", ENV, "stepz=3"), "Did you mean 'steps'"),
         (("model=MODEL", ENV, "lr=-1", "sampling.history=none"), "lr: Input should be greater"),
@@ -123,16 +129,21 @@ def test_training_that_diverges_leaves_a_message_and_a_model(tmp_path, model):
         (("model=MODEL", ENV, "writers=[cvs]"), "Did you mean 'csv'"),
     ],
 )
-def test_what_cannot_work_is_said_without_a_traceback(tmp_path, model, arguments, message):
+def test_what_cannot_work_is_said_without_a_traceback(
+    tmp_path, model, arguments, message, monkeypatch, capsys
+):
     with TrajectoryFile(tmp_path / "others.jsonl") as file:
         for one in played(2):
             one.turns[0].generation.token_ids[0] = 2000
             file.append(one)
     words = [word.replace("MODEL", str(model)) for word in arguments]
-    code, shown = sft(*words, *FAST, cwd=tmp_path)
-    assert code == 1, shown
-    assert message in shown
-    assert "Traceback" not in shown
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["gem-core"])
+    with pytest.raises((GemError, SystemExit)) as caught:
+        command.main([*words, *FAST], standalone_mode=False)
+    said = capsys.readouterr().err if caught.type is SystemExit else str(caught.value)
+    assert message in said
+    assert "Traceback" not in said
 
 
 def test_help_has_examples_and_all_keys(tmp_path):
@@ -140,6 +151,21 @@ def test_help_has_examples_and_all_keys(tmp_path):
     assert code == 0
     assert "gem-core train sft model=tiny env=game/GuessTheNumber-v0-easy skill=0.4" in shown
     assert "validate_every:" in shown
+
+
+SHOWN = [
+    *(PLUGIN.parents[1] / "docs" / "training" / "warm-start.md").read_text().splitlines(),
+    *(PLUGIN / "gem_train" / "conf" / "sft.yaml").read_text().splitlines(),
+]
+EXAMPLES = sorted({line.strip() for line in SHOWN if line.strip().startswith(COMMAND)})
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_what_docs_and_help_show_can_be_typed(tmp_path, monkeypatch, capsys, line):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["gem-core"])
+    command.main([*shlex.split(line)[3:], "--cfg", "job"], standalone_mode=False)
+    assert "validate_every: 50" in capsys.readouterr().out
 
 
 def test_the_configuration_can_be_shown(tmp_path):

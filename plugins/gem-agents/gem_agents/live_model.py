@@ -1,0 +1,114 @@
+"""A torch model that something else may train meanwhile."""
+
+import inspect
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from gem_agents.kv_cache import CachedForward, attention_windows, plain_logits
+
+__all__ = ["LiveModel"]
+
+_SEEN = 64
+"""Numbers of each parameter that are looked at."""
+
+_agreeing: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()
+
+
+class LiveModel:
+    """A causal language model of transformers, or one of peft around it.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        base = model.get_base_model() if hasattr(model, "get_base_model") else model
+        names = inspect.signature(base.forward).parameters
+        # Logits of a long prompt's every token can be larger than the model.
+        self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in names else {}
+        self._windows = attention_windows(model) if "position_ids" in names else None
+        self._generation = 0
+        self._identity: list[tuple[int, int]] = []
+        self._numbers = torch.empty(0)
+        self._look()
+
+    def _look(self) -> None:
+        """Look at what the model consists of, and at a few numbers of each parameter."""
+        self._modules = list(self._model.modules())
+        parameters = list(self._model.parameters())
+        self._counted = [one for one in parameters if not one.is_inference()]
+        identity = [(id(one), one.data_ptr()) for one in parameters]
+        device = parameters[0].device
+        numbers = torch.cat([one.detach().flatten()[:_SEEN].to(device) for one in parameters])
+        if identity != self._identity or not torch.equal(numbers, self._numbers):
+            self._identity, self._numbers = identity, numbers
+            self._generation += 1
+
+    @contextmanager
+    def evaluating(self, *, look: bool) -> Iterator[object]:
+        """Evaluate inside, without gradients, and leave the model's mode as it was.
+
+        Args:
+            look: Whether to look at the weights themselves. Without, only changes that torch
+                counts are seen; fused optimisers and ``parameter.data`` evade its count.
+
+        Yields:
+            What equals the last one as long as the weights are the same.
+        """
+        if look:
+            self._look()
+        training = [module for module in self._modules if module.training]
+        for module in training:
+            module.training = False
+        try:
+            with torch.inference_mode():
+                yield self._generation, sum(one._version for one in self._counted)  # noqa: SLF001
+        finally:
+            for module in training:
+                module.training = True
+
+    @property
+    def can_cache(self) -> bool:
+        """Whether ``cached_forward`` gives the scores that the model gives; call in ``evaluating``.
+
+        Found out by trying, once for a model: models are free in what they make of a cache.
+        """
+        if self._windows is None:
+            return False
+        if self._model not in _agreeing:
+            agrees = self._agrees()
+            if agrees is None:
+                return False
+            _agreeing[self._model] = agrees
+        return _agreeing[self._model]
+
+    def cached_forward(self) -> CachedForward:
+        """Return forward passes with a cache."""
+        return CachedForward(self._model, self._windows or {}, self._last_only)
+
+    def plain_logits(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
+        """Return the logits of each sequence's last token, with nothing cached."""
+        return plain_logits(self._model, sequences, self._last_only)
+
+    def _agrees(self) -> bool | None:
+        """Compare with and without a cache; None if the scores are not finite."""
+        vocabulary = self._model.config.get_text_config().vocab_size
+        sequences = [[(7 * n + 1) % vocabulary for n in range(count)] for count in (7, 4)]
+        expected = self.plain_logits(sequences)
+        if not bool(expected.isfinite().all()):
+            return None
+        try:
+            forward = self.cached_forward()
+            forward.prefill(0, [ids[:-2] for ids in sequences], [0, 0])
+            forward.prefill(0, [ids[:-1] for ids in sequences], [len(ids) - 2 for ids in sequences])
+            forward.begin([ids[-1] for ids in sequences], [len(ids) - 1 for ids in sequences])
+            found = forward.decode()
+        except (TypeError, ValueError, RuntimeError, AttributeError, IndexError):
+            return False
+        tolerance = torch.finfo(expected.dtype).eps ** 0.5
+        return bool((found - expected).abs().max() <= tolerance * expected.abs().max())
