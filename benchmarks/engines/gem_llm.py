@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from workload import REPLY, Message, Workload, message
+
 from gem.core import Env
 from gem.vector.async_vector_env import AsyncVectorEnv
-from workload import REPLY, Message, Workload, message
 
 __all__ = ["Asker", "play", "play_with"]
 

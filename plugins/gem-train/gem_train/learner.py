@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -23,7 +23,19 @@ from gem_train.losses import (
 from gem_train.policy import Critic, Policy, Reference
 from gem_train.schedule import share_of_lr
 
-__all__ = ["Learner"]
+__all__ = ["Learned", "Learner"]
+
+
+class Learned(NamedTuple):
+    """What came of a step.
+
+    Args:
+        figures: By name, ``train/...``.
+        advantages: Of each turn of the batch, in its order.
+    """
+
+    figures: dict[str, float]
+    advantages: list[float]
 
 
 class Learner:
@@ -64,8 +76,8 @@ class Learner:
         updates = self.config.steps * self._updates_of_a_step
         return share_of_lr(optim.schedule, update, updates=updates, warmup=optim.warmup_steps)
 
-    def learn(self, batch: Batch, generator: torch.Generator) -> dict[str, float]:
-        """Learn from a batch, and return figures about it (``train/...``).
+    def learn(self, batch: Batch, generator: torch.Generator) -> Learned:
+        """Learn from a batch.
 
         Args:
             batch: Whole episodes, on any device.
@@ -90,7 +102,8 @@ class Learner:
             old_S_L = self._logprobs(batch) if self._updates_of_a_step > 1 else None
             for rows in self._minibatches(batch, generator):
                 self._update(batch, rows, advantages_N, old_S_L, values_N, targets_N, meter)
-        return meter.means() | _figures_of(batch, advantages_N, values_N, targets_N)
+        figures = meter.means() | _figures_of(batch, advantages_N, values_N, targets_N)
+        return Learned(figures, advantages_N.tolist())
 
     def _minibatches(self, batch: Batch, generator: torch.Generator) -> Iterator[torch.Tensor]:
         (used,) = torch.where(batch.mask.any(-1).cpu())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gem_core.errors import DataError
 from gem_core.rollout import Trajectory
 
-__all__ = ["Sample", "samples_of"]
+__all__ = ["Sample", "played", "samples_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,16 @@ class Sample:
     group: int
 
 
+def played(trajectories: Iterable[Trajectory], *, keep_failed: bool = False) -> list[Trajectory]:
+    """Return the trajectories that samples are made of: those with a turn, and without an error.
+
+    Args:
+        trajectories: The episodes.
+        keep_failed: Whether those that ended in an error are among them.
+    """
+    return [one for one in trajectories if one.turns and (keep_failed or one.error is None)]
+
+
 def samples_of(trajectories: Iterable[Trajectory], *, keep_failed: bool = False) -> list[Sample]:
     """Return the samples of trajectories, in order.
 
@@ -60,8 +70,7 @@ def samples_of(trajectories: Iterable[Trajectory], *, keep_failed: bool = False)
     """
     samples: list[Sample] = []
     groups: dict[tuple[str, str, int, int], int] = {}
-    played = (one for one in trajectories if one.turns and (keep_failed or one.error is None))
-    for episode, one in enumerate(played):
+    for episode, one in enumerate(played(trajectories, keep_failed=keep_failed)):
         group = groups.setdefault((one.source, one.env_id, one.seed, one.group), len(groups))
         samples += _samples_of_episode(one, episode, group)
     return samples

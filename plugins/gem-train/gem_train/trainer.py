@@ -46,7 +46,7 @@ from gem_train.metrics import open_writers, rollout_metrics
 from gem_train.plots import plot_run
 from gem_train.policy import Policy
 from gem_train.progress import Progress
-from gem_train.samples import samples_of
+from gem_train.samples import played, samples_of
 
 __all__ = ["Trainer"]
 
@@ -207,7 +207,12 @@ class Trainer:
         torch.manual_seed(seed)  # of what a module draws in its forward pass
         generator = torch.Generator().manual_seed(seed)
         with _Uninterrupted() as guard:
-            figures = self._learner.learn(self._batch_of(trajectories, generator), generator)
+            learned_from = played(trajectories, keep_failed=self.config.rollout.keep_failed)
+            batch = self._batch_of(learned_from, generator)
+            figures, advantages = self._learner.learn(batch, generator)
+            turns = (turn for one in learned_from for turn in one.turns)
+            for turn, advantage in zip(turns, advantages, strict=True):
+                turn.info["advantage"] = advantage  # for who looks at the episode
             self.step += 1
             learned = time.perf_counter()
             metrics = rollout_metrics(trajectories) | figures
@@ -233,7 +238,7 @@ class Trainer:
         )
 
     def _batch_of(self, trajectories: list[Trajectory], generator: torch.Generator) -> Batch:
-        samples = samples_of(trajectories, keep_failed=self.config.rollout.keep_failed)
+        samples = samples_of(trajectories, keep_failed=True)
         pad_id = self.policy.tokenizer.pad_token_id or 0
         batch = batch_of(samples, rows=self.config.loss.rows, pad_id=pad_id)
         if self.config.rollout.turns is not None:

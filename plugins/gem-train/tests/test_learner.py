@@ -105,13 +105,13 @@ def test_what_was_rewarded_becomes_likelier(policy):
 
 def test_epochs_and_minibatches_make_as_many_updates_and_leave_the_old_policy(policy):
     learner = learner_of(policy, optim={"epochs": 2, "minibatches": 3})
-    figures = learner.learn(batch_for(policy), generator())
+    figures = learner.learn(batch_for(policy), generator()).figures
     assert learner.schedule.last_epoch == 6
     assert figures["train/kl_update"] > 1e-6
 
 
 def test_one_update_is_on_the_policy_that_sampled(policy):
-    figures = learner_of(policy).learn(batch_for(policy), generator())
+    figures = learner_of(policy).learn(batch_for(policy), generator()).figures
     assert figures["train/sampler_gap"] < 1e-5
     assert figures["train/kl_update"] == 0
     assert figures["train/clipped"] == 0
@@ -123,7 +123,7 @@ def test_the_kl_term_keeps_the_policy_near_its_start(folder):
         batch = batch_for(policy)
         learner = learner_of(policy, loss={"kl": weight, "length_norm": "token"})
         for _ in range(10):
-            figures = learner.learn(batch, generator())
+            figures = learner.learn(batch, generator()).figures
         return figures["train/kl_reference"]
 
     assert drift(10.0) < drift(1e-6) / 4
@@ -135,7 +135,7 @@ def test_the_entropy_term_keeps_the_entropy_up(folder):
         batch = batch_for(policy)
         learner = learner_of(policy, "reinforce", loss={"entropy": weight, "length_norm": "token"})
         for _ in range(10):
-            figures = learner.learn(batch, generator())
+            figures = learner.learn(batch, generator()).figures
         return figures["train/entropy"]
 
     assert left(1.0) > left(1e-9) + 0.05
@@ -143,9 +143,9 @@ def test_the_entropy_term_keeps_the_entropy_up(folder):
 
 def test_a_critic_learns_what_prompts_are_worth(policy):
     learner, batch = learner_of(policy, "ppo", critic={"clip": None}), batch_for(policy)
-    first = learner.learn(batch, generator())
+    first = learner.learn(batch, generator()).figures
     for _ in range(30):
-        last = learner.learn(batch, generator())
+        last = learner.learn(batch, generator()).figures
     assert last["train/value_loss"] < first["train/value_loss"] / 2
     assert last["train/explained_variance"] > first["train/explained_variance"] + 0.3
 
@@ -192,7 +192,7 @@ def test_memory_that_is_not_there_is_told_with_what_to_change():
 def test_the_learning_rate_warms_up_and_falls(policy, schedule, rates):
     optim = {"schedule": schedule, "warmup_steps": 2}
     learner, batch = learner_of(policy, optim=optim, steps=6), batch_for(policy, 4)
-    seen = [learner.learn(batch, generator())["train/lr"] for _ in rates]
+    seen = [learner.learn(batch, generator()).figures["train/lr"] for _ in rates]
     assert seen == pytest.approx([one * 1e-3 for one in rates], rel=1e-5)
 
 
@@ -221,7 +221,7 @@ def test_adapters_alone_are_trained_and_can_be_merged(folder, tmp_path):
     frozen = {n: p.clone() for n, p in policy.model.named_parameters() if not p.requires_grad}
     learner, batch = learner_of(policy, loss={"kl": 0.1}), batch_for(policy)
     for _ in range(3):
-        figures = learner.learn(batch, generator())
+        figures = learner.learn(batch, generator()).figures
     assert figures["train/kl_reference"] > 0
     assert all("lora" in name for name in policy.trained_state())
     for name, one in policy.model.named_parameters():

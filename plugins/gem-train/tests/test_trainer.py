@@ -87,6 +87,8 @@ def test_a_run_leaves_figures_episodes_evaluations_and_a_model(folder, tmp_path)
         assert all(math.isfinite(float(row[name])) for row in found[1:])
     assert [bool(row["eval/success"]) for row in found] == [True, False, True, False, True]
     assert len(played(tmp_path)) == 8 * 3  # steps 1, 2 and 4
+    *_, last = read_trajectories(tmp_path / "trajectories.jsonl")
+    assert all(math.isfinite(turn.info["advantage"]) for turn in last.turns)
     runs = sorted((tmp_path / "eval").iterdir())
     assert [one.name for one in runs] == ["000000", "000002", "000004"]
     tasks = [sorted(one.seed for one in Run.open(run).trajectories()) for run in runs]

@@ -1,0 +1,62 @@
+"""gem: the API of gem-llm, over gem-core and its plugins.
+
+Scripts and trainers that were written for gem-llm import this package instead, unchanged. Modules
+are where gem-llm has them, and hold no more than the adapting. Names are imported when they are
+first used, so that ``import gem`` stays light.
+
+Raises:
+    InstallationError: gem-llm is installed too; both are the package ``gem``.
+"""
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from gem.__about__ import __version__
+from gem.errors import InstallationError
+
+if TYPE_CHECKING:
+    from gem.core import Env
+    from gem.envs.registration import make, make_vec, print_envs, register
+
+_MODULES = {
+    "gem.core": ("Env",),
+    "gem.envs.registration": ("make", "make_vec", "print_envs", "register"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = ["Env", "__version__", "make", "make_vec", "print_envs", "register"]
+
+
+def _refuse_gem_llm() -> None:
+    # Folders are read as importlib.metadata would, which takes ten times longer to import than all
+    # of this.
+    for place in sys.path:
+        try:
+            entries = os.listdir(place or ".")  # noqa: PTH208 - pathlib takes as long
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.startswith("gem_llm") and entry.endswith((".dist-info", ".egg-info")):
+                raise InstallationError(
+                    f"gem-compat and gem-llm are both installed ({entry} in {place or '.'}), and "
+                    f"both are the package 'gem': their files lie over each other. Keep one of "
+                    f"them: run 'pip uninstall gem-llm gem-compat', then 'pip install gem-compat', "
+                    f"or 'pip install gem-llm'."
+                )
+
+
+_refuse_gem_llm()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'gem' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,1 @@
+"""Environments, each where gem-llm has it."""

@@ -1,0 +1,131 @@
+"""What the environments over datasets share: which row comes next, and the reset."""
+
+import abc
+import copy
+import random
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+from gem.core import Env
+from gem_core.errors import ConfigError
+from gem_core.seeding import check_seed
+from gem_core.tasks.source import Source, load_rows
+
+__all__ = ["DatasetEnv", "shuffled"]
+
+
+class DatasetEnv(Env):
+    """Base of the environments of one question and one answer.
+
+    Subclasses may set the attributes by themselves instead of calling ``load``, and may replace
+    ``reset`` and ``step``. The answer to a question may be graded again.
+    """
+
+    dataset: Any
+    """The rows, in the order in which they come: a ``datasets.Dataset``, or a list of dicts."""
+    idx: int
+    """Number of the next row."""
+    epoch: int
+    """How often all rows have come."""
+    seed: int
+    """Seed of the order of rows."""
+    first_obs: Any
+    """The current question."""
+    question_key: str
+
+    def load(
+        self,
+        columns: Mapping[str, Any],
+        *,
+        dataset_name: str | None,
+        split: str | None,
+        dataset: Any,
+        seed: int,
+        shuffle: bool = True,
+    ) -> None:
+        """Set ``dataset``, ``idx``, ``epoch`` and ``seed``.
+
+        Args:
+            columns: Name and type of the columns that are read.
+            dataset_name: ``org/name`` on the hub, if there is no ``dataset``.
+            split: Which split; None if there is only one.
+            dataset: A ``datasets.Dataset`` or ``DatasetDict``, or whatever ``gem_core.make`` takes
+                as ``data``.
+            seed: Seed of the order of rows.
+            shuffle: False for the rows' own order.
+
+        Raises:
+            DataError: There are no such rows, columns or split.
+            HubError: The hub does not give the dataset.
+        """
+        source = Source(dataset_name=dataset_name or "", split=split, data=dataset)
+        rows: Any = load_rows(source, columns)
+        self.dataset = shuffled(rows.source, seed) if shuffle else rows.source
+        self.seed, self.idx, self.epoch = seed, 0, 0
+
+    def reset(self, seed: int | None = None, idx: int | None = None) -> Any:
+        """Ask the next question, a random one, or that of row ``idx``.
+
+        Args:
+            seed: Chooses a random row; the rows after it come next.
+            idx: Number of the row, in the current order.
+
+        Raises:
+            ConfigError: There is no such row, or the seed is negative.
+        """
+        count = len(self.dataset)
+        if idx is not None:
+            if not 0 <= idx < count:
+                raise ConfigError(f"idx must be from 0 to {count - 1}; got {idx!r}.")
+            self.idx = idx
+        elif seed is not None:
+            self.idx = random.Random(check_seed(seed)).randrange(count)
+        elif self.idx >= count:
+            self.epoch += 1
+            self.dataset = shuffled(self.dataset, self.seed + self.epoch)
+            self.idx = 0
+        row = self.dataset[self.idx]
+        self.idx += 1
+        self.first_obs = self.take(row)
+        return self.first_obs, {}
+
+    @abc.abstractmethod
+    def take(self, row: Mapping[str, Any]) -> Any:
+        """Keep what grading needs of a row, and return the question."""
+
+    def spawn(self, same_state: bool = False, **kwargs: Any) -> Self:
+        """Return a new environment over the same rows.
+
+        Args:
+            same_state: Ask the same question, and go on in the same order.
+            kwargs: ``seed`` of the order otherwise; default 0.
+        """
+        twin = copy.copy(self)
+        if not same_state:
+            seed = kwargs.get("seed", 0)
+            if seed == self.seed:
+                warnings.warn(f"spawn has the parent's seed, {seed}.", stacklevel=2)
+            twin.dataset = shuffled(self.dataset, seed)
+            twin.seed, twin.idx, twin.epoch = seed, 0, 0
+        return twin
+
+    def fork(self) -> Self:
+        """Return an independent copy in the same state."""
+        return self.spawn(same_state=True)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the question, what grades it, and the place in the order."""
+        names = ("first_obs", "answer", "tests", "idx", "epoch")
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state from ``get_state``."""
+        self.__dict__.update(state)
+
+
+def shuffled(rows: Any, seed: int) -> Any:
+    """Return rows in a random order; the same as gem-llm's for a ``datasets.Dataset``."""
+    if hasattr(rows, "shuffle"):
+        return rows.shuffle(seed=seed)
+    return random.Random(seed).sample(rows, len(rows))

@@ -1,0 +1,5 @@
+"""Crosswords."""
+
+from gem.envs.game_env.crosswords.crosswords import CrosswordsEnv
+
+__all__ = ["CrosswordsEnv"]

@@ -1,0 +1,5 @@
+"""Sokoban."""
+
+from gem.envs.game_env.sokoban.sokoban import SokobanEnv
+
+__all__ = ["SokobanEnv"]

@@ -1,0 +1,7 @@
+"""WikiGame, which gem-core does not have yet."""
+
+from gem.requirements import absent
+
+__getattr__ = absent(
+    __name__, ["BaseWikiTrawler", "MediaWikiTrawler", "KiwixWikiTrawler"], "WikiGame"
+)

@@ -1,0 +1,15 @@
+"""WikiGame, which gem-core does not have yet."""
+
+from gem.requirements import absent
+
+__getattr__ = absent(
+    __name__,
+    [
+        "WikiGameDynamics",
+        "NoRegretsDynamics",
+        "EideticDynamics",
+        "OneBackDynamics",
+        "FreeNavDynamics",
+    ],
+    "WikiGame",
+)

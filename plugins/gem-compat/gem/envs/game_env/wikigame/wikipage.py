@@ -1,0 +1,5 @@
+"""WikiGame, which gem-core does not have yet."""
+
+from gem.requirements import absent
+
+__getattr__ = absent(__name__, ["WikipediaPage"], "WikiGame")

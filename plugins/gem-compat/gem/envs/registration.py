@@ -1,0 +1,241 @@
+"""The ids: those of gem-core and its plugins, and what ``register`` adds.
+
+What gem-llm has too is made by the classes of this package; anything else is gem-core's own, in a
+wrapper that only changes how it is called.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gem.core import EnvWrapper
+from gem.errors import InstallationError, UnknownEnvError
+from gem_core import api
+from gem_core.errors import ConfigError, DuplicateIdError, UnknownIdError
+from gem_core.plugins import default_registry
+from gem_core.specs import EnvSpec as CoreSpec
+from gem_core.specs import load_entry_point
+
+if TYPE_CHECKING:
+    from gem.vector.vector_env import VectorEnv
+
+    ENV_REGISTRY: "dict[str, EnvSpec]"
+
+__all__ = ["ENV_REGISTRY", "EnvSpec", "make", "make_vec", "print_envs", "register"]
+
+
+@dataclass
+class EnvSpec:
+    """What an environment is made from.
+
+    Args:
+        id: Its name.
+        entry_point: ``"package.module:Class"``, or a callable.
+        kwargs: What the entry point is called with, unless ``make`` overrides it.
+    """
+
+    id: str
+    entry_point: Callable[..., Any] | str
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+class _Counterpart(NamedTuple):
+    """The class of this package that stands for one of a plugin."""
+
+    entry_point: str
+    renamed: Mapping[str, str] = {}
+    dropped: tuple[str, ...] = ()
+    added: Mapping[str, Any] = {}
+
+
+_ROWS = {"data": "dataset"}
+_COUNTERPARTS = {
+    "gem_math.env:MathEnv": _Counterpart("gem.envs.math_env:MathEnv", _ROWS, ("shuffle",)),
+    "gem_math.visual:MathVisualEnv": _Counterpart("gem.envs.math_visual_env:MathVisualEnv", _ROWS),
+    "gem_qa.env:QaEnv": _Counterpart("gem.envs.qa_env:QaEnv", _ROWS, ("shuffle",)),
+    "gem_code.env:CodeEnv": _Counterpart(
+        "gem.envs.code_env:CodeEnv", _ROWS, ("shuffle", "prompt", "solution_key")
+    ),
+    "gem_rg.env:ReasoningGymEnv": _Counterpart(
+        "gem.envs.reasoning_gym:ReasoningGymEnv", added={"size": 500, "seed": 42}
+    ),
+    "gem_games.sudoku:SudokuEnv": _Counterpart(
+        "gem.envs.game_env.sudoku:SudokuEnv", {"empty_cells": "clues"}
+    ),
+}
+_GAMES = (
+    "crosswords:CrosswordsEnv",
+    "fifteen_puzzle:FifteenPuzzleEnv",
+    "game_2048:Game2048Env",
+    "guess_the_number:GuessTheNumberEnv",
+    "hangman:HangmanEnv",
+    "mastermind:MastermindEnv",
+    "minesweeper:MinesweeperEnv",
+    "sokoban:SokobanEnv",
+    "tower_of_hanoi:TowerofHanoiEnv",
+    "word_search:WordSearchEnv",
+    "wordle:WordleEnv",
+)
+_COUNTERPARTS |= {f"gem_games.{game}": _Counterpart(f"gem.envs.game_env.{game}") for game in _GAMES}
+_PLUGINS = {
+    "code": ("gem-code",),
+    "eval": ("gem-math", "gem-qa", "gem-code"),
+    "game": ("gem-games",),
+    "logic": ("gem-qa",),
+    "math": ("gem-math",),
+    "qa": ("gem-qa",),
+    "rg": ("gem-rg",),
+}
+"""Which plugins have the ids of a namespace."""
+
+
+_NAME = "ENV_REGISTRY"
+
+
+def __getattr__(name: str) -> Any:
+    if name != _NAME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    registry = {spec.id: _spec_of(spec) for spec in default_registry().list(CoreSpec)}
+    globals()[name] = registry
+    return registry
+
+
+def _registry() -> "dict[str, EnvSpec]":
+    found: dict[str, EnvSpec] = __getattr__(_NAME) if _NAME not in globals() else globals()[_NAME]
+    return found
+
+
+def _spec_of(spec: CoreSpec) -> EnvSpec:
+    """Return how ``make`` makes what gem-core calls by this spec."""
+    entry_point = spec.entry_point if isinstance(spec.entry_point, str) else ""
+    counterpart = _COUNTERPARTS.get(entry_point)
+    if counterpart is None:
+        return EnvSpec(spec.id, partial(_make_with_core, spec), dict(spec.kwargs))
+    kwargs = {
+        counterpart.renamed.get(name, name): value
+        for name, value in spec.kwargs.items()
+        if name not in counterpart.dropped and value != {}
+    }
+    return EnvSpec(spec.id, counterpart.entry_point, {**kwargs, **counterpart.added})
+
+
+def _make_with_core(spec: CoreSpec, *, seed: int | None = None, **kwargs: Any) -> EnvWrapper:
+    return EnvWrapper(api.make(spec, seed=seed, **kwargs))
+
+
+def register(env_id: str, entry_point: Callable[..., Any] | str, **kwargs: Any) -> None:
+    """Register an environment in this process.
+
+    Args:
+        env_id: Any text.
+        entry_point: ``"package.module:Class"``, imported when first made, or a callable.
+        kwargs: What it is made with.
+
+    Raises:
+        DuplicateIdError: The id is taken; it is a ValueError.
+    """
+    if env_id in _registry():
+        raise DuplicateIdError(f"The environment {env_id!r} is registered already.")
+    _registry()[env_id] = EnvSpec(env_id, entry_point, kwargs)
+
+
+def make(env_id: str, **kwargs: Any) -> Any:
+    """Make an environment, without wrappers; call ``reset`` to start its first episode.
+
+    Args:
+        env_id: An id such as ``game:GuessTheNumber-v0``.
+        kwargs: Parameters; they override the registered ones.
+
+    Raises:
+        UnknownEnvError: Nobody registered the id; it is a ValueError.
+        InstallationError: The plugin that has the id is not installed; it is an ImportError.
+        EntryPointError: The environment cannot be imported; it is an ImportError.
+    """
+    spec = _find(env_id)
+    maker = spec.entry_point
+    target = load_entry_point(maker) if isinstance(maker, str) else maker
+    env = target(**{**spec.kwargs, **kwargs})
+    env.env_id, env.entry_point = spec.id, spec.entry_point
+    return env
+
+
+def _find(env_id: str) -> EnvSpec:
+    spec = _registry().get(env_id)
+    if spec is not None:
+        return spec
+    try:
+        return _spec_of(default_registry().find(CoreSpec, env_id))
+    except UnknownIdError as error:
+        plugins = _PLUGINS.get(env_id.partition(":")[0], ())
+        missing = [name for name in plugins if not _is_installed(name)]
+        if missing:
+            raise InstallationError(
+                f"{env_id!r} may need {' or '.join(missing)}, which is not installed. "
+                f"Install it with: pip install {' '.join(missing)}"
+            ) from error
+        raise UnknownEnvError(str(error)) from error
+
+
+def _is_installed(distribution: str) -> bool:
+    from importlib import util  # noqa: PLC0415 - only for an unknown id
+
+    return util.find_spec(distribution.replace("-", "_")) is not None
+
+
+def print_envs() -> None:
+    """Print id, entry point and parameters of every environment."""
+    if not _registry():
+        print("No environments registered.")
+    else:
+        print("Detailed registered environments:")
+    for spec in _registry().values():
+        core = spec.entry_point.args[0] if isinstance(spec.entry_point, partial) else spec
+        print(f"  - {spec.id}:")
+        print(f"      Entry point: {core.entry_point}")
+        print(f"      Kwargs: {spec.kwargs}")
+
+
+def make_vec(
+    env_ids: str | Sequence[str],
+    wrappers: Sequence[Callable[[Any], Any]] | None = None,
+    vec_kwargs: Sequence[Mapping[str, Any]] | None = None,
+    async_mode: bool = False,
+    seed: int | None = 0,
+    **kwargs: Any,
+) -> "VectorEnv":
+    """Make several environments behind one ``step``; see ``VectorEnv``.
+
+    Args:
+        env_ids: One id per environment; one text is one environment.
+        wrappers: Functions from an environment to the wrapped one, the innermost first.
+        vec_kwargs: Parameters per environment; they override ``kwargs``.
+        async_mode: Step in threads.
+        seed: Environment i is made with seed + i; None for no seeds.
+        kwargs: Parameters of every environment.
+
+    Raises:
+        ConfigError: ``vec_kwargs`` is not of the same length; it is a ValueError.
+        UnknownEnvError: As in ``make``.
+    """
+    from gem.vector.async_vector_env import AsyncVectorEnv  # noqa: PLC0415 - threads and numpy
+    from gem.vector.sync_vector_env import SyncVectorEnv  # noqa: PLC0415 - likewise
+
+    ids = [env_ids] if isinstance(env_ids, str) else list(env_ids)
+    each = [{}] * len(ids) if vec_kwargs is None else list(vec_kwargs)
+    if len(each) != len(ids):
+        raise ConfigError(f"vec_kwargs has {len(each)} entries for {len(ids)} environments.")
+    makers = []
+    for index, (env_id, own) in enumerate(zip(ids, each, strict=True)):
+        seeded = {} if seed is None else {"seed": seed + index}
+        makers.append(partial(_make_stack, env_id, wrappers or (), {**seeded, **kwargs, **own}))
+    return (AsyncVectorEnv if async_mode else SyncVectorEnv)(ids, makers)
+
+
+def _make_stack(
+    env_id: str, wrappers: Sequence[Callable[[Any], Any]], kwargs: Mapping[str, Any]
+) -> Any:
+    env = make(env_id, **kwargs)
+    for wrapper in wrappers:
+        env = wrapper(env)
+    return env

@@ -1,0 +1,1 @@
+"""WebShop, which gem-core does not have yet."""

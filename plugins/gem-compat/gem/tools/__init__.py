@@ -1,0 +1,1 @@
+"""Tools, each where gem-llm has it."""

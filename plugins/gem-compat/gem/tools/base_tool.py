@@ -1,0 +1,113 @@
+"""``BaseTool``, the base of tools that people write; what turns other tools into one and back."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gem_core import tool as core
+from gem_core.observation import Action
+from gem_core.tool import Tool, ToolCall, ToolResult
+
+__all__ = ["AdaptedTool", "BaseTool", "usable"]
+
+
+@dataclass(frozen=True)
+class _Executed(ToolCall):
+    """A call that has run already, as a ``BaseTool`` runs what it parses."""
+
+    result: ToolResult = field(default_factory=lambda: ToolResult("", ok=False))
+
+
+class BaseTool(core.BaseTool):
+    """Base of tools: write ``instruction_string`` and ``execute_action``.
+
+    A subclass is also a tool of gem-core: ``gem_core.make(..., tools=[MyTool()])`` takes it.
+
+    Args:
+        num_workers: Kept for subclasses.
+    """
+
+    tool_type = "base"
+    """How ``info["tool_type"]`` calls it."""
+    blocking = True
+
+    def __init__(self, num_workers: int = 1) -> None:
+        self.num_workers = num_workers
+
+    def instruction_string(self) -> str:
+        """Return what an agent must know to call the tool."""
+        raise NotImplementedError(f"{type(self).__name__} has no instruction_string.")
+
+    def execute_action(self, action: Any) -> tuple[bool, bool, str, str]:
+        """Run the call that an action makes.
+
+        Returns:
+            Whether the action calls this tool; whether the call failed; its output; the action up
+            to the end of the call, which stands for it in the history.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no execute_action.")
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other tools of a stack; ``tool_type`` unless it was set."""
+        return str(self.__dict__.get("_name", self.tool_type))
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
+
+    def instructions(self) -> str:
+        return self.instruction_string()
+
+    def parse(self, action: Action) -> ToolCall | None:
+        """Return the call that an action makes, which has run then; None if it makes none."""
+        is_valid, has_error, observation, parsed_action = self.execute_action(action)
+        if not is_valid:
+            return None
+        result = ToolResult(observation, ok=not has_error)
+        return _Executed(self.tool_type, {}, parsed_action, result=result)
+
+    def run(self, call: ToolCall) -> ToolResult:
+        """Return what the call came to."""
+        if isinstance(call, _Executed):
+            return call.result
+        return ToolResult(f"{self.name} is called by what its instructions say.", ok=False)
+
+
+class AdaptedTool(BaseTool):
+    """Makes a ``BaseTool`` of a tool of gem-core, or of any object with the methods of one.
+
+    Args:
+        tool: The tool.
+    """
+
+    def __init__(self, tool: Any) -> None:
+        super().__init__()
+        self.tool = tool
+        self.tool_type = str(getattr(tool, "tool_type", getattr(tool, "name", "base")))
+
+    def instruction_string(self) -> str:
+        is_core = isinstance(self.tool, Tool)
+        return str(self.tool.instructions() if is_core else self.tool.instruction_string())
+
+    def execute_action(self, action: Any) -> Any:
+        if not isinstance(self.tool, Tool):
+            return self.tool.execute_action(action)
+        call = self.tool.parse(action)
+        if call is None:
+            return False, True, "", action
+        result: Any = self.tool.run(call)
+        return True, not result.ok, result.output, call.text
+
+
+def usable(tools: Any) -> list[Any]:
+    """Return tools as gem-core's wrapper takes them: with its methods, and names that differ."""
+    found = [tool if isinstance(tool, Tool) else AdaptedTool(tool) for tool in tools]
+    names: set[str] = set()
+    for tool in found:
+        if isinstance(tool, BaseTool):
+            number = 1
+            while tool.name in names:
+                number += 1
+                tool.name = f"{tool.tool_type}-{number}"
+        names.add(tool.name)
+    return found

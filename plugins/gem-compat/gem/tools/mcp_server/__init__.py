@@ -1,0 +1,1 @@
+"""MCP servers; each is a program."""

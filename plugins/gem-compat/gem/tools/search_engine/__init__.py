@@ -1,0 +1,1 @@
+"""Servers that search; each is a program."""

@@ -1,0 +1,56 @@
+"""Answers in what a model wrote."""
+
+import re
+
+from gem_core.parsing import last_code_block, last_tagged
+
+__all__ = [
+    "extract_code_from_model",
+    "extract_last_boxed_answer",
+    "extract_last_tagged_answer",
+    "last_boxed_only_string",
+    "remove_boxed",
+]
+
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+
+
+def last_boxed_only_string(string: str) -> str | None:
+    r"""Return the last ``\boxed{...}`` (else ``\fbox{...}``) up to its own closing brace.
+
+    Returns:
+        The box with its content; None if there is none, or it is not closed.
+    """
+    start = string.rfind("\\boxed")
+    if start < 0:
+        start = string.rfind("\\fbox")
+    if start < 0:
+        return None
+    depth = 0
+    for brace in _BRACE.finditer(string, start + 1):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if brace[0] == "}" and depth <= 0:
+            return string[start : brace.end()]
+    return None
+
+
+def remove_boxed(s: str | None) -> str | None:
+    r"""Return what is inside ``\boxed{...}``; None if the text is anything else."""
+    if s is None or not (s.startswith("\\boxed{") and s.endswith("}")):
+        return None
+    return s[len("\\boxed{") : -1]
+
+
+def extract_last_boxed_answer(solution: str) -> str | None:
+    r"""Return what the last ``\boxed{...}`` holds, None if there is none."""
+    return remove_boxed(last_boxed_only_string(solution))
+
+
+def extract_code_from_model(model_response: str) -> str | None:
+    """Return the code of the last block between fences, None if there is none."""
+    return last_code_block(model_response)
+
+
+def extract_last_tagged_answer(model_response: str) -> str | None:
+    """Return what the last ``<answer>...</answer>`` holds, None if there is none."""
+    return last_tagged(model_response)

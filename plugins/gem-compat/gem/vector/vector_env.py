@@ -1,0 +1,139 @@
+"""Several environments behind one ``reset`` and ``step``, over ``gem_core.VectorEnv``."""
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from gem.core import Env
+from gem_core import vector
+from gem_core.errors import ConfigError, EnvironmentFault
+from gem_core.plugins import default_registry
+from gem_core.specs import ExecutorSpec
+from gem_core.vector.slot import Autoreset
+
+__all__ = ["ArrayType", "AutoresetMode", "VectorEnv"]
+
+ArrayType = TypeVar("ArrayType")
+
+
+class AutoresetMode(enum.Enum):
+    """When an episode that has ended is followed by the next."""
+
+    NEXT_STEP = "NextStep"
+    """The next step ignores its action and returns the new episode's first observation."""
+    SAME_STEP = "SameStep"
+    """At once: the step has the old episode's reward and flags, the new one's observation and info.
+
+    ``info["final_obs"]`` and ``info["final_info"]`` are the old one's.
+    """
+
+
+_MODES: dict[AutoresetMode, Autoreset] = {
+    AutoresetMode.NEXT_STEP: "next_step",
+    AutoresetMode.SAME_STEP: "same_step",
+}
+
+
+class VectorEnv(Env):
+    """Environments behind one ``step``.
+
+    Args:
+        env_ids: Their ids.
+        env_fns: A function for each that makes it.
+        autoreset_mode: An ``AutoresetMode``, or its value.
+
+    Raises:
+        ConfigError: No environments, or no such mode.
+    """
+
+    executor: ClassVar[str] = "serial"
+    """What runs the environments: ``serial`` or ``threads``."""
+
+    def __init__(
+        self,
+        env_ids: Sequence[str],
+        env_fns: Sequence[Callable[[], Any]],
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+    ) -> None:
+        try:
+            self.autoreset_mode = AutoresetMode(autoreset_mode)
+        except ValueError as error:
+            names = ", ".join(repr(mode.value) for mode in AutoresetMode)
+            raise ConfigError(f"autoreset_mode is {names}; got {autoreset_mode!r}.") from error
+        self.env_ids, self.env_fns = env_ids, env_fns
+        self.envs = [make_env() for make_env in env_fns]
+        self.num_envs = len(self.envs)
+        self._vector = vector.VectorEnv(
+            [partial(_given, env) for env in self.envs],
+            executor=default_registry().make(ExecutorSpec, self.executor),
+            autoreset=_MODES[self.autoreset_mode],
+        )
+
+    def reset(self, seed: int | Sequence[int | None] | None = None, **kwargs: Any) -> Any:
+        """Start an episode in every environment.
+
+        Args:
+            seed: An int s, of which environment i gets s + i; or a seed for each.
+            kwargs: ``env0_kwargs={...}`` goes to the reset of environment 0, and so on.
+
+        Returns:
+            A list of observations and a list of infos.
+
+        Raises:
+            ConfigError: The wrong number of seeds.
+        """
+        if seed is None or isinstance(seed, Sequence | np.ndarray):
+            seeds: list[int | None] = [None] * self.num_envs if seed is None else list(seed)
+        else:
+            seeds = [seed + index for index in range(self.num_envs)]
+        options = [kwargs.get(f"env{index}_kwargs", {}) for index in range(self.num_envs)]
+        return _unwrapped(partial(self._vector.reset, seed=seeds, options=options))
+
+    def step(self, actions: Sequence[Any] | Mapping[int, Any]) -> Any:
+        """Step every environment, or those that are keys of a mapping.
+
+        Returns:
+            A list of observations, arrays of rewards (float64), of terminations and of truncations
+            (bool), and a list of infos, in the order of the actions.
+
+        Raises:
+            ConfigError: The wrong number of actions, or an index that does not exist.
+        """
+        if isinstance(actions, Mapping):
+            actions = {int(index): action for index, action in actions.items()}
+        elif not isinstance(actions, str):
+            actions = list(actions)
+        batch = _unwrapped(partial(self._vector.step, actions))
+        for info in batch.infos:
+            if "final_observation" in info:
+                info["final_obs"] = info.pop("final_observation")
+        return (
+            batch.observations,
+            np.array(batch.rewards, dtype=np.float64),
+            np.array(batch.terminated, dtype=np.bool_),
+            np.array(batch.truncated, dtype=np.bool_),
+            batch.infos,
+        )
+
+    def sample_random_action(self) -> list[Any]:
+        """Return an action of every environment."""
+        return [env.sample_random_action() for env in self.envs]
+
+    def close(self) -> None:
+        """Close every environment and end all threads; may be called twice."""
+        self._vector.close()
+
+
+def _given(env: Any) -> Any:
+    return env
+
+
+def _unwrapped(call: Callable[[], Any]) -> Any:
+    """Return what a call returns; raise what an environment raised as it raised it."""
+    try:
+        return call()
+    except EnvironmentFault as fault:
+        raise (fault.__cause__ or fault) from None

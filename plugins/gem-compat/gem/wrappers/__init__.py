@@ -1,0 +1,1 @@
+"""Wrappers, each where gem-llm has it."""
