@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 from gem_core.errors import GemError, WrapperOrderError
 from gem_core.maybe_async import then
 from gem_core.observation import Action, Info, Observation
-from gem_core.seeded import SeededEnv
+from gem_core.seeded_env import SeededEnv
 from gem_core.specs import EnvSpec, check_kwargs
 from gem_core.stateful import Stateful
 

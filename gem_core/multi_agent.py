@@ -16,7 +16,7 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError, GemError, WrongAgentError
 from gem_core.maybe_async import then
 from gem_core.observation import Action, Info, Observation
-from gem_core.seeded import SeededEnv
+from gem_core.seeded_env import SeededEnv
 from gem_core.specs import check_kwargs
 
 __all__ = ["AgentSelector", "AgentState", "MultiAgentEnv", "MultiAgentStep", "check_single_agent"]

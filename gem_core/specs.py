@@ -242,10 +242,10 @@ def load_entry_point(entry_point: str) -> Any:
     return target
 
 
-_of_methods: "weakref.WeakKeyDictionary[Callable[..., Any], list[str] | None]" = (
+_known: "weakref.WeakKeyDictionary[Callable[..., Any], list[str] | None]" = (
     weakref.WeakKeyDictionary()
 )
-"""Keyword arguments of methods, which environments ask for at each reset with options."""
+"""Keyword arguments of classes and methods, which are asked for at each episode."""
 
 
 def check_kwargs(target: Callable[..., Any], kwargs: Iterable[str], what: str) -> None:
@@ -259,13 +259,13 @@ def check_kwargs(target: Callable[..., Any], kwargs: Iterable[str], what: str) -
     names = list(kwargs)
     if not names:
         return
-    function = getattr(target, "__func__", None)
-    if function is None:
+    kept = target if isinstance(target, type) else getattr(target, "__func__", None)
+    if kept is None:
         known = _keywords(target)
-    elif function in _of_methods:
-        known = _of_methods[function]
+    elif kept in _known:
+        known = _known[kept]
     else:
-        known = _of_methods[function] = _keywords(target)
+        known = _known[kept] = _keywords(target)
     if known is None:
         return
     for name in names:
