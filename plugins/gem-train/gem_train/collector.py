@@ -102,9 +102,17 @@ class Collector:
         Raises:
             NoEpisodesError: All of them ended in an error.
         """
-        trajectories = self._wave()
-        while self._turns(trajectories) < (self._config.turns or 0):
-            trajectories += self._wave()
+        before = self.state_dict()
+        try:
+            trajectories = self._wave()
+            while self._turns(trajectories) < (self._config.turns or 0):
+                trajectories += self._wave()
+        except BaseException:  # Ctrl-C: a run that goes on plays the step again
+            self.load_state_dict(before)
+            raise
+        if self._curriculum is not None:
+            for one in trajectories:
+                self._curriculum.update(one)
         return trajectories
 
     def _turns(self, trajectories: list[Trajectory]) -> int:
@@ -133,9 +141,6 @@ class Collector:
                 f"All {len(found)} episodes of a step ended in an error, the first one with "
                 f"{error.get('type')} ({error.get('boundary')}): {error.get('message')}"
             )
-        if self._curriculum is not None:
-            for one in found:
-                self._curriculum.update(one)
         return found
 
     def _numbers(self) -> Iterator[tuple[str, int]]:

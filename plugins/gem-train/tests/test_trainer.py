@@ -17,7 +17,7 @@ from rich.console import Console
 
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_core.factory import make_factory
-from gem_core.rollout import Source, read_trajectories
+from gem_core.rollout import Source, collect, read_trajectories
 from gem_core.rollout.runs import Run
 from gem_core.testing.tiny_model import save_tiny_model
 from gem_train.checkpoint import latest_checkpoint, load_checkpoint
@@ -122,30 +122,29 @@ def test_sampler_and_learner_agree_on_every_token(folder, tmp_path):
     ],
     ids=["rebn", "ppo", "grpo", "constant batch", "curriculum"],
 )
-def test_a_run_that_was_ended_goes_on_bit_for_bit(folder, tmp_path, config):
+def test_a_run_that_was_ended_goes_on_bit_for_bit(folder, tmp_path, config, monkeypatch):
+    """Ctrl-C comes while the episodes of the third step are played."""
     whole = trainer_of(folder, tmp_path / "whole", **config)
     whole.train()
     part = trainer_of(folder, tmp_path / "part", **config, checkpoint={"every": 2})
-    part._collector.collect = ended_after(part._collector.collect, 2)
+
+    def collect_or_end(*args, **options):
+        rollout = collect(*args, **options)
+        if part.step == 2:
+            next(rollout)
+            rollout.close()
+            raise KeyboardInterrupt
+        return rollout
+
+    monkeypatch.setattr("gem_train.collector.collect", collect_or_end)
     assert not part.train()
+    monkeypatch.undo()
     again = trainer_of(folder, tmp_path / "part", **config, resume=True)
     assert again.step == 2
     assert again.train()
     assert same(weights_of(whole.policy), weights_of(again.policy))
     assert figures(tmp_path / "part") == figures(tmp_path / "whole")
     assert played(tmp_path / "part") == played(tmp_path / "whole")
-
-
-def ended_after(collect, steps):
-    """Collect some times, then be ended by the user."""
-    calls = iter(range(steps))
-
-    def collect_or_end():
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return collect()
-
-    return collect_or_end
 
 
 def test_a_run_that_was_killed_goes_on_from_the_last_checkpoint(folder, tmp_path):
