@@ -6,11 +6,18 @@ from plays import tokens_of
 
 import torch  # isort: skip - plays skips where it is missing
 
+from rich.console import Console
+
+from gem_core.factory import make_factory
+from gem_core.rollout import Source
 from gem_train.algorithm import load_algorithm
 from gem_train.batch import batch_of
 from gem_train.config import TrainConfig
 from gem_train.learner import Learner
 from gem_train.samples import Sample
+from gem_train.trainer import Trainer
+
+GUESS = "game:GuessTheNumber-v0-easy"
 
 
 def learner_of(policy, algo="rebn", options=None, **config):
@@ -62,3 +69,34 @@ def weights_of(policy):
 
 def generator(seed=0):
     return torch.Generator().manual_seed(seed)
+
+
+def trainer_of(
+    model, out, *, envs=(GUESS,), resume=False, make_agent=None, after_step=None, **config
+):
+    """A trainer of a few small steps."""
+    base = {
+        "model": str(model),
+        "device": "cpu",
+        "threads": 1,
+        "steps": 4,
+        "rollout": {"episodes": 8},
+        "sampling": {"max_new_tokens": 6},
+        "optim": {"lr": 1e-3},
+        "log": {"writers": ["csv"], "trajectories_every": 2, "progress": "off", "plot": False},
+        "checkpoint": {"every": 0},
+    }
+    for name, value in config.items():
+        both = isinstance(value, dict) and isinstance(base.get(name), dict)
+        base[name] = {**base[name], **value} if both else value
+    sources = {env: Source(make_factory(env)) for env in envs}
+    out.mkdir(parents=True, exist_ok=True)
+    return Trainer(
+        TrainConfig(**base),
+        sources,
+        out,
+        make_agent=make_agent,
+        after_step=after_step,
+        resume=resume,
+        console=Console(quiet=True),
+    )

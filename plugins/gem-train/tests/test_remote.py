@@ -9,9 +9,11 @@ import pytest
 
 import plays  # noqa: F401  isort: skip - skips where torch is missing
 
-pytest.importorskip("peft", reason="peft is not installed")
+from models import trainer_of, weights_of
 
-from gem_core.errors import ConfigError
+from gem_core import make_agent
+from gem_core.errors import ConfigError, DataError
+from gem_core.testing.endpoint_server import EndpointServer
 from gem_core.testing.tiny_model import save_tiny_model
 from gem_train.policy import Policy
 from gem_train.remote import AdapterPush, PushError
@@ -49,6 +51,7 @@ def server():
 
 @pytest.fixture
 def policy(tmp_path):
+    pytest.importorskip("peft", reason="peft is not installed")
     return Policy.load(save_tiny_model(tmp_path / "model"), device="cpu", lora={"r": 2})
 
 
@@ -73,3 +76,42 @@ def test_a_model_without_adapters_is_refused(server, tmp_path):
     policy = Policy.load(save_tiny_model(tmp_path / "model"), device="cpu")
     with pytest.raises(ConfigError, match="set lora"):
         AdapterPush("http://127.0.0.1:9/v1", tmp_path)(policy, 0)
+
+
+def test_a_policy_learns_from_what_an_endpoint_sampled(tmp_path):
+    """Tokens of the endpoint are bytes, which the model's vocabulary has room for."""
+    steps = []
+    with EndpointServer(reply=["\\boxed{5}", "\\boxed{2}", "no box"]) as endpoint:
+        trainer = trainer_of(
+            save_tiny_model(tmp_path / "model"),
+            tmp_path / "run",
+            steps=2,
+            make_agent=lambda: make_agent(
+                "openai",
+                model="policy",
+                base_url=endpoint.url,
+                api_key="any",
+                logprobs=True,
+                token_ids=True,
+            ),
+            after_step=lambda policy, step: steps.append((step, weights_of(policy))),
+        )
+        assert trainer.train()
+    assert [step for step, _ in steps] == [0, 1, 2]
+    name = next(iter(steps[0][1]))
+    assert not any(steps[n][1][name].equal(steps[n + 1][1][name]) for n in range(2))
+    assert trainer.metrics["train/sampler_gap"] > 0.1
+
+
+def test_an_endpoint_that_returns_no_token_ids_is_told_of(tmp_path):
+    with (
+        EndpointServer(reply="\\boxed{5}") as endpoint,
+        pytest.raises(DataError, match="token ids"),
+    ):
+        trainer_of(
+            save_tiny_model(tmp_path / "model"),
+            tmp_path / "run",
+            make_agent=lambda: make_agent(
+                "openai", model="policy", base_url=endpoint.url, api_key="any"
+            ),
+        ).train()

@@ -9,49 +9,23 @@ import time
 from pathlib import Path
 
 import pytest
-from models import weights_of
+from models import GUESS, trainer_of, weights_of
 
 import torch  # isort: skip - plays skips where it is missing
 
-from rich.console import Console
 
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
-from gem_core.factory import make_factory
-from gem_core.rollout import Source, collect, read_trajectories
+from gem_core.rollout import collect, read_trajectories
 from gem_core.rollout.runs import Run
 from gem_core.testing.tiny_model import save_tiny_model
 from gem_train.checkpoint import latest_checkpoint, load_checkpoint
-from gem_train.config import TrainConfig
 from gem_train.errors import DivergedError, NoEpisodesError
 from gem_train.policy import Policy
-from gem_train.trainer import Trainer
-
-GUESS = "game:GuessTheNumber-v0-easy"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return save_tiny_model(tmp_path_factory.mktemp("model"))
-
-
-def trainer_of(model, out, *, envs=(GUESS,), resume=False, **config):
-    base = {
-        "model": str(model),
-        "device": "cpu",
-        "threads": 1,
-        "steps": 4,
-        "rollout": {"episodes": 8},
-        "sampling": {"max_new_tokens": 6},
-        "optim": {"lr": 1e-3},
-        "log": {"writers": ["csv"], "trajectories_every": 2, "progress": "off", "plot": False},
-        "checkpoint": {"every": 0},
-    }
-    for name, value in config.items():
-        both = isinstance(value, dict) and isinstance(base.get(name), dict)
-        base[name] = {**base[name], **value} if both else value
-    sources = {env: Source(make_factory(env)) for env in envs}
-    out.mkdir(parents=True, exist_ok=True)
-    return Trainer(TrainConfig(**base), sources, out, resume=resume, console=Console(quiet=True))
 
 
 def rows(out):
@@ -155,7 +129,7 @@ def test_a_run_that_was_killed_goes_on_from_the_last_checkpoint(folder, tmp_path
 import os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from pathlib import Path
-from test_trainer import trainer_of
+from models import trainer_of
 trainer = trainer_of({str(folder)!r}, Path({str(tmp_path / "part")!r}), checkpoint={{"every": 1}})
 trainer._save_checkpoint = lambda save=trainer._save_checkpoint: trainer.step < 2 and save()
 take = trainer._take_step
