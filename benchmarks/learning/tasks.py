@@ -80,9 +80,14 @@ TASKS = {
     "reverse": Task(
         _REVERSE, {"length": 3, "letters": 6}, skill=0.3, max_new_tokens=12, warm_steps=400
     ),
-    "multiply": Task(_MULTIPLY, skill=(0.1, 0.1, 1.0), max_new_tokens=20, warm_steps=500),
+    "multiply": Task(_MULTIPLY, skill=(0.1, 0.1, 1.0), max_new_tokens=20, warm_steps=500, steps=60),
     "multiply-python": Task(
-        _MULTIPLY, tools=("python",), skill=(0.1, 0.1, 1.0), max_new_tokens=20, warm_steps=500
+        _MULTIPLY,
+        tools=("python",),
+        skill=(0.1, 0.1, 1.0),
+        max_new_tokens=20,
+        warm_steps=500,
+        steps=60,
     ),
 }
 

@@ -18,6 +18,7 @@ import torch
 from gem_core.errors import ConfigError
 from gem_train.batch import Batch
 from gem_train.losses import entropy, token_logprobs
+from gem_train.prefixes import Prefixes
 
 __all__ = ["Critic", "Policy", "Reference", "pick_device"]
 
@@ -53,6 +54,7 @@ class Policy:
         self.model = model
         self.tokenizer = tokenizer
         self.precision = precision
+        self._prefixes = Prefixes(model)
         self._keeps_logits = "logits_to_keep" in inspect.signature(_plain(model).forward).parameters
 
     @classmethod
@@ -139,23 +141,44 @@ class Policy:
         Logits are made only at positions before a token that was sampled in some row: with a
         large vocabulary they are most of the memory.
         """
-        sampled = batch.turn_of >= 0
+        rest = self._prefixes.read(batch)
+        if rest is None:
+            inputs = {
+                "input_ids": batch.ids,
+                "attention_mask": batch.attention.long(),
+                "use_cache": False,
+            }
+            return self._read(batch.ids, batch.turn_of >= 0, inputs, temperature, with_entropy)
+        logprobs, entropies = self._read(
+            rest.ids, rest.sampled, rest.inputs, temperature, with_entropy
+        )
+        width = batch.ids.shape[1]
+        whole = None if entropies is None else rest.whole(entropies, width)
+        return rest.whole(logprobs, width), whole
+
+    def _read(
+        self,
+        ids: torch.Tensor,
+        sampled: torch.Tensor,
+        inputs: Mapping[str, Any],
+        temperature: float,
+        with_entropy: bool,  # noqa: FBT001 - passed on
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return log-probabilities and entropies of sampled tokens, 0 elsewhere; like ``ids``."""
         (columns,) = torch.where(sampled[:, 1:].any(0))
         options = {"logits_to_keep": columns} if self._keeps_logits else {}
-        logits = self.model(
-            input_ids=batch.ids, attention_mask=batch.attention.long(), use_cache=False, **options
-        ).logits
+        logits = self.model(**inputs, **options).logits
         if not self._keeps_logits:
             logits = logits[:, columns]
         logits = logits.float() if logits.dtype in _SHORT else logits
         if temperature != 1:
             logits = logits / temperature
-        following = torch.cat([batch.ids[:, :1], batch.ids[:, columns + 1]], dim=1)
+        following = torch.cat([ids[:, :1], ids[:, columns + 1]], dim=1)
         # token_logprobs takes logits of all positions: what is said first is of no token.
         of_columns = token_logprobs(torch.cat([logits, logits[:, :1]], dim=1), following)[:, 1:]
 
         def placed(values: torch.Tensor) -> torch.Tensor:
-            whole = values.new_zeros(batch.ids.shape)
+            whole = values.new_zeros(ids.shape)
             return torch.where(sampled, whole.index_copy(1, columns + 1, values), 0)
 
         return placed(of_columns), placed(entropy(logits)) if with_entropy else None
@@ -299,15 +322,20 @@ class Critic(torch.nn.Module):  # type: ignore[misc] # torch is not read by mypy
         if policy.precision == "bf16":
             _compute_in_bf16(self.body)
         width = plain.config.get_text_config().hidden_size
+        self._prefixes = Prefixes(self.body)
         self.head = torch.nn.Linear(width, 1)
         torch.nn.init.zeros_(self.head.weight)
         torch.nn.init.zeros_(self.head.bias)
         self.to(policy.device)
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """Return the value read at each position, (S, L)."""
-        hidden = self.body(
-            input_ids=batch.ids, attention_mask=batch.attention.long(), use_cache=False
-        ).last_hidden_state
+        """Return the value read at each position from a row's first state on, (S, L)."""
+        rest = self._prefixes.read(batch)
+        if rest is None:
+            return self._values(input_ids=batch.ids, attention_mask=batch.attention.long())
+        return rest.whole(self._values(**rest.inputs), batch.ids.shape[1])
+
+    def _values(self, **inputs: Any) -> torch.Tensor:
+        hidden = self.body(**{"use_cache": False, **inputs}).last_hidden_state
         values: torch.Tensor = self.head(hidden.to(self.head.weight.dtype))[..., 0]
         return values
