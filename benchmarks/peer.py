@@ -10,6 +10,7 @@ from pathlib import Path
 __all__ = [
     "GEM_LLM",
     "INSPECT_AI",
+    "TRL",
     "VERIFIERS",
     "Peer",
     "PeerError",
@@ -33,7 +34,7 @@ class Peer:
     Args:
         name: Its name.
         version: The version that is measured.
-        undeclared: What else is used of it needs.
+        undeclared: What else is used of it needs, each a name or a name with its version.
     """
 
     name: str
@@ -55,6 +56,8 @@ class Peer:
 # client of its rollouts, as it has none.
 GEM_LLM = Peer("gem-llm", "0.1.0", ("datasets", "fastmcp", "openai", "pandas", "pylatexenc"))
 INSPECT_AI = Peer("inspect-ai", "0.3.285", ("openai",))
+# The environments, read from the checkout, need pluggy.
+TRL = Peer("trl", "1.16.0", ("torch==2.13.0", "jinja2", "pluggy"))
 VERIFIERS = Peer("verifiers", "0.4.0")
 
 
@@ -83,8 +86,9 @@ def find_or_install(peer: Peer = GEM_LLM) -> Path:
 
 def _has_peer(python: Path, peer: Peer) -> bool:
     name, version = peer.name, peer.version
+    others = [one.partition("==")[0] for one in peer.undeclared]
     look = (
-        f"import importlib.metadata as m, sys; [m.version(name) for name in {peer.undeclared}]; "
+        f"import importlib.metadata as m, sys; [m.version(name) for name in {others}]; "
         f"sys.exit(m.version({name!r}) != {version!r})"
     )
     if not python.exists():

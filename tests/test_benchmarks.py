@@ -294,3 +294,33 @@ def test_an_engine_that_fails_is_named_with_its_last_word(tmp_path):
     document = (tmp_path / "rollouts-quick-0ms.md").read_text()
     assert "Not measured: broken, 0ms, 2: ValueError: 7." in document
     assert "| gem-core |" in document
+
+
+def test_steps_of_trainers_are_compared_turn_by_turn():
+    """A pause of the machine in one turn of one side moves no ratio."""
+    report = load("grpo_report")
+    seconds = {"gem_train": [1.0, 1.0, 9.0, 1.0, 1.0, 1.0], "trl": [2.0, 2.0, 2.0, 2.0, 3.0, 3.0]}
+    steps = {
+        side: [
+            {"seconds": one, "cpu": one, "sampling": 0.5, "tokens": 64, "turns": 1.0, "reward": one}
+            for one in values
+        ]
+        for side, values in seconds.items()
+    }
+    setting = load("trainers.setting").Setting(
+        entry_point="module:Env", multi_turn=False, model="model", threads=1, steps=6
+    )
+    found = report.Comparison(
+        task="reverse", setting=setting, steps_of_a_turn=2, versions={"trl": "1"}, steps=steps
+    )
+    assert found.ratio("seconds") == 2.0  # of 2, 0.4 and 3
+    assert found.median("trl", "seconds") == 2.0
+    text = report.document([found], ["two CPUs"])
+    assert "reached in 1 of 1" in text
+    assert "| episodes/s | 64 | 32 | 2.00 |" in text
+
+
+def test_the_comparison_of_trainers_explains_itself_with_examples():
+    done = run("grpo.py", "--help")
+    assert done.returncode == 0, done.stderr
+    assert "examples:" in done.stdout
