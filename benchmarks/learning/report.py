@@ -105,12 +105,14 @@ def _differences(curves: dict[str, list[_Curves]]) -> list[str]:
     for label in others:
         pairs = list(zip(curves[label], curves[first], strict=False))
         parts = []
-        for what, part in (("end", _end), ("whole", statistics.fmean)):
-            differences = [
-                part(a["rollout/success"]) - part(b["rollout/success"]) for a, b in pairs
-            ]
+        for what, metric, part in (
+            ("success at the end", "rollout/success", _end),
+            ("in all", "rollout/success", statistics.fmean),
+            ("turns at the end", "rollout/turns", _end),
+        ):
+            differences = [part(one[metric]) - part(other[metric]) for one, other in pairs]
             parts.append(f"{what} {_said(differences, signed=True)}")
-        lines.append(f"- success of {label} less that of {first}: {', '.join(parts)}")
+        lines.append(f"- {label} less {first}: {', '.join(parts)}")
     return lines
 
 
