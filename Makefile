@@ -27,10 +27,10 @@ demo: $(STAMP)  ## Play a few games with the oracle and the random agent
 demo-train: $(STAMP)  ## Train a tiny model from nothing: a warm start, then ReBN
 	@$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet '$(TORCH)'
 	@$(BIN)/gem-core make-model $(TRAINED)/random --env game:GuessTheNumber-v0-easy
-	@$(BIN)/gem-core train sft model=$(TRAINED)/random $(GUESS) skill=0.4 episodes=3000 batch_size=8 steps=400 lr=3e-3 out=$(TRAINED)/warm
-	@$(BIN)/gem-core train algo=rebn algo.gamma=0.9 model=$(TRAINED)/warm/model $(GUESS) steps=80 optim.lr=1e-3 sampling.max_new_tokens=8 eval.every=80 eval.episodes=200 out=$(TRAINED)/rebn
-	@$(BIN)/gem-core compare $(TRAINED)/rebn/eval/000000 $(TRAINED)/rebn/eval/000080
-	@$(BIN)/gem-core view $(TRAINED)/rebn/eval/000000 $(TRAINED)/rebn/eval/000080 --html $(TRAINED)/episodes.html
+	@$(BIN)/gem-core train sft model=$(TRAINED)/random $(GUESS) 'skill=[0.1,0.1,1]' episodes=4000 batch_size=8 steps=500 lr=3e-3 out=$(TRAINED)/warm
+	@$(BIN)/gem-core train algo=rebn algo.gamma=0.9 model=$(TRAINED)/warm/model $(GUESS) steps=120 optim.lr=1e-3 optim.schedule=linear sampling.max_new_tokens=8 eval.every=120 eval.episodes=200 out=$(TRAINED)/rebn
+	@$(BIN)/gem-core compare $(TRAINED)/rebn/eval/000000 $(TRAINED)/rebn/eval/000120
+	@$(BIN)/gem-core view $(TRAINED)/rebn/eval/000000 $(TRAINED)/rebn/eval/000120 --html $(TRAINED)/episodes.html
 
 test: $(STAMP)  ## Run every test
 	@$(BIN)/python -m pytest -q -n auto
