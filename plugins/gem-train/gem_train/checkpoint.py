@@ -52,8 +52,11 @@ def save_checkpoint(
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
-    shutil.rmtree(folder, ignore_errors=True)
+    replaced = fresh.with_name(f"{fresh.name}.replaced")
+    if folder.exists():  # deleting first would leave none, if the run is killed meanwhile
+        folder.rename(replaced)
     fresh.rename(folder)
+    shutil.rmtree(replaced, ignore_errors=True)
     for old in _checkpoints(run)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return folder

@@ -176,6 +176,14 @@ def test_old_checkpoints_go(folder, tmp_path):
     assert sorted(one.name for one in (tmp_path / "checkpoints").iterdir()) == ["000003", "000004"]
 
 
+def test_a_checkpoint_of_the_same_step_takes_the_place_of_the_old_one(folder, tmp_path):
+    trainer = trainer_of(folder, tmp_path, steps=1)
+    trainer.train()
+    trainer._save_checkpoint()
+    assert [one.name for one in (tmp_path / "checkpoints").iterdir()] == ["000001"]
+    assert load_checkpoint(latest_checkpoint(tmp_path))["step"] == 1
+
+
 def test_every_update_has_as_many_turns_as_asked_for(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, rollout={"episodes": 4, "turns": 11})
     trainer.train()
