@@ -167,6 +167,19 @@ class TestTable:
         other.wait_for_selector("table.episodes")
         assert cells(other, "number") == cells(page, "number")
 
+    def test_a_click_while_the_next_rows_load_keeps_the_filter(self, open_page, server):
+        """What is still shown of the place before cannot be clicked."""
+        page = open_page(f"{server.url}#/episodes")
+        page.route(
+            "**/api/episodes*",
+            lambda route: (page.wait_for_timeout(500), route.continue_()),
+        )
+        page.click("text=Failed")
+        page.click("th >> text=turns")
+        page.wait_for_selector("th[aria-sort=descending]")
+        assert "outcome=failed" in page.url
+        assert set(cells(page, "outcome")) == {"failed"}
+
     def test_the_way_back_leads_through_what_was_shown(self, open_page, server):
         """The browser's own buttons work."""
         page = open_page(f"{server.url}#/episodes")

@@ -30,6 +30,9 @@ async function show() {
   const mine = turn;
   const here = place();
   const page = PAGES[here.page];
+  const held = document.activeElement?.id || document.activeElement?.getAttribute("name");
+  // The links shown are of the place before: a click on one would lose what was just chosen.
+  main.inert = true;
   let nodes;
   try {
     nodes = page ? await page(here) : [empty(
@@ -44,7 +47,7 @@ async function show() {
     )];
   }
   if (mine !== turn) return;
-  const held = document.activeElement?.id || document.activeElement?.getAttribute("name");
+  main.inert = false;
   main.replaceChildren(...nodes);
   navigation(here.page === "episode" ? "episodes" : here.page);
   document.title = `${TITLES[here.page] ?? plain(here.id)} · gem-core`;
