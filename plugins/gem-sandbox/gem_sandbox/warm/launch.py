@@ -28,7 +28,7 @@ _MODULES = (
         f"gem_sandbox.warm.inside.{name}"
         for name in (
             *("kernel", "messages", "names", "folders", "passing", "jail", "memory", "walls"),
-            *("confined", "tiers", "program", "watch", "run", "supervisor", "zygote"),
+            *("confined", "tiers", "program", "watch", "room", "supervisor", "zygote"),
         )
     ),
 )

@@ -188,8 +188,8 @@ def _steps(program: Program, inputs: Sequence[str], stop: Stop | None) -> Steps:
             if stop is not None and stop(len(executions) - 1, execution):
                 left = []
                 break
-        most = min(2 * most, _MOST_AT_ONCE)
-    if kind == TESTS and begun:
+        most = min(4 * most, _MOST_AT_ONCE)
+    if kind == TESTS and begun and len(executions) < len(inputs):
         yield Ask(pack(END), GRACE)
     return executions
 

@@ -28,6 +28,7 @@ _TERMINAL_AND_FILE = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 _PROCESS_OPTIONS = (2, 3, 15, 16, 21, 38, 39, 0x53564D41)
 """Reading what a process was told, naming it and its memory; NO_NEW_PRIVS, DUMPABLE."""
+_SET_DUMPABLE = 4
 _FILE_SIGNALS = (8, 10, 15)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX: they have the kernel send signals."""
 
@@ -65,7 +66,14 @@ def _special(numbers: dict[str, int]) -> dict[int, list[Instruction]]:
         numbers["clone"]: _none_of(_argument(0), _NEW_NAMESPACES),
         numbers["fcntl"]: _not_one_of(1, _FILE_SIGNALS),
         numbers["ioctl"]: _one_of(1, _TERMINAL_AND_FILE, _ENOTTY),
-        numbers["prctl"]: _one_of(0, _PROCESS_OPTIONS, _EPERM),
+        numbers["prctl"]: [
+            _argument(0),
+            (_EQUAL, 0, 3, _SET_DUMPABLE),
+            _argument(1),
+            (_EQUAL, 0, 1, 1),  # not 0: its memory would not be counted
+            (_RETURN, 0, 0, _ALLOW),
+            *_one_of(0, _PROCESS_OPTIONS, _EPERM),
+        ],
         numbers["prlimit64"]: _one_of(0, (0,), _EPERM),
         numbers["socketpair"]: [
             _argument(0),

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gem_sandbox.warm.inside import folders, kernel
-from gem_sandbox.warm.inside.walls import Walls, children, descendants, send_signal
+from gem_sandbox.warm.inside.walls import (
+    Walls,
+    children,
+    descendants,
+    have_children,
+    send_signal,
+)
 
 __all__ = ["ConfinedWalls"]
 
@@ -36,9 +42,10 @@ class ConfinedWalls(Walls):
         self._devices = plan["devices"]
         self._base = _make_base()
         self._user = os.getuid()
+        self._limits: dict[str, int] = {}
         kernel.set_subreaper()
 
-    def next_run(self, slot: int) -> None:
+    def next_room(self, slot: int) -> None:
         if self._as_root:
             self._user = _FIRST_USER + slot % _USERS
 
@@ -52,11 +59,24 @@ class ConfinedWalls(Walls):
         self.end_others()
         folders.remove(self._base)
 
-    def begin(self) -> None:
+    def begin(self, limits: dict[str, int]) -> None:
         kernel.set_subreaper()
+        self._limits = limits
         self.folder = self._folder(os.getpid())
         self.folders = (self.folder,)
         signal.signal(signal.SIGTERM, self._stop)
+
+    def furnish(self) -> None:
+        os.mkdir(self.folder, 0o700)
+        if self._as_root:
+            os.chown(self.folder, self._user, self._user)
+        if self._rules >= 0:
+            os.close(self._rules)
+        self._rules = kernel.landlock_rules(
+            self._landlock,
+            readable=[*self._readable, *self._devices],
+            writable=[self.folder, "/dev/null"],
+        )
 
     def _folder(self, first: int) -> str:
         return f"{self._base}/{first}"
@@ -67,7 +87,7 @@ class ConfinedWalls(Walls):
         os._exit(0)
 
     def end_others(self) -> None:
-        while _have_children():
+        while have_children():
             below = descendants(os.getpid())
             for number in (signal.SIGSTOP, signal.SIGKILL):  # who stands still does not fork
                 for pid in below:
@@ -81,23 +101,12 @@ class ConfinedWalls(Walls):
         if self._as_root:
             os.fchown(descriptor, self._user, self._user)
 
-    def enter(self, limits: dict[str, Any]) -> None:
+    def enter(self) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         kernel.set_subreaper()
-        os.mkdir(self.folder, 0o700)
-        if self._as_root:
-            os.chown(self.folder, self._user, self._user)
         os.chdir(self.folder)
         for name in ("HOME", "TMPDIR"):
             os.environ[name] = self.folder
-        self._rules = kernel.landlock_rules(
-            self._landlock,
-            readable=[*self._readable, *self._devices],
-            writable=[self.folder, "/dev/null"],
-        )
-
-    def restrict_forks(self, limits: dict[str, Any]) -> None:
-        """Nothing: who serves forks has them change user, and kills what that user leaves."""
 
     def restrict(self, limits: dict[str, Any]) -> None:
         if self._as_root:
@@ -112,7 +121,9 @@ class ConfinedWalls(Walls):
             kernel.drop_capabilities()
         kernel.die_with_parent()  # a change of user would take that back
         kernel.set_dumpable(1)
-        super().restrict_forks(limits)
+        # Not ahead: who serves forks has them change user, and kills what that user leaves.
+        self._set_limits(self._limits, self._tasks(limits))
+        kernel.filter_calls(self._filter)
         super().restrict(limits)
 
     def _change_user(self) -> None:
@@ -137,16 +148,6 @@ class ConfinedWalls(Walls):
                 with contextlib.suppress(OSError):
                     total += os.lstat(f"{at}/{name}").st_blocks << 9
         return total
-
-
-def _have_children() -> bool:
-    """Bury the children that are dead; tell whether there are others."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return False
-    return True
 
 
 def _make_base() -> str:

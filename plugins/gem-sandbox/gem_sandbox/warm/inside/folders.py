@@ -16,14 +16,20 @@ def empty(folder: str, kept: Collection[str] = ()) -> None:
     while entries := [name for name in os.listdir(folder) if name not in kept]:
         for name in entries:
             path = f"{folder}/{name}"
-            if not os.path.isdir(path) or os.path.islink(path):
+            if not _is_folder(path):
                 os.unlink(path)
                 continue
             os.chmod(path, 0o700)
             for inner in os.listdir(path):
                 number += 1
+                if _is_folder(f"{path}/{inner}"):
+                    os.chmod(f"{path}/{inner}", 0o700)  # or it could not be moved
                 os.rename(f"{path}/{inner}", f"{folder}/.{number}.gone")
             os.rmdir(path)
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def remove(folder: str) -> None:

@@ -29,7 +29,6 @@ __all__ = [
     "MS_RELATIME",
     "MS_REMOUNT",
     "MS_STRICTATIME",
-    "be_first_of_run",
     "clone",
     "close_from",
     "die_with_parent",
@@ -83,7 +82,6 @@ _READ, _ON_FILES = 0b1101, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
 
 _c = ctypes.PyDLL(None, use_errno=True)
 _c.syscall.restype = ctypes.c_long
-_c.signal.restype = ctypes.c_void_p
 _numbers = _NUMBERS.get(os.uname().machine, {})
 
 
@@ -155,16 +153,9 @@ def die_with_parent(signal_number: int = 9) -> None:
     _c.prctl(_PR_SET_PDEATHSIG, signal_number)
 
 
-def be_first_of_run() -> None:
-    """End with the zygote, be nobody's to look into, and have no handler for children's ends."""
-    _c.prctl(_PR_SET_PDEATHSIG, 9)
-    _c.prctl(_PR_SET_DUMPABLE, 0)
-    _c.signal(_SIGCHLD, None)
-
-
 def set_dumpable(flag: int) -> None:
     """Let others of this user look into this process (1), or not (0)."""
-    _c.prctl(_PR_SET_DUMPABLE, flag)
+    _check(_c.prctl(_PR_SET_DUMPABLE, flag), "dumpable")
 
 
 def set_subreaper() -> None:

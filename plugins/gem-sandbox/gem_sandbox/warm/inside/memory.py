@@ -30,5 +30,7 @@ def _share(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             return next(int(line.split()[1]) << 10 for line in file if line.startswith(b"Pss:"))
+    except PermissionError:
+        return _resident(pid)
     except (OSError, IndexError, StopIteration):
         return 0

@@ -6,7 +6,8 @@ header of numbers, and two texts.
 
 import resource
 import struct
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 __all__ = [
     "CELL",
@@ -17,10 +18,14 @@ __all__ = [
     "RUN",
     "SESSION",
     "TESTS",
+    "OVER",
+    "TEST",
     "Outcome",
     "pack_end",
+    "pack_room",
     "unpack_end",
     "unpack_outcomes",
+    "unpack_room",
 ]
 
 RUN = b"X"
@@ -34,13 +39,20 @@ SESSION = b"S"
 CELL = b"L"
 """A piece of source, and seconds."""
 END = b"E"
-"""The end of tests or of a session; answered by an ``ENDED`` without a body."""
+"""The end of tests or of a session; answered by an ``ENDED`` without a body. Of a run: its end."""
 ENDED = b"="
 """From a supervisor: an ``Outcome``, or several after one another."""
+TEST = b"G"
+"""To a run of tests: the standard input of the next one comes along."""
+OVER = b"O"
+"""To a run of tests: there are no more. Sent twice: who waits for the next one reads it too."""
 
 LIMITS = ("", "wall_time", "cpu_time", "memory", "processes", "output", "file_size")
 _HEADER = struct.Struct("!iBdQQQ")
-_END = struct.Struct("!iQd")
+_END = struct.Struct("!ciQd")
+_ROOM = struct.Struct("!3Q")
+_MOST = 1 << 62
+_ROOM_LIMITS = "memory", "processes", "disk"
 
 
 class Outcome(NamedTuple):
@@ -86,16 +98,28 @@ def unpack_outcomes(body: bytes) -> list[Outcome]:
     return outcomes
 
 
-def pack_end(status: int, usage: resource.struct_rusage) -> bytes:
-    """Return how a process ended as bytes."""
-    return _END.pack(status, usage.ru_maxrss << 10, usage.ru_utime + usage.ru_stime)
+def pack_room(limits: Mapping[str, Any]) -> bytes:
+    """Return, as bytes, the limits that all programs of a room have."""
+    return _ROOM.pack(*(min(limits[name], _MOST) for name in _ROOM_LIMITS))
 
 
-def unpack_end(message: bytes) -> tuple[int, int, float]:
+def unpack_room(message: bytes) -> dict[str, int]:
+    """Return the limits of a room."""
+    return dict(zip(_ROOM_LIMITS, _ROOM.unpack(message), strict=True))
+
+
+def pack_end(kind: bytes, status: int, usage: resource.struct_rusage) -> bytes:
+    """Return how a process ended as bytes; ``kind`` is ``TEST`` or ``END``, of the whole."""
+    return _END.pack(kind, status, usage.ru_maxrss << 10, usage.ru_utime + usage.ru_stime)
+
+
+def unpack_end(kind: bytes, message: bytes) -> tuple[int, int, float]:
     """Return how a process ended: its wait status, most bytes and seconds of CPU time.
 
     Raises:
-        struct.error: It is no such message.
+        ValueError, struct.error: It is no such message, or of another kind.
     """
-    status, peak, seconds = _END.unpack(message)
+    found, status, peak, seconds = _END.unpack(message)
+    if found != kind:
+        raise ValueError(f"the end of {found!r}, not of {kind!r}")
     return status, peak, seconds

@@ -1,7 +1,7 @@
-"""A supervisor: a process that has runs begun by the zygote, watches over them and answers a host.
+"""A supervisor: has a room made by the zygote, watches over its programs and answers a host.
 
-It lives long and serves one caller after the other. No run is ever forked from it, so what it
-knows of other programs is out of reach for them.
+It lives long and serves one caller after the other. No program is ever forked from it, so what it
+knows of the others is out of reach for them.
 """
 
 import contextlib
@@ -12,7 +12,8 @@ import signal
 import socket
 import struct
 import time
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 from gem_core.workers.frames import CHUNK, DIED, Frame, FrameReader, pack
 from gem_sandbox.warm.inside import passing
@@ -21,14 +22,17 @@ from gem_sandbox.warm.inside.messages import (
     END,
     ENDED,
     NEXT,
+    OVER,
     RUN,
     SESSION,
+    TEST,
     TESTS,
     Outcome,
+    pack_room,
     unpack_end,
 )
 from gem_sandbox.warm.inside.walls import Walls
-from gem_sandbox.warm.inside.watch import HOST_GONE, Streams, Watch, outcome_of, stdin_of
+from gem_sandbox.warm.inside.watch import HOST_GONE, Streams, Watch, file_of, outcome_of, stdin_of
 
 __all__ = ["Supervisor"]
 
@@ -55,12 +59,16 @@ class Supervisor:
         self._connection = connection
         self._link = link
         self._walls = walls
+        self._room: _Room | None = None
 
     def serve(self) -> None:
         """Answer what the host asks."""
-        with contextlib.suppress(_HostGoneError, ConnectionError):
-            while (frame := self._receive()).kind != DIED:
-                self._begin(frame)
+        try:
+            with contextlib.suppress(_HostGoneError, ConnectionError):
+                while (frame := self._receive()).kind != DIED:
+                    self._begin(frame)
+        finally:
+            self._leave()
 
     def _begin(self, frame: Frame) -> None:
         kinds = {RUN: self._run, TESTS: self._run_tests, SESSION: self._hold_session}
@@ -78,50 +86,68 @@ class Supervisor:
         answer = pack(ENDED, b"".join(known), last=last) if known else pack(DIED, last=last)
         self._connection.sendall(answer)
 
-    def _run(self, request: dict[str, Any]) -> None:
-        streams = Streams(request.pop("inputs")[0], request["output_limit"])
-        with _Run(self._link, self._walls, streams.theirs) as run:
-            streams.close_theirs()
-            run.tell(RUN, request)
-            outcome, _ = _see_end(run, streams, self._watch(run, streams, request, set()))
-            streams.close()
-            self._answer(outcome)
+    def _enter(self, limits: dict[str, Any]) -> "_Room":
+        """Return the room where the last program was, or a new one."""
+        kind = pack_room(limits)
+        if self._room is None or self._room.kind != kind:
+            self._leave()
+            self._room = _Room(self._link, self._walls, kind)
+        return self._room
+
+    def _leave(self) -> None:
+        """Have nobody use the room again."""
+        room, self._room = self._room, None
+        if room is not None:
+            room.close()
 
     def _watch(
-        self, run: "_Run", streams: Streams, limits: dict[str, Any], signs: set[int]
+        self, room: "_Room", streams: Streams, limits: dict[str, Any], signs: set[int]
     ) -> Watch:
-        signs = {run.channel.fileno(), *signs}
+        signs = {room.link.fileno(), *signs}
         host = self._connection.fileno()
-        return Watch(run.first, streams, self._walls, limits, signs=signs, host=host)
+        return Watch(room.first, streams, self._walls, limits, signs=signs, host=host)
+
+    def _run(self, request: dict[str, Any]) -> None:
+        room = self._enter(request)
+        streams = Streams(request.pop("inputs")[0], request["output_limit"])
+        room.tell(RUN, request, streams.theirs)
+        streams.close_theirs()
+        outcome, alive = _see_end(room, streams, self._watch(room, streams, request, set()))
+        streams.close()
+        if not alive:
+            self._leave()
+        self._answer(outcome)
 
     def _run_tests(self, request: dict[str, Any]) -> None:
         frame = Frame(NEXT, body=marshal.dumps(request.pop("inputs")))
         tests: _Tests | None = None
-        try:
-            while frame.kind == NEXT:
-                outcomes: list[Outcome] = []
-                for stdin in marshal.loads(frame.body):  # noqa: S302 - from our host
-                    tests = tests or self._begin_tests(request)
-                    outcome, alive = tests.run_next(stdin)
-                    if not alive:
-                        tests.close()
-                        tests = None
-                    if outcome is None:
-                        break
-                    outcomes.append(outcome)
-                    request["tests"] -= 1
-                    if outcome.exit_status:
-                        break  # the host may want no more of them
-                self._answer(*outcomes)
-                frame = self._receive()
-        finally:
-            if tests is not None:
-                tests.close()
-        self._confirm(frame)
+        while frame.kind == NEXT:
+            outcomes: list[Outcome] = []
+            for stdin in marshal.loads(frame.body):  # noqa: S302 - from our host
+                tests = tests or self._begin_tests(request)
+                outcome, alive = tests.run_next(stdin)
+                if not alive:
+                    tests = None
+                    self._leave()
+                if outcome is None:
+                    break
+                outcomes.append(outcome)
+                request["tests"] -= 1
+                if outcome.exit_status:
+                    break  # the host may want no more of them
+            self._answer(*outcomes)
+            if not request["tests"]:
+                break
+            frame = self._receive()
+        else:
+            self._confirm(frame)
+        if tests is not None and not tests.end(are_left=request["tests"] > 0):
+            self._leave()
 
     def _begin_tests(self, request: dict[str, Any]) -> "_Tests":
-        tests = _Tests(self._link, self._walls, request)
-        tests.watch = self._watch(tests.run, tests.streams, request, set())
+        room = self._enter(request)
+        tests = _Tests(room, request)
+        tests.watch = self._watch(room, tests.streams, request, set())
         return tests
 
     def _confirm(self, frame: Frame) -> None:
@@ -132,66 +158,60 @@ class Supervisor:
 
     def _hold_session(self, request: dict[str, Any]) -> None:
         frame = Frame(CELL, body=marshal.dumps(request.pop("piece")))
-        session = _Session(self._link, self._walls, request)
-        try:
-            watch = self._watch(session.run, session.streams, request, {session.answered})
-            alive = True
-            while frame.kind == CELL and alive:
-                piece = marshal.loads(frame.body)  # noqa: S302 - from our host
-                outcome, alive = session.run_piece(watch, *piece)
-                self._answer(outcome, last=not alive)
-                frame = self._receive() if alive else Frame(END)
-        finally:
-            session.close()
+        session = _Session(self._enter(request), self._walls, request)
+        watch = self._watch(session.room, session.streams, request, {session.answered})
+        alive = True
+        while frame.kind == CELL and alive:
+            piece = marshal.loads(frame.body)  # noqa: S302 - from our host
+            outcome, alive = session.run_piece(watch, *piece)
+            self._answer(outcome, last=not alive)
+            frame = self._receive() if alive else Frame(END)
+        self._leave()
+        session.close()
         if alive:
             self._confirm(frame)
 
 
-class _Run:
-    """A run that the zygote has begun.
+class _Room:
+    """A room that the zygote has made, for one program after the other.
 
     Args:
-        link: To the zygote.
-        walls: What it is behind.
-        streams: Standard input, output and error.
-        more: Descriptors for it beyond these.
+        zygote: The link to it.
+        walls: What the room is behind.
+        kind: The limits of all its programs, packed.
     """
 
-    def __init__(
-        self, link: socket.socket, walls: Walls, streams: list[int], more: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, zygote: socket.socket, walls: Walls, kind: bytes) -> None:
+        self.kind = kind
         self._walls = walls
-        self.channel, theirs = socket.socketpair()
-        passing.send(link, b"R", [*streams, theirs.fileno(), *more])
+        self.link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        passing.send(zygote, kind, [theirs.fileno()])
         theirs.close()
-        message, passed = passing.receive(link)
+        message, passed = passing.receive(zygote)
         if not passed:
             raise _HostGoneError  # the zygote cannot fork, or is gone: the host is to try again
         self.first, self._pidfd = int(message), passed[0]
 
-    def tell(self, kind: bytes, request: dict[str, Any]) -> None:
-        """Tell it what to run."""
+    def tell(self, kind: bytes, request: dict[str, Any], descriptors: Sequence[int]) -> None:
+        """Tell it what to run, with standard input, output, error, and more descriptors."""
+        content = marshal.dumps(request)
+        file = file_of(content)
         with contextlib.suppress(ConnectionError):
-            self.channel.sendall(pack(kind, marshal.dumps(request)))
+            passing.send(self.link, b"%s%d" % (kind, len(content)), [file, *descriptors])
+        os.close(file)
 
-    def switch(self, channel: socket.socket) -> None:
-        """Speak over another channel, as one that was used for bytes cannot pass descriptors."""
-        self.channel.close()
-        self.channel = channel
-
-    def end(self) -> tuple[int, int, float] | None:
-        """Return how a program ended, None if nobody told."""
-        with contextlib.suppress(OSError, struct.error):
-            return unpack_end(self.channel.recv(64, socket.MSG_DONTWAIT))
+    def told(self, kind: bytes) -> tuple[int, int, float] | None:
+        """Return how a program, or a test, ended; None if nobody tells."""
+        with contextlib.suppress(OSError, ValueError, struct.error):
+            if _is_readable(self.link.fileno()):
+                return unpack_end(kind, self.link.recv(64))
         return None
 
     def kill(self) -> None:
         """Kill all of it, and wait until it is dead."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, self._walls.end_signal)
-        dead = select.poll()
-        dead.register(self._pidfd, select.POLLIN)
-        if not dead.poll(_PATIENCE):
+        if not _is_readable(self._pidfd):
             raise _HostGoneError  # have the zygote kill what does not end
 
     def close(self) -> None:
@@ -200,62 +220,66 @@ class _Run:
             self.kill()
         finally:
             os.close(self._pidfd)
-            self.channel.close()
+            self.link.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def _is_readable(descriptor: int) -> bool:
+    ready = select.poll()
+    ready.register(descriptor, select.POLLIN)
+    return bool(ready.poll(_PATIENCE))
 
 
 class _Tests:
-    """One program that runs again and again, in one place."""
+    """One program that runs again and again."""
 
     watch: Watch
 
-    def __init__(self, link: socket.socket, walls: Walls, request: dict[str, Any]) -> None:
+    def __init__(self, room: _Room, request: dict[str, Any]) -> None:
+        self._room = room
         self.streams = Streams(b"", request["output_limit"])
-        ours, theirs = socket.socketpair()
-        nothing, *outputs = self.streams.theirs
-        self.run = _Run(link, walls, [nothing] * 3, (theirs.fileno(), *outputs))
-        theirs.close()
+        room.tell(TESTS, request, self.streams.theirs)
         self.streams.close_theirs()
-        self.run.tell(TESTS, request)
-        self.run.switch(ours)
 
     def run_next(self, stdin: bytes) -> tuple[Outcome | None, bool]:
         """Run it once; also tell whether it can run again."""
         descriptor = stdin_of(stdin)
         with contextlib.suppress(ConnectionError):
-            passing.send(self.run.channel, b"G", [descriptor])
+            passing.send(self._room.link, TEST, [descriptor])
         os.close(descriptor)
-        return _see_end(self.run, self.streams, self.watch)
+        outcome, alive = _see_end(self._room, self.streams, self.watch, TEST)
+        if not alive:
+            self.streams.close()
+        return outcome, alive
 
-    def close(self) -> None:
-        """End it."""
-        self.run.close()
+    def end(self, *, are_left: bool) -> bool:
+        """End it; tell whether its room can be used again."""
         self.streams.close()
+        with contextlib.suppress(OSError):
+            for _ in range(2 if are_left else 0):
+                self._room.link.send(OVER)
+        return self._room.told(END) is not None
 
 
-def _see_end(run: _Run, streams: Streams, watch: Watch) -> tuple[Outcome | None, bool]:
-    """Watch a program to its end; also tell whether its run is there for another one."""
+def _see_end(
+    room: _Room, streams: Streams, watch: Watch, kind: bytes = END
+) -> tuple[Outcome | None, bool]:
+    """Watch a program to its end; also tell whether its room is there for another one."""
     start = time.monotonic()
     watch.peak = 0
     limit = watch.wait(start + watch.limits["timeout"])
-    return _sum_up(run, streams, watch, limit, start)
+    return _sum_up(room, streams, watch, limit, start, kind)
 
 
 def _sum_up(
-    run: _Run, streams: Streams, watch: Watch, limit: str, start: float
+    room: _Room, streams: Streams, watch: Watch, limit: str, start: float, kind: bytes = END
 ) -> tuple[Outcome | None, bool]:
-    """Return what became of a program, and whether its run is there for another one."""
+    """Return what became of a program, and whether its room is there for another one."""
     if limit == HOST_GONE:
         raise _HostGoneError
     if limit:
         watch.look()
-        run.kill()
-    end = None if limit else run.end()
+        room.kill()
+    end = None if limit else room.told(kind)
     if end is None and not limit:
         return None, False
     duration = time.monotonic() - start
@@ -270,33 +294,33 @@ def _sum_up(
 class _Session:
     """One process that runs one piece after the other; in between all of it stands still."""
 
-    def __init__(self, link: socket.socket, walls: Walls, request: dict[str, Any]) -> None:
+    def __init__(self, room: _Room, walls: Walls, request: dict[str, Any]) -> None:
         self._walls = walls
         self.streams = Streams(b"", request["output_limit"])
         pieces, self._ask = os.pipe()
         self.answered, answers = os.pipe()
         for descriptor in (self._ask, self.answered):
             os.set_blocking(descriptor, False)
-        self.run = _Run(link, walls, self.streams.theirs, (pieces, answers))
+        self.room = room
+        room.tell(SESSION, request, [*self.streams.theirs, pieces, answers])
         self.streams.close_theirs()
         os.close(pieces)
         os.close(answers)
-        self.run.tell(SESSION, request)
 
     def run_piece(self, watch: Watch, source: bytes, seconds: float) -> tuple[Outcome | None, bool]:
         """Run a piece; also tell whether there can be another one."""
         start = time.monotonic()
-        self._walls.signal_all(self.run.first, signal.SIGCONT)
+        self._walls.signal_all(self.room.first, signal.SIGCONT)
         question = len(source).to_bytes(4, "big") + source
         asked = _write_until(start + seconds, self._ask, question)
         limit = watch.wait(start + seconds) if asked else "wall_time"
         status = None if limit else self._status()
         if status is None:
-            return _sum_up(self.run, self.streams, watch, limit, start)[0], False
-        self._walls.signal_all(self.run.first, signal.SIGSTOP)
+            return _sum_up(self.room, self.streams, watch, limit, start)[0], False
+        self._walls.signal_all(self.room.first, signal.SIGSTOP)
         limit = "output" if self.streams.drain() else watch.look()
         if limit:
-            return _sum_up(self.run, self.streams, watch, limit, start)[0], False
+            return _sum_up(self.room, self.streams, watch, limit, start)[0], False
         duration = time.monotonic() - start
         return Outcome(status, "", duration, watch.peak, *self.streams.take()), True
 
@@ -308,8 +332,7 @@ class _Session:
         return None
 
     def close(self) -> None:
-        """End it."""
-        self.run.close()
+        """Let go of it, once it is dead."""
         self.streams.close()
         os.close(self._ask)
         os.close(self.answered)

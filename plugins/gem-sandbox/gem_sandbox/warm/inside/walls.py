@@ -14,7 +14,7 @@ from typing import Any
 
 from gem_sandbox.warm.inside import folders, kernel
 
-__all__ = ["NamespaceWalls", "Walls", "children", "descendants", "send_signal"]
+__all__ = ["NamespaceWalls", "Walls", "children", "descendants", "have_children", "send_signal"]
 
 _USER = 1000
 _OURS = 1
@@ -25,6 +25,10 @@ _SOON = 0.0002
 _SHIELD = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
 _SLACK = 1 << 30
 _SCRATCH = "/tmp"  # noqa: S108 - private to the run
+_QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
+_LAST_PID = "/proc/sys/kernel/ns_last_pid"
+_INIT = b"1"
+"""The first process: so the next one is the second."""
 
 
 class Walls(ABC):
@@ -48,8 +52,6 @@ class Walls(ABC):
         self._landlock = kernel.landlock_abi()
         self._rules = -1
         self._mapped = self._data = 0
-        self._forks_restricted = False
-        self._own_limits: list[tuple[int, tuple[int, int]]] = []
 
     # In the zygote.
 
@@ -57,8 +59,8 @@ class Walls(ABC):
         """Note what the zygote takes, so that a program is not charged for it."""
         self._mapped, self._data = _sizes()
 
-    def next_run(self, slot: int) -> None:  # noqa: B027 - not all ways need it
-        """Prepare for the run that is forked next, for a supervisor of that number."""
+    def next_room(self, slot: int) -> None:  # noqa: B027 - not all ways need it
+        """Prepare for the room that is forked next, for a supervisor of that number."""
 
     def sweep(self, known: Collection[int]) -> None:  # noqa: B027 - not all ways need it
         """Kill what has become a child of the zygote, but for those it knows."""
@@ -66,63 +68,57 @@ class Walls(ABC):
     def end(self) -> None:  # noqa: B027 - not all ways need it
         """Remove what is left, as the zygote ends."""
 
-    # In a run's first process, and where programs are forked for several inputs.
+    # In a room's first process.
 
-    def begin(self) -> None:  # noqa: B027 - not all ways need it
-        """Prepare the first process."""
+    @abstractmethod
+    def begin(self, limits: dict[str, int]) -> None:
+        """Put this process, and all that come from it, apart from everything else."""
+
+    @abstractmethod
+    def furnish(self) -> None:
+        """Make what the next program finds: empty folders, and rules that let it write there."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Kill and remove all that a program has left."""
+
+    # In the process of the next program, before it is known.
+
+    @abstractmethod
+    def enter(self) -> None:
+        """Be at home in the room, and do ahead what is the same for all programs."""
+
+    # In the program's process, and where one is forked for several inputs.
 
     @abstractmethod
     def end_others(self) -> None:
         """Kill all processes that a program has left."""
 
-    def finish(self) -> None:  # noqa: B027 - not all ways need it
-        """Kill and remove what is left of a run, unless it goes with the first process."""
-
     def clear(self) -> None:
-        """Remove the files of the program that ran before."""
+        """Remove the files of the same program, run before."""
         for folder in self.folders:
             folders.empty(folder, self.kept)
 
     def give(self, descriptor: int) -> None:  # noqa: B027 - not all ways need it
         """Make a file the program's own."""
 
-    # In the program's process.
-
-    @abstractmethod
-    def enter(self, limits: dict[str, Any]) -> None:
-        """Put this process, and all that come from it, apart from everything else."""
-
     def restrict(self, limits: dict[str, Any]) -> None:
-        """Take from this process what a program must not have."""
-        self.restrict_forks(limits)
-        for kind, soft_and_hard in self._own_limits:
-            resource.setrlimit(kind, soft_and_hard)
+        """Take from this process what a program must not have, as the last thing."""
+        size, seconds = limits["file_size"], limits["cpu_time"]
+        _set_limit(resource.RLIMIT_FSIZE, size, size)
+        _set_limit(resource.RLIMIT_CPU, seconds, seconds + 1)
         if self._rules >= 0:
             kernel.landlock_restrict(self._rules)
-            os.close(self._rules)
 
-    def restrict_forks(self, limits: dict[str, Any]) -> None:
-        """Take, ahead of that, what the forks of this process must not have and it can do without.
-
-        It keeps what it needs to serve one fork after the other.
-        """
-        if not self._forks_restricted:
-            self._forks_restricted = True
-            _set_limit(resource.RLIMIT_DATA, self._data + limits["memory"])
-            _set_limit(resource.RLIMIT_AS, self._mapped + limits["memory"] + _SLACK)
-            _set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
-            _set_limit(resource.RLIMIT_NPROC, self._tasks(limits))
-            for kind in _SHIELD:
-                _set_limit(kind, 0)
-            seconds, size = limits["cpu_time"], limits["file_size"]
-            self._own_limits = [
-                (resource.RLIMIT_FSIZE, _allowed(resource.RLIMIT_FSIZE, size, size)),
-                (resource.RLIMIT_CPU, _allowed(resource.RLIMIT_CPU, seconds, seconds + 1)),
-            ]
-            kernel.filter_calls(self._filter)
-
-    def _tasks(self, limits: dict[str, Any]) -> int:
-        return int(limits["processes"]) + _OURS
+    def _set_limits(self, limits: dict[str, int], tasks: int) -> None:
+        """Limit what this process, and those that come from it, may use each."""
+        data, mapped = self._data + limits["memory"], self._mapped + limits["memory"] + _SLACK
+        _set_limit(resource.RLIMIT_DATA, data, data)
+        _set_limit(resource.RLIMIT_AS, mapped, mapped)
+        _set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES)
+        _set_limit(resource.RLIMIT_NPROC, tasks, tasks)
+        for kind in _SHIELD:
+            _set_limit(kind, 0, 0)
 
     # In a supervisor.
 
@@ -156,26 +152,48 @@ class NamespaceWalls(Walls):
             link: target for link, target in plan["links"].items() if link.startswith(inside)
         }
         self.kept = frozenset(path.split("/")[2] for path in (*self._covered, *self._covered_links))
+        self._covered_at: dict[str, int] = {}
+        self._options = ""
+        self._last_pid = -1
+        self._is_furnished = False
 
-    def enter(self, limits: dict[str, Any]) -> None:
-        covered = {path: os.open(path, os.O_PATH) for path in self._covered}
+    def begin(self, limits: dict[str, int]) -> None:
+        self._covered_at = {path: os.open(path, os.O_PATH) for path in self._covered}
+        self._last_pid = _open_last_pid()
         kernel.set_dumpable(1)  # or the files in /proc would not be ours to write
         kernel.map_user(_USER, self._outside)
-        quiet = kernel.MS_NOSUID | kernel.MS_NODEV
-        size = f"size={limits['disk']},nr_inodes={_MOST_FILES},mode=0700"
-        kernel.mount("tmpfs", "/tmp", "tmpfs", quiet, size)  # noqa: S108
-        kernel.mount("tmpfs", "/dev/shm", "tmpfs", quiet | kernel.MS_NOEXEC, size)  # noqa: S108
-        kernel.mount("proc", "/proc", "proc", quiet | kernel.MS_NOEXEC, "subset=pid")
-        self._show_again(covered)
-        kernel.drop_capabilities()
         kernel.set_dumpable(0)
-        os.chdir(_SCRATCH)
+        kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC, "subset=pid")
+        self._options = f"size={limits['disk']},nr_inodes={_MOST_FILES},mode=0700"
+        self._set_limits(limits, limits["processes"] + _OURS)
+
+    def furnish(self) -> None:
+        for folder in self.folders:
+            if self._is_furnished:
+                kernel.umount(folder)
+            flags = _QUIET if folder == _SCRATCH else _QUIET | kernel.MS_NOEXEC
+            kernel.mount("tmpfs", folder, "tmpfs", flags, self._options)
+        self._is_furnished = True
+        self._show_again(self._covered_at)
+        if self._rules >= 0:
+            os.close(self._rules)
         if self._landlock:
+            writable = [*self.folders, "/dev/null"]
             self._rules = kernel.landlock_rules(
-                self._landlock,
-                readable=["/"],
-                writable=["/tmp", "/dev/shm", "/dev/null"],  # noqa: S108
+                self._landlock, readable=["/"], writable=writable
             )
+        if self._last_pid >= 0:
+            os.pwrite(self._last_pid, _INIT, 0)
+
+    def finish(self) -> None:
+        while have_children():  # of the first process: all that are in the room
+            _signal_others()
+            time.sleep(_SOON)
+
+    def enter(self) -> None:
+        kernel.drop_capabilities()
+        os.chdir(_SCRATCH)
+        kernel.filter_calls(self._filter)
 
     def _show_again(self, covered: dict[str, int]) -> None:
         """Show what the private folder covers: an interpreter or libraries that lie below it."""
@@ -186,7 +204,6 @@ class NamespaceWalls(Walls):
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o400))
             flags = kernel.MS_BIND | kernel.MS_REC  # it stays read-only: that is locked
             kernel.mount(f"/proc/self/fd/{descriptor}", path, None, flags)
-            os.close(descriptor)
         for link, target in self._covered_links.items():
             os.makedirs(os.path.dirname(link), exist_ok=True)
             os.symlink(target, link)
@@ -213,6 +230,16 @@ def _signal_others() -> bool:
     try:
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
+        return False
+    return True
+
+
+def have_children() -> bool:
+    """Bury the children that are dead; tell whether there are others."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
         return False
     return True
 
@@ -263,11 +290,17 @@ def _sizes() -> tuple[int, int]:
     return int(fields[0]) * page, int(fields[5]) * page
 
 
-def _set_limit(kind: int, limit: int) -> None:
-    resource.setrlimit(kind, _allowed(kind, limit, limit))
-
-
-def _allowed(kind: int, soft: int, hard: int) -> tuple[int, int]:
-    """Return limits, lowered to what may be set."""
+def _set_limit(kind: int, soft: int, hard: int) -> None:
+    """Set limits, lowered to what may be set."""
     most = resource.getrlimit(kind)[1]
-    return (soft, hard) if most == resource.RLIM_INFINITY else (min(soft, most), min(hard, most))
+    if most != resource.RLIM_INFINITY:
+        soft, hard = min(soft, most), min(hard, most)
+    resource.setrlimit(kind, (soft, hard))
+
+
+def _open_last_pid() -> int:
+    """Return a descriptor by which process ids begin anew for each program, -1 if there is none."""
+    try:
+        return os.open(_LAST_PID, os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1

@@ -12,7 +12,7 @@ from gem_sandbox.warm.inside.memory import tree_memory
 from gem_sandbox.warm.inside.messages import Outcome
 from gem_sandbox.warm.inside.walls import Walls
 
-__all__ = ["HOST_GONE", "Streams", "Watch", "outcome_of", "stdin_of"]
+__all__ = ["HOST_GONE", "Streams", "Watch", "file_of", "outcome_of", "stdin_of"]
 
 HOST_GONE = "gone"
 """In place of a limit: the host has hung up."""
@@ -99,8 +99,13 @@ def stdin_of(text: bytes) -> int:
     """Return a descriptor to read a text from."""
     if not text:
         return os.open(os.devnull, os.O_RDONLY)
-    descriptor = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    rest = memoryview(text)
+    return file_of(text)
+
+
+def file_of(content: bytes) -> int:
+    """Return the descriptor of a file in memory that nobody can change."""
+    descriptor = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -174,7 +179,7 @@ class Watch:
 
 
 _OURS = 1
-"""Of a run's processes, besides the first: the one that runs one program for several inputs."""
+"""Of a room's processes, besides the first: the one that runs one program for several inputs."""
 
 
 def outcome_of(

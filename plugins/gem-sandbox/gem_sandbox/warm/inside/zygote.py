@@ -1,8 +1,9 @@
-"""The zygote: an interpreter that has imported everything and forks runs, in milliseconds.
+"""The zygote: an interpreter that has imported everything, of which all programs are forks.
 
 It learns nothing of the programs: it forks supervisors, which speak with the host, and at their
-word the runs, which speak with them. So no run can find what another one left in the memory that
-it came from. When a supervisor ends, its run is killed; when the host is gone, so is everything.
+word the rooms of programs, which speak with them. So no program can find what another one left in
+the memory that it came from. When a supervisor ends, its room is killed; when the host is gone, so
+is everything.
 """
 
 import contextlib
@@ -20,7 +21,8 @@ import warnings
 from typing import Any, NamedTuple, NoReturn
 
 from gem_core.workers.frames import READY, pack
-from gem_sandbox.warm.inside import kernel, names, passing, program, run
+from gem_sandbox.warm.inside import kernel, names, passing, program, room
+from gem_sandbox.warm.inside.messages import unpack_room
 from gem_sandbox.warm.inside.supervisor import Supervisor
 from gem_sandbox.warm.inside.tiers import enter_tier
 from gem_sandbox.warm.inside.walls import Walls, send_signal
@@ -84,7 +86,7 @@ class _Zygote:
         self._control = control
         self._walls = walls
         self._supervisors: dict[int, _Supervised] = {}  # by descriptor of the link
-        self._runs: dict[int, int] = {}  # descriptor of the link by process id
+        self._rooms: dict[int, int] = {}  # descriptor of the link by process id
         self._alarm, self._bell = socket.socketpair()
         self._poll = select.poll()
         self._prepare()
@@ -109,7 +111,7 @@ class _Zygote:
                 elif descriptor == control:
                     serving = self._begin_supervisor()
                 elif descriptor in self._supervisors:
-                    self._begin_run(descriptor)
+                    self._begin_room(descriptor)
         for descriptor in list(self._supervisors):
             self._end_supervisor(descriptor)
         self._walls.end()
@@ -132,7 +134,7 @@ class _Zygote:
     def _be_supervisor(self, connection: int, link: socket.socket) -> NoReturn:
         try:
             self._leave()
-            run.place([0, 1, 2, connection, link.detach()])
+            room.place([0, 1, 2, connection, link.detach()])
             host, zygote = socket.socket(fileno=3), socket.socket(fileno=4)
             Supervisor(host, zygote, self._walls).serve()
         except BaseException:  # noqa: BLE001 - of ours, so to who looks into a sandbox that fails
@@ -146,29 +148,29 @@ class _Zygote:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
-    def _begin_run(self, descriptor: int) -> None:
-        """Fork a run for a supervisor, and tell it which process to watch."""
+    def _begin_room(self, descriptor: int) -> None:
+        """Fork a room for a supervisor, and tell it which process to watch."""
         link = self._supervisors[descriptor].link
         message, passed = passing.receive(link)
         if not message:
             self._end_supervisor(descriptor)
             return
-        self._walls.next_run(descriptor)
+        self._walls.next_room(descriptor)
         try:
             pid = kernel.clone(self._walls.clone_flags)
         except OSError:
             pid = -1
         if pid == 0:
-            self._be_run(passed)
+            self._be_room(message, passed[0])
         for each in passed:
             os.close(each)
         self._tell(link, pid)
         if pid > 0:
-            self._runs[pid] = descriptor
+            self._rooms[pid] = descriptor
 
-    def _be_run(self, passed: list[int]) -> NoReturn:
+    def _be_room(self, message: bytes, link: int) -> NoReturn:
         try:
-            run.be_first(self._walls, passed)
+            room.be_first(self._walls, unpack_room(message), link)
         except BaseException:  # noqa: BLE001
             traceback.print_exc()
         finally:
@@ -187,7 +189,7 @@ class _Zygote:
         self._poll.unregister(descriptor)
         ended.link.close()
         send_signal(ended.pid, signal.SIGKILL)
-        for pid, link in self._runs.items():
+        for pid, link in self._rooms.items():
             if link == descriptor:
                 send_signal(pid, self._walls.end_signal)
 
@@ -196,9 +198,9 @@ class _Zygote:
             self._alarm.recv(1 << 12)
         with contextlib.suppress(ChildProcessError):
             while (pid := os.waitpid(-1, os.WNOHANG)[0]) > 0:
-                self._runs.pop(pid, None)
+                self._rooms.pop(pid, None)
         supervisors = (supervised.pid for supervised in self._supervisors.values())
-        self._walls.sweep({*self._runs, *supervisors})
+        self._walls.sweep({*self._rooms, *supervisors})
 
 
 class _Supervised(NamedTuple):

@@ -1,0 +1,209 @@
+"""A room, behind its walls: a first process that waits, and below it one program after the other.
+
+The first process is the one with which the kernel ends all others of a process namespace. It runs
+nothing of a program, so that signals, exit statuses and orphans are what they are elsewhere. When
+a program has ended it kills and removes all that is left, and forks the process of the next one,
+which puts up its walls and waits for its program: ahead, so that nobody waits for it.
+
+All are forks of the zygote, which knows of no program; a program's process takes its program from
+the supervisor by itself. So what a program can find in its memory is its own.
+"""
+
+import _signal  # type: ignore[import-not-found]
+import fcntl
+import gc
+import marshal
+import os
+import resource
+import signal
+import socket
+import traceback
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from gem_sandbox.far import cells
+from gem_sandbox.warm.inside import kernel, program
+from gem_sandbox.warm.inside.messages import END, OVER, SESSION, TEST, TESTS, pack_end
+from gem_sandbox.warm.inside.passing import receive, receive_one
+from gem_sandbox.warm.inside.walls import Walls
+
+__all__ = ["be_first", "place"]
+
+set_signal = _signal.signal
+"""``signal.signal`` without the enumerations, which take long."""
+
+_LINK = 3
+_PIECES, _ANSWERS = 3, 4
+_OUT_OF_THE_WAY = 64
+
+
+def be_first(walls: Walls, limits: dict[str, int], link: int) -> NoReturn:
+    """Be the first process of a room.
+
+    It does little: what it has touched is copied for it after each fork.
+
+    Args:
+        walls: What to put up.
+        limits: What is the same for all programs of the room.
+        link: Descriptor of a socket to the supervisor.
+    """
+    kernel.die_with_parent()
+    kernel.set_dumpable(0)
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGINT):
+        set_signal(number, _signal.SIG_DFL)
+    place([0, 1, 2, link])
+    walls.begin(limits)
+    with socket.socket(fileno=_LINK) as supervisor:
+        while True:
+            walls.furnish()
+            pid = program.fork()
+            if pid == 0:
+                _be_next(walls, supervisor)
+            status, usage = _see_end(pid)
+            walls.finish()
+            supervisor.send(pack_end(END, status, usage))
+
+
+def _see_end(pid: int) -> tuple[int, resource.struct_rusage]:
+    """Wait for the end of a child; bury the orphans that come here too."""
+    ended, status, usage = os.wait4(-1, 0)
+    while ended != pid:
+        ended, status, usage = os.wait4(-1, 0)
+    return status, usage
+
+
+def place(descriptors: Sequence[int]) -> None:
+    """Have these descriptors as 0, 1, 2 and so on, and no others."""
+    copies = [fcntl.fcntl(each, fcntl.F_DUPFD, _OUT_OF_THE_WAY) for each in descriptors]
+    for number, descriptor in enumerate(copies):
+        os.dup2(descriptor, number)
+    kernel.close_from(len(copies))
+
+
+def _be_next(walls: Walls, link: socket.socket) -> NoReturn:
+    """Wait for a program, and be it."""
+    try:
+        os.setsid()
+        set_signal(signal.SIGINT, signal.default_int_handler)
+        program.reseed()
+        walls.enter()
+        message, passed = receive(link)
+        if not passed:
+            os._exit(0)
+        kind, request = _read_request(message, passed.pop(0))
+        if kind == TESTS:
+            _run_tests(walls, request, link, passed[1:])
+        elif kind == SESSION:
+            _become(walls, request, passed, _serve_pieces)
+        else:
+            _lay_files(walls, request)
+            _become(walls, request, passed, partial(_run_script, walls, request))
+    except BaseException:  # noqa: BLE001 - of ours: to who looks into a sandbox that fails
+        traceback.print_exc()
+    os._exit(1)
+
+
+def _read_request(message: bytes, descriptor: int) -> tuple[bytes, dict[str, Any]]:
+    kind, size = message[:1], int(message[1:])
+    return kind, marshal.loads(os.pread(descriptor, size, 0))  # noqa: S302 - from our supervisor
+
+
+def _become(
+    walls: Walls, request: dict[str, Any], descriptors: Sequence[int], main: Callable[[], int]
+) -> NoReturn:
+    """Give up all that a program must not have; be the program."""
+    walls.restrict(request)
+    place(descriptors)
+    program.leave(main())
+
+
+def _serve_pieces() -> int:
+    cells.serve(_PIECES, _ANSWERS)
+    return 0
+
+
+def _run_script(walls: Walls, request: dict[str, Any]) -> int:
+    script = _script(walls, request)
+    script.prepare()
+    return script.run()
+
+
+def _script(walls: Walls, request: dict[str, Any]) -> program.Script:
+    return program.Script(
+        request["source"],
+        f"{walls.folder}/{program.FILE}",
+        arguments=request["arguments"],
+        supply_names=request["supply_names"],
+    )
+
+
+def _run_tests(
+    walls: Walls, request: dict[str, Any], link: socket.socket, outputs: Sequence[int]
+) -> NoReturn:
+    """Run one program for each standard input that comes, compiled once.
+
+    What a test touches is copied for it, page by page, and that is most of what it costs: so all
+    is done here, once, that need not be done by each.
+    """
+    script = _script(walls, request)
+    script.prepare()
+    gc.freeze()
+    for _ in range(request["tests"]):
+        walls.clear()
+        _lay_files(walls, request)
+        pid = program.fork()
+        if pid == 0:
+            _be_test(walls, request, script, link, outputs)
+        _, status, usage = os.wait4(pid, 0)
+        if _is_over(link):
+            break
+        walls.end_others()
+        for descriptor in outputs:  # not to be what the program may have set
+            fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
+        link.send(pack_end(TEST, status, usage))
+    os._exit(0)
+
+
+def _is_over(link: socket.socket) -> bool:
+    """Tell whether the supervisor wants no more tests."""
+    try:
+        if link.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != OVER:
+            return False
+        link.recv(1)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _be_test(
+    walls: Walls,
+    request: dict[str, Any],
+    script: program.Script,
+    link: socket.socket,
+    outputs: Sequence[int],
+) -> NoReturn:
+    """Wait for a standard input, behind all walls; be the program."""
+    os.setsid()
+    program.reseed()
+    walls.restrict(request)
+    stdin = receive_one(link)
+    if stdin is None:
+        os._exit(0)
+    streams = stdin, *outputs
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+    kernel.close_from(len(streams))
+    program.leave(script.run())
+
+
+def _lay_files(walls: Walls, request: dict[str, Any]) -> None:
+    for name, content in {**request["files"], program.FILE: request["source"]}.items():
+        path = f"{walls.folder}/{name}"
+        if "/" in name:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.write(descriptor, content)
+        walls.give(descriptor)
+        os.close(descriptor)
