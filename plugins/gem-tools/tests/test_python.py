@@ -101,8 +101,14 @@ def test_all_else_is_not_for_the_tool(action):
 
 @given(st.text(alphabet="ab ="), st.text(alphabet="xy =\n"), st.text())
 def test_the_text_kept_is_the_action_up_to_the_end_of_the_piece(before, code, after):
-    action = f"{before}<python>{code}</python>{after}"
-    assert parsed(action) == (code.strip(), f"{before}<python>{code}</python>")
+    found, kept = parsed(f"{before}<python>{code}</python>{after}")
+    assert kept == f"{before}<python>{code}</python>"
+    # Whatever its indentation, which is taken off.
+    assert _words(found) == _words(code.strip())
+
+
+def _words(text):
+    return [line.strip() for line in text.split("\n")]
 
 
 @pytest.mark.timeout(60)  # a search of quadratic time takes hours
