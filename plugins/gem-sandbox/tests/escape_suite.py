@@ -399,18 +399,17 @@ def table(backends: Sequence[str]) -> str:
 
     columns: dict[str, list[str]] = {}
     for name in backends:
-        host = HostSide()
-        sandbox = BACKENDS[name](workers=1)
-        benign(sandbox, host)
-        benign(sandbox, host)
-        before, outcomes = Before.now(name), []
-        for path in ESCAPES:
-            execution = sandbox.run(escape_program(path, host))
-            found = [*host.damage(execution), *benign(sandbox, host), *leftovers(name, before)]
-            outcomes.append("**out**" if found else execution.limit or "held")
-        columns[name] = outcomes
-        sandbox.close()
-        host.close()
+        with contextlib.closing(HostSide()) as host:
+            sandbox = BACKENDS[name](workers=1)
+            benign(sandbox, host)
+            benign(sandbox, host)
+            before, outcomes = Before.now(name), []
+            for path in ESCAPES:
+                execution = sandbox.run(escape_program(path, host))
+                found = [*host.damage(execution), *benign(sandbox, host), *leftovers(name, before)]
+                outcomes.append("**out**" if found else execution.limit or "held")
+            columns[name] = outcomes
+            sandbox.close()
     rows = [
         f"| program | what it tries | {' | '.join(columns)} |",
         "|---" * (2 + len(columns)) + "|",

@@ -379,6 +379,19 @@ def test_a_program_that_leaves_very_deep_folders_does_not_harm_the_next(sandbox)
     assert [each.stdout for each in executions] == ["made\n"] * 3
 
 
+def test_a_session_that_closes_all_its_pipes_is_ended_in_time(sandbox):
+    session = sandbox.session(timeout=1)
+    try:
+        assert session.run("x = 1").ok
+        began = time.monotonic()
+        execution = session.run("import os, time; os.closerange(3, 20); time.sleep(60)")
+        assert execution.limit == "wall_time"
+        assert time.monotonic() - began < 8
+        assert "began with nothing" in session.run("print(x)").stderr
+    finally:
+        session.close()
+
+
 def test_a_session_keeps_variables_and_files(sandbox):
     session = sandbox.session(timeout=5)
     try:

@@ -127,3 +127,21 @@ print(sorted(name for name in os.listdir(".")))
     )
     _, *others = run_tests(sandbox, source, ["first", *["next"] * 5])
     assert [each.stdout for each in others] == ["['main.py']\n"] * 5
+
+
+def test_the_memory_of_all_processes_counts_in_every_run(sandbox):
+    source = """
+import os, time
+many = input() == "many"
+for _ in range(8 if many else 1):
+    if os.fork() == 0:
+        held = b"x" * (1 << 26)
+        time.sleep(60 if many else 0)
+        os._exit(0)
+os.wait()
+print("fitted")
+"""
+    program = Program(source, memory=1 << 27, timeout=30)
+    executions = sandbox.run_tests(program, ["few", "few", "many", "few"])
+    assert [each.stdout for each in executions] == ["fitted\n", "fitted\n", "", "fitted\n"]
+    assert executions[2].limit == "memory"

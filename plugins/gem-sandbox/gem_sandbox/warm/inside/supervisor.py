@@ -201,10 +201,9 @@ class _Room:
         os.close(file)
 
     def told(self, kind: bytes) -> tuple[int, int, float] | None:
-        """Return how a program, or a test, ended; None if nobody tells."""
+        """Return how a program, or a test, ended; None if nobody has told."""
         with contextlib.suppress(OSError, ValueError, struct.error):
-            if _is_readable(self.link.fileno()):
-                return unpack_end(kind, self.link.recv(64))
+            return unpack_end(kind, self.link.recv(64, socket.MSG_DONTWAIT))
         return None
 
     def kill(self) -> None:
@@ -257,7 +256,7 @@ class _Tests:
         with contextlib.suppress(OSError):
             for _ in range(2 if are_left else 0):
                 self._room.link.send(OVER)
-        return self._room.told(END) is not None
+        return _is_readable(self._room.link.fileno()) and self._room.told(END) is not None
 
 
 def _see_end(
@@ -316,6 +315,9 @@ class _Session:
         limit = watch.wait(start + seconds) if asked else "wall_time"
         status = None if limit else self._status()
         if status is None:
+            if not limit:  # it has closed its end, as it was ended or goes on without
+                watch.forget(self.answered)
+                limit = watch.wait(start + seconds)
             return _sum_up(self.room, self.streams, watch, limit, start)[0], False
         self._walls.signal_all(self.room.first, signal.SIGSTOP)
         limit = "output" if self.streams.drain() else watch.look()

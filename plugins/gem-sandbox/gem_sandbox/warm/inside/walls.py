@@ -40,7 +40,7 @@ class Walls(ABC):
 
     clone_flags = 0
     end_signal = signal.SIGKILL
-    """What ends a run when it is sent to its first process."""
+    """What ends a room when it is sent to its first process."""
     folder = _SCRATCH
     folders: tuple[str, ...] = (_SCRATCH, "/dev/shm")  # noqa: S108
     kept: frozenset[str] = frozenset()
@@ -123,7 +123,7 @@ class Walls(ABC):
     # In a supervisor.
 
     def processes(self, first: int) -> list[int]:
-        """Return the processes below a run's first one."""
+        """Return the processes below a room's first one."""
         return descendants(first)
 
     @abstractmethod
@@ -131,7 +131,7 @@ class Walls(ABC):
         """Return how many bytes a program's files take."""
 
     def signal_all(self, first: int, number: int) -> None:
-        """Send a signal to all processes below a run's first one."""
+        """Send a signal to all processes below a room's first one."""
         for pid in self.processes(first):
             send_signal(pid, number)
 
@@ -179,9 +179,7 @@ class NamespaceWalls(Walls):
             os.close(self._rules)
         if self._landlock:
             writable = [*self.folders, "/dev/null"]
-            self._rules = kernel.landlock_rules(
-                self._landlock, readable=["/"], writable=writable
-            )
+            self._rules = kernel.landlock_rules(self._landlock, readable=["/"], writable=writable)
         if self._last_pid >= 0:
             os.pwrite(self._last_pid, _INIT, 0)
 

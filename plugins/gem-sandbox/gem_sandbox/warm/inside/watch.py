@@ -117,7 +117,7 @@ class Watch:
     """A running program.
 
     Args:
-        first: The first process of its run.
+        first: The first process of its room.
         streams: Its standard streams.
         walls: How to look at all of it.
         limits: What it may use.
@@ -166,6 +166,11 @@ class Watch:
                     return "output"
                 if descriptor not in self._streams.open:
                     self._poll.unregister(descriptor)
+
+    def forget(self, sign: int) -> None:
+        """Wait for that sign no longer."""
+        self._signs.discard(sign)
+        self._poll.unregister(sign)
 
     def look(self) -> str:
         """Look at all processes; return the limit that they exceed together."""
