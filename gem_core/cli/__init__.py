@@ -2,6 +2,7 @@
 
 import difflib
 import logging
+import signal
 import sys
 from typing import Any
 
@@ -65,19 +66,29 @@ def main() -> None:
     # Problems of plugins are told by `gem-core plugins` and in the errors that they cause.
     logging.getLogger("gem_core").addHandler(logging.NullHandler())
     try:
+        sys.exit(_status())
+    finally:
+        # All is done: one more Ctrl-C ends the process at once, without a traceback.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _status() -> int:
+    """Run the command; return the exit status."""
+    try:
         status = commands.main(prog_name="gem-core", standalone_mode=False)
     except click.exceptions.Abort:
-        sys.exit(INTERRUPTED)
+        return INTERRUPTED
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except GemError as error:
         click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+        return 1
     except KeyboardInterrupt:
         click.echo("Interrupted.", err=True)
-        sys.exit(INTERRUPTED)
+        return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away; there is nobody to tell
-        sys.exit(1)
-    sys.exit(status if isinstance(status, int) else 0)
+        return 1
+    return status if isinstance(status, int) else 0

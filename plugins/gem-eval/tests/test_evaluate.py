@@ -244,7 +244,8 @@ def test_ctrl_c_does_not_wait_for_a_model_that_does_not_answer(tmp_path, times):
         for _ in range(times):
             running.send_signal(signal.SIGINT)
         _, told = running.communicate(timeout=60)
-    assert running.returncode == 130
+    # A second signal that comes as the process exits ends it; shells call that 130 too.
+    assert running.returncode == 130 or (times == 2 and running.returncode == -signal.SIGINT)
     assert "9 episodes are missing" in told or times == 2
     assert "Traceback" not in told
 
