@@ -52,6 +52,7 @@ class Walls(ABC):
         self._landlock = kernel.landlock_abi()
         self._rules = -1
         self._mapped = self._data = 0
+        self._own_limits: list[tuple[int, tuple[int, int]]] = []
 
     # In the zygote.
 
@@ -102,23 +103,31 @@ class Walls(ABC):
     def give(self, descriptor: int) -> None:  # noqa: B027 - not all ways need it
         """Make a file the program's own."""
 
+    def prepare(self, limits: dict[str, Any]) -> None:
+        """Find out, for all forks of this process, what ``restrict`` is to do."""
+        if not self._own_limits:
+            size, seconds = limits["file_size"], limits["cpu_time"]
+            self._own_limits = [
+                (resource.RLIMIT_FSIZE, _allowed(resource.RLIMIT_FSIZE, size, size)),
+                (resource.RLIMIT_CPU, _allowed(resource.RLIMIT_CPU, seconds, seconds + 1)),
+            ]
+
     def restrict(self, limits: dict[str, Any]) -> None:
         """Take from this process what a program must not have, as the last thing."""
-        size, seconds = limits["file_size"], limits["cpu_time"]
-        _set_limit(resource.RLIMIT_FSIZE, size, size)
-        _set_limit(resource.RLIMIT_CPU, seconds, seconds + 1)
+        self.prepare(limits)
+        for kind, soft_and_hard in self._own_limits:
+            resource.setrlimit(kind, soft_and_hard)
         if self._rules >= 0:
             kernel.landlock_restrict(self._rules)
 
     def _set_limits(self, limits: dict[str, int], tasks: int) -> None:
         """Limit what this process, and those that come from it, may use each."""
-        data, mapped = self._data + limits["memory"], self._mapped + limits["memory"] + _SLACK
-        _set_limit(resource.RLIMIT_DATA, data, data)
-        _set_limit(resource.RLIMIT_AS, mapped, mapped)
-        _set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES)
-        _set_limit(resource.RLIMIT_NPROC, tasks, tasks)
+        _set_limit(resource.RLIMIT_DATA, self._data + limits["memory"])
+        _set_limit(resource.RLIMIT_AS, self._mapped + limits["memory"] + _SLACK)
+        _set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
+        _set_limit(resource.RLIMIT_NPROC, tasks)
         for kind in _SHIELD:
-            _set_limit(kind, 0, 0)
+            _set_limit(kind, 0)
 
     # In a supervisor.
 
@@ -288,12 +297,14 @@ def _sizes() -> tuple[int, int]:
     return int(fields[0]) * page, int(fields[5]) * page
 
 
-def _set_limit(kind: int, soft: int, hard: int) -> None:
-    """Set limits, lowered to what may be set."""
+def _set_limit(kind: int, limit: int) -> None:
+    resource.setrlimit(kind, _allowed(kind, limit, limit))
+
+
+def _allowed(kind: int, soft: int, hard: int) -> tuple[int, int]:
+    """Return limits, lowered to what may be set."""
     most = resource.getrlimit(kind)[1]
-    if most != resource.RLIM_INFINITY:
-        soft, hard = min(soft, most), min(hard, most)
-    resource.setrlimit(kind, (soft, hard))
+    return (soft, hard) if most == resource.RLIM_INFINITY else (min(soft, most), min(hard, most))
 
 
 def _open_last_pid() -> int:
