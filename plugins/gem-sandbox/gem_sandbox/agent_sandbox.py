@@ -14,7 +14,7 @@ from gem_core.errors import ConfigError, SandboxError
 from gem_core.sandbox import Execution, Program, SandboxSession
 from gem_sandbox.agent_pool import AgentPool, shared_pools
 from gem_sandbox.agents import Agent, Launcher
-from gem_sandbox.base import BaseSandbox, ReplaySession
+from gem_sandbox.base import BaseSandbox, ReplaySession, check_limits
 
 __all__ = ["AgentSandbox", "AgentSession"]
 
@@ -141,9 +141,7 @@ def _supplier() -> str:
 def _request(program: Program) -> dict[str, Any]:
     if program.language != "python":
         raise ConfigError(f"This sandbox runs programs in 'python'; got {program.language!r}.")
-    for name in ("timeout", "memory", "output_limit", "processes", "file_size"):
-        if not getattr(program, name) > 0:
-            raise ConfigError(f"{name} must be above 0; got {getattr(program, name)!r}.")
+    check_limits(program)
     for name in program.files:
         path = PurePosixPath(name)
         if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in name:

@@ -7,13 +7,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from gem_core.errors import SandboxError, SnapshotError
+from gem_core.errors import ConfigError, SandboxError, SnapshotError
 from gem_core.sandbox import Execution, Program, SandboxSession
 
-__all__ = ["BaseSandbox", "ReplaySession"]
+__all__ = ["BaseSandbox", "ReplaySession", "check_limits"]
 
 _LOST = "[The session ended with the run before: this one began with nothing.]\n"
 _NOT_RESTORED = "[The session could not be restored: this run began with nothing.]\n"
+
+
+def check_limits(program: Program) -> None:
+    """Check that a program can be run within its limits.
+
+    Raises:
+        ConfigError: One of them is not above 0.
+    """
+    for name in ("timeout", "memory", "output_limit", "processes", "file_size"):
+        if not getattr(program, name) > 0:
+            raise ConfigError(f"{name} must be above 0; got {getattr(program, name)!r}.")
 
 
 class BaseSandbox(ABC):

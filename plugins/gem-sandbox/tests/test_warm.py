@@ -503,6 +503,10 @@ def test_a_stopper_that_raises_and_a_program_that_cannot_be_leave_the_sandbox_us
         sandbox.run(Program("", language="cobol"))
     with pytest.raises(ConfigError, match="relative path"):
         sandbox.run(Program("", files={"../x": b""}))
+    for name in ("timeout", "memory", "output_limit", "processes", "file_size"):
+        for wrong in (0, -1):
+            with pytest.raises(ConfigError, match=f"{name} must be above 0; got {wrong}"):
+                sandbox.run(Program("", **{name: wrong}))
     assert run(sandbox, "print(1)").ok
 
 

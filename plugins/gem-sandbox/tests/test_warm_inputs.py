@@ -145,3 +145,23 @@ print("fitted")
     executions = sandbox.run_tests(program, ["few", "few", "many", "few"])
     assert [each.stdout for each in executions] == ["fitted\n", "fitted\n", "", "fitted\n"]
     assert executions[2].limit == "memory"
+
+
+@pytest.mark.parametrize("processes", [1, 2, 5])
+def test_a_program_has_as_many_processes_as_allowed_in_every_run(sandbox, processes):
+    source = """
+import os, time
+children = 0
+try:
+    while children < 20:
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        children += 1
+except BlockingIOError:
+    print(1 + children)
+"""
+    program = Program(source, processes=processes, timeout=30)
+    for inputs in ([""], ["", "", ""]):
+        executions = sandbox.run_tests(program, inputs)
+        assert [each.stdout for each in executions] == [f"{processes}\n"] * len(inputs)

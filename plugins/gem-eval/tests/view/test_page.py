@@ -180,6 +180,21 @@ class TestTable:
         assert "outcome=failed" in page.url
         assert set(cells(page, "outcome")) == {"failed"}
 
+    def test_the_search_keeps_the_focus_while_rows_load_again_and_again(self, open_page, server):
+        """Also if the next rows are asked for before the last ones have come."""
+        page = open_page(f"{server.url}#/episodes")
+        page.route(
+            "**/api/episodes*",
+            lambda route: (page.wait_for_timeout(300), route.continue_()),
+        )
+        page.focus("#search")
+        page.evaluate("() => { location.hash = '#/episodes?outcome=failed' }")
+        page.wait_for_function("() => document.querySelector('main').inert")
+        page.evaluate("() => { location.hash = '#/episodes?outcome=success' }")
+        page.wait_for_function("() => !document.querySelector('main').inert")
+        assert set(cells(page, "outcome")) == {"success"}
+        assert page.evaluate("document.activeElement.id") == "search"
+
     def test_the_way_back_leads_through_what_was_shown(self, open_page, server):
         """The browser's own buttons work."""
         page = open_page(f"{server.url}#/episodes")

@@ -13,6 +13,7 @@ from gem_core.errors import ConfigError, SandboxError
 from gem_core.sandbox import Execution, Program, SandboxSession
 from gem_core.workers.frames import Frame, pack
 from gem_sandbox.agent_pool import shared_pools
+from gem_sandbox.base import check_limits
 from gem_sandbox.warm.answers import GRACE, KILLED, executions_of
 from gem_sandbox.warm.engine import Engine
 from gem_sandbox.warm.inside.messages import END, ENDED, NEXT, RUN, TESTS
@@ -208,8 +209,7 @@ def _request(program: Program) -> dict[str, Any]:
 
 
 def _limits(program: Program) -> dict[str, Any]:
-    if not program.timeout > 0:
-        raise ConfigError(f"timeout must be a positive number of seconds; got {program.timeout}.")
+    check_limits(program)
     cpu_time = program.timeout if program.cpu_time is None else program.cpu_time
     return {
         "timeout": float(min(program.timeout, _NO_DEADLINE)),

@@ -23,6 +23,7 @@ const main = document.getElementById("main");
 let turn = 0;
 let before = "";
 let known = -1;
+let held = null;
 
 /** Shows where one is. */
 async function show() {
@@ -30,7 +31,7 @@ async function show() {
   const mine = turn;
   const here = place();
   const page = PAGES[here.page];
-  const held = document.activeElement?.id || document.activeElement?.getAttribute("name");
+  if (!main.inert) held = document.activeElement?.id || document.activeElement?.getAttribute("name");
   // The links shown are of the place before: a click on one would lose what was just chosen.
   main.inert = true;
   let nodes;
@@ -55,7 +56,7 @@ async function show() {
   if (where !== before) {
     scrollTo(0, 0);
     main.focus({ preventScroll: true });
-  } else if (held) {
+  } else if (held && document.activeElement === document.body) {
     (document.getElementById(held) ?? main.querySelector(`[name="${CSS.escape(held)}"]`))?.focus();
   }
   before = where;

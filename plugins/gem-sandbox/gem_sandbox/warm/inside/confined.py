@@ -6,6 +6,7 @@ signal and call is restricted. Started by root, each run is a user of its own.
 
 import contextlib
 import os
+import resource
 import signal
 from collections.abc import Collection
 from pathlib import Path
@@ -18,6 +19,7 @@ from gem_sandbox.warm.inside.walls import (
     descendants,
     have_children,
     send_signal,
+    set_limit,
 )
 
 __all__ = ["ConfinedWalls"]
@@ -122,7 +124,8 @@ class ConfinedWalls(Walls):
         kernel.die_with_parent()  # a change of user would take that back
         kernel.set_dumpable(1)
         # Not ahead: who serves forks has them change user, and kills what that user leaves.
-        self._set_limits(self._limits, self._tasks(limits))
+        self._set_limits(self._limits)
+        set_limit(resource.RLIMIT_NPROC, self._tasks(limits))
         kernel.filter_calls(self._filter)
         super().restrict(limits)
 

@@ -39,7 +39,10 @@ SESSION = b"S"
 CELL = b"L"
 """A piece of source, and seconds."""
 END = b"E"
-"""The end of tests or of a session; answered by an ``ENDED`` without a body. Of a run: its end."""
+"""The end of tests or of a session; answered by an ``ENDED`` without a body.
+
+From a room: its program has ended.
+"""
 ENDED = b"="
 """From a supervisor: an ``Outcome``, or several after one another."""
 TEST = b"G"
@@ -50,9 +53,9 @@ OVER = b"O"
 LIMITS = ("", "wall_time", "cpu_time", "memory", "processes", "output", "file_size")
 _HEADER = struct.Struct("!iBdQQQ")
 _END = struct.Struct("!ciQd")
-_ROOM = struct.Struct("!3Q")
+_ROOM = struct.Struct("!2Q")
 _MOST = 1 << 62
-_ROOM_LIMITS = "memory", "processes", "disk"
+_ROOM_LIMITS = "memory", "disk"
 
 
 class Outcome(NamedTuple):

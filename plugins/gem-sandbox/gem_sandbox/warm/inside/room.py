@@ -151,7 +151,7 @@ def _run_tests(
     """
     script = _script(walls, request)
     script.prepare()
-    walls.prepare(request)
+    walls.prepare(request, servers=1)
     gc.freeze()
     for _ in range(request["tests"]):
         walls.clear()

@@ -14,11 +14,19 @@ from typing import Any
 
 from gem_sandbox.warm.inside import folders, kernel
 
-__all__ = ["NamespaceWalls", "Walls", "children", "descendants", "have_children", "send_signal"]
+__all__ = [
+    "NamespaceWalls",
+    "Walls",
+    "children",
+    "descendants",
+    "have_children",
+    "send_signal",
+    "set_limit",
+]
 
 _USER = 1000
-_OURS = 1
-"""The processes that are counted with a program's and are not its own."""
+_FIRST = 1
+"""The first process is counted with a program's, and is not its own."""
 _MOST_FILES = 1 << 14
 _OPEN_FILES = 256
 _SOON = 0.0002
@@ -103,31 +111,35 @@ class Walls(ABC):
     def give(self, descriptor: int) -> None:  # noqa: B027 - not all ways need it
         """Make a file the program's own."""
 
-    def prepare(self, limits: dict[str, Any]) -> None:
-        """Find out, for all forks of this process, what ``restrict`` is to do."""
-        if not self._own_limits:
-            size, seconds = limits["file_size"], limits["cpu_time"]
-            self._own_limits = [
-                (resource.RLIMIT_FSIZE, _allowed(resource.RLIMIT_FSIZE, size, size)),
-                (resource.RLIMIT_CPU, _allowed(resource.RLIMIT_CPU, seconds, seconds + 1)),
-            ]
+    def prepare(self, limits: dict[str, Any], *, servers: int = 0) -> None:
+        """Find out, for all forks of this process, which limits ``restrict`` is to set.
+
+        Args:
+            limits: What a program may use.
+            servers: Processes that serve it and are counted with it, besides the first one.
+        """
+        size, seconds = limits["file_size"], limits["cpu_time"]
+        self._own_limits = [
+            (resource.RLIMIT_FSIZE, _allowed(resource.RLIMIT_FSIZE, size, size)),
+            (resource.RLIMIT_CPU, _allowed(resource.RLIMIT_CPU, seconds, seconds + 1)),
+        ]
 
     def restrict(self, limits: dict[str, Any]) -> None:
         """Take from this process what a program must not have, as the last thing."""
-        self.prepare(limits)
+        if not self._own_limits:
+            self.prepare(limits)
         for kind, soft_and_hard in self._own_limits:
             resource.setrlimit(kind, soft_and_hard)
         if self._rules >= 0:
             kernel.landlock_restrict(self._rules)
 
-    def _set_limits(self, limits: dict[str, int], tasks: int) -> None:
+    def _set_limits(self, limits: dict[str, int]) -> None:
         """Limit what this process, and those that come from it, may use each."""
-        _set_limit(resource.RLIMIT_DATA, self._data + limits["memory"])
-        _set_limit(resource.RLIMIT_AS, self._mapped + limits["memory"] + _SLACK)
-        _set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
-        _set_limit(resource.RLIMIT_NPROC, tasks)
+        set_limit(resource.RLIMIT_DATA, self._data + limits["memory"])
+        set_limit(resource.RLIMIT_AS, self._mapped + limits["memory"] + _SLACK)
+        set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
         for kind in _SHIELD:
-            _set_limit(kind, 0)
+            set_limit(kind, 0)
 
     # In a supervisor.
 
@@ -174,7 +186,7 @@ class NamespaceWalls(Walls):
         kernel.set_dumpable(0)
         kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC, "subset=pid")
         self._options = f"size={limits['disk']},nr_inodes={_MOST_FILES},mode=0700"
-        self._set_limits(limits, limits["processes"] + _OURS)
+        self._set_limits(limits)
 
     def furnish(self) -> None:
         for folder in self.folders:
@@ -214,6 +226,12 @@ class NamespaceWalls(Walls):
         for link, target in self._covered_links.items():
             os.makedirs(os.path.dirname(link), exist_ok=True)
             os.symlink(target, link)
+
+    def prepare(self, limits: dict[str, Any], *, servers: int = 0) -> None:
+        super().prepare(limits, servers=servers)
+        tasks = limits["processes"] + _FIRST + servers
+        own = resource.RLIMIT_NPROC, _allowed(resource.RLIMIT_NPROC, tasks, tasks)
+        self._own_limits.append(own)
 
     def restrict(self, limits: dict[str, Any]) -> None:
         kernel.set_dumpable(1)
@@ -297,7 +315,8 @@ def _sizes() -> tuple[int, int]:
     return int(fields[0]) * page, int(fields[5]) * page
 
 
-def _set_limit(kind: int, limit: int) -> None:
+def set_limit(kind: int, limit: int) -> None:
+    """Set a limit, soft and hard."""
     resource.setrlimit(kind, _allowed(kind, limit, limit))
 
 
