@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gem_sandbox.warm.inside.messages import LIMITS, Outcome, unpack_outcomes
 from gem_sandbox.warm.libraries import group_of
-from gem_sandbox.warm.seccomp import MACHINES, call_filter
-from gem_sandbox.warm.syscalls import ALLOWED
+from gem_sandbox.warm.seccomp import MACHINES, call_filter, room_filters
+from gem_sandbox.warm.syscalls import ALLOWED, ROOM_ONLY
 from gem_sandbox.warm.turns import Turns
 
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
@@ -78,6 +78,29 @@ def test_the_filter_looks_at_the_arguments_of_some_calls():
     assert not allowed("fcntl", 1, 8)
     assert allowed("ioctl", 0, 0x5401)
     assert not allowed("ioctl", 0, 0x5412)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@given(data=st.data())
+def test_the_filters_of_a_room_and_of_its_programs_allow_together_what_the_one_filter_does(
+    machine, data
+):
+    column = machine == "aarch64"
+    listed = [numbers[column] for numbers in (ALLOWED | ROOM_ONLY).values()]
+    number = data.draw(st.sampled_from([n for n in listed if n is not None]) | st.integers(0, 600))
+    call = MACHINES[machine], number, *data.draw(st.lists(st.integers(0, 40), max_size=3))
+    room, own = room_filters(machine)
+    both = {decide(room, *call), decide(own, *call)} - {_ALLOW}
+    assert (both or {_ALLOW}) == {decide(call_filter(machine), *call)}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_only_a_rooms_first_process_may_programs_forbid_themselves(machine):
+    room, own = room_filters(machine)
+    for numbers in ROOM_ONLY.values():
+        number = numbers[machine == "aarch64"]
+        assert decide(room, MACHINES[machine], number) == _ALLOW
+        assert decide(own, MACHINES[machine], number) == _ERROR | 1
 
 
 def test_calls_can_be_withheld():

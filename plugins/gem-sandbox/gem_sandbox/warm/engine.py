@@ -6,6 +6,7 @@ few and the machine's cores are shared fairly.
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Sequence
 from typing import Self
 
@@ -43,17 +44,21 @@ class Engine:
             ZygoteLauncher(tier=self._tier, preload=self.preload[:count])
             for count in range(len(self.preload) + 1)
         ]
-        self._idle: list[list[Worker]] = [[] for _ in self._launchers]
+        self._idle: list[deque[Worker]] = [deque() for _ in self._launchers]
+        self._started = [0] * len(self._launchers)
 
     def lease(self, group: int) -> "Lease":
         """Return a supervisor for a while, once it is wanted: see ``Lease``."""
         return Lease(self, group)
 
     def take(self, group: int) -> Worker | None:
-        """Return a supervisor that is idle, if there is one."""
-        idle = self._idle[group]
-        with contextlib.suppress(IndexError):
-            return idle.pop()
+        """Return the supervisor that has been idle longest, if enough have been started.
+
+        At least two, and in turns: while one runs a program, the other's room is being furnished.
+        """
+        if self._started[group] >= min(2, self._workers):
+            with contextlib.suppress(IndexError):
+                return self._idle[group].popleft()
         return None
 
     def ready(self, group: int) -> bool:
@@ -70,6 +75,7 @@ class Engine:
             for _ in range(_ATTEMPTS):
                 worker = self._launchers[group].ask_for_worker()
                 if worker is not None:
+                    self._started[group] += 1
                     return worker
         except (GemError, OSError) as error:
             raise SandboxError(f"The warm sandbox ({self._tier}) cannot start: {error}") from error
@@ -84,6 +90,7 @@ class Engine:
 
     def end(self, group: int, worker: Worker) -> None:
         """End a supervisor, and kill its run."""
+        self._started[group] -= 1
         self._launchers[group].end_worker(worker)
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from gem_core.workers.launcher import Launcher
 from gem_sandbox.warm.inside.kernel import LANDLOCK_SIGNALS_ABI, landlock_abi
-from gem_sandbox.warm.seccomp import call_filter
+from gem_sandbox.warm.seccomp import call_filter, room_filters
 from gem_sandbox.warm.view import DEVICES, host_view, library_path
 
 __all__ = ["ZygoteLauncher"]
@@ -47,6 +47,8 @@ for name, code in modules:
 sys.modules["gem_sandbox.warm.inside.zygote"].begin({control}, plan)
 """
 _NOBODY = 65534
+_AT_START = {"LD_BIND_NOW": "1"}
+"""For the zygote only: it links libraries at once, or each fork would do it, call by call."""
 _BUBBLEWRAP = "bwrap"
 
 
@@ -77,7 +79,7 @@ class ZygoteLauncher(Launcher):
             return subprocess.Popen(  # noqa: S603 - our own interpreter and code
                 [*_wrapper(self._tier), *_interpreter(payload.fileno(), theirs.fileno())],
                 pass_fds=[payload.fileno(), theirs.fileno()],
-                env=_environment(),
+                env={**_environment(), **_AT_START},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -115,11 +117,12 @@ def _plan(tier: str, preload: Sequence[str]) -> dict[str, Any]:
         "path": [*standard, *library_path()],
         "prefix": sys.prefix,
         "executable": sys.executable,
-        "filter": call_filter(without=_withheld(tier)),
+        **_filters(tier),
         "readable": [*view.binds],
         "links": dict(view.links),
         "folders": view.folders(),
         "devices": list(DEVICES),
+        "only_at_start": [*_AT_START],
     }
 
 
@@ -128,14 +131,20 @@ def _open_to_all(path: str) -> bool:
     return Path(path).stat().st_mode & 4 > 0 and all(each.stat().st_mode & 1 for each in folders)
 
 
-def _withheld(tier: str) -> list[str]:
+def _filters(tier: str) -> dict[str, bytes]:
+    """Return what a program puts up, and what its room has put up before."""
+    if tier == "confined":
+        return {"filter": call_filter(without=_withheld())}
+    room, own = room_filters()
+    return {"filter": own, "room_filter": room}
+
+
+def _withheld() -> list[str]:
     """Return the calls that reach too far where a program is no user of its own.
 
     Landlock says which files can be opened, not whose mode, owner or times can be changed, and
     it keeps signals in only from some version on.
     """
-    if tier != "confined":
-        return []
     calls = ["inotify_add_watch", "setpriority", "sched_setaffinity"]
     if os.geteuid() == 0:
         return calls

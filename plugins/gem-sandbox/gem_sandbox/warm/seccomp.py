@@ -7,11 +7,11 @@ kernel runs this at every call and, for each number, when it is installed.
 
 import platform
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from gem_sandbox.warm.syscalls import ALLOWED
+from gem_sandbox.warm.syscalls import ALLOWED, ROOM_ONLY
 
-__all__ = ["MACHINES", "call_filter"]
+__all__ = ["MACHINES", "call_filter", "room_filters"]
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The processors that there is a list for, by what the kernel calls them."""
@@ -43,19 +43,39 @@ def call_filter(machine: str = "", *, without: Collection[str] = ()) -> bytes:
         machine: The processor, as the kernel calls it.
         without: Calls to forbid though they are on the list.
     """
-    name = machine or platform.machine()
     calls = {call: number for call, number in ALLOWED.items() if call not in without}
-    numbers = {call: number[name == "aarch64"] for call, number in calls.items()}
+    return _allowing(calls, machine or platform.machine())
+
+
+def room_filters(machine: str = "") -> tuple[bytes, bytes]:
+    """Return the filter of a room, and the one that its programs put up besides.
+
+    Most of the time that a filter takes to install goes with its length: so the long one is
+    installed once, with what the room's first process needs, and a program forbids itself that.
+    """
+    name = machine or platform.machine()
+    numbers = [number[name == "aarch64"] for number in ROOM_ONLY.values()]
+    forbidden = [(_EQUAL, len(numbers) - at, 0, number) for at, number in enumerate(numbers)]
+    steps = [(_LOAD, 0, 0, _NUMBER), *forbidden, (_RETURN, 0, 0, _ALLOW), _error(_EPERM)]
+    return _allowing(ALLOWED | ROOM_ONLY, name), _packed(steps)
+
+
+def _allowing(calls: Mapping[str, tuple[int, int | None]], machine: str) -> bytes:
+    numbers = {call: number[machine == "aarch64"] for call, number in calls.items()}
     special = _special({call: number for call, number in numbers.items() if number is not None})
     plain = {n for c, n in numbers.items() if n is not None and n not in special}
     program = [
         (_LOAD, 0, 0, _MACHINE),
-        (_EQUAL, 1, 0, MACHINES[name]),
+        (_EQUAL, 1, 0, MACHINES[machine]),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER),
         *(step for number, steps in special.items() for step in _guard(number, steps)),
         *_search(_ranges(plain)),
     ]
+    return _packed(program)
+
+
+def _packed(program: Iterable[Instruction]) -> bytes:
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 

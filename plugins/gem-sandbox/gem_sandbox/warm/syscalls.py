@@ -5,7 +5,7 @@ other users, tracing, keys, BPF, performance counters, io_uring, user fault hand
 a name, shared memory and queues of System V and POSIX, swapping, the clock and the machine.
 """
 
-__all__ = ["ALLOWED"]
+__all__ = ["ALLOWED", "ROOM_ONLY"]
 
 ALLOWED: dict[str, tuple[int, int | None]] = {
     # Files and pipes
@@ -221,3 +221,13 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
     "inotify_add_watch": (254, 27),
     "inotify_rm_watch": (255, 28),
 }
+
+ROOM_ONLY: dict[str, tuple[int, int]] = {
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "capset": (126, 91),
+    "seccomp": (317, 277),
+    "landlock_create_ruleset": (444, 444),
+    "landlock_add_rule": (445, 445),
+}
+"""What the first process of a room does between programs, and no program may."""

@@ -126,7 +126,7 @@ class ConfinedWalls(Walls):
         # Not ahead: who serves forks has them change user, and kills what that user leaves.
         self._set_limits(self._limits)
         set_limit(resource.RLIMIT_NPROC, self._tasks(limits))
-        kernel.filter_calls(self._filter)
+        self._filter.apply()
         super().restrict(limits)
 
     def _change_user(self) -> None:

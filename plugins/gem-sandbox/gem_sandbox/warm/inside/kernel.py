@@ -29,12 +29,12 @@ __all__ = [
     "MS_RELATIME",
     "MS_REMOUNT",
     "MS_STRICTATIME",
+    "CallFilter",
     "clone",
     "close_from",
     "die_with_parent",
     "drop_bounding_set",
     "drop_capabilities",
-    "filter_calls",
     "fork",
     "keep_reading_rights",
     "landlock_abi",
@@ -74,6 +74,8 @@ _LANDLOCK_VERSION = 1
 _RULE_PATH_BENEATH = 1
 _SECCOMP_FILTER = 1
 _CAPABILITY_VERSION = 0x20080522
+_OWN_CAPABILITIES = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
+_NO_CAPABILITIES = bytes(24)
 # Access rights to files by the version of Landlock that brought them, and those to ports.
 _FILE_RIGHTS = ((1, 13), (2, 14), (3, 15), (5, 16))
 _PORTS, _PORTS_ABI = 0b11, 4
@@ -82,6 +84,8 @@ _READ, _ON_FILES = 0b1101, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
 
 _c = ctypes.PyDLL(None, use_errno=True)
 _c.syscall.restype = ctypes.c_long
+for _name in ("capset", "fork", "mount", "prctl", "umount2"):
+    getattr(_c, _name)  # found now: looking it up in each fork would touch every library
 _numbers = _NUMBERS.get(os.uname().machine, {})
 
 
@@ -177,23 +181,21 @@ def drop_bounding_set() -> None:
 
 def drop_capabilities() -> None:
     """Give up all capabilities."""
-    header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
-    _check(_c.capset(header, bytes(24)), "capset")
+    _check(_c.capset(_OWN_CAPABILITIES, _NO_CAPABILITIES), "capset")
 
 
 def keep_reading_rights(change_user: Callable[[], None]) -> None:
     """Stop being root by ``change_user`` but go on reading what only root may, programs too."""
     right = 1 << _CAP_DAC_READ_SEARCH
-    header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
     have = ctypes.create_string_buffer(24)
-    _check(_c.capget(header, have), "capget")
+    _check(_c.capget(_OWN_CAPABILITIES, have), "capget")
     effective, permitted, _, *high = struct.unpack("=6I", have.raw)
     inheriting = struct.pack("=6I", effective, permitted, right, *high)
-    _check(_c.capset(header, inheriting), "capset")
+    _check(_c.capset(_OWN_CAPABILITIES, inheriting), "capset")
     drop_bounding_set()
     _check(_c.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0), "keepcaps")
     change_user()
-    _check(_c.capset(header, struct.pack("=3I12x", right, right, right)), "capset")
+    _check(_c.capset(_OWN_CAPABILITIES, struct.pack("=3I12x", right, right, right)), "capset")
     _check(_c.prctl(_PR_CAP_AMBIENT, 2, _CAP_DAC_READ_SEARCH, 0, 0), "ambient capability")
 
 
@@ -247,8 +249,19 @@ def landlock_restrict(rules: int) -> None:
     _check(_c.syscall(_LANDLOCK_RESTRICT_SELF, rules, 0), "landlock")
 
 
-def filter_calls(program: bytes) -> None:
-    """Keep this process to the system calls that a BPF program (8 bytes an instruction) allows."""
-    buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("=HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
-    _check(_c.syscall(_numbers["seccomp"], _SECCOMP_FILTER, 0, header), "seccomp")
+class CallFilter:
+    """Keeps a process to some system calls.
+
+    Args:
+        program: In BPF, 8 bytes an instruction.
+    """
+
+    def __init__(self, program: bytes) -> None:
+        self._program = ctypes.create_string_buffer(program, len(program))
+        address = ctypes.addressof(self._program)
+        self._header = struct.pack("=HxxxxxxQ", len(program) // 8, address)
+        self._number = _numbers.get("seccomp", -1)
+
+    def apply(self) -> None:
+        """Keep this process to them, and all that come from it."""
+        _check(_c.syscall(self._number, _SECCOMP_FILTER, 0, self._header), "seccomp")

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from gem_sandbox.warm.inside import kernel
 from gem_sandbox.warm.inside.names import supply
 
-__all__ = ["FILE", "Script", "compile_script", "fork", "fresh_main", "leave", "reseed"]
+__all__ = ["FILE", "Script", "compile_script", "drop_main", "flush", "fork", "fresh_main", "leave"]
 
 FILE = "main.py"
 _INTERRUPTED = 130
@@ -45,18 +45,14 @@ def fork() -> int:
     pages.
     """
     if "threading" in sys.modules:
-        return os.fork()
-    pid = kernel.fork()
-    if pid == 0:
-        random.seed()
+        pid = os.fork()
+    else:
+        pid = kernel.fork()
+        if pid == 0:
+            random.seed()
+    if pid == 0 and "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
     return pid
-
-
-def reseed() -> None:
-    """Let go of what the zygote's children would otherwise share."""
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed()
 
 
 class Script:
@@ -134,7 +130,7 @@ def leave(status: int) -> NoReturn:
         if threading is not None:
             threading._shutdown()  # noqa: SLF001 - waits for threads, as the interpreter does
         atexit._run_exitfuncs()  # noqa: SLF001
-        _drop_main()
+        drop_main()
         status = flush() or status
     except SystemExit as error:
         status = _exit_status(error.code)
@@ -145,7 +141,7 @@ def leave(status: int) -> NoReturn:
         os._exit(status)
 
 
-def _drop_main() -> None:
+def drop_main() -> None:
     """Let the program's objects go: files that it left open are flushed by that."""
     sys.modules["__main__"].__dict__.clear()
     gc.collect()

@@ -17,6 +17,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,11 +25,11 @@ from typing import Any, NoReturn
 
 from gem_sandbox.far import cells
 from gem_sandbox.warm.inside import kernel, program
-from gem_sandbox.warm.inside.messages import END, OVER, SESSION, TEST, TESTS, pack_end
-from gem_sandbox.warm.inside.passing import receive, receive_one
+from gem_sandbox.warm.inside.messages import END, OVER, RUN, SESSION, TEST, TESTS, pack_end
+from gem_sandbox.warm.inside.passing import receive, receive_one, send, use
 from gem_sandbox.warm.inside.walls import Walls
 
-__all__ = ["be_first", "place"]
+__all__ = ["be_first", "place", "rehearse"]
 
 set_signal = _signal.signal
 """``signal.signal`` without the enumerations, which take long."""
@@ -36,6 +37,7 @@ set_signal = _signal.signal
 _LINK = 3
 _PIECES, _ANSWERS = 3, 4
 _OUT_OF_THE_WAY = 64
+_REHEARSALS = 20
 _NO_TEST = 113 << 8
 """Wait status of who waited for a test when there was none; programs may end with it too."""
 
@@ -68,6 +70,36 @@ def be_first(walls: Walls, limits: dict[str, int], link: int) -> NoReturn:
             supervisor.send(pack_end(END, status, usage))
 
 
+def rehearse() -> None:
+    """Do in vain, in the zygote, what the process of a program does.
+
+    The interpreter adapts code that runs often and keeps what it has looked up: that takes time
+    and touches memory, which each program's process would otherwise do anew.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    request = {"source": b"print(sum(range(10)))", "arguments": [], "supply_names": True}
+    argv = sys.argv[:]
+    for _ in range(_REHEARSALS):
+        send(ours, RUN + marshal.dumps(request), [0, 1, 2])
+        _, received, passed = _receive_request(theirs)
+        script = program.Script(
+            received["source"],
+            program.FILE,
+            arguments=received["arguments"],
+            supply_names=received["supply_names"],
+        )
+        script.prepare()
+        script.run()
+        program.drop_main()
+        program.flush()
+        del sys.path[0]
+        for descriptor in passed:
+            os.close(descriptor)
+    sys.argv[:] = argv
+    ours.close()
+    theirs.close()
+
+
 def _see_end(pid: int) -> tuple[int, resource.struct_rusage]:
     """Wait for the end of a child; bury the orphans that come here too."""
     ended, status, usage = os.wait4(-1, 0)
@@ -89,12 +121,8 @@ def _be_next(walls: Walls, link: socket.socket) -> NoReturn:
     try:
         os.setsid()
         set_signal(signal.SIGINT, signal.default_int_handler)
-        program.reseed()
         walls.enter()
-        message, passed = receive(link)
-        if not passed:
-            os._exit(0)
-        kind, request = _read_request(message, passed.pop(0))
+        kind, request, passed = _receive_request(link)
         if kind == TESTS:
             _run_tests(walls, request, link, passed[1:])
         elif kind == SESSION:
@@ -107,9 +135,16 @@ def _be_next(walls: Walls, link: socket.socket) -> NoReturn:
     os._exit(1)
 
 
-def _read_request(message: bytes, descriptor: int) -> tuple[bytes, dict[str, Any]]:
-    kind, size = message[:1], int(message[1:])
-    return kind, marshal.loads(os.pread(descriptor, size, 0))  # noqa: S302 - from our supervisor
+def _receive_request(link: socket.socket) -> tuple[bytes, dict[str, Any], list[int]]:
+    """Wait for what to run, and for descriptors; end when none can come any more."""
+    message, passed = receive(link)
+    if not message:
+        os._exit(0)
+    kind, content = message[:1], message[1:]
+    if not content:
+        file = passed.pop(0)
+        content = os.pread(file, os.fstat(file).st_size, 0)
+    return kind, marshal.loads(content), passed  # noqa: S302 - from our supervisor
 
 
 def _become(
@@ -117,7 +152,7 @@ def _become(
 ) -> NoReturn:
     """Give up all that a program must not have; be the program."""
     walls.restrict(request)
-    place(descriptors)
+    use(descriptors)
     program.leave(main())
 
 
@@ -189,15 +224,11 @@ def _be_test(
 ) -> NoReturn:
     """Wait for a standard input, behind all walls; be the program."""
     os.setsid()
-    program.reseed()
     walls.restrict(request)
     stdin = receive_one(link)
     if stdin is None:
         os._exit(_NO_TEST >> 8)
-    streams = stdin, *outputs
-    for number, descriptor in enumerate(streams):
-        os.dup2(descriptor, number)
-    kernel.close_from(len(streams))
+    use((stdin, *outputs))
     program.leave(script.run())
 
 

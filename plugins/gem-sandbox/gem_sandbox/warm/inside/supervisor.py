@@ -195,10 +195,12 @@ class _Room:
     def tell(self, kind: bytes, request: dict[str, Any], descriptors: Sequence[int]) -> None:
         """Tell it what to run, with standard input, output, error, and more descriptors."""
         content = marshal.dumps(request)
-        file = file_of(content)
+        files = [] if len(content) < passing.LONGEST else [file_of(content)]
         with contextlib.suppress(ConnectionError):
-            passing.send(self.link, b"%s%d" % (kind, len(content)), [file, *descriptors])
-        os.close(file)
+            message = kind if files else kind + content
+            passing.send(self.link, message, [*files, *descriptors])
+        for file in files:
+            os.close(file)
 
     def told(self, kind: bytes) -> tuple[int, int, float] | None:
         """Return how a program, or a test, ended; None if nobody has told."""

@@ -43,7 +43,8 @@ class Walls(ABC):
     """Common to all ways.
 
     Args:
-        plan: From the host: ``filter`` (a BPF program), ``readable`` (paths).
+        plan: From the host: ``filter`` (a BPF program, of a program's process), ``readable``
+            (paths).
     """
 
     clone_flags = 0
@@ -55,7 +56,7 @@ class Walls(ABC):
     """Names in the folders that are not the program's."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
-        self._filter = plan["filter"]
+        self._filter = kernel.CallFilter(plan["filter"])
         self._readable = plan["readable"]
         self._landlock = kernel.landlock_abi()
         self._rules = -1
@@ -166,6 +167,7 @@ class NamespaceWalls(Walls):
 
     def __init__(self, plan: dict[str, Any]) -> None:
         super().__init__(plan)
+        self._room_filter = kernel.CallFilter(plan["room_filter"])
         self._outside = os.getuid(), os.getgid()
         inside = f"{_SCRATCH}/"
         self._covered = [path for path in plan["readable"] if path.startswith(inside)]
@@ -187,6 +189,7 @@ class NamespaceWalls(Walls):
         kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC, "subset=pid")
         self._options = f"size={limits['disk']},nr_inodes={_MOST_FILES},mode=0700"
         self._set_limits(limits)
+        self._room_filter.apply()
 
     def furnish(self) -> None:
         for folder in self.folders:
@@ -212,7 +215,7 @@ class NamespaceWalls(Walls):
     def enter(self) -> None:
         kernel.drop_capabilities()
         os.chdir(_SCRATCH)
-        kernel.filter_calls(self._filter)
+        self._filter.apply()
 
     def _show_again(self, covered: dict[str, int]) -> None:
         """Show what the private folder covers: an interpreter or libraries that lie below it."""

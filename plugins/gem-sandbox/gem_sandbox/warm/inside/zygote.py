@@ -56,6 +56,8 @@ def begin(descriptor: int, plan: dict[str, Any]) -> None:
 
 def _become_interpreter(plan: dict[str, Any]) -> None:
     """Be as an interpreter that was started in the usual way."""
+    for name in plan["only_at_start"]:
+        os.environ.pop(name, None)
     sys.path[:] = plan["path"]
     sys.prefix = sys.exec_prefix = plan["prefix"]
     sys.executable, sys.argv[:] = plan["executable"], [""]
@@ -73,6 +75,7 @@ def _warm_up(preload: list[str]) -> None:
         exec(program.compile_script(b"def f():\n    1 / 0\nf()", "main.py"), {})  # noqa: S102
     except ZeroDivisionError as error:
         traceback.format_exception(error)
+    room.rehearse()
     for name in [name for name in sys.modules if name.partition(".")[0] in _OURS]:
         del sys.modules[name]
     program.fresh_main(None)
