@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gem_core.errors import ConfigError, SandboxError
 from gem_core.sandbox import Execution, Program, SandboxSession
-from gem_core.workers.frames import Frame, pack
+from gem_core.workers.frames import NOT_BEGUN, Frame, pack
 from gem_sandbox.agent_pool import shared_pools
 from gem_sandbox.base import check_limits
 from gem_sandbox.warm.answers import GRACE, KILLED, executions_of
@@ -176,13 +176,15 @@ def _steps(program: Program, inputs: Sequence[str], stop: Stop | None) -> Steps:
     while left:
         batch, found = left[:most], []
         first = {**request, "inputs": batch, "tests": len(left)}
-        for _ in range(_ATTEMPTS):
+        attempts = _ATTEMPTS
+        while attempts:
             said = pack(NEXT, marshal.dumps(batch)) if begun else pack(kind, marshal.dumps(first))
             frame = yield Ask(said, len(batch) * program.timeout + GRACE)
             found = executions_of(frame, program.timeout)[: len(batch)]
             begun = frame.kind == ENDED
             if found:
                 break
+            attempts -= frame.kind != NOT_BEGUN  # of the program: it has never run
         left = left[max(1, len(found)) :]
         for execution in found or [KILLED]:
             executions.append(execution)

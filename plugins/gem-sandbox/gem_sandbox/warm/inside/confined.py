@@ -122,7 +122,6 @@ class ConfinedWalls(Walls):
             self._change_user()
             kernel.drop_capabilities()
         kernel.die_with_parent()  # a change of user would take that back
-        kernel.set_dumpable(1)
         # Not ahead: who serves forks has them change user, and kills what that user leaves.
         self._set_limits(self._limits)
         set_limit(resource.RLIMIT_NPROC, self._tasks(limits))

@@ -13,12 +13,18 @@ def empty(folder: str, kept: Collection[str] = ()) -> None:
     path too long to be named, keeps them.
     """
     number = 0
-    while entries := [name for name in os.listdir(folder) if name not in kept]:
-        for name in entries:
+    has_folders = True
+    while has_folders:
+        has_folders = False
+        for name in os.listdir(folder):
+            if name in kept:
+                continue
             path = f"{folder}/{name}"
-            if not _is_folder(path):
+            try:
                 os.unlink(path)
                 continue
+            except IsADirectoryError:
+                has_folders = True
             os.chmod(path, 0o700)
             for inner in os.listdir(path):
                 number += 1

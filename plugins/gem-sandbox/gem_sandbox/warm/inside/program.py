@@ -1,5 +1,6 @@
 """The program's own process: become an interpreter that runs one script, and end like one."""
 
+import _random
 import atexit
 import builtins
 import contextlib
@@ -18,6 +19,9 @@ __all__ = ["FILE", "Script", "compile_script", "drop_main", "flush", "fork", "fr
 
 FILE = "main.py"
 _INTERRUPTED = 130
+_numbers: random.Random = random._inst  # noqa: SLF001
+_seed = _random.Random.seed
+"""What ``random.seed`` comes to, short of what it looks at before."""
 _FLUSH_FAILED = 120
 
 
@@ -49,7 +53,7 @@ def fork() -> int:
     else:
         pid = kernel.fork()
         if pid == 0:
-            random.seed()
+            _seed(_numbers)
     if pid == 0 and "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
     return pid
@@ -72,11 +76,13 @@ class Script:
         self._path = path
         self._arguments = arguments
         self._supply_names = supply_names
+        self._folder = ""
         self._code: types.CodeType | None = None
         self._namespace: dict[str, Any] = {}
 
     def prepare(self) -> None:
         """Do what need not be done by each run; what is wrong with it, each run will say."""
+        self._folder = os.path.dirname(self._path)
         self._namespace = fresh_main(self._path)
         sys.argv[:] = [self._path, *self._arguments]
         with contextlib.suppress(Exception):
@@ -90,7 +96,7 @@ class Script:
 
     def run(self) -> int:
         """Run it, once prepared, and return its exit status."""
-        sys.path.insert(0, os.path.dirname(self._path))
+        sys.path.insert(0, self._folder)
         try:
             exec(self._code or self._ready(), self._namespace)  # noqa: S102 - what we are for
         except BaseException as error:  # noqa: BLE001 - SystemExit too
@@ -150,10 +156,11 @@ def drop_main() -> None:
 def flush() -> int:
     """Flush the standard streams; return a status for who cannot."""
     status = 0
-    for stream in (sys.stdout, sys.__stdout__, sys.stderr, sys.__stderr__):
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except BaseException:  # noqa: BLE001 - a stream may be the program's
-            status = _FLUSH_FAILED
+    for current, first in ((sys.stdout, sys.__stdout__), (sys.stderr, sys.__stderr__)):
+        for stream in (current,) if current is first else (current, first):
+            try:
+                if stream is not None and not stream.closed:
+                    stream.flush()
+            except BaseException:  # noqa: BLE001 - a stream may be the program's
+                status = _FLUSH_FAILED
     return status

@@ -129,6 +129,7 @@ class Walls(ABC):
         """Take from this process what a program must not have, as the last thing."""
         if not self._own_limits:
             self.prepare(limits)
+        kernel.set_dumpable(1)
         for kind, soft_and_hard in self._own_limits:
             resource.setrlimit(kind, soft_and_hard)
         if self._rules >= 0:
@@ -235,10 +236,6 @@ class NamespaceWalls(Walls):
         tasks = limits["processes"] + _FIRST + servers
         own = resource.RLIMIT_NPROC, _allowed(resource.RLIMIT_NPROC, tasks, tasks)
         self._own_limits.append(own)
-
-    def restrict(self, limits: dict[str, Any]) -> None:
-        kernel.set_dumpable(1)
-        super().restrict(limits)
 
     def end_others(self) -> None:
         while _signal_others():
