@@ -178,7 +178,9 @@ class Decoder:
             place.cached = len(place.job.ids) - 1
         for seating in seatings:
             seating.place.cached = 0 if seating.round else seating.shared
-        joining = [[one.place for one in seatings if one.round == turn] for turn in range(ROUNDS)]
+        joining = [
+            [one.place for one in seatings if one.round == turn] for turn in range(ROUNDS + 1)
+        ]
         idle = [place for place in self._places if place.job is None]
         seated: list[Place] = []
         ends = []
@@ -195,11 +197,11 @@ class Decoder:
             )
         for at, place in enumerate(seated):
             place.at = at
-        self._places, self._live = seated, seated[: ends[ROUNDS]]
+        self._places, self._live = seated, seated[: ends[ROUNDS + 1]]
         self._has_left, self._draws = False, None
         self._rounds = [
             _Round(first, end, [one for one in seatings if one.round == turn])
-            for turn, (first, end) in enumerate(itertools.pairwise(ends[: ROUNDS + 1]))
+            for turn, (first, end) in enumerate(itertools.pairwise(ends[: ROUNDS + 2]))
             if end > first
         ]
         for seating in seatings:
@@ -207,25 +209,38 @@ class Decoder:
 
     def _prefill(self) -> list[Job]:
         """Compute the prompts that joined, and a token of each."""
-        ended = []
+        places = self._places[self._rounds[0].first : self._rounds[-1].end]
+        parts: list[torch.Tensor] = []
         for first, end, seatings in self._rounds:
-            copied = [one for one in seatings if one.round and one.shared]
-            if copied and self._forward is not None:
-                self._forward.cache.reserve(end, 0)
-                self._forward.cache.move(
-                    [one.place.at for one in copied],
-                    [one.source.at for one in copied],
-                    max(one.shared for one in copied),
-                )
-                for one in copied:
-                    one.place.cached = one.shared
+            self._copy(seatings, end)
+            if seatings and seatings[0].round == ROUNDS:  # the same prompts have the same scores
+                in_order = sorted(seatings, key=lambda one: one.place.at)
+                rows = [one.source.at - places[0].at for one in in_order]
+                parts = [torch.cat(parts)]
+                parts.append(parts[0][torch.tensor(rows, device=parts[0].device)])
+                continue
             begin = first
             while begin < end:
                 after = self._end_of_block(begin, end)
-                ended += self._prefill_block(begin, after)
+                parts.append(self._prefill_block(begin, after))
                 begin = after
         self._rounds, self._draws = [], None
-        return ended
+        logits = torch.cat(parts)
+        return self._take(places, *self._draws_of(places, logits.device).next(logits))
+
+    def _copy(self, seatings: Sequence[Seating], end: int) -> None:
+        """Copy what prompts have in common with those of the rounds before."""
+        copied = [one for one in seatings if one.round and one.shared]
+        if not copied or self._forward is None:
+            return
+        self._forward.cache.reserve(end, 0)
+        self._forward.cache.move(
+            [one.place.at for one in copied],
+            [one.source.at for one in copied],
+            max(one.shared for one in copied),
+        )
+        for one in copied:
+            one.place.cached = one.shared
 
     def _end_of_block(self, first: int, end: int) -> int:
         """Return the place before which, from the first on, all are computed together."""
@@ -236,15 +251,12 @@ class Decoder:
                 return first + count
         return end
 
-    def _prefill_block(self, first: int, end: int) -> list[Job]:
+    def _prefill_block(self, first: int, end: int) -> torch.Tensor:
         places = self._places[first:end]
         sequences = [place.job.ids for place in places]
         if self._forward is None:
-            logits = self._model.plain_logits(sequences)
-        else:
-            logits = self._forward.prefill(first, sequences, [place.cached for place in places])
-        tokens, logprobs = self._draws_of(places, logits.device).next(logits)
-        return self._take(places, tokens, logprobs)
+            return self._model.plain_logits(sequences)
+        return self._forward.prefill(first, sequences, [place.cached for place in places])
 
     def _decode(self) -> list[Job]:
         """Compute one more token of all that are live."""

@@ -40,8 +40,9 @@ class Seating(NamedTuple):
     Args:
         place: The place.
         source: The place that the prompt's beginning is copied from; itself if it is there.
-        shared: Tokens of this beginning.
-        round: The round in which it is computed: after the sources of later rounds.
+        shared: Tokens of this beginning; all of them if the same prompt has come before.
+        round: The round in which it is computed: after its source. Prompts that have come before
+            are of round ``ROUNDS``, in which nothing is computed.
     """
 
     place: Place
@@ -50,26 +51,42 @@ class Seating(NamedTuple):
     round: int
 
 
+class _Table:
+    """Token sequences by number."""
+
+    def __init__(self) -> None:
+        self._tokens: npt.NDArray[np.int32] = np.zeros((0, 0), dtype=np.int32)
+        self.lengths: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    def put(self, number: int, ids: Sequence[int], start: int = 0) -> None:
+        rows, width = self._tokens.shape
+        if number >= rows or len(ids) > width:
+            grown = np.zeros((max(rows * 2, number + 1), max(width * 2, len(ids))), dtype=np.int32)
+            grown[:rows, :width] = self._tokens
+            self._tokens = grown
+            self.lengths = np.resize(self.lengths, len(grown))
+            self.lengths[rows:] = 0
+        self._tokens[number, start : len(ids)] = ids[start:]
+        self.lengths[number] = len(ids)
+
+    def shared(self, ids: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Return how many tokens each sequence has in common with the beginning of this one."""
+        width = min(self._tokens.shape[1], len(ids))
+        differs = self._tokens[:, :width] != np.array(ids[:width], dtype=np.int32)
+        first = np.where(differs.any(1), differs.argmax(1), width) if width else 0
+        shared: npt.NDArray[np.int64] = np.minimum(first, self.lengths)
+        return shared
+
+
 class Shelf:
     """The tokens that places have cached."""
 
     def __init__(self) -> None:
-        self._tokens: npt.NDArray[np.int32] = np.zeros((0, 0), dtype=np.int32)
-        self._lengths: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._table = _Table()
 
     def put(self, place: Place, ids: Sequence[int], start: int = 0) -> None:
         """Note what a place has cached; what is before ``start`` is noted already."""
-        rows, width = self._tokens.shape
-        if place.number >= rows or len(ids) > width:
-            grown = np.zeros(
-                (max(rows * 2, place.number + 1), max(width * 2, len(ids))), dtype=np.int32
-            )
-            grown[:rows, :width] = self._tokens
-            self._tokens = grown
-            self._lengths = np.resize(self._lengths, len(grown))
-            self._lengths[rows:] = 0
-        self._tokens[place.number, start : len(ids)] = ids[start:]
-        self._lengths[place.number] = len(ids)
+        self._table.put(place.number, ids, start)
 
     def seat(
         self, prompts: Sequence[Sequence[int]], places: Sequence[Place], idle: Iterable[Place]
@@ -81,57 +98,53 @@ class Shelf:
             places: All places.
             idle: Those that can be taken, at least as many as prompts.
         """
-        arrays = [np.array(prompt, dtype=np.int32) for prompt in prompts]
         by_number = {place.number: place for place in places}
         free = {place.number: place for place in sorted(idle, key=lambda one: (one.used, one.at))}
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for number, prompt in enumerate(prompts):
+            alike.setdefault(tuple(prompt), []).append(number)
         # Who goes on with all that an idle place has takes it; the others share the rest.
-        taken: list[tuple[Place | None, Place | None, int]] = []
-        for prompt in arrays:
-            own, source, most = None, None, 0
-            if len(self._lengths):
-                common = self._shared(prompt)
-                most = int(common.max())
-                for number in np.flatnonzero(common == most).tolist() if most else ():
-                    source = source or by_number.get(number)
-                    if number in free and self._lengths[number] == most:
-                        own = free.pop(number)
-                        break
-            taken.append((own, source, most))
-        seatings: list[Seating] = []
-        for prompt, (own, source, most) in zip(arrays, taken, strict=True):
-            place = free.pop(next(iter(free))) if own is None else own
-            known = Seating(place, own or source or place, min(most, len(prompt) - 1), 0)
-            seatings.append(
-                self._earlier(arrays, prompt, seatings, known) if own is None else known
-            )
-        return seatings
+        own: dict[int, Place] = {}
+        known: list[tuple[Place | None, int]] = []
+        for ids, numbers in alike.items():
+            common = self._table.shared(ids)
+            most = int(common.max(initial=0))
+            holders = np.flatnonzero(common == most).tolist() if most else []
+            whole = (one for one in holders if one in free and self._table.lengths[one] == most)
+            taken = list(zip(numbers, whole, strict=False))
+            own |= {number: free.pop(one) for number, one in taken}
+            source = next((by_number[one] for one in holders if one in by_number), None)
+            known.append((source, min(most, len(ids) - 1)))
+        order = [own.get(number) or free.pop(next(iter(free))) for number in range(len(prompts))]
+        seatings: dict[int, Seating] = {}
+        firsts, table = list[Seating](), _Table()
+        for (ids, (number, *others)), (source, shared) in zip(alike.items(), known, strict=True):
+            place = order[number]
+            first = Seating(place, place if number in own else source or place, shared, 0)
+            if number not in own and firsts:
+                first = _earlier(table.shared(ids)[: len(firsts)], firsts, first, len(ids) - 1)
+            table.put(len(firsts), ids)
+            firsts.append(first)
+            seatings[number] = first
+            seatings |= {one: Seating(order[one], place, len(ids), ROUNDS) for one in others}
+        return [seatings[number] for number in range(len(prompts))]
 
-    def _earlier(
-        self,
-        arrays: Sequence[npt.NDArray[np.int32]],
-        prompt: npt.NDArray[np.int32],
-        seatings: Sequence[Seating],
-        seating: Seating,
-    ) -> Seating:
-        """Return a better seating, with one of the prompts before as source, if there is one."""
-        needed, most = seating.shared + _WORTH, len(prompt) - 1
-        for before, other in zip(arrays, seatings, strict=False):
-            width = min(len(before), most)
-            if width < needed or other.round + 1 >= ROUNDS:
-                continue
-            differs = before[:width] != prompt[:width]
-            common = int(differs.argmax()) if differs.any() else width
-            if common >= needed:
-                seating = Seating(seating.place, other.place, common, other.round + 1)
-                needed = common + 1
-            if common == most:
-                break
+
+def _earlier(
+    common: npt.NDArray[np.int64], seatings: Sequence[Seating], seating: Seating, most: int
+) -> Seating:
+    """Return a better seating, with one of the prompts before as source, if there is one.
+
+    Args:
+        common: Tokens that the prompt has in common with each of them.
+        seatings: Where they are computed.
+        seating: The seating without them.
+        most: Tokens of the prompt that can be shared.
+    """
+    allowed = np.array([one.round + 1 < ROUNDS for one in seatings])
+    common = np.where(allowed, np.minimum(common, most), 0)
+    best = int(common.argmax())
+    shared, source = int(common[best]), seatings[best]
+    if shared < seating.shared + _WORTH:
         return seating
-
-    def _shared(self, prompt: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """Return how many tokens each place, by number, has in common with a prompt's begin."""
-        width = min(self._tokens.shape[1], len(prompt))
-        differs = self._tokens[:, :width] != prompt[:width]
-        first = np.where(differs.any(1), differs.argmax(1), width)
-        shared: npt.NDArray[np.int64] = np.minimum(first, self._lengths)
-        return shared
+    return Seating(seating.place, source.place, shared, source.round + 1)

@@ -43,8 +43,11 @@ class TestSeat:
         assert {one.place for one in seatings} <= set(idle)
         computed = {}
         for prompt, seating in zip(prompts, seatings, strict=True):
-            assert 0 <= seating.shared < len(prompt)
-            assert 0 <= seating.round < ROUNDS
+            if seating.round == ROUNDS:
+                assert (computed[seating.source][0], seating.shared) == (prompt, len(prompt))
+            else:
+                assert 0 <= seating.shared < len(prompt)
+                assert 0 <= seating.round < ROUNDS
             if seating.round:
                 source, turn = computed[seating.source]
                 assert turn < seating.round
@@ -77,3 +80,13 @@ class TestSeat:
         seatings = Shelf().seat(prompts, [], [Place(n) for n in range(6)])
         assert [one.round for one in seatings] == [0, 1, 1, 2, 1, 2]
         assert [one.shared for one in seatings] == [0, 40, 61, 61, 61, 61]
+
+    def test_what_comes_twice_is_computed_once(self):
+        shelf, places = Shelf(), [Place(n) for n in range(4)]
+        shelf.put(places[2], [1, 2])
+        shelf.put(places[3], [1, 2])
+        seatings = shelf.seat([[1, 2, 3], [5, 6], [1, 2, 3], [1, 2, 3]], places, places)
+        assert [one.place.number for one in seatings] == [2, 0, 3, 1]
+        assert [one.source.number for one in seatings] == [2, 0, 2, 2]
+        assert [one.shared for one in seatings] == [2, 0, 3, 3]
+        assert [one.round for one in seatings] == [0, 0, ROUNDS, ROUNDS]
