@@ -1,13 +1,13 @@
 """The agent ``transformers``: asks a model of transformers in this process."""
 
-import importlib.util
+import marshal
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal
 
 from gem_agents.chat import Message, history_of
 from gem_agents.errors import ContextLengthError
 from gem_agents.sampler import Request, SamplingModel
-from gem_agents.transcript import Transcript
+from gem_agents.transcript import Transcript, make_anew
 from gem_core.agent import BaseAgent, Generation, Reply
 from gem_core.env import Env
 from gem_core.errors import ConfigError
@@ -128,7 +128,8 @@ class LocalAgent(BaseAgent):
     def _begin(self, *, shows_history: bool, is_rendered: bool) -> None:
         self._shows_history = shows_history
         self._is_rendered = is_rendered
-        self._transcript = Transcript(self._local.tokenizer)
+        self._once = getattr(self._local, "once", make_anew)
+        self._transcript = Transcript(self._local.tokenizer, self._once)
         self._messages: list[Message] = []
         self._tools: Any = None
         self._turn = 0
@@ -204,6 +205,15 @@ class LocalAgent(BaseAgent):
         if self._is_rendered:
             shown: str = self._messages[-1]["content"]
             return shown
+        chat = self._messages, self._tools, self._template
+        try:
+            key = marshal.dumps(chat, 2)  # 2: without references, which alike values may differ in
+        except ValueError:  # something that is not JSON
+            return self._render()
+        text: str = self._once(key, self._render)
+        return text
+
+    def _render(self) -> str:
         text: str = self._local.tokenizer.apply_chat_template(
             self._messages,
             tools=self._tools,
@@ -229,13 +239,12 @@ def _sampling_model(
     if is_ready:
         ready: SamplingModel = model
         return ready
-    for name in ("torch", "transformers"):
-        if importlib.util.find_spec(name) is None:
-            raise ConfigError(
-                f"The agent 'transformers' needs {name}: pip install gem-agents[local]."
-            )
-    from gem_agents.local_model import load_model, share_model  # noqa: PLC0415 - imports torch
-
+    try:
+        from gem_agents.local_model import load_model, share_model  # noqa: PLC0415 - imports torch
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"The agent 'transformers' needs {error.name}: pip install gem-agents[local]."
+        ) from None
     if is_name:
         return load_model(model, device=device, dtype=dtype, batch_size=batch_size)
     if device != "auto" or dtype != "auto":

@@ -10,6 +10,7 @@ import asyncio
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
@@ -50,6 +51,22 @@ class LocalModel:
         self._stop_strings = StopStrings(tokenizer)
         self._players: weakref.WeakSet[Any] = weakref.WeakSet()
         self._pumps: dict[asyncio.AbstractEventLoop, _Pump] = {}
+        self._made: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what a function makes of prompts that come at one moment.
+
+        Episodes of a group have the same prompts. Nothing is kept any longer, as a tokenizer may
+        change.
+
+        Args:
+            key: What decides what it makes; not to be changed.
+            make: Makes it, where nobody has yet.
+        """
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = make()
+        return made
 
     def submit(self, request: Request) -> "asyncio.Future[Sampled]":
         """Queue a prompt in the running event loop, and return where its answer will be."""
@@ -58,7 +75,7 @@ class LocalModel:
         if pump is None:
             self._pumps = {one: kept for one, kept in self._pumps.items() if not one.is_closed()}
             decoder = Decoder(self._live_model, self._end_ids, self._stop_strings, self._batch_size)
-            pump = self._pumps[loop] = _Pump(decoder)
+            pump = self._pumps[loop] = _Pump(decoder, self._made.clear)
         return pump.add(loop, request, len(self._players))
 
     def text_of(self, sampled: Sampled) -> str:
@@ -90,10 +107,12 @@ class _Pump:
 
     Args:
         decoder: The decoder.
+        begin: Called when it begins to work.
     """
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: Decoder, begin: Callable[[], None]) -> None:
         self._decoder = decoder
+        self._begin = begin
         self._waiting: deque[Job] = deque()
         self._is_running = False
         self._needed = self._quiet = 0
@@ -121,6 +140,7 @@ class _Pump:
             loop.call_soon(self._turn, loop)
 
     def _step(self) -> None:
+        self._begin()
         try:
             ended = self._decoder.step(self._waiting)
         except Exception as error:  # noqa: BLE001 - out of memory for example; each episode's error

@@ -59,7 +59,8 @@ class SamplingModel(Protocol):
     """What says something to a prompt; ``LocalModel`` is one, and agents take any.
 
     One that has ``join(agent)`` and ``leave(agent)`` too is told of the agents that play: at the
-    begin of each episode, and when they are closed.
+    begin of each episode, and when they are closed. One that has ``once(key, make)`` makes what
+    prompts of one moment have in common once.
     """
 
     @property

@@ -5,9 +5,18 @@ the turn before, only the rest is made into tokens and put behind those that are
 keeps the tokens that the model chose, also where the tokenizer would have chosen others.
 """
 
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-__all__ = ["Prompt", "Transcript", "encode_further"]
+__all__ = ["Once", "Prompt", "Transcript", "encode_further", "make_anew"]
+
+Once = Callable[[Hashable, Callable[[], Any]], Any]
+"""Returns what a function makes; it need not be called where the key has been there before."""
+
+
+def make_anew(_: Hashable, make: Callable[[], Any]) -> Any:
+    """Call the function each time."""
+    return make()
 
 
 class Prompt(NamedTuple):
@@ -29,23 +38,29 @@ class Transcript:
 
     Args:
         tokenizer: The tokenizer of transformers.
+        once: Remembers the tokens of texts.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, once: Once = make_anew) -> None:
         self._tokenizer = tokenizer
+        self._once = once
         self._text = ""
         self._ids: list[int] = []
 
     def prompt(self, text: str) -> Prompt:
         """Return a rendered prompt as tokens."""
         extends = bool(self._ids) and text.startswith(self._text)
-        if extends:
-            new = encode_further(self._tokenizer, text[len(self._text) :])
-        else:
-            new = self._tokenizer.encode(text, add_special_tokens=False)
+        added = text[len(self._text) :] if extends else text
+        new = list(self._once((added, extends), lambda: self._encode(added, further=extends)))
         self._ids = self._ids + new if extends else new
         self._text = text
         return Prompt(list(self._ids), new, extends)
+
+    def _encode(self, text: str, *, further: bool) -> list[int]:
+        if further:
+            return encode_further(self._tokenizer, text)
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
+        return ids
 
     def said(self, ids: list[int]) -> None:
         """Add what the model sampled, with the token that ended it."""

@@ -469,6 +469,16 @@ print(play(0))
 """
 
 
+class Once(gem_core.BaseEnv):
+    """One turn; each seed shows something else."""
+
+    def start(self):
+        return f"Say {self.rng.randrange(10**9)}.", {}
+
+    def step(self, action):
+        return gem_core.Step("", 0.0, True, False, {})
+
+
 class Slow(gem_core.BaseEnv):
     """Blocks, for a time that is another one each turn."""
 
@@ -503,6 +513,32 @@ class TestRuns:
                 expected = logprobs_of(model, ids, said.token_ids)
                 assert said.logprobs == pytest.approx(expected, abs=1e-5)
                 ids = ids + said.token_ids
+
+    def test_prompts_of_one_moment_are_rendered_once_and_never_kept(self, monkeypatch):
+        """A group has one prompt; and a template that changed is the one that is used."""
+        tokenizer, agents, texts = make_tiny_tokenizer(), [], []
+        encode = tokenizer.encode
+        monkeypatch.setattr(
+            tokenizer,
+            "encode",
+            lambda text, **options: texts.append(text) or encode(text, **options),
+        )
+
+        def make_agent():
+            agent = gem_core.make_agent(
+                "transformers", model=model_of("qwen3"), tokenizer=tokenizer, max_new_tokens=4
+            )
+            agents.append(agent)
+            return agent
+
+        agents.append(make_agent())  # with one that stays, nothing is dropped at the end of a run
+        for prefix in "", "Listen. ":
+            tokenizer.chat_template = prefix + "{{ messages[0].content }}"
+            played = list(collect(Once, make_agent, episodes=8, episodes_per_group=4))
+            assert len(texts) == 2
+            assert len({tuple(one.turns[0].generation.prompt_ids) for one in played}) == 2
+            assert all(text.startswith(prefix + "Say ") for text in texts)
+            texts.clear()
 
     def test_the_same_run_is_the_same_to_the_last_bit(self, tmp_path):
         """In another process, with another hash seed, and after another run."""
