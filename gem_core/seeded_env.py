@@ -34,12 +34,13 @@ class SeededEnv(Stateful):
     _ended: bool | None = None
     """None before the first reset."""
     _action_rng: random.Random | None = None
+    _action_seed: int | None = None
     _seed: int | None = None
 
     def seed(self, seed: int) -> None:
         """Make the next ``reset()`` and all that follow it repeatable."""
         self._seed = check_seed(seed)
-        self._action_rng = None
+        self._action_rng = self._action_seed = None
         self.rng.seed(self._seed)
 
     def get_state(self) -> dict[str, Any]:
@@ -50,13 +51,15 @@ class SeededEnv(Stateful):
     def action_rng(self) -> random.Random:
         """Generator for ``sample_random_action``: sampling never changes the episode."""
         if self._action_rng is None:
-            seed = fresh_seed() if self._seed is None else child_seed(self._seed, "actions")
+            seed = self._action_seed
+            if seed is None:
+                seed = fresh_seed() if self._seed is None else child_seed(self._seed, "actions")
             self._action_rng = random.Random(seed)
         return self._action_rng
 
     def seed_actions(self, seed: int) -> None:
         """Give ``action_rng`` another seed than the one that follows from the episode's."""
-        self._action_rng = random.Random(check_seed(seed))
+        self._action_rng, self._action_seed = None, check_seed(seed)  # few ever draw actions
 
     def spawn(self, *, seed: int | None = None, same_state: bool = False) -> Self:
         """Return a new environment of the same configuration; see ``Env.spawn``."""
