@@ -68,7 +68,11 @@ class Learner:
             lr = self.config.critic.lr or optim.lr
             groups.append({"params": list(self.critic.parameters()), "lr": lr})
         return torch.optim.AdamW(
-            groups, betas=optim.betas, eps=optim.eps, weight_decay=optim.weight_decay
+            groups,
+            betas=optim.betas,
+            eps=optim.eps,
+            weight_decay=optim.weight_decay,
+            fused=self.policy.device.type in {"cpu", "cuda"},
         )
 
     def _share_of_lr(self, update: int) -> float:
