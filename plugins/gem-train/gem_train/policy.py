@@ -54,8 +54,8 @@ class Policy:
         self.model = model
         self.tokenizer = tokenizer
         self.precision = precision
-        self._prefixes = Prefixes(model)
         self._keeps_logits = "logits_to_keep" in inspect.signature(_plain(model).forward).parameters
+        self._prefixes = Prefixes(model, {"logits_to_keep": 1} if self._keeps_logits else {})
 
     @classmethod
     def load(
@@ -322,7 +322,7 @@ class Critic(torch.nn.Module):  # type: ignore[misc] # torch is not read by mypy
         if policy.precision == "bf16":
             _compute_in_bf16(self.body)
         width = plain.config.get_text_config().hidden_size
-        self._prefixes = Prefixes(self.body)
+        self._prefixes = Prefixes(self.body, {})
         self.head = torch.nn.Linear(width, 1)
         torch.nn.init.zeros_(self.head.weight)
         torch.nn.init.zeros_(self.head.bias)

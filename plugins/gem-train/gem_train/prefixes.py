@@ -6,8 +6,9 @@ through the model once, their keys and values are handed to every row that begin
 rows go on from there. It is the same sum, forwards and backwards.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -28,10 +29,12 @@ class Prefixes:
 
     Args:
         model: A model of transformers, or of peft.
+        last_only: Arguments for logits of the last token only.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, last_only: Mapping[str, int]) -> None:
         self._model = model
+        self._last_only = last_only
         self._can: bool | None = None
 
     def read(self, batch: Batch) -> "Rest | None":
@@ -40,7 +43,7 @@ class Prefixes:
             return None
         if self._can is None:
             self._can = self._try(batch)
-        return Rest.of(self._model, batch, *shared) if self._can else None
+        return self._rest(batch, *shared) if self._can else None
 
     def _try(self, batch: Batch) -> bool:
         few = batch.select(torch.arange(min(4, len(batch.ids)), device=batch.ids.device))
@@ -49,19 +52,53 @@ class Prefixes:
                 whole = self._model(
                     input_ids=few.ids, attention_mask=few.attention.long(), use_cache=False
                 )[0]
-                rest = Rest.of(self._model, few, *_first_prompts(few))
+                rest = self._rest(few, *_first_prompts(few))
                 parts = self._model(**rest.inputs)[0]
         except Exception:  # noqa: BLE001 - a model without such a cache fails in its own way
             return False
         layers = rest.inputs["past_key_values"].layers
         if any(getattr(layer, "is_sliding", False) for layer in layers):
             return False  # the padding of shorter prompts would count as distance
-        inside = rest.places.clamp(max=few.ids.shape[1] - 1)
-        there = few.attention.gather(1, inside) & (rest.places < few.ids.shape[1])
+        places = rest.places[:, : parts.shape[1]]
+        inside = places.clamp(max=few.ids.shape[1] - 1)
+        there = few.attention.gather(1, inside) & (places < few.ids.shape[1])
         same = whole.gather(1, inside[..., None].expand_as(parts))
         worst = (same - parts).abs().float()[there].max()
         rounding = torch.finfo(whole.dtype).eps ** 0.5
         return bool(worst <= rounding * whole.abs().float().max())
+
+    def _rest(self, batch: Batch, prefixes: list[list[int]], owner: list[int]) -> "Rest":
+        """Read the first prompts, and return what is left.
+
+        Args:
+            batch: The rows.
+            prefixes: The distinct first prompts but for their last token, P of them.
+            owner: Number of each row's, S of them in [0, P).
+        """
+        device = batch.ids.device
+        lengths = torch.tensor([len(one) for one in prefixes], device=device)
+        ids = pad_sequence([torch.tensor(one) for one in prefixes], batch_first=True).to(device)
+        known = torch.arange(ids.shape[1], device=device) < lengths[:, None]
+        read = self._model(
+            input_ids=ids, attention_mask=known.long(), use_cache=True, **self._last_only
+        )
+        cache, owner_S = read.past_key_values, torch.tensor(owner, device=device)
+        cache.batch_select_indices(owner_S)
+
+        starts = lengths[owner_S]
+        width = int((batch.lengths - starts).max())
+        places = starts[:, None] + torch.arange(width, device=device)
+        inside = places.clamp(max=batch.ids.shape[1] - 1)
+        there = (places < batch.ids.shape[1]) & batch.attention.gather(1, inside)
+        rest, but_last = batch.ids.gather(1, inside), slice(max(1, width - 1))
+        inputs = {
+            "input_ids": rest[:, but_last],
+            "attention_mask": torch.cat([known[owner_S], there[:, but_last]], dim=1).long(),
+            "position_ids": places[:, but_last],
+            "past_key_values": cache,
+            "use_cache": True,
+        }
+        return Rest(rest, there & (batch.turn_of.gather(1, inside) >= 0), inputs, places)
 
 
 @dataclass(frozen=True)
@@ -71,7 +108,8 @@ class Rest:
     Args:
         ids: Tokens from the last one of the first prompt on, (S, R).
         sampled: Which of them were sampled, bool, (S, R).
-        inputs: Arguments of the model's forward pass for them.
+        inputs: Arguments of the model's forward pass for them, but for the last, which nothing
+            comes after.
         places: Where they are in the rows, (S, R); past the end for padding.
     """
 
@@ -80,44 +118,12 @@ class Rest:
     inputs: dict[str, Any]
     places: torch.Tensor
 
-    @classmethod
-    def of(cls, model: Any, batch: Batch, prefixes: list[list[int]], owner: list[int]) -> Self:
-        """Read the first prompts.
-
-        Args:
-            model: A model of transformers, which returns ``past_key_values``.
-            batch: The rows.
-            prefixes: The distinct first prompts but for their last token, P of them.
-            owner: Number of each row's, S of them in [0, P).
-        """
-        device = batch.ids.device
-        lengths = torch.tensor([len(one) for one in prefixes], device=device)
-        ids = pad_sequence([torch.tensor(one) for one in prefixes], batch_first=True).to(device)
-        known = torch.arange(ids.shape[1], device=device) < lengths[:, None]
-        cache = model(input_ids=ids, attention_mask=known.long(), use_cache=True).past_key_values
-        owner_S = torch.tensor(owner, device=device)
-        cache.batch_select_indices(owner_S)
-
-        starts = lengths[owner_S]
-        width = int((batch.lengths - starts).max())
-        places = starts[:, None] + torch.arange(width, device=device)
-        inside = places.clamp(max=batch.ids.shape[1] - 1)
-        there = (places < batch.ids.shape[1]) & batch.attention.gather(1, inside)
-        rest = batch.ids.gather(1, inside)
-        inputs = {
-            "input_ids": rest,
-            "attention_mask": torch.cat([known[owner_S], there], dim=1).long(),
-            "position_ids": places,
-            "past_key_values": cache,
-            "use_cache": True,
-        }
-        return cls(rest, there & (batch.turn_of.gather(1, inside) >= 0), inputs, places)
-
     def whole(self, x_S_R: torch.Tensor, width: int) -> torch.Tensor:
         """Return values where they are in the rows, 0 elsewhere; (S, ``width``)."""
-        inside = self.places < width
+        places = self.places[:, : x_S_R.shape[1]]
+        inside = places < width
         x_S_L = x_S_R.new_zeros(len(x_S_R), width)
-        return x_S_L.scatter_add(1, self.places.clamp(max=width - 1), torch.where(inside, x_S_R, 0))
+        return x_S_L.scatter_add(1, places.clamp(max=width - 1), torch.where(inside, x_S_R, 0))
 
 
 def _shared(batch: Batch) -> tuple[list[list[int]], list[int]] | None:
