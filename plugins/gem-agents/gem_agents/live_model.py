@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from gem_agents.kv_cache import CachedForward, attention_windows, plain_logits
+from gem_core.torch_threads import TorchThreads
 
 __all__ = ["LiveModel"]
 
@@ -32,6 +33,7 @@ class LiveModel:
         # Logits of a long prompt's every token can be larger than the model.
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in names else {}
         self._windows = attention_windows(model) if "position_ids" in names else None
+        self._threads = TorchThreads(model)
         self._generation = 0
         self._identity: list[tuple[int, int]] = []
         self._numbers = torch.empty(0)
@@ -89,11 +91,11 @@ class LiveModel:
 
     def cached_forward(self) -> CachedForward:
         """Return forward passes with a cache."""
-        return CachedForward(self._model, self._windows or {}, self._last_only)
+        return CachedForward(self._model, self._windows or {}, self._last_only, self._threads)
 
     def plain_logits(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
         """Return the logits of each sequence's last token, with nothing cached."""
-        return plain_logits(self._model, sequences, self._last_only)
+        return plain_logits(self._model, sequences, self._last_only, self._threads)
 
     def _agrees(self) -> bool | None:
         """Compare with and without a cache; None if the scores are not finite."""

@@ -178,7 +178,7 @@ class TrainConfig(_Part):
     precision: Literal["float32", "bf16"] = "float32"
     """bf16 computes in bfloat16; weights stay in float32."""
     threads: int | None = Field(default=None, ge=1)
-    """Threads of torch; null for its own choice."""
+    """Most threads of torch, of which small passes take one; null for its own choice."""
     lora: dict[str, Any] | None = None
     """Parameters of peft's LoraConfig, to train adapters only."""
     gradient_checkpointing: bool = False

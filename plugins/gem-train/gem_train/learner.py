@@ -143,10 +143,12 @@ class Learner:
             old = None
             if old_S_L is not None:
                 old = old_S_L[rows[piece_rows], : piece.ids.shape[1]]
-            of_piece = self._loss(piece, advantages_N, weights_N, old, meter)
-            if self.critic is not None:
-                of_piece = of_piece + self._critic_loss(piece, values_N, targets_N, turns, meter)
-            of_piece.backward()
+            with self.policy.reading(piece):
+                of_piece = self._loss(piece, advantages_N, weights_N, old, meter)
+                if self.critic is not None:
+                    of_critic = self._critic_loss(piece, values_N, targets_N, turns, meter)
+                    of_piece = of_piece + of_critic
+                of_piece.backward()
             total += of_piece.item()
         if not math.isfinite(total):
             raise DivergedError(f"The loss is {total}. {_DIVERGED}")

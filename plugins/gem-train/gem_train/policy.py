@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 import torch
 
 from gem_core.errors import ConfigError
+from gem_core.torch_threads import TorchThreads
 from gem_train.batch import Batch
 from gem_train.losses import entropy, token_logprobs
 from gem_train.prefixes import Prefixes
@@ -56,6 +57,7 @@ class Policy:
         self.precision = precision
         self._keeps_logits = "logits_to_keep" in inspect.signature(_plain(model).forward).parameters
         self._prefixes = Prefixes(model, {"logits_to_keep": 1} if self._keeps_logits else {})
+        self._threads = TorchThreads(model)
 
     @classmethod
     def load(
@@ -182,6 +184,10 @@ class Policy:
             return torch.where(sampled, whole.index_copy(1, columns + 1, values), 0)
 
         return placed(of_columns), placed(entropy(logits)) if with_entropy else None
+
+    def reading(self, batch: Batch) -> AbstractContextManager[None]:
+        """Take as many threads inside as reading a batch is worth, forwards and backwards."""
+        return self._threads.of(self._prefixes.tokens(batch), batch.ids.shape[1])
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model and its tokenizer as transformers reads them.

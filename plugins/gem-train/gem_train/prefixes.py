@@ -39,11 +39,26 @@ class Prefixes:
 
     def read(self, batch: Batch) -> "Rest | None":
         """Return what is left of the rows; None if they are to be read whole."""
+        shared = self._shared(batch)
+        return None if shared is None else self._rest(batch, *shared)
+
+    def tokens(self, batch: Batch) -> int:
+        """Return how many tokens go through the model at once, with padding."""
+        shared = self._shared(batch)
+        lengths: list[int] = batch.lengths.tolist()
+        if shared is None:
+            return len(lengths) * max(lengths)
+        prefixes, owner = shared
+        read = [len(prefixes[number]) for number in owner]
+        left = [length - known for length, known in zip(lengths, read, strict=True)]
+        return max(len(left) * max(left), len(prefixes) * max(read))
+
+    def _shared(self, batch: Batch) -> tuple[list[list[int]], list[int]] | None:
         if self._can is False or (shared := _shared(batch)) is None:
             return None
         if self._can is None:
             self._can = self._try(batch)
-        return self._rest(batch, *shared) if self._can else None
+        return shared if self._can else None
 
     def _try(self, batch: Batch) -> bool:
         few = batch.select(torch.arange(min(4, len(batch.ids)), device=batch.ids.device))

@@ -156,3 +156,16 @@ def test_with_checkpointing_the_rows_are_read_whole_and_learned_from(folder):
     assert plain._prefixes._can is True
     assert other._prefixes._can is False
     torch.testing.assert_close(whole, parts, atol=2e-4, rtol=1e-2)
+
+
+def test_how_many_tokens_go_through_the_model_is_known_before(folder):
+    for batch in grouped(2, prompt=40), grouped(3, groups=6, size=1):
+        policy, tokens = Policy.load(folder, device="cpu"), []
+        known = policy._prefixes.tokens(batch)
+        policy.model.register_forward_pre_hook(
+            lambda _, __, inputs, tokens=tokens: tokens.append(inputs["input_ids"].numel()),
+            with_kwargs=True,
+        )
+        with torch.no_grad():
+            policy.logprobs(batch)
+        assert max(tokens) <= known <= max(tokens) + len(batch.ids)  # the last ones are left out
