@@ -14,7 +14,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self
 
 import torch
-from torch.nn.utils.rnn import pad_sequence
 
 from gem_core.errors import ConfigError, DataError
 from gem_train.samples import Sample
@@ -153,9 +152,11 @@ def batch_of(
     _check(samples)
     made = _rows_of_turns(samples) if rows == "turns" else _rows_of_episodes(samples)
 
+    width = max(len(row.ids) for row in made)
+
     def padded(columns: Iterable[list[Any]], fill: int, kind: torch.dtype) -> torch.Tensor:
-        tensors = [torch.tensor(column, dtype=kind) for column in columns]
-        return pad_sequence(tensors, batch_first=True, padding_value=fill)
+        filled = [column + [fill] * (width - len(column)) for column in columns]
+        return torch.tensor(filled, dtype=kind)
 
     def column(name: str, kind: torch.dtype) -> torch.Tensor:
         return torch.tensor([getattr(sample, name) for sample in samples], dtype=kind)
