@@ -154,9 +154,9 @@ class Policy:
         logprobs, entropies = self._read(
             rest.ids, rest.sampled, rest.inputs, temperature, with_entropy
         )
-        width = batch.ids.shape[1]
-        whole = None if entropies is None else rest.whole(entropies, width)
-        return rest.whole(logprobs, width), whole
+        shape = batch.ids.shape
+        whole = None if entropies is None else rest.whole(entropies, shape)
+        return rest.whole(logprobs, shape), whole
 
     def _read(
         self,
@@ -339,7 +339,7 @@ class Critic(torch.nn.Module):  # type: ignore[misc] # torch is not read by mypy
         rest = self._prefixes.read(batch)
         if rest is None:
             return self._values(input_ids=batch.ids, attention_mask=batch.attention.long())
-        return rest.whole(self._values(**rest.inputs), batch.ids.shape[1])
+        return rest.whole(self._values(**rest.inputs), batch.ids.shape)
 
     def _values(self, **inputs: Any) -> torch.Tensor:
         hidden = self.body(**{"use_cache": False, **inputs}).last_hidden_state

@@ -73,11 +73,11 @@ def grouped(seed, groups=3, size=4, prompt=12):
     return batch_of(samples, rows="episodes")
 
 
-def both_ways(policy, batch):
-    """Log-probabilities, entropies and gradients: read once, and read in every row."""
+def every_way(policy, batch):
+    """Log-probabilities, entropies and gradients: in one pass, in two, and read in every row."""
     found = []
-    for share in (True, False):
-        policy._prefixes._can = share
+    for one, two in ((True, True), (False, True), (False, False)):
+        policy._prefixes._can_pack, policy._prefixes._can = one, two
         policy.model.zero_grad()
         logprobs, entropies = policy.logprobs_and_entropy(batch)
         (logprobs.sum() + entropies.sum()).backward()
@@ -90,7 +90,8 @@ def both_ways(policy, batch):
 @given(seed=st.integers(0, 2**32), groups=st.integers(1, 4), prompt=st.integers(2, 40))
 def test_values_and_gradients_are_the_same_in_any_batch(folder, seed, groups, prompt):
     policy, batch = Policy.load(folder, device="cpu"), grouped(seed, groups, prompt=prompt)
-    for shared, whole in both_ways(policy, batch):
+    for packed, shared, whole in every_way(policy, batch):
+        torch.testing.assert_close(packed, whole, atol=1e-4, rtol=1e-3)
         torch.testing.assert_close(shared, whole, atol=1e-4, rtol=1e-3)
 
 
@@ -101,7 +102,9 @@ def test_other_models_can_too(name):
     with torch.no_grad():
         policy.logprobs(batch)
     assert policy._prefixes._can is True
-    for shared, whole in both_ways(policy, batch):
+    assert policy._prefixes._can_pack is True
+    for packed, shared, whole in every_way(policy, batch):
+        torch.testing.assert_close(packed, whole, atol=1e-4, rtol=1e-3)
         torch.testing.assert_close(shared, whole, atol=1e-4, rtol=1e-3)
 
 
@@ -121,10 +124,11 @@ def test_a_critic_reads_the_same_values(folder):
     critic = Critic(policy)
     torch.nn.init.normal_(critic.head.weight)
     values = []
-    for share in (True, False):
-        critic._prefixes._can = share
+    for one, two in ((True, True), (False, True), (False, False)):
+        critic._prefixes._can_pack, critic._prefixes._can = one, two
         values.append(batch.values(critic(batch)))
-    torch.testing.assert_close(*values, atol=1e-4, rtol=1e-3)
+    torch.testing.assert_close(values[0], values[2], atol=1e-4, rtol=1e-3)
+    torch.testing.assert_close(values[1], values[2], atol=1e-4, rtol=1e-3)
 
 
 def test_fewer_tokens_go_through_the_model(folder):
@@ -138,6 +142,34 @@ def test_fewer_tokens_go_through_the_model(folder):
         tokens.clear()
         policy.logprobs(batch)
     assert sum(tokens) < 0.7 * batch.ids.numel()
+
+
+def test_short_rows_go_through_the_model_in_one_pass_and_long_ones_in_two(folder):
+    policy = Policy.load(folder, device="cpu")
+    passes = []
+    policy.model.register_forward_pre_hook(
+        lambda _, __, inputs: passes.append(tuple(inputs["input_ids"].shape)), with_kwargs=True
+    )
+    for widest, count in ((10**6, 1), (20, 2)):
+        batch, policy._prefixes._widest = grouped(2, prompt=40), widest
+        with torch.no_grad():
+            policy.logprobs(batch)
+            passes.clear()
+            policy.logprobs(batch)
+        assert len(passes) == count
+
+
+def test_a_model_that_adds_masks_is_read_in_two_passes():
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        **SMALL, intermediate_size=64, num_key_value_heads=1, attn_implementation="eager"
+    )
+    policy = Policy(transformers.LlamaForCausalLM(config).eval(), make_tiny_tokenizer())
+    policy._prefixes._widest = 10**6
+    with torch.no_grad():
+        policy.logprobs(grouped(0, prompt=40))
+    assert policy._prefixes._can is True
+    assert policy._prefixes._can_pack is False
 
 
 def test_prompts_of_their_own_are_read_in_their_rows(folder):
