@@ -151,7 +151,17 @@ class Decoder:
                 self._admit(waiting)
             if self._forward is None and self._live:
                 self._rounds = [_Round(0, len(self._live))]
-            return self._prefill() if self._rounds else self._decode()
+            with self._model.threads.of(*self._size()):
+                return self._prefill() if self._rounds else self._decode()
+
+    def _size(self) -> tuple[int, int]:
+        """Return how many tokens a step computes, and how many the longest sequence has."""
+        lengths = [len(place.job.ids) for place in self._live]
+        tokens = len(lengths)
+        if self._rounds:
+            known = sum(one.shared for part in self._rounds for one in part.seatings)
+            tokens = sum(lengths[self._rounds[0].first :]) - known
+        return tokens, max(lengths, default=0)
 
     def _admit(self, waiting: deque[Job]) -> None:
         """Give places to the jobs that join, behind those that are live."""

@@ -16,8 +16,6 @@ from transformers.cache_utils import (
     DynamicSlidingWindowLayer,
 )
 
-from gem_core.torch_threads import TorchThreads
-
 __all__ = ["CachedForward", "PlaceCache", "attention_windows", "plain_logits"]
 
 _STEP = 64
@@ -140,19 +138,13 @@ class CachedForward:
         model: The model.
         windows: What ``attention_windows`` says of it.
         last_only: Arguments for logits of the last token only.
-        threads: What its passes take.
     """
 
     def __init__(
-        self,
-        model: Any,
-        windows: dict[str, int | None],
-        last_only: dict[str, int],
-        threads: TorchThreads,
+        self, model: Any, windows: dict[str, int | None], last_only: dict[str, int]
     ) -> None:
         self.cache = PlaceCache()
         self._model = model
-        self._threads = threads
         self._windows = windows
         self._last_only = last_only
         parameter = next(model.parameters())
@@ -254,16 +246,14 @@ class CachedForward:
     def _logits(
         self, tokens: torch.Tensor, positions: torch.Tensor, masks: dict[str, torch.Tensor]
     ) -> torch.Tensor:
-        mask = next(iter(masks.values()))
-        with self._threads.of(tokens.numel(), mask.shape[-1]):
-            out = self._model(
-                input_ids=tokens,
-                attention_mask=masks if len(masks) > 1 else mask,
-                position_ids=positions,
-                past_key_values=self.cache,
-                use_cache=True,
-                **self._last_only,
-            )
+        out = self._model(
+            input_ids=tokens,
+            attention_mask=masks if len(masks) > 1 else next(iter(masks.values())),
+            position_ids=positions,
+            past_key_values=self.cache,
+            use_cache=True,
+            **self._last_only,
+        )
         logits: torch.Tensor = out.logits[:, -1]
         return logits
 
@@ -272,7 +262,7 @@ class CachedForward:
 
 
 def plain_logits(
-    model: Any, sequences: Sequence[Sequence[int]], last_only: dict[str, int], threads: TorchThreads
+    model: Any, sequences: Sequence[Sequence[int]], last_only: dict[str, int]
 ) -> torch.Tensor:
     """Return the logits of each sequence's last token, with nothing cached.
 
@@ -280,7 +270,6 @@ def plain_logits(
         model: The model.
         sequences: The tokens.
         last_only: Arguments for logits of the last token only; used where lengths are alike.
-        threads: What the pass takes.
     """
     device, width = next(model.parameters()).device, max(map(len, sequences))
     # Padding stands behind, where a causal model does not see it and nothing else moves.
@@ -288,9 +277,9 @@ def plain_logits(
     last = torch.tensor([len(ids) - 1 for ids in sequences], device=device)
     mask = (torch.arange(width, device=device) <= last[:, None]).long()
     is_even = all(len(ids) == width for ids in sequences)
-    options = last_only if is_even else {}
-    with threads.of(ids.numel(), width):
-        out = model(input_ids=ids, attention_mask=mask, use_cache=False, **options)
+    out = model(
+        input_ids=ids, attention_mask=mask, use_cache=False, **(last_only if is_even else {})
+    )
     if is_even:
         even: torch.Tensor = out.logits[:, -1]
         return even

@@ -33,11 +33,11 @@ class LiveModel:
         # Logits of a long prompt's every token can be larger than the model.
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in names else {}
         self._windows = attention_windows(model) if "position_ids" in names else None
-        self._threads = TorchThreads(model)
+        self.threads = TorchThreads(model)
         self._generation = 0
         self._identity: list[tuple[int, int]] = []
         self._numbers = torch.empty(0)
-        self._look()
+        self._modules: list[Any] = []
 
     def _look(self) -> None:
         """Look at what the model consists of, and at a few numbers of each parameter."""
@@ -62,7 +62,7 @@ class LiveModel:
         Yields:
             What equals the last one as long as the weights are the same.
         """
-        if look:
+        if look or not self._modules:
             self._look()
         training = [module for module in self._modules if module.training]
         for module in training:
@@ -91,11 +91,11 @@ class LiveModel:
 
     def cached_forward(self) -> CachedForward:
         """Return forward passes with a cache."""
-        return CachedForward(self._model, self._windows or {}, self._last_only, self._threads)
+        return CachedForward(self._model, self._windows or {}, self._last_only)
 
     def plain_logits(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
         """Return the logits of each sequence's last token, with nothing cached."""
-        return plain_logits(self._model, sequences, self._last_only, self._threads)
+        return plain_logits(self._model, sequences, self._last_only)
 
     def _agrees(self) -> bool | None:
         """Compare with and without a cache; None if the scores are not finite."""

@@ -105,7 +105,10 @@ class Learner:
                 targets_N = self.algorithm.targets(batch, self._algorithm_config, values_N)
             old_S_L = self._logprobs(batch) if self._updates_of_a_step > 1 else None
             for rows in self._minibatches(batch, generator):
-                self._update(batch, rows, advantages_N, old_S_L, values_N, targets_N, meter)
+                part = batch.select(rows)
+                with self.policy.reading(part):
+                    old = None if old_S_L is None else old_S_L[rows]
+                    self._update(part, advantages_N, old, values_N, targets_N, meter)
         figures = meter.means() | _figures_of(batch, advantages_N, values_N, targets_N)
         return Learned(figures, advantages_N.tolist())
 
@@ -119,8 +122,7 @@ class Learner:
 
     def _update(
         self,
-        batch: Batch,
-        rows: torch.Tensor,
+        part: Batch,
         advantages_N: torch.Tensor,
         old_S_L: torch.Tensor | None,
         values_N: torch.Tensor | None,
@@ -128,27 +130,25 @@ class Learner:
         meter: "_Meter",
     ) -> None:
         """Make one update, from some of the rows."""
-        loss, part = self.config.loss, batch.select(rows)
+        loss = self.config.loss
         weights_N = loss_weights(
             part,
             loss.length_norm or self.algorithm.length_norm,
             constant=loss.length_constant or self.config.sampling.max_new_tokens,
             unit=loss.unit,
         )
-        turns = max(1, int(batch.chosen[part.states()[2]].sum()))
+        turns = max(1, int(part.chosen[part.states()[2]].sum()))
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
         for piece_rows in token_batches(part, self.config.optim.tokens):
             piece = part.select(piece_rows)
             old = None
             if old_S_L is not None:
-                old = old_S_L[rows[piece_rows], : piece.ids.shape[1]]
-            with self.policy.reading(piece):
-                of_piece = self._loss(piece, advantages_N, weights_N, old, meter)
-                if self.critic is not None:
-                    of_critic = self._critic_loss(piece, values_N, targets_N, turns, meter)
-                    of_piece = of_piece + of_critic
-                of_piece.backward()
+                old = old_S_L[piece_rows, : piece.ids.shape[1]]
+            of_piece = self._loss(piece, advantages_N, weights_N, old, meter)
+            if self.critic is not None:
+                of_piece = of_piece + self._critic_loss(piece, values_N, targets_N, turns, meter)
+            of_piece.backward()
             total += of_piece.item()
         if not math.isfinite(total):
             raise DivergedError(f"The loss is {total}. {_DIVERGED}")
