@@ -6,20 +6,19 @@ signal and call is restricted. Started by root, each run is a user of its own.
 
 import contextlib
 import os
-import resource
 import signal
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NoReturn
 
 from gem_sandbox.warm.inside import folders, kernel
+from gem_sandbox.warm.inside.messages import Request
 from gem_sandbox.warm.inside.walls import (
     Walls,
     children,
     descendants,
     have_children,
     send_signal,
-    set_limit,
 )
 
 __all__ = ["ConfinedWalls"]
@@ -110,7 +109,7 @@ class ConfinedWalls(Walls):
         for name in ("HOME", "TMPDIR"):
             os.environ[name] = self.folder
 
-    def restrict(self, limits: dict[str, Any]) -> None:
+    def restrict(self, request: Request, *, servers: int = 0) -> None:
         if self._as_root:
             os.setgroups([])
             os.setresgid(self._user, self._user, self._user)
@@ -124,20 +123,19 @@ class ConfinedWalls(Walls):
         kernel.die_with_parent()  # a change of user would take that back
         # Not ahead: who serves forks has them change user, and kills what that user leaves.
         self._set_limits(self._limits)
-        set_limit(resource.RLIMIT_NPROC, self._tasks(limits))
         self._filter.apply()
-        super().restrict(limits)
+        super().restrict(request, servers=servers)
 
     def _change_user(self) -> None:
         os.setresuid(self._user, self._user, self._user)
 
-    def _tasks(self, limits: dict[str, Any]) -> int:
-        """Return the most tasks of the user: where it is the host's own, all others count too."""
+    def _tasks(self, processes: int, servers: int) -> int:
         if self._as_root:
-            return int(limits["processes"])
+            return processes
+        # The user is the host's own: all its others count too.
         with open("/proc/loadavg", encoding="ascii") as file:
             others = file.read().split()[3].split("/")[1]
-        return int(limits["processes"]) + int(others)
+        return processes + int(others)
 
     def files_size(self, first: int, pids: list[int]) -> int:
         """Return the bytes of all files; very many files count as too much."""

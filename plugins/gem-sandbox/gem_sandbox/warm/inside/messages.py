@@ -4,9 +4,10 @@ Towards a run a body is marshalled. Nothing that comes out is unpickled or unmar
 header of numbers, and two texts.
 """
 
+import marshal
 import resource
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -21,10 +22,13 @@ __all__ = [
     "TEST",
     "TESTS",
     "Outcome",
+    "Request",
     "pack_end",
+    "pack_request",
     "pack_room",
     "unpack_end",
     "unpack_outcomes",
+    "unpack_request",
     "unpack_room",
 ]
 
@@ -109,6 +113,40 @@ def pack_room(limits: Mapping[str, Any]) -> bytes:
 def unpack_room(message: bytes) -> dict[str, int]:
     """Return the limits of a room."""
     return dict(zip(_ROOM_LIMITS, _ROOM.unpack(message), strict=True))
+
+
+class Request(NamedTuple):
+    """What the process of a program is told; of a session's, the limits only.
+
+    Args:
+        file_size: Bytes of a file.
+        cpu_time: Seconds.
+        processes: How many.
+        source: What the program says.
+        files: What is to lie beside it, by name.
+        arguments: Its command line.
+        supply_names: Whether names that it does not import are there for it.
+        tests: How often it runs, if for several inputs.
+    """
+
+    file_size: int
+    cpu_time: int
+    processes: int
+    source: bytes = b""
+    files: Mapping[str, bytes] = {}
+    arguments: Sequence[str] = ()
+    supply_names: bool = False
+    tests: int = 0
+
+
+def pack_request(request: Mapping[str, Any]) -> bytes:
+    """Return what a process must know of what a host has asked for, as bytes."""
+    return marshal.dumps(tuple(request[name] for name in Request._fields if name in request))
+
+
+def unpack_request(content: bytes) -> Request:
+    """Return a request that was packed."""
+    return Request(*marshal.loads(content))  # noqa: S302 - from our supervisor
 
 
 def pack_end(kind: bytes, status: int, usage: resource.struct_rusage) -> bytes:

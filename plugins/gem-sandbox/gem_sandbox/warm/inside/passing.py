@@ -27,8 +27,9 @@ def send(channel: socket.socket, message: bytes, descriptors: Sequence[int]) -> 
 def receive(channel: socket.socket) -> tuple[bytes, list[int]]:
     """Receive what was sent; no bytes at the end."""
     message, extra, _, _ = channel.recvmsg(LONGEST, _SPACE)
-    whole = [content[: len(content) - len(content) % _SIZE] for _, _, content in extra]
-    return message, list(memoryview(b"".join(whole)).cast("i"))
+    passed = extra[0][2] if extra else b""
+    whole = len(passed) - len(passed) % _SIZE
+    return message, list(memoryview(passed[:whole]).cast("i"))
 
 
 def receive_one(channel: socket.socket) -> int | None:

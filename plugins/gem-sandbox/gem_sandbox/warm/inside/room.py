@@ -12,20 +12,29 @@ the supervisor by itself. So what a program can find in its memory is its own.
 import _signal  # type: ignore[import-not-found]
 import fcntl
 import gc
-import marshal
 import os
 import resource
 import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import NoReturn
 
 from gem_sandbox.far import cells
 from gem_sandbox.warm.inside import kernel, program
-from gem_sandbox.warm.inside.messages import END, OVER, RUN, SESSION, TEST, TESTS, pack_end
+from gem_sandbox.warm.inside.messages import (
+    END,
+    OVER,
+    RUN,
+    SESSION,
+    TEST,
+    TESTS,
+    Request,
+    pack_end,
+    pack_request,
+    unpack_request,
+)
 from gem_sandbox.warm.inside.passing import receive, receive_one, send, use
 from gem_sandbox.warm.inside.walls import Walls
 
@@ -37,6 +46,7 @@ set_signal = _signal.signal
 _LINK = 3
 _PIECES, _ANSWERS = 3, 4
 _OUT_OF_THE_WAY = 64
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _REHEARSALS = 20
 _REHEARSED = b"""\
 try:
@@ -83,19 +93,12 @@ def rehearse() -> None:
     and touches memory, which each program's process would otherwise do anew.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    request = {"source": _REHEARSED, "arguments": [], "supply_names": True}
+    request = pack_request(Request(0, 0, 0, _REHEARSED, supply_names=True)._asdict())
     argv = sys.argv[:]
     for _ in range(_REHEARSALS):
-        send(ours, RUN + marshal.dumps(request), [0, 1, 2])
+        send(ours, RUN + request, [0, 1, 2])
         _, received, passed = _receive_request(theirs)
-        script = program.Script(
-            received["source"],
-            program.FILE,
-            arguments=received["arguments"],
-            supply_names=received["supply_names"],
-        )
-        script.prepare()
-        script.run()
+        _run_script("", received)
         program.drop_main()
         program.flush()
         del sys.path[0]
@@ -131,17 +134,17 @@ def _be_next(walls: Walls, link: socket.socket) -> NoReturn:
         kind, request, passed = _receive_request(link)
         if kind == TESTS:
             _run_tests(walls, request, link, passed[1:])
-        elif kind == SESSION:
-            _become(walls, request, passed, _serve_pieces)
-        else:
+        if kind == RUN:
             _lay_files(walls, request)
-            _become(walls, request, passed, partial(_run_script, walls, request))
+        walls.restrict(request)
+        use(passed)
+        program.leave(_serve_pieces() if kind == SESSION else _run_script(walls.folder, request))
     except BaseException:  # noqa: BLE001 - of ours: to who looks into a sandbox that fails
         traceback.print_exc()
     os._exit(1)
 
 
-def _receive_request(link: socket.socket) -> tuple[bytes, dict[str, Any], list[int]]:
+def _receive_request(link: socket.socket) -> tuple[bytes, Request, list[int]]:
     """Wait for what to run, and for descriptors; end when none can come any more."""
     message, passed = receive(link)
     if not message:
@@ -150,16 +153,7 @@ def _receive_request(link: socket.socket) -> tuple[bytes, dict[str, Any], list[i
     if not content:
         file = passed.pop(0)
         content = os.pread(file, os.fstat(file).st_size, 0)
-    return kind, marshal.loads(content), passed  # noqa: S302 - from our supervisor
-
-
-def _become(
-    walls: Walls, request: dict[str, Any], descriptors: Sequence[int], main: Callable[[], int]
-) -> NoReturn:
-    """Give up all that a program must not have; be the program."""
-    walls.restrict(request)
-    use(descriptors)
-    program.leave(main())
+    return kind, unpack_request(content), passed
 
 
 def _serve_pieces() -> int:
@@ -167,37 +161,36 @@ def _serve_pieces() -> int:
     return 0
 
 
-def _run_script(walls: Walls, request: dict[str, Any]) -> int:
-    script = _script(walls, request)
+def _run_script(folder: str, request: Request) -> int:
+    script = _script(folder, request)
     script.prepare()
     return script.run()
 
 
-def _script(walls: Walls, request: dict[str, Any]) -> program.Script:
+def _script(folder: str, request: Request) -> program.Script:
     return program.Script(
-        request["source"],
-        f"{walls.folder}/{program.FILE}",
-        arguments=request["arguments"],
-        supply_names=request["supply_names"],
+        request.source,
+        f"{folder}/{program.FILE}",
+        arguments=request.arguments,
+        supply_names=request.supply_names,
     )
 
 
 def _run_tests(
-    walls: Walls, request: dict[str, Any], link: socket.socket, outputs: Sequence[int]
+    walls: Walls, request: Request, link: socket.socket, outputs: Sequence[int]
 ) -> NoReturn:
     """Run one program for each standard input that comes, compiled once.
 
     What a test touches is copied for it, page by page, and that is most of what it costs: so all
     is done here, once, that need not be done by each.
     """
-    script = _script(walls, request)
+    script = _script(walls.folder, request)
     script.prepare()
-    walls.prepare(request, servers=1)
     gc.collect()
     gc.freeze()
     _lay_files(walls, request)
     end = b""
-    for _ in range(request["tests"]):
+    for _ in range(request.tests):
         pid = program.fork()
         if pid == 0:
             _be_test(walls, request, script, link, outputs)
@@ -229,14 +222,14 @@ def _is_over(link: socket.socket) -> bool:
 
 def _be_test(
     walls: Walls,
-    request: dict[str, Any],
+    request: Request,
     script: program.Script,
     link: socket.socket,
     outputs: Sequence[int],
 ) -> NoReturn:
     """Wait for a standard input, behind all walls; be the program."""
     os.setsid()
-    walls.restrict(request)
+    walls.restrict(request, servers=1)
     stdin = receive_one(link)
     if stdin is None:
         os._exit(_NO_TEST >> 8)
@@ -244,12 +237,17 @@ def _be_test(
     program.leave(script.run())
 
 
-def _lay_files(walls: Walls, request: dict[str, Any]) -> None:
-    for name, content in {**request["files"], program.FILE: request["source"]}.items():
+def _lay_files(walls: Walls, request: Request) -> None:
+    for name, content in request.files.items():
         path = f"{walls.folder}/{name}"
         if "/" in name:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        os.write(descriptor, content)
-        walls.give(descriptor)
-        os.close(descriptor)
+        _write(walls, path, content)
+    _write(walls, f"{walls.folder}/{program.FILE}", request.source)
+
+
+def _write(walls: Walls, path: str, content: bytes) -> None:
+    descriptor = os.open(path, _NEW, 0o644)
+    os.write(descriptor, content)
+    walls.give(descriptor)
+    os.close(descriptor)

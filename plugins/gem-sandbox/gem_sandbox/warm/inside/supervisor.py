@@ -28,6 +28,7 @@ from gem_sandbox.warm.inside.messages import (
     TEST,
     TESTS,
     Outcome,
+    pack_request,
     pack_room,
     unpack_end,
 )
@@ -194,7 +195,7 @@ class _Room:
 
     def tell(self, kind: bytes, request: dict[str, Any], descriptors: Sequence[int]) -> None:
         """Tell it what to run, with standard input, output, error, and more descriptors."""
-        content = marshal.dumps(request)
+        content = pack_request(request)
         files = [] if len(content) < passing.LONGEST else [file_of(content)]
         with contextlib.suppress(ConnectionError):
             message = kind if files else kind + content

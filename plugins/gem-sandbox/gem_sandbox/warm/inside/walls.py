@@ -13,6 +13,7 @@ from collections.abc import Collection
 from typing import Any
 
 from gem_sandbox.warm.inside import folders, kernel
+from gem_sandbox.warm.inside.messages import Request
 
 __all__ = [
     "NamespaceWalls",
@@ -61,7 +62,6 @@ class Walls(ABC):
         self._landlock = kernel.landlock_abi()
         self._rules = -1
         self._mapped = self._data = 0
-        self._own_limits: list[tuple[int, tuple[int, int]]] = []
 
     # In the zygote.
 
@@ -112,28 +112,23 @@ class Walls(ABC):
     def give(self, descriptor: int) -> None:  # noqa: B027 - not all ways need it
         """Make a file the program's own."""
 
-    def prepare(self, limits: dict[str, Any], *, servers: int = 0) -> None:
-        """Find out, for all forks of this process, which limits ``restrict`` is to set.
+    def restrict(self, request: Request, *, servers: int = 0) -> None:
+        """Take from this process what a program must not have, as the last thing.
 
         Args:
-            limits: What a program may use.
+            request: What the program may use.
             servers: Processes that serve it and are counted with it, besides the first one.
         """
-        size, seconds = limits["file_size"], limits["cpu_time"]
-        self._own_limits = [
-            (resource.RLIMIT_FSIZE, _allowed(resource.RLIMIT_FSIZE, size, size)),
-            (resource.RLIMIT_CPU, _allowed(resource.RLIMIT_CPU, seconds, seconds + 1)),
-        ]
-
-    def restrict(self, limits: dict[str, Any]) -> None:
-        """Take from this process what a program must not have, as the last thing."""
-        if not self._own_limits:
-            self.prepare(limits)
         kernel.set_dumpable(1)
-        for kind, soft_and_hard in self._own_limits:
-            resource.setrlimit(kind, soft_and_hard)
+        set_limit(resource.RLIMIT_FSIZE, request.file_size)
+        set_limit(resource.RLIMIT_CPU, request.cpu_time, request.cpu_time + 1)
+        set_limit(resource.RLIMIT_NPROC, self._tasks(request.processes, servers))
         if self._rules >= 0:
             kernel.landlock_restrict(self._rules)
+
+    @abstractmethod
+    def _tasks(self, processes: int, servers: int) -> int:
+        """Return how many tasks the program's user may have, so that it can have ``processes``."""
 
     def _set_limits(self, limits: dict[str, int]) -> None:
         """Limit what this process, and those that come from it, may use each."""
@@ -231,11 +226,8 @@ class NamespaceWalls(Walls):
             os.makedirs(os.path.dirname(link), exist_ok=True)
             os.symlink(target, link)
 
-    def prepare(self, limits: dict[str, Any], *, servers: int = 0) -> None:
-        super().prepare(limits, servers=servers)
-        tasks = limits["processes"] + _FIRST + servers
-        own = resource.RLIMIT_NPROC, _allowed(resource.RLIMIT_NPROC, tasks, tasks)
-        self._own_limits.append(own)
+    def _tasks(self, processes: int, servers: int) -> int:
+        return processes + servers + _FIRST
 
     def end_others(self) -> None:
         while _signal_others():
@@ -315,15 +307,14 @@ def _sizes() -> tuple[int, int]:
     return int(fields[0]) * page, int(fields[5]) * page
 
 
-def set_limit(kind: int, limit: int) -> None:
-    """Set a limit, soft and hard."""
-    resource.setrlimit(kind, _allowed(kind, limit, limit))
-
-
-def _allowed(kind: int, soft: int, hard: int) -> tuple[int, int]:
-    """Return limits, lowered to what may be set."""
-    most = resource.getrlimit(kind)[1]
-    return (soft, hard) if most == resource.RLIM_INFINITY else (min(soft, most), min(hard, most))
+def set_limit(kind: int, soft: int, hard: int | None = None) -> None:
+    """Set a limit, or the nearest to it that may be set; ``hard`` is the same if not given."""
+    hard = soft if hard is None else hard
+    try:
+        resource.setrlimit(kind, (soft, hard))
+    except ValueError:
+        most = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (min(soft, most), most))
 
 
 def _open_last_pid() -> int:
