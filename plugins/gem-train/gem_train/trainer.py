@@ -13,6 +13,7 @@ in the run's folder
 ======================  ====================================================================
 """
 
+import gc
 import os
 import shutil
 import signal
@@ -170,6 +171,7 @@ class Trainer:
             stack.callback(self._writers.close)
             self._file = stack.enter_context(TrajectoryFile(folder / TRAJECTORIES))
             stack.enter_context(_terminated_as_interrupted())
+            stack.enter_context(_libraries_uncollected())
             try:
                 self._take_steps()
             except KeyboardInterrupt:
@@ -396,6 +398,23 @@ def _terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _libraries_uncollected() -> Iterator[None]:
+    """Have collections of garbage pass over all that is there already, until the end.
+
+    A full one takes as long as two steps of a small model to look at what libraries consist of.
+    """
+    if gc.get_freeze_count():  # somebody else's, who would miss it
+        yield
+        return
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _handles_signals() -> bool:

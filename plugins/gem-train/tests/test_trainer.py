@@ -1,6 +1,7 @@
 """Training runs: what they leave, that they go on bit for bit, and how they end early."""
 
 import csv
+import gc
 import math
 import signal
 import subprocess
@@ -80,6 +81,24 @@ def test_sampler_and_learner_agree_on_every_token(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, steps=1, sampling={"temperature": 0.8})
     trainer.train()
     assert trainer.metrics["train/sampler_gap"] < 1e-5
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_garbage_is_collected_as_before_when_training_is_over(folder, tmp_path, is_frozen):
+    during, frozen = [], 0
+    trainer = trainer_of(
+        folder, tmp_path, steps=1, after_step=lambda *_: during.append(gc.get_freeze_count())
+    )
+    if is_frozen:
+        gc.freeze()
+        frozen = gc.get_freeze_count()
+    try:
+        trainer.train()
+        assert min(during) > 0
+        assert (gc.get_freeze_count() > 0) == is_frozen
+        assert max(during) <= frozen or not is_frozen
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.parametrize(
