@@ -6,24 +6,16 @@ torch = pytest.importorskip("torch")
 
 import transformers  # noqa: E402
 
+from gem_core.testing.tiny_model import save_tiny_model  # noqa: E402
 from gem_core.torch_threads import TorchThreads  # noqa: E402
-
-CONFIG = transformers.Qwen3Config(
-    vocab_size=64,
-    hidden_size=32,
-    intermediate_size=64,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    num_key_value_heads=2,
-    head_dim=8,
-)
 
 
 @pytest.fixture
-def threads():
+def threads(tmp_path):
+    model = transformers.AutoModelForCausalLM.from_pretrained(save_tiny_model(tmp_path))
     before = torch.get_num_threads()
     torch.set_num_threads(2)
-    yield TorchThreads(transformers.AutoModelForCausalLM.from_config(CONFIG))
+    yield TorchThreads(model)
     torch.set_num_threads(before)
 
 

@@ -136,6 +136,11 @@ class Launcher:
         self._ready = False
         self._workers: set[Worker] = set()
 
+    @property
+    def count(self) -> int:
+        """How many workers have been started and not ended."""
+        return len(self._workers)
+
     def start_worker(self) -> Worker:
         """Start a worker and wait until it can be asked.
 

@@ -483,6 +483,18 @@ def test_a_cancelled_run_is_killed_and_its_place_is_free(sandbox):
     assert asyncio.run(main()).stdout == "1\n"
 
 
+@pytest.mark.parametrize(("workers", "rooms"), [(1, 1), (2, 2), (3, 2)])
+def test_the_runs_of_one_caller_take_turns_between_two_rooms(workers, rooms):
+    """While a program runs in one, the other is made ready for the next."""
+    sandbox = make_backend("warm-namespaces", workers=workers)
+    source = "import os; print(os.readlink('/proc/self/ns/pid'))"
+    found = [run(sandbox, source).stdout for _ in range(10)]
+    sandbox.close()
+    assert "" not in found
+    assert len(set(found)) == rooms
+    assert found[-rooms:] * 2 == found[-2 * rooms :]
+
+
 def test_a_killed_zygote_is_replaced(sandbox):
     assert run(sandbox, "print(1)").ok
     for _ in range(2):

@@ -45,7 +45,6 @@ class Engine:
             for count in range(len(self.preload) + 1)
         ]
         self._idle: list[deque[Worker]] = [deque() for _ in self._launchers]
-        self._started = [0] * len(self._launchers)
 
     def lease(self, group: int) -> "Lease":
         """Return a supervisor for a while, once it is wanted: see ``Lease``."""
@@ -56,7 +55,7 @@ class Engine:
 
         At least two, and in turns: while one runs a program, the other's room is being furnished.
         """
-        if self._started[group] >= min(2, self._workers):
+        if self._launchers[group].count >= min(2, self._workers):
             with contextlib.suppress(IndexError):
                 return self._idle[group].popleft()
         return None
@@ -75,7 +74,6 @@ class Engine:
             for _ in range(_ATTEMPTS):
                 worker = self._launchers[group].ask_for_worker()
                 if worker is not None:
-                    self._started[group] += 1
                     return worker
         except (GemError, OSError) as error:
             raise SandboxError(f"The warm sandbox ({self._tier}) cannot start: {error}") from error
@@ -90,7 +88,6 @@ class Engine:
 
     def end(self, group: int, worker: Worker) -> None:
         """End a supervisor, and kill its run."""
-        self._started[group] -= 1
         self._launchers[group].end_worker(worker)
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import gc
 import importlib
 import os
+import random
 import resource
 import select
 import signal
@@ -76,6 +77,7 @@ def _warm_up(preload: list[str]) -> None:
     except ZeroDivisionError as error:
         traceback.format_exception(error)
     room.rehearse()
+    random.seed()  # of which forks only renew the numbers
     for name in [name for name in sys.modules if name.partition(".")[0] in _OURS]:
         del sys.modules[name]
     program.fresh_main(None)
