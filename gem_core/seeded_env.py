@@ -41,7 +41,10 @@ class SeededEnv(Stateful):
         """Make the next ``reset()`` and all that follow it repeatable."""
         self._seed = check_seed(seed)
         self._action_rng = self._action_seed = None
-        self.rng.seed(self._seed)
+        if "rng" in vars(self):
+            self.rng.seed(self._seed)
+        else:  # a generator without a seed would first ask the operating system for one
+            self.rng = random.Random(self._seed)
 
     def get_state(self) -> dict[str, Any]:
         """Return all attributes that make up the state."""

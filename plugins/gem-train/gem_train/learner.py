@@ -105,10 +105,7 @@ class Learner:
                 targets_N = self.algorithm.targets(batch, self._algorithm_config, values_N)
             old_S_L = self._logprobs(batch) if self._updates_of_a_step > 1 else None
             for rows in self._minibatches(batch, generator):
-                part = batch.select(rows)
-                with self.policy.reading(part):
-                    old = None if old_S_L is None else old_S_L[rows]
-                    self._update(part, advantages_N, old, values_N, targets_N, meter)
+                self._update(batch, rows, advantages_N, old_S_L, values_N, targets_N, meter)
         figures = meter.means() | _figures_of(batch, advantages_N, values_N, targets_N)
         return Learned(figures, advantages_N.tolist())
 
@@ -122,7 +119,8 @@ class Learner:
 
     def _update(
         self,
-        part: Batch,
+        batch: Batch,
+        rows: torch.Tensor,
         advantages_N: torch.Tensor,
         old_S_L: torch.Tensor | None,
         values_N: torch.Tensor | None,
@@ -130,7 +128,7 @@ class Learner:
         meter: "_Meter",
     ) -> None:
         """Make one update, from some of the rows."""
-        loss = self.config.loss
+        part, loss = batch.select(rows), self.config.loss
         weights_N = loss_weights(
             part,
             loss.length_norm or self.algorithm.length_norm,
@@ -138,21 +136,38 @@ class Learner:
             unit=loss.unit,
         )
         turns = max(1, int(part.chosen[part.states()[2]].sum()))
+        telling = self._telling(part, advantages_N)
+        part, rows = part.select(telling), rows[telling]
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
-        for piece_rows in token_batches(part, self.config.optim.tokens):
-            piece = part.select(piece_rows)
-            old = None
-            if old_S_L is not None:
-                old = old_S_L[piece_rows, : piece.ids.shape[1]]
-            of_piece = self._loss(piece, advantages_N, weights_N, old, meter)
-            if self.critic is not None:
-                of_piece = of_piece + self._critic_loss(piece, values_N, targets_N, turns, meter)
-            of_piece.backward()
-            total += of_piece.item()
-        if not math.isfinite(total):
-            raise DivergedError(f"The loss is {total}. {_DIVERGED}")
-        self._apply(total, meter)
+        with self.policy.reading(part):
+            for piece_rows in token_batches(part, self.config.optim.tokens):
+                piece = part.select(piece_rows)
+                old = None
+                if old_S_L is not None:
+                    old = old_S_L[rows[piece_rows], : piece.ids.shape[1]]
+                of_piece = self._loss(piece, advantages_N, weights_N, old, meter)
+                if self.critic is not None:
+                    of_critic = self._critic_loss(piece, values_N, targets_N, turns, meter)
+                    of_piece = of_piece + of_critic
+                of_piece.backward()
+                total += of_piece.item()
+            if not math.isfinite(total):
+                raise DivergedError(f"The loss is {total}. {_DIVERGED}")
+            self._apply(total, meter)
+
+    def _telling(self, part: Batch, advantages_N: torch.Tensor) -> torch.Tensor:
+        """Return the numbers of the rows that the gradient depends on.
+
+        Where all advantages are 0, as in a group of equal returns, so is the gradient, unless
+        there is more in the loss. If no row tells anything, it is the first that stays: the
+        optimiser still takes its step, with gradients of 0.
+        """
+        has_more = self.critic is not None or self._reference is not None
+        if has_more or self.config.loss.entropy > 0:
+            return torch.arange(len(part.ids), device=part.ids.device)
+        (telling,) = torch.where(((part.spread(advantages_N) != 0) & part.mask).any(-1))
+        return telling if len(telling) else part.mask.any(-1).nonzero()[:1, 0]
 
     def _apply(self, total: float, meter: "_Meter") -> None:
         limit = self.config.optim.max_grad_norm

@@ -130,17 +130,18 @@ class Trainer:
     def _agent_of(self, temperature: float) -> Callable[[], Agent]:
         sampling, policy = self.config.sampling, self.policy
         options = sampling.model_dump(exclude={"adapters_url", "cut_is_invalid", "temperature"})
+        options |= {
+            "model": policy.model,
+            "tokenizer": policy.tokenizer,
+            "temperature": temperature,
+            "seed": self.config.seed,
+            "scaled_logprobs": True,
+        }
+        # As long as one agent is kept, what all of them share is not made anew in every step.
+        first = make_agent_by_id("transformers", **options)
 
         def make() -> Agent:
-            agent = make_agent_by_id(
-                "transformers",
-                model=policy.model,
-                tokenizer=policy.tokenizer,
-                temperature=temperature,
-                seed=self.config.seed,
-                scaled_logprobs=True,
-                **options,
-            )
+            agent: Agent = type(first)(**options)
             return CutIsInvalid(agent) if sampling.cut_is_invalid else agent
 
         return make

@@ -1,6 +1,7 @@
 """Updates: what they minimise, and that a batch in parts gives the gradient of the whole."""
 
 import copy
+import dataclasses
 import math
 
 import pytest
@@ -160,6 +161,30 @@ def test_equal_returns_in_every_group_change_nothing(policy):
     learner_of(policy, "grpo").learn(batch_for(policy, reward=0.0), generator())
     after = weights_of(policy)
     assert all(torch.equal(after[name], before[name]) for name in before)
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_rows_that_tell_nothing_are_not_read_and_change_nothing(folder, epochs):
+    """Half of the groups have equal returns; a loss that reads all rows makes the same weights."""
+
+    def trained(**loss):
+        policy = Policy.load(folder, device="cpu")
+        batch = batch_for(policy)
+        rewards = torch.where(batch.group % 2 == 0, 0.0, batch.reward)
+        batch = dataclasses.replace(batch, reward=rewards)
+        learner = learner_of(policy, "grpo", optim={"epochs": epochs}, loss=loss)
+        sizes = []
+        policy.model.get_input_embeddings().register_forward_hook(
+            lambda _module, inputs, _output: sizes.append(inputs[0].numel())
+        )
+        learner.learn(batch, generator())
+        return weights_of(policy), sum(sizes)
+
+    some, fewer_tokens = trained()
+    whole, tokens = trained(kl=1e-30)
+    assert fewer_tokens < 0.8 * tokens
+    for name in whole:
+        torch.testing.assert_close(some[name], whole[name], atol=1e-4, rtol=1e-3)
 
 
 def test_a_loss_that_is_not_finite_ends_it_with_the_weights_as_they_were(policy):
