@@ -18,7 +18,7 @@ import torch
 from gem_core.errors import ConfigError, DataError
 from gem_train.samples import Sample
 
-__all__ = ["Batch", "batch_of", "drop_cut", "subsample", "token_batches"]
+__all__ = ["Batch", "batch_of", "distinct", "drop_cut", "subsample", "token_batches"]
 
 
 @dataclass(frozen=True)
@@ -244,6 +244,28 @@ def token_batches(batch: Batch, tokens: int) -> list[torch.Tensor]:
             splits.append([])
         splits[-1].append(row)
     return [torch.tensor(split, device=batch.ids.device) for split in splits]
+
+
+def distinct(batch: Batch) -> tuple[Batch, torch.Tensor | None]:
+    """Return rows that are alike once: of the same tokens, sampled at the same positions.
+
+    Args:
+        batch: The batch.
+
+    Returns:
+        The batch with the first row of each kind, and which of these each row is, (S,); the batch
+        itself and None if no two are alike.
+    """
+    sampled = batch.turn_of >= 0
+    tokens = torch.where(batch.attention, 2 * batch.ids + sampled, -1).tolist()
+    first: dict[tuple[int, ...], int] = {}
+    alike = [first.setdefault(tuple(row), number) for number, row in enumerate(tokens)]
+    if len(first) == len(alike):
+        return batch, None
+    place = {row: number for number, row in enumerate(first.values())}
+    device = batch.ids.device
+    owner_S = torch.tensor([place[row] for row in alike], device=device)
+    return batch.select(torch.tensor(list(place), device=device)), owner_S
 
 
 class _Row:

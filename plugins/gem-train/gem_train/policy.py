@@ -17,7 +17,7 @@ import torch
 
 from gem_core.errors import ConfigError
 from gem_core.torch_threads import TorchThreads
-from gem_train.batch import Batch
+from gem_train.batch import Batch, distinct
 from gem_train.losses import entropy, token_logprobs
 from gem_train.prefixes import Prefixes
 
@@ -58,6 +58,8 @@ class Policy:
         self._keeps_logits = "logits_to_keep" in inspect.signature(_plain(model).forward).parameters
         self._prefixes = Prefixes(model, {"logits_to_keep": 1} if self._keeps_logits else {})
         self._threads = TorchThreads(model)
+        dropouts = (one for one in model.modules() if isinstance(one, torch.nn.Dropout))
+        self._draws = any(one.p > 0 for one in dropouts)
 
     @classmethod
     def load(
@@ -140,9 +142,25 @@ class Policy:
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return ``logprobs``, and the entropy of the distribution that each token is from; (S, L).
 
-        Logits are made only at positions before a token that was sampled in some row: with a
-        large vocabulary they are most of the memory.
+        Rows that are alike are read once. Logits are made only at positions before a token that
+        was sampled in some row: with a large vocabulary they are most of the memory.
         """
+        batch, owner_S = self._once(batch)
+        logprobs, entropies = self._of_distinct(batch, temperature, with_entropy)
+        if owner_S is None:
+            return logprobs, entropies
+        return logprobs[owner_S], None if entropies is None else entropies[owner_S]
+
+    def _once(self, batch: Batch) -> tuple[Batch, torch.Tensor | None]:
+        """Return rows that are alike once, and the number of each row's, None if no two are."""
+        return (batch, None) if self._draws and self.model.training else distinct(batch)
+
+    def _of_distinct(
+        self,
+        batch: Batch,
+        temperature: float,
+        with_entropy: bool,  # noqa: FBT001 - passed on
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
         rest = self._prefixes.read(batch)
         if rest is None:
             inputs = {
@@ -187,6 +205,7 @@ class Policy:
 
     def reading(self, batch: Batch) -> AbstractContextManager[None]:
         """Take as many threads inside as reading a batch is worth, forwards and backwards."""
+        batch, _ = self._once(batch)
         return self._threads.of(self._prefixes.tokens(batch), batch.ids.shape[1])
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -336,10 +355,13 @@ class Critic(torch.nn.Module):  # type: ignore[misc] # torch is not read by mypy
 
     def forward(self, batch: Batch) -> torch.Tensor:
         """Return the value read at each position from a row's first state on, (S, L)."""
+        batch, owner_S = distinct(batch)
         rest = self._prefixes.read(batch)
         if rest is None:
-            return self._values(input_ids=batch.ids, attention_mask=batch.attention.long())
-        return rest.whole(self._values(**rest.inputs), batch.ids.shape)
+            values = self._values(input_ids=batch.ids, attention_mask=batch.attention.long())
+        else:
+            values = rest.whole(self._values(**rest.inputs), batch.ids.shape)
+        return values if owner_S is None else values[owner_S]
 
     def _values(self, **inputs: Any) -> torch.Tensor:
         hidden = self.body(**{"use_cache": False, **inputs}).last_hidden_state

@@ -1,7 +1,7 @@
 """The model that learns: its probabilities, how it is loaded and saved."""
 
 import pytest
-from models import batch_for, logprobs_of
+from models import batch_for, generator, logprobs_of
 
 import torch  # isort: skip - plays skips where it is missing
 
@@ -37,6 +37,51 @@ def test_log_probabilities_are_those_of_each_sequence_alone(policy, rows, temper
         for place in range(1, length):
             expected = literal_entropy[place - 1].item() if batch.turn_of[row, place] >= 0 else 0
             assert entropy[row, place].item() == pytest.approx(expected, abs=1e-4)
+
+
+def test_rows_that_are_alike_are_read_once_and_are_learned_from_each(policy):
+    """Twice the rows, half of them again: the same values, and the gradient of all of them."""
+    batch = batch_for(policy)
+    order = torch.randperm(2 * len(batch.ids), generator=generator())
+    twice = batch.select(torch.cat([torch.arange(len(batch.ids))] * 2)[order])
+    sizes = []
+    policy.model.get_input_embeddings().register_forward_hook(
+        lambda _module, inputs, _output: sizes.append(inputs[0].numel())
+    )
+    weights = torch.randn(twice.ids.shape, generator=generator())
+
+    def learned(rows, weights):
+        sizes.clear()
+        policy.model.zero_grad()
+        logprobs, entropies = policy.logprobs_and_entropy(rows)
+        (weights * (logprobs + entropies)).sum().backward()
+        return logprobs, [one.grad.clone() for one in policy.parameters()], sum(sizes)
+
+    plain, _, tokens = learned(batch, torch.zeros(batch.ids.shape))
+    found, gradients, tokens_of_twice = learned(twice, weights)
+    assert tokens_of_twice == tokens
+    torch.testing.assert_close(found, torch.cat([plain, plain])[order], atol=1e-5, rtol=1e-5)
+    parts = [
+        learned(twice.select(one[None]), weights[one][None, : int(twice.lengths[one])])[1]
+        for one in torch.arange(len(order))
+    ]
+    for whole, *each in zip(gradients, *parts, strict=True):
+        torch.testing.assert_close(whole, sum(each), atol=1e-4, rtol=1e-4)
+
+
+def test_rows_are_not_alike_where_adapters_drop_some_by_chance(folder):
+    pytest.importorskip("peft", reason="peft is not installed")
+    policy = Policy.load(folder, device="cpu", lora={"r": 4, "lora_dropout": 0.5})
+    for name, one in policy.trained_state().items():
+        if "lora_B" in name:
+            torch.nn.init.normal_(one)
+    batch = batch_for(policy, 1)
+    twice = batch.select(torch.tensor([0, 0]))
+    first, second = policy.logprobs(twice)
+    assert torch.equal(first, second)
+    with policy.training():
+        first, second = policy.logprobs(twice)
+    assert not torch.allclose(first, second)
 
 
 def test_a_saved_policy_is_the_same_policy(policy, tmp_path):
