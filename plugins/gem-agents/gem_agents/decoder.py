@@ -45,6 +45,8 @@ class Job:
         """The prompt and what was sampled."""
         self.logprobs: list[float] = []
         self.is_complete = False
+        self.history: object = object()
+        """Jobs that have the same one have the same tokens."""
         self.seed = (fresh_seed() if request.seed is None else request.seed) % 2**64
         self.since = self.began = time.perf_counter()
 
@@ -180,6 +182,8 @@ class Decoder:
         seatings = self._shelf.seat([job.ids for job in jobs], self._places, idle)
         for job, seating in zip(jobs, seatings, strict=True):
             seating.place.job, seating.place.used = job, self._clock
+            if seating.round == ROUNDS:
+                job.history = seating.source.job.history
         self._arrange(seatings)
 
     def _arrange(self, seatings: Sequence[Seating]) -> None:
@@ -276,11 +280,22 @@ class Decoder:
             jobs = [place.job for place in self._live]
             self._forward.begin([job.ids[-1] for job in jobs], [len(job.ids) - 1 for job in jobs])
             self._tokens = None
-        logits = self._forward.decode(self._tokens)
+        logits = self._forward.decode(self._tokens, self._alike())
         if self._draws is None:
             self._draws = self._draws_of(self._live, logits.device)
         self._tokens, logprobs = self._draws.next(logits)
         return self._take(self._live, self._tokens, logprobs)
+
+    def _alike(self) -> list[int] | None:
+        """Return for each live job the first one with the same tokens; None if few have others.
+
+        Those of a group often begin alike. Computing them once takes a copy of what they have
+        cached, which is worth it if half of them need not be computed.
+        """
+        first: dict[object, int] = {}
+        histories = (place.job.history for place in self._live)
+        alike = [first.setdefault(history, row) for row, history in enumerate(histories)]
+        return alike if 2 * len(first) <= len(alike) else None
 
     def _draws_of(self, places: Sequence[Place], device: Any) -> Draws:
         jobs = [place.job for place in places]
@@ -298,10 +313,12 @@ class Decoder:
                 "large for their type."
             )
         ended = []
+        histories: dict[tuple[object, int], object] = {}
         for place, token, logprob in zip(places, tokens[:, 0].tolist(), values, strict=True):
             job = place.job
             job.ids.append(token)
             job.logprobs.append(logprob)
+            job.history = histories.setdefault((job.history, token), object())
             request = job.request
             job.is_complete = token in self._end_ids or (
                 bool(request.stop) and self._stop_strings.end(job.new(), request.stop)

@@ -29,9 +29,10 @@ class PlaceCache(Cache):  # type: ignore[misc]  # transformers has no types
         super().__init__(layers=[])
         self.places = self.capacity = 0
         self._stores: list[list[torch.Tensor]] = []
-        self._first = self._count = self._width = 0
-        self._written = self._kept = torch.empty(0)
-        self._is_ragged = False
+        self._rows: slice | torch.Tensor = slice(0)
+        self._width = 0
+        self._written = torch.empty(0)
+        self._kept: torch.Tensor | None = None
 
     def reserve(self, places: int, capacity: int) -> None:
         """Make room for so many sequences of so many tokens."""
@@ -61,8 +62,7 @@ class PlaceCache(Cache):  # type: ignore[misc]  # transformers has no types
 
     def aim(
         self,
-        first: int,
-        count: int,
+        rows: slice | torch.Tensor,
         width: int,
         written: torch.Tensor,
         kept: torch.Tensor | None = None,
@@ -70,16 +70,12 @@ class PlaceCache(Cache):  # type: ignore[misc]  # transformers has no types
         """Say what the next forward pass is of.
 
         Args:
-            first: The first place.
-            count: Number of places.
+            rows: The places; what they have is copied if these are numbers.
             width: How many tokens of each are attended to, with the new ones.
             written: Where the new tokens go: place * capacity + position.
             kept: Which of the pass's tokens these are; None for all.
         """
-        self._first, self._count, self._width, self._written = first, count, width, written
-        self._is_ragged = kept is not None
-        if kept is not None:
-            self._kept = kept
+        self._rows, self._width, self._written, self._kept = rows, width, written, kept
 
     def update(
         self,
@@ -102,10 +98,10 @@ class PlaceCache(Cache):  # type: ignore[misc]  # transformers has no types
 
     def _write(self, store: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
         new = states.transpose(1, 2).flatten(0, 1)
-        if self._is_ragged:
+        if self._kept is not None:
             new = new.index_select(0, self._kept)
         store.flatten(0, 1).index_copy_(0, self._written, new)
-        return store[self._first : self._first + self._count, : self._width].transpose(1, 2)
+        return store[self._rows, : self._width].transpose(1, 2)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Return how many tokens are attended to."""
@@ -176,7 +172,8 @@ class CachedForward:
         )
         starts = (np.arange(first, first + count) * self.cache.capacity)[:, None]
         written = self._tensor((starts + places)[is_new])
-        self.cache.aim(first, count, width, written, self._tensor(np.flatnonzero(is_new)))
+        rows = slice(first, first + count)
+        self.cache.aim(rows, width, written, self._tensor(np.flatnonzero(is_new)))
         positions = self._tensor(np.where(is_new, places, 0))
         return self._logits(self._tensor(tokens), positions, self._masks(positions, width))
 
@@ -199,11 +196,15 @@ class CachedForward:
         self._starts = self._rows * capacity
         self._open = self._masks(self._positions, capacity)
 
-    def decode(self, tokens: torch.Tensor | None = None) -> torch.Tensor:
+    def decode(
+        self, tokens: torch.Tensor | None = None, alike: Sequence[int] | None = None
+    ) -> torch.Tensor:
         """Compute one more token of each sequence, and return its logits.
 
         Args:
             tokens: The tokens, (rows, 1); None for those that ``begin`` was given.
+            alike: For each sequence the first one that is the same, which is computed for it; None
+                to compute all.
         """
         if tokens is not None:
             self._tokens = tokens
@@ -216,9 +217,15 @@ class CachedForward:
                 self._uncover()
         width = self._width + 1
         written = self._starts + self._positions[:, 0]
-        self.cache.aim(0, len(self._rows), width, written)
         masks = {kind: mask[..., :width] for kind, mask in self._open.items()}
-        return self._logits(self._tokens, self._positions, masks)
+        if alike is None:
+            self.cache.aim(slice(len(self._rows)), width, written)
+            return self._logits(self._tokens, self._positions, masks)
+        numbers = {row: number for number, row in enumerate(dict.fromkeys(alike))}
+        rows, owners = self._tensor(list(numbers)), self._tensor([numbers[row] for row in alike])
+        self.cache.aim(rows, width, written, owners)
+        masks = {kind: mask[rows] for kind, mask in masks.items()}
+        return self._logits(self._tokens[rows], self._positions[rows], masks)[owners]
 
     def _uncover(self) -> None:
         """Let each row attend to its newest position, and not to what leaves its window."""

@@ -153,6 +153,35 @@ class TestLogprobs:
             assert sampled.is_complete == (sampled.ids[-1] == 2)
             assert sampled.is_complete or len(sampled.ids) == request.max_new_tokens
 
+    @pytest.mark.parametrize("name", CONFIGS)
+    def test_what_episodes_said_alike_is_as_if_each_had_said_it_alone(self, name):
+        """Most go on alike, a few differ; those that are computed for others end first, or last."""
+        local, rng = local_of(name, batch_size=24), random.Random(5)
+        local._end_ids = frozenset()
+        prompts = [tokens(rng, count) for count in (1, 9, 30)]
+
+        async def play(ids, number):
+            seen = []
+            for turn in range(3):
+                temperature = 1.0 if number % 5 == 4 else 0.0
+                request = Request(ids, 4 + (3 * number + turn) % 14, temperature, 1.0, number)
+                sampled = await local.submit(request)
+                seen.append((request, sampled))
+                ids = ids + sampled.ids + tokens(rng, 1 + number % 2)
+            return seen
+
+        async def play_all():
+            return await asyncio.gather(*(play(prompts[n % 3], n) for n in range(24)))
+
+        with Passes(local.model) as shapes:
+            turns = [turn for seen in asyncio.run(play_all()) for turn in seen]
+        decoded = sum(rows for rows, width in shapes if width == 1)
+        sampled_tokens = sum(len(sampled.ids) for _, sampled in turns)
+        assert name == "bloom" or decoded < 0.85 * sampled_tokens
+        for request, sampled in turns:
+            expected = logprobs_of(local.model, request.ids, sampled.ids)
+            assert sampled.logprobs == pytest.approx(expected, abs=1e-5)
+
     def test_many_long_prompts_are_computed_in_parts(self, monkeypatch):
         monkeypatch.setattr("gem_agents.decoder._BLOCK", 64)
         local = local_of()
@@ -227,6 +256,19 @@ class TestBatches:
             sample(local, *(Request([10 + n, 20 + n], n + 1) for n in range(5)))
         # Four begin, and the first has its only token then; the fifth takes its row, and is last.
         assert shapes == [(4, 2), (1, 2), (4, 1), (3, 1), (2, 1), (1, 1)]
+
+    def test_what_is_alike_is_computed_once_until_it_differs(self):
+        local = local_of(batch_size=8)
+        local._end_ids = frozenset()
+        sample(local, Request([1], 1))
+        with Passes(local.model) as shapes:
+            same = sample(local, *(Request([5, 6], 3, 0.0) for _ in range(4)))
+        assert shapes == [(1, 2), (1, 1), (1, 1)]
+        assert all(one.ids == same[0].ids for one in same)
+        with Passes(local.model) as shapes:
+            apart = sample(local, *(Request([7, 8], 3, 5.0, seed=n) for n in range(4)))
+        assert shapes == [(1, 2), (4, 1), (4, 1)]
+        assert len({one.ids[0] for one in apart}) == 4
 
     def test_a_turn_computes_only_what_is_new_and_a_common_beginning_once(self):
         local, rng = local_of(batch_size=16), random.Random(0)
