@@ -3,7 +3,8 @@
 A step either computes the prompts that have come, as far as nothing has cached them, or one more
 token of all that are live. Keys and values stay in their places until these are needed, so that
 the next turn of an episode computes only what is new, and episodes that begin alike compute their
-beginning once. When weights have changed, all of it is void.
+beginning once, what they say included, until they differ. When weights have changed, all of it is
+void.
 """
 
 import asyncio

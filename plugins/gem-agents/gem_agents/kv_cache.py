@@ -101,7 +101,9 @@ class PlaceCache(Cache):  # type: ignore[misc]  # transformers has no types
         if self._kept is not None:
             new = new.index_select(0, self._kept)
         store.flatten(0, 1).index_copy_(0, self._written, new)
-        return store[self._rows, : self._width].transpose(1, 2)
+        seen, rows = store[:, : self._width], self._rows
+        seen = seen[rows] if isinstance(rows, slice) else seen.index_select(0, rows)
+        return seen.transpose(1, 2)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Return how many tokens are attended to."""
@@ -224,8 +226,9 @@ class CachedForward:
         numbers = {row: number for number, row in enumerate(dict.fromkeys(alike))}
         rows, owners = self._tensor(list(numbers)), self._tensor([numbers[row] for row in alike])
         self.cache.aim(rows, width, written, owners)
-        masks = {kind: mask[rows] for kind, mask in masks.items()}
-        return self._logits(self._tokens[rows], self._positions[rows], masks)[owners]
+        masks = {kind: mask.index_select(0, rows) for kind, mask in masks.items()}
+        tokens, positions = (one.index_select(0, rows) for one in (self._tokens, self._positions))
+        return self._logits(tokens, positions, masks).index_select(0, owners)
 
     def _uncover(self) -> None:
         """Let each row attend to its newest position, and not to what leaves its window."""

@@ -58,8 +58,10 @@ class Policy:
         self._keeps_logits = "logits_to_keep" in inspect.signature(_plain(model).forward).parameters
         self._prefixes = Prefixes(model, {"logits_to_keep": 1} if self._keeps_logits else {})
         self._threads = TorchThreads(model)
-        dropouts = (one for one in model.modules() if isinstance(one, torch.nn.Dropout))
-        self._draws = any(one.p > 0 for one in dropouts)
+        modules = list(model.modules())
+        self._draws = any(one.p > 0 for one in modules if isinstance(one, torch.nn.Dropout))
+        is_checkpointed = any(getattr(one, "gradient_checkpointing", False) for one in modules)
+        self._trains_apart = self._draws or is_checkpointed
 
     @classmethod
     def load(
@@ -246,6 +248,9 @@ class Policy:
     @contextmanager
     def training(self) -> Iterator[None]:
         """Have what is of training alone act inside: gradient checkpointing, adapters' dropout."""
+        if not self._trains_apart:
+            yield
+            return
         self.model.train()
         try:
             yield

@@ -84,6 +84,17 @@ def test_rows_are_not_alike_where_adapters_drop_some_by_chance(folder):
     assert not torch.allclose(first, second)
 
 
+@pytest.mark.parametrize("options", [{}, {"gradient_checkpointing": True}])
+def test_training_is_another_mode_only_where_that_changes_something(folder, options):
+    policy = Policy.load(folder, device="cpu", **options)
+    batch, kept = batch_for(policy), []
+    with policy.training(), torch.autograd.graph.saved_tensors_hooks(kept.append, lambda one: one):
+        assert policy.model.training == bool(options)
+        policy.logprobs(batch)
+    assert not policy.model.training
+    assert (len(kept) < 100) == bool(options)  # activations are computed again instead
+
+
 def test_a_saved_policy_is_the_same_policy(policy, tmp_path):
     batch = batch_for(policy)
     policy.save(tmp_path)
