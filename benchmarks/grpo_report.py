@@ -29,6 +29,10 @@ all else. Ratios are medians over turns (some steps of one side, then as many of
 above 1 where gem-train is the faster one; on a machine with other load, the ratio of CPU seconds is
 the steadier one.
 
+gem-train computes what episodes of a group have in common once, their replies too as long as they
+are alike, and reads no rows whose advantages are all 0. So the surer a policy is, the larger its
+lead; both models learn from the same start, as the returns below show.
+
 TRL generates with transformers: vLLM, which it recommends, needs a GPU. Several turns are a
 `rollout_func` that calls TRL's own generation for all live episodes at once. Its
 `environment_factory` has actions as calls of tools, and refuses the chat template of this model,
