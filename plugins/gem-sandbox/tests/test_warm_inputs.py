@@ -1,11 +1,14 @@
 """One program, many inputs: each run is as if there had been no other, in every tier."""
 
+import contextlib
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from backends import make_backend
 
 from gem_core.sandbox import Program
+from gem_sandbox.warm.sandbox import WarmSandbox
 from gem_sandbox.warm.tiers import TIERS
 
 FIRST = "\nfirst = input() == 'first'\n"
@@ -165,3 +168,16 @@ except BlockingIOError:
     for inputs in ([""], ["", "", ""]):
         executions = sandbox.run_tests(program, inputs)
         assert [each.stdout for each in executions] == [f"{processes}\n"] * len(inputs)
+
+
+def test_programs_of_two_zygotes_are_not_counted_together(sandbox):
+    """Also in the tier that has no namespaces: there they are different users."""
+    program = Program(
+        "import os, time\nif os.fork() == 0:\n    time.sleep(60)\ntime.sleep(1)\nprint('both')",
+        processes=2,
+        timeout=30,
+    )
+    other = WarmSandbox(tier=sandbox.tier, workers=1, preload=("json",))
+    with contextlib.closing(other), ThreadPoolExecutor(2) as threads:
+        executions = list(threads.map(lambda one: one.run(program), [sandbox, other]))
+    assert [each.stdout for each in executions] == ["both\n"] * 2

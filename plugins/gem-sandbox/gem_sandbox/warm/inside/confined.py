@@ -23,7 +23,7 @@ from gem_sandbox.warm.inside.walls import (
 
 __all__ = ["ConfinedWalls"]
 
-_FIRST_USER, _USERS = 59_000, 1_000
+_FIRST_USER, _USERS, _APART = 59_000, 1_000, 618
 _BASE = "/tmp/gem-sandbox-"  # noqa: S108 - by process id, and made with care
 _MOST_ENTRIES = 1 << 14
 _TOO_MUCH = 1 << 62
@@ -48,7 +48,8 @@ class ConfinedWalls(Walls):
 
     def next_room(self, slot: int) -> None:
         if self._as_root:
-            self._user = _FIRST_USER + slot % _USERS
+            # The runs of two zygotes are to be different users: what a user has is counted.
+            self._user = _FIRST_USER + (_APART * os.getpid() + slot) % _USERS
 
     def sweep(self, known: Collection[int]) -> None:
         for pid in children().get(os.getpid(), []):

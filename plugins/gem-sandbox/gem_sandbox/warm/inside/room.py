@@ -86,7 +86,7 @@ def be_first(walls: Walls, limits: dict[str, int], link: int) -> NoReturn:
             supervisor.send(pack_end(END, status, usage))
 
 
-def rehearse() -> None:
+def rehearse(walls: Walls) -> None:
     """Do in vain, in the zygote, what the process of a program does.
 
     The interpreter adapts code that runs often and keeps what it has looked up: that takes time
@@ -96,6 +96,15 @@ def rehearse() -> None:
     request = pack_request(Request(0, 0, 0, _REHEARSED, supply_names=True)._asdict())
     argv = sys.argv[:]
     for _ in range(_REHEARSALS):
+        pid = program.fork()
+        if pid == 0:
+            os._exit(0)
+        _see_end(pid)
+        walls.rehearse()
+        send(ours, TEST, [0])
+        stdin = receive_one(theirs)
+        if stdin is not None:
+            os.close(stdin)
         send(ours, RUN + request, [0, 1, 2])
         _, received, passed = _receive_request(theirs)
         _run_script("", received)

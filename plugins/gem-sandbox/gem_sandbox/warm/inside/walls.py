@@ -33,6 +33,8 @@ _OPEN_FILES = 256
 _SOON = 0.0002
 _SHIELD = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
 _SLACK = 1 << 30
+_BEYOND = Request(file_size=1 << 62, cpu_time=1 << 32, processes=1 << 30)
+"""Limits that nothing reaches; the kernel counts CPU time in nanoseconds."""
 _SCRATCH = "/tmp"  # noqa: S108 - private to the run
 _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
 _LAST_PID = "/proc/sys/kernel/ns_last_pid"
@@ -68,6 +70,10 @@ class Walls(ABC):
     def measure(self) -> None:
         """Note what the zygote takes, so that a program is not charged for it."""
         self._mapped, self._data = _sizes()
+
+    def rehearse(self) -> None:
+        """Do in vain what can be done in vain of ``restrict``: set limits that limit nothing."""
+        self._limit(_BEYOND, servers=0)
 
     def next_room(self, slot: int) -> None:  # noqa: B027 - not all ways need it
         """Prepare for the room that is forked next, for a supervisor of that number."""
@@ -120,11 +126,15 @@ class Walls(ABC):
             servers: Processes that serve it and are counted with it, besides the first one.
         """
         kernel.set_dumpable(1)
+        self._limit(request, servers)
+        if self._rules >= 0:
+            kernel.landlock_restrict(self._rules)
+
+    def _limit(self, request: Request, servers: int) -> None:
+        """Set the limits of one program."""
         set_limit(resource.RLIMIT_FSIZE, request.file_size)
         set_limit(resource.RLIMIT_CPU, request.cpu_time, request.cpu_time + 1)
         set_limit(resource.RLIMIT_NPROC, self._tasks(request.processes, servers))
-        if self._rules >= 0:
-            kernel.landlock_restrict(self._rules)
 
     @abstractmethod
     def _tasks(self, processes: int, servers: int) -> int:

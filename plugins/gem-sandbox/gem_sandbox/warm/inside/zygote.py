@@ -47,7 +47,7 @@ def begin(descriptor: int, plan: dict[str, Any]) -> None:
     control.set_inheritable(False)
     walls = enter_tier(plan)
     _become_interpreter(plan)
-    _warm_up(plan["preload"])
+    _warm_up(plan["preload"], walls)
     walls.measure()
     zygote = _Zygote(control, walls)
     control.sendall(pack(READY))
@@ -66,7 +66,7 @@ def _become_interpreter(plan: dict[str, Any]) -> None:
         function()
 
 
-def _warm_up(preload: list[str]) -> None:
+def _warm_up(preload: list[str], walls: Walls) -> None:
     """Import, compile and fail once, so that runs find all of that done."""
     for name in (*names.MODULES, *_COMMON, *preload):
         with contextlib.suppress(ImportError):
@@ -76,7 +76,7 @@ def _warm_up(preload: list[str]) -> None:
         exec(program.compile_script(b"def f():\n    1 / 0\nf()", "main.py"), {})  # noqa: S102
     except ZeroDivisionError as error:
         traceback.format_exception(error)
-    room.rehearse()
+    room.rehearse(walls)
     random.seed()  # of which forks only renew the numbers
     for name in [name for name in sys.modules if name.partition(".")[0] in _OURS]:
         del sys.modules[name]
