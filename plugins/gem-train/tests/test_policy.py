@@ -7,7 +7,7 @@ import torch  # isort: skip - plays skips where it is missing
 
 from gem_core.errors import ConfigError
 from gem_core.testing.tiny_model import save_tiny_model
-from gem_train.policy import Policy, Reference, pick_device
+from gem_train.policy import Critic, Policy, Reference, pick_device
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_log_probabilities_are_those_of_each_sequence_alone(policy, rows, temper
 
 
 def test_rows_that_are_alike_are_read_once_and_are_learned_from_each(policy):
-    """Twice the rows, half of them again: the same values, and the gradient of all of them."""
+    """Each row twice, in any order: the same values, and the gradient of all of them."""
     batch = batch_for(policy)
     order = torch.randperm(2 * len(batch.ids), generator=generator())
     twice = batch.select(torch.cat([torch.arange(len(batch.ids))] * 2)[order])
@@ -67,6 +67,25 @@ def test_rows_that_are_alike_are_read_once_and_are_learned_from_each(policy):
     ]
     for whole, *each in zip(gradients, *parts, strict=True):
         torch.testing.assert_close(whole, sum(each), atol=1e-4, rtol=1e-4)
+
+
+def test_a_critic_reads_rows_that_are_alike_once(policy):
+    critic, batch = Critic(policy), batch_for(policy)
+    torch.nn.init.normal_(critic.head.weight)
+    order = torch.randperm(2 * len(batch.ids), generator=generator())
+    rows = torch.cat([torch.arange(len(batch.ids))] * 2)[order]
+    sizes = []
+    critic.body.get_input_embeddings().register_forward_hook(
+        lambda _module, inputs, _output: sizes.append(inputs[0].numel())
+    )
+    once = batch.values(critic(batch))
+    tokens = sum(sizes)
+    twice = batch.select(rows)
+    values = critic(twice)
+    assert sum(sizes) == 2 * tokens
+    numbers, positions, turns = twice.states()
+    assert once.std() > 0.01
+    torch.testing.assert_close(values[numbers, positions], once[turns], atol=1e-5, rtol=1e-5)
 
 
 def test_rows_are_not_alike_where_adapters_drop_some_by_chance(folder):
