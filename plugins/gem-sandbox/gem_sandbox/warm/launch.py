@@ -27,8 +27,18 @@ _MODULES = (
     *(
         f"gem_sandbox.warm.inside.{name}"
         for name in (
-            *("kernel", "messages", "names", "folders", "passing", "jail", "memory", "walls"),
-            *("confined", "tiers", "program", "watch", "room", "supervisor", "zygote"),
+            *(
+                "kernel",
+                "messages",
+                "ends",
+                "names",
+                "folders",
+                "passing",
+                "jail",
+                "memory",
+                "walls",
+            ),
+            *("confined", "tiers", "program", "watch", "inputs", "room", "supervisor", "zygote"),
         )
     ),
 )

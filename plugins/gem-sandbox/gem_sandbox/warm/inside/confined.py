@@ -6,18 +6,22 @@ signal and call is restricted. Started by root, each run is a user of its own.
 
 import contextlib
 import os
+import resource
 import signal
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from gem_sandbox.warm.inside import folders, kernel
+from gem_sandbox.warm.inside.kernel import Step
 from gem_sandbox.warm.inside.messages import Request
 from gem_sandbox.warm.inside.walls import (
     Walls,
     children,
     descendants,
     have_children,
+    limit,
     send_signal,
 )
 
@@ -110,7 +114,12 @@ class ConfinedWalls(Walls):
         for name in ("HOME", "TMPDIR"):
             os.environ[name] = self.folder
 
-    def restrict(self, request: Request, *, servers: int = 0) -> None:
+    def steps(self, request: Request, *, servers: int = 0) -> list[Step]:
+        # Not ahead: who serves forks has them change user, and kills what that user leaves.
+        steps = [self._be_user, *self._room_limits(self._limits), self._filter.apply]
+        return [*steps, *super().steps(request, servers=servers)]
+
+    def _be_user(self) -> None:
         if self._as_root:
             os.setgroups([])
             os.setresgid(self._user, self._user, self._user)
@@ -122,21 +131,14 @@ class ConfinedWalls(Walls):
             self._change_user()
             kernel.drop_capabilities()
         kernel.die_with_parent()  # a change of user would take that back
-        # Not ahead: who serves forks has them change user, and kills what that user leaves.
-        self._set_limits(self._limits)
-        self._filter.apply()
-        super().restrict(request, servers=servers)
 
     def _change_user(self) -> None:
         os.setresuid(self._user, self._user, self._user)
 
-    def _tasks(self, processes: int, servers: int) -> int:
+    def _limit_of_tasks(self, processes: int, servers: int) -> Step:
         if self._as_root:
-            return processes
-        # The user is the host's own: all its others count too.
-        with open("/proc/loadavg", encoding="ascii") as file:
-            others = file.read().split()[3].split("/")[1]
-        return processes + int(others)
+            return limit(resource.RLIMIT_NPROC, processes)
+        return partial(_limit_new_tasks, processes)
 
     def files_size(self, first: int, pids: list[int]) -> int:
         """Return the bytes of all files; very many files count as too much."""
@@ -149,6 +151,13 @@ class ConfinedWalls(Walls):
                 with contextlib.suppress(OSError):
                     total += os.lstat(f"{at}/{name}").st_blocks << 9
         return total
+
+
+def _limit_new_tasks(number: int) -> None:
+    """Limit the tasks of a user who is the host's own, and whose others count too."""
+    with open("/proc/loadavg", encoding="ascii") as file:
+        others = file.read().split()[3].split("/")[1]
+    kernel.take([limit(resource.RLIMIT_NPROC, number + int(others))])
 
 
 def _make_base() -> str:

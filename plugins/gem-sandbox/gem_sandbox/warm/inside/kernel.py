@@ -8,7 +8,9 @@ import errno
 import fcntl
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
 
 __all__ = [
     "CLONE_NEWIPC",
@@ -30,22 +32,27 @@ __all__ = [
     "MS_REMOUNT",
     "MS_STRICTATIME",
     "CallFilter",
+    "FolderWatch",
+    "Step",
+    "call",
     "clone",
     "close_from",
+    "closing_from",
     "die_with_parent",
     "drop_bounding_set",
     "drop_capabilities",
+    "dumpability",
     "fork",
     "keep_reading_rights",
     "landlock_abi",
-    "landlock_restrict",
+    "landlock_restriction",
     "landlock_rules",
     "map_user",
     "mount",
     "no_new_privileges",
     "pivot_root",
-    "set_dumpable",
     "set_subreaper",
+    "take",
     "umount",
     "unshare",
 ]
@@ -66,6 +73,7 @@ _NUMBERS = {
 }
 _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF = 444, 445, 446
 _CLOSE_RANGE = 436
+_NO_DESCRIPTOR = (1 << 31) - 1
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_CAPBSET_DROP = 1, 4, 8, 24
 _PR_SET_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
 _CAP_DAC_READ_SEARCH = 2
@@ -73,6 +81,10 @@ _OUT_OF_THE_WAY = 128
 _LANDLOCK_VERSION = 1
 _RULE_PATH_BENEATH = 1
 _SECCOMP_FILTER = 1
+_EVENTS = 1 << 12
+"""Bytes of events to read at once."""
+_ANYTHING = 0x2 | 0x4 | 0x20 | 0xFC0
+"""Changed, attributes changed, opened, moved, made, removed: writing needs an open file."""
 _CAPABILITY_VERSION = 0x20080522
 _OWN_CAPABILITIES = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
 _NO_CAPABILITIES = bytes(24)
@@ -84,9 +96,37 @@ _READ, _ON_FILES = 0b1101, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
 
 _c = ctypes.PyDLL(None, use_errno=True)
 _c.syscall.restype = ctypes.c_long
-for _name in ("capset", "fork", "mount", "prctl", "umount2"):
+for _name in ("capset", "mount", "prctl", "umount2"):
     getattr(_c, _name)  # found now: looking it up in each fork would touch every library
 _numbers = _NUMBERS.get(os.uname().machine, {})
+
+_plain = ctypes.PyDLL(None)
+Step = Callable[[], object]
+"""Something to do; -1 says that it could not be done."""
+
+
+def call(name: str, *arguments: Any) -> Callable[..., int]:
+    """Return a call of the C library, ready to be made, which returns -1 if it fails.
+
+    For processes whose memory is copied as they touch it, at 2 to 3 µs a page: the function is
+    found and its arguments are made now, and no error number is kept.
+    """
+    return partial(getattr(_plain, name), *arguments)
+
+
+fork = call("_Fork" if hasattr(_plain, "_Fork") else "fork")
+"""Fork without telling the interpreter, or what else asked to be told; return -1 on failure."""
+
+
+def take(steps: Iterable[Step]) -> None:
+    """Take steps, one after the other.
+
+    Raises:
+        OSError: One could not be done.
+    """
+    for step in steps:
+        if step() == -1:
+            raise OSError(f"failed: {step}")
 
 
 def _check(result: int, what: str) -> int:
@@ -104,11 +144,6 @@ def clone(flags: int) -> int:
     new process forks in turn with ``os.fork`` is told.
     """
     return int(_check(_c.syscall(_numbers["clone"], flags | _SIGCHLD, 0, 0, 0, 0), "clone"))
-
-
-def fork() -> int:
-    """Fork without telling the interpreter, as ``clone`` does, and without new namespaces."""
-    return int(_check(_c.fork(), "fork"))
 
 
 def unshare(flags: int) -> None:
@@ -157,9 +192,9 @@ def die_with_parent(signal_number: int = 9) -> None:
     _c.prctl(_PR_SET_PDEATHSIG, signal_number)
 
 
-def set_dumpable(flag: int) -> None:
-    """Let others of this user look into this process (1), or not (0)."""
-    _check(_c.prctl(_PR_SET_DUMPABLE, flag), "dumpable")
+def dumpability(flag: int) -> Step:
+    """Return what lets others of this user look into a process (1), or not (0)."""
+    return call("prctl", _PR_SET_DUMPABLE, flag)
 
 
 def set_subreaper() -> None:
@@ -199,10 +234,16 @@ def keep_reading_rights(change_user: Callable[[], None]) -> None:
     _check(_c.prctl(_PR_CAP_AMBIENT, 2, _CAP_DAC_READ_SEARCH, 0, 0), "ambient capability")
 
 
+def closing_from(first: int) -> Step:
+    """Return what closes all descriptors from ``first`` on."""
+    if _plain.syscall(_CLOSE_RANGE, _NO_DESCRIPTOR, _NO_DESCRIPTOR, 0) < 0:
+        return partial(os.closerange, first, 1 << 12)
+    return call("syscall", _CLOSE_RANGE, first, 0xFFFFFFFF, 0)
+
+
 def close_from(first: int) -> None:
     """Close all descriptors from ``first`` on."""
-    if _c.syscall(_CLOSE_RANGE, first, 0xFFFFFFFF, 0) < 0:
-        os.closerange(first, 1 << 12)
+    take([closing_from(first)])
 
 
 def landlock_abi() -> int:
@@ -244,9 +285,38 @@ def _add_rule(rules: int, path: str, allowed: int) -> None:
     _check(result, f"landlock rule for {path}")
 
 
-def landlock_restrict(rules: int) -> None:
-    """Keep this process, and all that come from it, to the rules."""
-    _check(_c.syscall(_LANDLOCK_RESTRICT_SELF, rules, 0), "landlock")
+def landlock_restriction(rules: int) -> Step:
+    """Return the step that keeps a process, and all that come from it, to the rules."""
+    return call("syscall", _LANDLOCK_RESTRICT_SELF, rules, 0)
+
+
+class FolderWatch:
+    """Tells whether anything in some folders was opened or changed; not in folders below them.
+
+    Closing it takes the kernel 10 ms: so it lives as long as can be.
+
+    Raises:
+        OSError: None can be had.
+    """
+
+    def __init__(self) -> None:
+        flags = os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = _check(_c.inotify_init1(flags), "inotify")
+        self._watch = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY)
+        os.close(descriptor)
+        buffer = ctypes.create_string_buffer(_EVENTS)
+        self._read = call("read", self._watch, buffer, _EVENTS)
+
+    def add(self, folder: str) -> None:
+        """Watch a folder, until it is removed."""
+        _check(_c.inotify_add_watch(self._watch, folder.encode(), _ANYTHING), folder)
+
+    def tell(self) -> bool:
+        """Tell whether anything happened since this was last asked."""
+        happened = False
+        while self._read() > 0:
+            happened = True
+        return happened
 
 
 class CallFilter:

@@ -5,7 +5,6 @@ header of numbers, and two texts.
 """
 
 import marshal
-import resource
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -23,10 +22,8 @@ __all__ = [
     "TESTS",
     "Outcome",
     "Request",
-    "pack_end",
     "pack_request",
     "pack_room",
-    "unpack_end",
     "unpack_outcomes",
     "unpack_request",
     "unpack_room",
@@ -56,7 +53,6 @@ OVER = b"O"
 
 LIMITS = ("", "wall_time", "cpu_time", "memory", "processes", "output", "file_size")
 _HEADER = struct.Struct("!iBdQQQ")
-_END = struct.Struct("!ciQd")
 _ROOM = struct.Struct("!2Q")
 _MOST = 1 << 62
 _ROOM_LIMITS = "memory", "disk"
@@ -147,20 +143,3 @@ def pack_request(request: Mapping[str, Any]) -> bytes:
 def unpack_request(content: bytes) -> Request:
     """Return a request that was packed."""
     return Request(*marshal.loads(content))  # noqa: S302 - from our supervisor
-
-
-def pack_end(kind: bytes, status: int, usage: resource.struct_rusage) -> bytes:
-    """Return how a process ended as bytes; ``kind`` is ``TEST`` or ``END``, of the whole."""
-    return _END.pack(kind, status, usage.ru_maxrss << 10, usage.ru_utime + usage.ru_stime)
-
-
-def unpack_end(kind: bytes, message: bytes) -> tuple[int, int, float]:
-    """Return how a process ended: its wait status, most bytes and seconds of CPU time.
-
-    Raises:
-        ValueError, struct.error: It is no such message, or of another kind.
-    """
-    found, status, peak, seconds = _END.unpack(message)
-    if found != kind:
-        raise ValueError(f"the end of {found!r}, not of {kind!r}")
-    return status, peak, seconds

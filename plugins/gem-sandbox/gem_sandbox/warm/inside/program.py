@@ -9,15 +9,26 @@ import os
 import random
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from gem_sandbox.warm.inside import kernel
+from gem_sandbox.warm.inside.kernel import Step
 from gem_sandbox.warm.inside.names import supply
 
-__all__ = ["FILE", "Script", "compile_script", "drop_main", "flush", "fork", "fresh_main", "leave"]
+__all__ = [
+    "Script",
+    "compile_script",
+    "drop_main",
+    "flush",
+    "fork",
+    "fresh_main",
+    "leave",
+    "way_to_fork",
+]
 
-FILE = "main.py"
+_FILE = "main.py"
 _INTERRUPTED = 130
 _numbers: random.Random = random._inst  # noqa: SLF001
 _seed = _random.Random.seed
@@ -42,20 +53,31 @@ def fresh_main(path: str | None) -> dict[str, Any]:
     return namespace
 
 
-def fork() -> int:
-    """Fork; as cheaply as can be where the interpreter has nothing to do about it.
+def way_to_fork() -> tuple[Callable[[], int], list[Step]]:
+    """Return the cheapest call to fork, and the first steps of the new process.
 
-    What it does after a fork is about threads and random numbers, and touches, so copies, many
-    pages.
+    What the interpreter does after a fork is about threads and random numbers, and touches, so
+    copies, many pages: it is not told where there are no threads.
     """
+    numpy = sys.modules.get("numpy.random")
+    renewals: list[Step] = [numpy.seed] if numpy else []
     if "threading" in sys.modules:
-        pid = os.fork()
-    else:
-        pid = kernel.fork()
-        if pid == 0:
-            _seed(_numbers)
-    if pid == 0 and "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
+        return os.fork, renewals
+    return kernel.fork, [partial(_seed, _numbers), *renewals]
+
+
+def fork() -> int:
+    """Fork; return the new process, 0 in itself.
+
+    Raises:
+        OSError: There can be no more processes.
+    """
+    call, renewals = way_to_fork()
+    pid = call()
+    if pid == 0:
+        kernel.take(renewals)
+    if pid < 0:
+        raise OSError("cannot fork")
     return pid
 
 
@@ -64,29 +86,38 @@ class Script:
 
     Args:
         source: What it says.
-        path: Where it lies.
+        folder: Where it lies.
+        files: What lies beside it, by name.
         arguments: Its command line.
         supply_names: Whether names that it does not import are there for it.
     """
 
     def __init__(
-        self, source: bytes, path: str, *, arguments: Sequence[str], supply_names: bool
+        self,
+        source: bytes,
+        folder: str,
+        *,
+        files: Mapping[str, bytes],
+        arguments: Sequence[str],
+        supply_names: bool,
     ) -> None:
+        self.files = {**files, _FILE: source}
+        """All that is to lie in the folder."""
         self._source = source
-        self._path = path
+        self._folder = folder
+        self._path = f"{folder}/{_FILE}"
         self._arguments = arguments
         self._supply_names = supply_names
-        self._folder = ""
         self._code: types.CodeType | None = None
         self._namespace: dict[str, Any] = {}
 
     def prepare(self) -> None:
         """Do what need not be done by each run; what is wrong with it, each run will say."""
-        self._folder = os.path.dirname(self._path)
         self._namespace = fresh_main(self._path)
         sys.argv[:] = [self._path, *self._arguments]
         with contextlib.suppress(Exception):
             self._code = self._ready()
+        sys.path.insert(0, self._folder)
 
     def _ready(self) -> types.CodeType:
         code = compile_script(self._source, self._path)
@@ -96,7 +127,6 @@ class Script:
 
     def run(self) -> int:
         """Run it, once prepared, and return its exit status."""
-        sys.path.insert(0, self._folder)
         try:
             exec(self._code or self._ready(), self._namespace)  # noqa: S102 - what we are for
         except BaseException as error:  # noqa: BLE001 - SystemExit too

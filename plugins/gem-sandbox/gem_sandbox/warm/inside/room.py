@@ -11,9 +11,7 @@ the supervisor by itself. So what a program can find in its memory is its own.
 
 import _signal  # type: ignore[import-not-found]
 import fcntl
-import gc
 import os
-import resource
 import signal
 import socket
 import sys
@@ -23,19 +21,19 @@ from typing import NoReturn
 
 from gem_sandbox.far import cells
 from gem_sandbox.warm.inside import kernel, program
+from gem_sandbox.warm.inside.ends import End
+from gem_sandbox.warm.inside.inputs import serve_inputs
 from gem_sandbox.warm.inside.messages import (
     END,
-    OVER,
     RUN,
     SESSION,
     TEST,
     TESTS,
     Request,
-    pack_end,
     pack_request,
     unpack_request,
 )
-from gem_sandbox.warm.inside.passing import receive, receive_one, send, use
+from gem_sandbox.warm.inside.passing import Slot, receive, send, use
 from gem_sandbox.warm.inside.walls import Walls
 
 __all__ = ["be_first", "place", "rehearse"]
@@ -46,7 +44,6 @@ set_signal = _signal.signal
 _LINK = 3
 _PIECES, _ANSWERS = 3, 4
 _OUT_OF_THE_WAY = 64
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _REHEARSALS = 20
 _REHEARSED = b"""\
 try:
@@ -54,8 +51,6 @@ try:
 except EOFError:
     print(sum(range(10)))
 """
-_NO_TEST = 113 << 8
-"""Wait status of who waited for a test when there was none; programs may end with it too."""
 
 
 def be_first(walls: Walls, limits: dict[str, int], link: int) -> NoReturn:
@@ -69,21 +64,23 @@ def be_first(walls: Walls, limits: dict[str, int], link: int) -> NoReturn:
         link: Descriptor of a socket to the supervisor.
     """
     kernel.die_with_parent()
-    kernel.set_dumpable(0)
+    kernel.take([kernel.dumpability(0)])
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGINT):
         set_signal(number, _signal.SIG_DFL)
     place([0, 1, 2, link])
     walls.begin(limits)
+    end = End(END, _LINK)
     with socket.socket(fileno=_LINK) as supervisor:
         while True:
             walls.furnish()
             pid = program.fork()
             if pid == 0:
                 _be_next(walls, supervisor)
-            status, usage = _see_end(pid)
+            while end.wait() != pid:
+                pass  # an orphan that came here
             walls.finish()
-            supervisor.send(pack_end(END, status, usage))
+            end.tell()
 
 
 def rehearse(walls: Walls) -> None:
@@ -95,15 +92,17 @@ def rehearse(walls: Walls) -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     request = pack_request(Request(0, 0, 0, _REHEARSED, supply_names=True)._asdict())
     argv = sys.argv[:]
+    slot = Slot(theirs.fileno())
     for _ in range(_REHEARSALS):
         walls.rehearse()
         send(ours, TEST, [0])
-        stdin = receive_one(theirs)
-        if stdin is not None:
-            os.close(stdin)
+        kernel.take([slot.receive])
+        os.close(slot.descriptor.value)
         send(ours, RUN + request, [0, 1, 2])
         _, received, passed = _receive_request(theirs)
-        _run_script("", received)
+        script = _script("", received)
+        script.prepare()
+        script.run()
         program.drop_main()
         program.flush()
         del sys.path[0]
@@ -112,14 +111,6 @@ def rehearse(walls: Walls) -> None:
     sys.argv[:] = argv
     ours.close()
     theirs.close()
-
-
-def _see_end(pid: int) -> tuple[int, resource.struct_rusage]:
-    """Wait for the end of a child; bury the orphans that come here too."""
-    ended, status, usage = os.wait4(-1, 0)
-    while ended != pid:
-        ended, status, usage = os.wait4(-1, 0)
-    return status, usage
 
 
 def place(descriptors: Sequence[int]) -> None:
@@ -137,13 +128,18 @@ def _be_next(walls: Walls, link: socket.socket) -> NoReturn:
         set_signal(signal.SIGINT, signal.default_int_handler)
         walls.enter()
         kind, request, passed = _receive_request(link)
+        script = _script(walls.folder, request)
         if kind == TESTS:
-            _run_tests(walls, request, link, passed[1:])
+            serve_inputs(walls, request, script, link, passed[1:])
         if kind == RUN:
-            _lay_files(walls, request)
-        walls.restrict(request)
+            walls.lay(script.files)
+        kernel.take(walls.steps(request))
         use(passed)
-        program.leave(_serve_pieces() if kind == SESSION else _run_script(walls.folder, request))
+        if kind == SESSION:
+            cells.serve(_PIECES, _ANSWERS)
+            program.leave(0)
+        script.prepare()
+        program.leave(script.run())
     except BaseException:  # noqa: BLE001 - of ours: to who looks into a sandbox that fails
         traceback.print_exc()
     os._exit(1)
@@ -161,98 +157,11 @@ def _receive_request(link: socket.socket) -> tuple[bytes, Request, list[int]]:
     return kind, unpack_request(content), passed
 
 
-def _serve_pieces() -> int:
-    cells.serve(_PIECES, _ANSWERS)
-    return 0
-
-
-def _run_script(folder: str, request: Request) -> int:
-    script = _script(folder, request)
-    script.prepare()
-    return script.run()
-
-
 def _script(folder: str, request: Request) -> program.Script:
     return program.Script(
         request.source,
-        f"{folder}/{program.FILE}",
+        folder,
+        files=request.files,
         arguments=request.arguments,
         supply_names=request.supply_names,
     )
-
-
-def _run_tests(
-    walls: Walls, request: Request, link: socket.socket, outputs: Sequence[int]
-) -> NoReturn:
-    """Run one program for each standard input that comes, compiled once.
-
-    What a test touches is copied for it, page by page, and that is most of what it costs: so all
-    is done here, once, that need not be done by each.
-    """
-    script = _script(walls.folder, request)
-    script.prepare()
-    gc.collect()
-    gc.freeze()
-    _lay_files(walls, request)
-    end = b""
-    for _ in range(request.tests):
-        pid = program.fork()
-        if pid == 0:
-            _be_test(walls, request, script, link, outputs)
-        if end:  # tidy up while the next one puts up its walls, and waits
-            walls.clear()
-            _lay_files(walls, request)
-            link.send(end)
-        _, status, usage = os.wait4(pid, 0)
-        if status == _NO_TEST and _is_over(link):
-            os._exit(0)
-        walls.end_others()
-        for descriptor in outputs:  # not to be what the program may have set
-            fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
-        end = pack_end(TEST, status, usage)
-    link.send(end)
-    os._exit(0)
-
-
-def _is_over(link: socket.socket) -> bool:
-    """Tell whether the supervisor wants no more tests."""
-    try:
-        if link.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != OVER:
-            return False
-        link.recv(1)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _be_test(
-    walls: Walls,
-    request: Request,
-    script: program.Script,
-    link: socket.socket,
-    outputs: Sequence[int],
-) -> NoReturn:
-    """Wait for a standard input, behind all walls; be the program."""
-    os.setsid()
-    walls.restrict(request, servers=1)
-    stdin = receive_one(link)
-    if stdin is None:
-        os._exit(_NO_TEST >> 8)
-    use((stdin, *outputs))
-    program.leave(script.run())
-
-
-def _lay_files(walls: Walls, request: Request) -> None:
-    for name, content in request.files.items():
-        path = f"{walls.folder}/{name}"
-        if "/" in name:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        _write(walls, path, content)
-    _write(walls, f"{walls.folder}/{program.FILE}", request.source)
-
-
-def _write(walls: Walls, path: str, content: bytes) -> None:
-    descriptor = os.open(path, _NEW, 0o644)
-    os.write(descriptor, content)
-    walls.give(descriptor)
-    os.close(descriptor)

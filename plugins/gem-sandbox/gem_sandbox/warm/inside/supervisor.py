@@ -17,6 +17,7 @@ from typing import Any
 
 from gem_core.workers.frames import CHUNK, DIED, Frame, FrameReader, pack
 from gem_sandbox.warm.inside import passing
+from gem_sandbox.warm.inside.ends import unpack_end
 from gem_sandbox.warm.inside.messages import (
     CELL,
     END,
@@ -30,7 +31,6 @@ from gem_sandbox.warm.inside.messages import (
     Outcome,
     pack_request,
     pack_room,
-    unpack_end,
 )
 from gem_sandbox.warm.inside.walls import Walls
 from gem_sandbox.warm.inside.watch import HOST_GONE, Streams, Watch, file_of, outcome_of, stdin_of
@@ -206,7 +206,7 @@ class _Room:
     def told(self, kind: bytes) -> tuple[int, int, float] | None:
         """Return how a program, or a test, ended; None if nobody has told."""
         with contextlib.suppress(OSError, ValueError, struct.error):
-            return unpack_end(kind, self.link.recv(64, socket.MSG_DONTWAIT))
+            return unpack_end(kind, self.link.recv(1 << 8, socket.MSG_DONTWAIT))
         return None
 
     def kill(self) -> None:

@@ -4,15 +4,18 @@ The same object serves in the zygote, in supervisors and in runs, as all are for
 its methods are grouped by where they are called.
 """
 
+import contextlib
 import os
 import resource
 import signal
+import struct
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from gem_sandbox.warm.inside import folders, kernel
+from gem_sandbox.warm.inside.kernel import Step
 from gem_sandbox.warm.inside.messages import Request
 
 __all__ = [
@@ -21,8 +24,8 @@ __all__ = [
     "children",
     "descendants",
     "have_children",
+    "limit",
     "send_signal",
-    "set_limit",
 ]
 
 _USER = 1000
@@ -33,6 +36,9 @@ _OPEN_FILES = 256
 _SOON = 0.0002
 _SHIELD = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
 _SLACK = 1 << 30
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+_LIMIT = struct.Struct("=2Q")
+_HIGHEST_LIMIT = (1 << 63) - 1
 _BEYOND = Request(file_size=1 << 62, cpu_time=1 << 32, processes=1 << 30)
 """Limits that nothing reaches; the kernel counts CPU time in nanoseconds."""
 _SCRATCH = "/tmp"  # noqa: S108 - private to the run
@@ -72,8 +78,8 @@ class Walls(ABC):
         self._mapped, self._data = _sizes()
 
     def rehearse(self) -> None:
-        """Do in vain what can be done in vain of ``restrict``: set limits that limit nothing."""
-        self._limit(_BEYOND, servers=0)
+        """Do in vain what can be done in vain of ``steps``: set limits that limit nothing."""
+        kernel.take(self._limits_of(_BEYOND, servers=0))
 
     def next_room(self, slot: int) -> None:  # noqa: B027 - not all ways need it
         """Prepare for the room that is forked next, for a supervisor of that number."""
@@ -115,38 +121,57 @@ class Walls(ABC):
         for folder in self.folders:
             folders.empty(folder, self.kept)
 
+    def lay(self, files: Mapping[str, bytes]) -> None:
+        """Write files into the program's folder, by name."""
+        for name, content in files.items():
+            path = f"{self.folder}/{name}"
+            if "/" in name:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+            descriptor = os.open(path, _NEW, 0o644)
+            os.write(descriptor, content)
+            self.give(descriptor)
+            os.close(descriptor)
+
+    def watch(self, files: Iterable[str]) -> None:  # noqa: B027 - not all ways can
+        """Note from now on what happens to these files, by name, and beside them."""
+
+    def is_changed(self) -> bool:
+        """Tell whether files may have changed since this was last asked."""
+        return True
+
     def give(self, descriptor: int) -> None:  # noqa: B027 - not all ways need it
         """Make a file the program's own."""
 
-    def restrict(self, request: Request, *, servers: int = 0) -> None:
-        """Take from this process what a program must not have, as the last thing.
+    def steps(self, request: Request, *, servers: int = 0) -> list[Step]:
+        """Return what takes from a process what a program must not have: the last steps to it.
 
         Args:
             request: What the program may use.
             servers: Processes that serve it and are counted with it, besides the first one.
         """
-        kernel.set_dumpable(1)
-        self._limit(request, servers)
-        if self._rules >= 0:
-            kernel.landlock_restrict(self._rules)
+        steps = [kernel.dumpability(1), *self._limits_of(request, servers)]
+        return [*steps, kernel.landlock_restriction(self._rules)] if self._rules >= 0 else steps
 
-    def _limit(self, request: Request, servers: int) -> None:
-        """Set the limits of one program."""
-        set_limit(resource.RLIMIT_FSIZE, request.file_size)
-        set_limit(resource.RLIMIT_CPU, request.cpu_time, request.cpu_time + 1)
-        set_limit(resource.RLIMIT_NPROC, self._tasks(request.processes, servers))
+    def _limits_of(self, request: Request, servers: int) -> list[Step]:
+        """Return what sets the limits of one program."""
+        return [
+            limit(resource.RLIMIT_FSIZE, request.file_size),
+            limit(resource.RLIMIT_CPU, request.cpu_time, request.cpu_time + 1),
+            self._limit_of_tasks(request.processes, servers),
+        ]
 
     @abstractmethod
-    def _tasks(self, processes: int, servers: int) -> int:
-        """Return how many tasks the program's user may have, so that it can have ``processes``."""
+    def _limit_of_tasks(self, processes: int, servers: int) -> Step:
+        """Return what limits the tasks of the program's user, so that it can have ``processes``."""
 
-    def _set_limits(self, limits: dict[str, int]) -> None:
-        """Limit what this process, and those that come from it, may use each."""
-        set_limit(resource.RLIMIT_DATA, self._data + limits["memory"])
-        set_limit(resource.RLIMIT_AS, self._mapped + limits["memory"] + _SLACK)
-        set_limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
-        for kind in _SHIELD:
-            set_limit(kind, 0)
+    def _room_limits(self, limits: dict[str, int]) -> list[Step]:
+        """Return what limits what a process, and those that come from it, may use each."""
+        return [
+            limit(resource.RLIMIT_DATA, self._data + limits["memory"]),
+            limit(resource.RLIMIT_AS, self._mapped + limits["memory"] + _SLACK),
+            limit(resource.RLIMIT_NOFILE, _OPEN_FILES),
+            *(limit(kind, 0) for kind in _SHIELD),
+        ]
 
     # In a supervisor.
 
@@ -185,16 +210,19 @@ class NamespaceWalls(Walls):
         self._options = ""
         self._last_pid = -1
         self._is_furnished = False
+        self._watch: kernel.FolderWatch | None = None
 
     def begin(self, limits: dict[str, int]) -> None:
         self._covered_at = {path: os.open(path, os.O_PATH) for path in self._covered}
         self._last_pid = _open_last_pid()
-        kernel.set_dumpable(1)  # or the files in /proc would not be ours to write
+        kernel.take([kernel.dumpability(1)])  # or the files in /proc would not be ours to write
         kernel.map_user(_USER, self._outside)
-        kernel.set_dumpable(0)
+        kernel.take([kernel.dumpability(0)])
         kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC, "subset=pid")
+        with contextlib.suppress(OSError):  # this user has as many as are allowed
+            self._watch = kernel.FolderWatch()
         self._options = f"size={limits['disk']},nr_inodes={_MOST_FILES},mode=0700"
-        self._set_limits(limits)
+        kernel.take(self._room_limits(limits))
         self._room_filter.apply()
 
     def furnish(self) -> None:
@@ -236,8 +264,19 @@ class NamespaceWalls(Walls):
             os.makedirs(os.path.dirname(link), exist_ok=True)
             os.symlink(target, link)
 
-    def _tasks(self, processes: int, servers: int) -> int:
-        return processes + servers + _FIRST
+    def _limit_of_tasks(self, processes: int, servers: int) -> Step:
+        return limit(resource.RLIMIT_NPROC, processes + servers + _FIRST)
+
+    def watch(self, files: Iterable[str]) -> None:
+        parts = [name.split("/")[:-1] for name in files]
+        inner = {"/".join((self.folder, *part[:n])) for part in parts for n in range(len(part) + 1)}
+        if self._watch:
+            for folder in {*self.folders, *inner}:
+                self._watch.add(folder)
+            self._watch.tell()
+
+    def is_changed(self) -> bool:
+        return self._watch is None or self._watch.tell()
 
     def end_others(self) -> None:
         while _signal_others():
@@ -252,13 +291,12 @@ class NamespaceWalls(Walls):
         return 0
 
 
+_kill_others = kernel.call("kill", -1, int(signal.SIGKILL))
+
+
 def _signal_others() -> bool:
     """Kill all but the one who asks, in a namespace of processes; tell whether there were any."""
-    try:
-        os.kill(-1, signal.SIGKILL)
-    except ProcessLookupError:
-        return False
-    return True
+    return _kill_others() == 0
 
 
 def have_children() -> bool:
@@ -317,14 +355,12 @@ def _sizes() -> tuple[int, int]:
     return int(fields[0]) * page, int(fields[5]) * page
 
 
-def set_limit(kind: int, soft: int, hard: int | None = None) -> None:
-    """Set a limit, or the nearest to it that may be set; ``hard`` is the same if not given."""
-    hard = soft if hard is None else hard
-    try:
-        resource.setrlimit(kind, (soft, hard))
-    except ValueError:
-        most = resource.getrlimit(kind)[1]
-        resource.setrlimit(kind, (min(soft, most), most))
+def limit(kind: int, soft: int, hard: int | None = None) -> Step:
+    """Return what sets a limit, to the nearest that may be set; ``hard`` is ``soft`` if None."""
+    highest = resource.getrlimit(kind)[1]
+    highest = _HIGHEST_LIMIT if highest == resource.RLIM_INFINITY else highest
+    limits = _LIMIT.pack(min(soft, highest), min(soft if hard is None else hard, highest))
+    return kernel.call("setrlimit", kind, limits)
 
 
 def _open_last_pid() -> int:
