@@ -10,7 +10,6 @@ import resource
 import signal
 from collections.abc import Collection
 from functools import partial
-from pathlib import Path
 from typing import Any, NoReturn
 
 from gem_sandbox.warm.inside import folders, kernel
@@ -162,11 +161,13 @@ def _limit_new_tasks(number: int) -> None:
 
 def _make_base() -> str:
     """Make the folder of this zygote's runs; remove those of zygotes that were killed."""
-    for old in Path("/tmp").glob(f"{Path(_BASE).name}*"):  # noqa: S108
-        pid = old.name.rpartition("-")[2]
-        mine = old.lstat().st_uid == os.getuid()
-        if mine and pid.isdigit() and not Path(f"/proc/{pid}").exists():
-            folders.remove(str(old))
+    parent, start = os.path.split(_BASE)
+    for name in os.listdir(parent):
+        pid = name.removeprefix(start)
+        if pid.isdigit() and pid != name and not os.path.exists(f"/proc/{pid}"):
+            old = f"{parent}/{name}"
+            if os.lstat(old).st_uid == os.getuid():
+                folders.remove(old)
     base = f"{_BASE}{os.getpid()}"
     os.mkdir(base, 0o711)
     return base

@@ -10,6 +10,7 @@ import os
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "landlock_restriction",
     "landlock_rules",
     "map_user",
+    "merge_mappings",
     "mount",
     "no_new_privileges",
     "pivot_root",
@@ -81,6 +83,7 @@ _OUT_OF_THE_WAY = 128
 _LANDLOCK_VERSION = 1
 _RULE_PATH_BENEATH = 1
 _SECCOMP_FILTER = 1
+_READ_WRITE, _READ_EXECUTE = 3, 5
 _EVENTS = 1 << 12
 """Bytes of events to read at once."""
 _ANYTHING = 0x2 | 0x4 | 0x20 | 0xFC0
@@ -144,6 +147,22 @@ def clone(flags: int) -> int:
     new process forks in turn with ``os.fork`` is told.
     """
     return int(_check(_c.syscall(_numbers["clone"], flags | _SIGCHLD, 0, 0, 0, 0), "clone"))
+
+
+def merge_mappings() -> None:
+    """Have each library be mapped in two pieces rather than five, as a fork copies piece by piece.
+
+    What is only read becomes executable like the code beside it, and what is only written while
+    a library is linked stays writable, like the data after it.
+    """
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+        pieces = [line.split(maxsplit=5) for line in file]
+    for (addresses, rights, _, _, inode, *path), (_, following, *_, after) in pairwise(pieces):
+        if rights == "r--p" and inode != "0" and ".so" in path[0]:
+            is_data = "w" in following and after == path[0]
+            start, end = (int(address, 16) for address in addresses.split("-"))
+            right = _READ_WRITE if is_data else _READ_EXECUTE
+            call("mprotect", ctypes.c_void_p(start), ctypes.c_size_t(end - start), right)()
 
 
 def unshare(flags: int) -> None:

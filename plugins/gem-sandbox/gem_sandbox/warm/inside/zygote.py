@@ -81,6 +81,7 @@ def _warm_up(preload: list[str], walls: Walls) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] in _OURS]:
         del sys.modules[name]
     program.fresh_main(None)
+    kernel.merge_mappings()
     warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
     gc.collect()
     gc.freeze()
