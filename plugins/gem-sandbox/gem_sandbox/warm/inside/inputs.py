@@ -47,8 +47,8 @@ def serve_inputs(
     end, slot = End(TEST, link.fileno()), Slot(link.fileno())
     put_up = [*renewals, kernel.call("setsid"), *walls.steps(request, servers=1), slot.receive]
     use_input = kernel.call("dup2", slot.descriptor, 0)
-    use_outputs = [kernel.call("dup2", each, at) for at, each in enumerate(outputs, 1)]
-    use_outputs.append(kernel.closing_from(3))
+    to_outputs = (kernel.call("dup2", each, at) for at, each in enumerate(outputs, 1))
+    use_outputs = [*to_outputs, kernel.closing_from(3)]
     # The program may have set flags on what the next one writes to.
     resets = [kernel.call("fcntl", each, fcntl.F_SETFL, 0) for each in outputs]
     # Found here, once, rather than by each process that looks them up.

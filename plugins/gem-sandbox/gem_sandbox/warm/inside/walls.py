@@ -8,10 +8,10 @@ import contextlib
 import os
 import resource
 import signal
-import struct
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from gem_sandbox.warm.inside import folders, kernel
@@ -37,8 +37,6 @@ _SOON = 0.0002
 _SHIELD = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
 _SLACK = 1 << 30
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-_LIMIT = struct.Struct("=2Q")
-_HIGHEST_LIMIT = (1 << 63) - 1
 _BEYOND = Request(file_size=1 << 62, cpu_time=1 << 32, processes=1 << 30)
 """Limits that nothing reaches; the kernel counts CPU time in nanoseconds."""
 _SCRATCH = "/tmp"  # noqa: S108 - private to the run
@@ -355,12 +353,23 @@ def _sizes() -> tuple[int, int]:
     return int(fields[0]) * page, int(fields[5]) * page
 
 
+def _highest(kind: int) -> int:
+    most = resource.getrlimit(kind)[1]
+    return (1 << 63) - 1 if most == resource.RLIM_INFINITY else most
+
+
+_HIGHEST = {
+    getattr(resource, name): _highest(getattr(resource, name))
+    for name in dir(resource)
+    if name.startswith("RLIMIT_")
+}
+
+
 def limit(kind: int, soft: int, hard: int | None = None) -> Step:
     """Return what sets a limit, to the nearest that may be set; ``hard`` is ``soft`` if None."""
-    highest = resource.getrlimit(kind)[1]
-    highest = _HIGHEST_LIMIT if highest == resource.RLIM_INFINITY else highest
-    limits = _LIMIT.pack(min(soft, highest), min(soft if hard is None else hard, highest))
-    return kernel.call("setrlimit", kind, limits)
+    highest = _HIGHEST[kind]
+    limits = min(soft, highest), min(soft if hard is None else hard, highest)
+    return partial(resource.setrlimit, kind, limits)
 
 
 def _open_last_pid() -> int:
