@@ -65,6 +65,8 @@ def serve_inputs(
                 os._exit(_NO_INPUT)
             take(use_outputs)
             leave(run())
+        if pid < 0:
+            raise OSError("cannot fork")
         if number:
             tell()
         while wait() != pid:

@@ -22,7 +22,6 @@ __all__ = [
     "compile_script",
     "drop_main",
     "flush",
-    "fork",
     "fresh_main",
     "leave",
     "way_to_fork",
@@ -54,7 +53,7 @@ def fresh_main(path: str | None) -> dict[str, Any]:
 
 
 def way_to_fork() -> tuple[Callable[[], int], list[Step]]:
-    """Return the cheapest call to fork, and the first steps of the new process.
+    """Return the cheapest call to fork, -1 if that fails, and the first steps of the new process.
 
     What the interpreter does after a fork is about threads and random numbers, and touches, so
     copies, many pages: it is not told where there are no threads.
@@ -64,21 +63,6 @@ def way_to_fork() -> tuple[Callable[[], int], list[Step]]:
     if "threading" in sys.modules:
         return os.fork, renewals
     return kernel.fork, [partial(_seed, _numbers), *renewals]
-
-
-def fork() -> int:
-    """Fork; return the new process, 0 in itself.
-
-    Raises:
-        OSError: There can be no more processes.
-    """
-    call, renewals = way_to_fork()
-    pid = call()
-    if pid == 0:
-        kernel.take(renewals)
-    if pid < 0:
-        raise OSError("cannot fork")
-    return pid
 
 
 class Script:

@@ -70,12 +70,16 @@ def be_first(walls: Walls, limits: dict[str, int], link: int) -> NoReturn:
     place([0, 1, 2, link])
     walls.begin(limits)
     end = End(END, _LINK)
+    fork, renewals = program.way_to_fork()
     with socket.socket(fileno=_LINK) as supervisor:
         while True:
             walls.furnish()
-            pid = program.fork()
+            pid = fork()
             if pid == 0:
+                kernel.take(renewals)
                 _be_next(walls, supervisor)
+            if pid < 0:
+                raise OSError("cannot fork")
             while end.wait() != pid:
                 pass  # an orphan that came here
             walls.finish()

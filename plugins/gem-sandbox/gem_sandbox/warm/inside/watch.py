@@ -105,10 +105,9 @@ def stdin_of(text: bytes) -> int:
 def file_of(content: bytes) -> int:
     """Return the descriptor of a file in memory that nobody can change."""
     descriptor = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
-    os.lseek(descriptor, 0, os.SEEK_SET)
+    written = 0
+    while written < len(content):
+        written += os.pwrite(descriptor, content[written:], written)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
     return descriptor
 
