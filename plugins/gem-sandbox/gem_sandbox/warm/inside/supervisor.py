@@ -285,7 +285,7 @@ def _sum_up(
     if end is None and not limit:
         return None, False
     duration = time.monotonic() - start
-    if streams.drain() and not limit:
+    if streams.drain(streams.open if limit else watch.ready) and not limit:
         limit = "output"
     status, peak, seconds = end or _UNKNOWN
     end = status, max(peak, watch.peak), seconds
@@ -323,7 +323,7 @@ class _Session:
                 limit = watch.wait(start + seconds)
             return _sum_up(self.room, self.streams, watch, limit, start)[0], False
         self._walls.signal_all(self.room.first, signal.SIGSTOP)
-        limit = "output" if self.streams.drain() else watch.look()
+        limit = "output" if self.streams.drain(watch.ready) else watch.look()
         if limit:
             return _sum_up(self.room, self.streams, watch, limit, start)[0], False
         duration = time.monotonic() - start

@@ -6,6 +6,7 @@ import re
 import select
 import signal
 import time
+from collections.abc import Collection
 from typing import Any
 
 from gem_sandbox.warm.inside.memory import tree_memory
@@ -71,14 +72,15 @@ class Streams:
         kept += chunk[:room]
         return len(chunk) > room
 
-    def drain(self) -> bool:
-        """Read all that has been written; tell whether it is more than is kept."""
+    def drain(self, ready: Collection[int]) -> bool:
+        """Read all that has been written to these; tell whether it is more than is kept."""
         over = False
-        for descriptor, kept in self.kept.items():
-            before = -1
-            while descriptor in self.open and not over and before != len(kept):
-                before = len(kept)
+        for descriptor in self.open.intersection(ready):
+            is_full = True
+            while is_full and not over:
+                before = len(self.kept[descriptor])
                 over = self.read(descriptor)
+                is_full = len(self.kept[descriptor]) - before == _CHUNK
         return over
 
     def take(self) -> tuple[bytes, bytes]:
@@ -141,6 +143,8 @@ class Watch:
         self._signs = signs
         self._host = host
         self.peak = 0
+        self.ready: set[int] = set()
+        """What could be read when last looked at."""
         self._poll = select.poll()
         for descriptor in (*signs, *streams.open, host):
             self._poll.register(descriptor, select.POLLIN)
@@ -156,7 +160,9 @@ class Watch:
                 look = now + _TICK
                 if limit := self.look():
                     return limit
-            for descriptor, _ in self._poll.poll(max(0.0, min(end, look) - now) * 1000):
+            most = max(0.0, min(end, look) - now) * 1000
+            self.ready = {descriptor for descriptor, _ in self._poll.poll(most)}
+            for descriptor in self.ready:
                 if descriptor in self._signs:
                     return ""
                 if descriptor == self._host:
