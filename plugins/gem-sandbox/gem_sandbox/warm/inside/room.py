@@ -23,7 +23,7 @@ from typing import NoReturn
 from gem_sandbox.far import cells
 from gem_sandbox.warm.inside import kernel, program
 from gem_sandbox.warm.inside.ends import End
-from gem_sandbox.warm.inside.inputs import serve_inputs
+from gem_sandbox.warm.inside.inputs import Inputs
 from gem_sandbox.warm.inside.messages import (
     END,
     RUN,
@@ -72,12 +72,14 @@ def be_first(walls: Walls, limits: dict[str, int], link: int) -> NoReturn:
     end = End(END, _LINK)
     fork, renewals = program.way_to_fork()
     with socket.socket(fileno=_LINK) as supervisor:
+        inputs = Inputs(supervisor)
+        gc.freeze()
         while True:
             walls.furnish()
             pid = fork()
             if pid == 0:
                 kernel.take(renewals)
-                _be_next(walls, supervisor)
+                _be_next(walls, supervisor, inputs)
             if pid < 0:
                 raise OSError("cannot fork")
             while end.wait() != pid:
@@ -129,7 +131,7 @@ def place(descriptors: Sequence[int]) -> None:
     kernel.close_from(len(copies))
 
 
-def _be_next(walls: Walls, link: socket.socket) -> NoReturn:
+def _be_next(walls: Walls, link: socket.socket, inputs: Inputs) -> NoReturn:
     """Wait for a program, and be it."""
     try:
         os.setsid()
@@ -138,7 +140,7 @@ def _be_next(walls: Walls, link: socket.socket) -> NoReturn:
         kind, request, passed = _receive_request(link)
         script = _script(walls.folder, request)
         if kind == TESTS:
-            serve_inputs(walls, request, script, link, passed[1:])
+            inputs.serve(walls, request, script, passed[1:])
         if kind == RUN:
             walls.lay(script.files)
         kernel.take(walls.steps(request))
