@@ -75,13 +75,7 @@ class ConfinedWalls(Walls):
         os.mkdir(self.folder, 0o700)
         if self._as_root:
             os.chown(self.folder, self._user, self._user)
-        if self._rules >= 0:
-            os.close(self._rules)
-        self._rules = kernel.landlock_rules(
-            self._landlock,
-            readable=[*self._readable, *self._devices],
-            writable=[self.folder, "/dev/null"],
-        )
+        self._permit(readable=[*self._readable, *self._devices])
 
     def _folder(self, first: int) -> str:
         return f"{self._base}/{first}"

@@ -257,11 +257,14 @@ def keep_reading_rights(change_user: Callable[[], None]) -> None:
     _check(_c.prctl(_PR_CAP_AMBIENT, 2, _CAP_DAC_READ_SEARCH, 0, 0), "ambient capability")
 
 
+_has_close_range = _plain.syscall(_CLOSE_RANGE, _NO_DESCRIPTOR, _NO_DESCRIPTOR, 0) == 0
+
+
 def closing_from(first: int) -> Step:
     """Return what closes all descriptors from ``first`` on."""
-    if _plain.syscall(_CLOSE_RANGE, _NO_DESCRIPTOR, _NO_DESCRIPTOR, 0) < 0:
-        return partial(os.closerange, first, 1 << 12)
-    return call("syscall", _CLOSE_RANGE, first, 0xFFFFFFFF, 0)
+    if _has_close_range:
+        return call("syscall", _CLOSE_RANGE, first, 0xFFFFFFFF, 0)
+    return partial(os.closerange, first, 1 << 12)
 
 
 def close_from(first: int) -> None:

@@ -40,16 +40,10 @@ def compile_script(source: bytes, path: str) -> types.CodeType:
     return compile(source, path, "exec", dont_inherit=True)
 
 
-def fresh_main(path: str | None) -> dict[str, Any]:
-    """Make a new ``__main__`` and return its namespace."""
-    main = types.ModuleType("__main__")
-    sys.modules["__main__"] = main
-    namespace = main.__dict__
-    namespace["__builtins__"] = builtins
-    if path is not None:
-        namespace["__file__"] = path
-        namespace["__cached__"] = None
-    return namespace
+def fresh_main() -> None:
+    """Make a new ``__main__``."""
+    sys.modules["__main__"] = main = types.ModuleType("__main__")
+    main.__dict__["__builtins__"] = builtins
 
 
 def way_to_fork() -> tuple[Callable[[], int], list[Step]]:
@@ -97,7 +91,9 @@ class Script:
 
     def prepare(self) -> None:
         """Do what need not be done by each run; what is wrong with it, each run will say."""
-        self._namespace = fresh_main(self._path)
+        self._namespace = sys.modules["__main__"].__dict__  # nobody has used it
+        self._namespace["__file__"] = self._path
+        self._namespace["__cached__"] = None
         sys.argv[:] = [self._path, *self._arguments]
         with contextlib.suppress(Exception):
             self._code = self._ready()

@@ -101,6 +101,7 @@ def rehearse(walls: Walls) -> None:
     os.dup2(some, 0)
     for _ in range(_REHEARSALS):
         sys.stdin.seek(0)
+        program.fresh_main()
         walls.rehearse()
         send(ours, RUN + request, [0, 1, 2])
         _, received, passed = _receive_request(theirs)

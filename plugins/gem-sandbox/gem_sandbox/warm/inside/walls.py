@@ -10,7 +10,7 @@ import resource
 import signal
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -67,6 +67,7 @@ class Walls(ABC):
         self._readable = plan["readable"]
         self._landlock = kernel.landlock_abi()
         self._rules = -1
+        self._last_steps = [kernel.dumpability(1)]
         self._mapped = self._data = 0
 
     # In the zygote.
@@ -147,8 +148,16 @@ class Walls(ABC):
             request: What the program may use.
             servers: Processes that serve it and are counted with it, besides the first one.
         """
-        steps = [kernel.dumpability(1), *self._limits_of(request, servers)]
-        return [*steps, kernel.landlock_restriction(self._rules)] if self._rules >= 0 else steps
+        return [*self._limits_of(request, servers), *self._last_steps]
+
+    def _permit(self, *, readable: Sequence[str]) -> None:
+        """Have programs from now on read only there, and write into their folders."""
+        if self._rules >= 0:
+            os.close(self._rules)
+        writable = [*self.folders, "/dev/null"]
+        self._rules = kernel.landlock_rules(self._landlock, readable=readable, writable=writable)
+        restriction = kernel.landlock_restriction(self._rules)
+        self._last_steps = [kernel.dumpability(1), restriction]
 
     def _limits_of(self, request: Request, servers: int) -> list[Step]:
         """Return what sets the limits of one program."""
@@ -231,11 +240,8 @@ class NamespaceWalls(Walls):
             kernel.mount("tmpfs", folder, "tmpfs", flags, self._options)
         self._is_furnished = True
         self._show_again(self._covered_at)
-        if self._rules >= 0:
-            os.close(self._rules)
         if self._landlock:
-            writable = [*self.folders, "/dev/null"]
-            self._rules = kernel.landlock_rules(self._landlock, readable=["/"], writable=writable)
+            self._permit(readable=["/"])
         if self._last_pid >= 0:
             os.pwrite(self._last_pid, _INIT, 0)
 

@@ -80,7 +80,7 @@ def _warm_up(preload: list[str], walls: Walls) -> None:
     random.seed()  # of which forks only renew the numbers
     for name in [name for name in sys.modules if name.partition(".")[0] in _OURS]:
         del sys.modules[name]
-    program.fresh_main(None)
+    program.fresh_main()
     kernel.merge_mappings()
     warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
     gc.collect()
