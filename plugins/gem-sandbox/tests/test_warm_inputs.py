@@ -181,3 +181,95 @@ def test_programs_of_two_zygotes_are_not_counted_together(sandbox):
     with contextlib.closing(other), ThreadPoolExecutor(2) as threads:
         executions = list(threads.map(lambda one: one.run(program), [sandbox, other]))
     assert [each.stdout for each in executions] == ["both\n"] * 2
+
+
+LOOK = """
+import os
+def look(folder):
+    for at, folders, files in sorted(os.walk(folder)):
+        yield at, sorted(folders), {name: open(f"{at}/{name}").read() for name in sorted(files)}
+here = os.path.dirname(os.path.abspath(__file__))
+try:
+    others = ["/dev/shm"] if os.listdir("/dev/shm") == [] else ["there is something"]
+except PermissionError:
+    others = []
+"""
+
+CHANGES = {
+    "makes a file": "open('new', 'w').write('mine')",
+    "makes a folder": "os.makedirs('new/inner')",
+    "makes a link": "os.symlink('/etc', 'new')",
+    "links a file again": "os.link('main.py', 'new')",
+    "writes a file anew": "open('data.txt', 'w').write('mine')",
+    "cuts a file": "os.truncate('data.txt', 0)",
+    "writes through memory": """
+        import mmap
+        with open('data.txt', 'r+b') as file:
+            mmap.mmap(file.fileno(), 0)[:4] = b'mine'""",
+    "writes by a descriptor that only names a file": """
+        name = os.open('data.txt', os.O_PATH)
+        os.write(os.open(f'/proc/self/fd/{name}', os.O_WRONLY), b'mine')""",
+    "replaces its own source": """
+        open('new', 'w').write('print(1)')
+        os.replace('new', 'main.py')""",
+    "removes its own source": "os.remove('main.py')",
+    "exchanges two files": """
+        os.rename('data.txt', 'x')
+        os.rename('a/b/deep.txt', 'data.txt')
+        os.rename('x', 'a/b/deep.txt')""",
+    "writes deep below": "open('a/b/deep.txt', 'a').write('mine')",
+    "makes a file in between": "open('a/new', 'w').write('mine')",
+    "removes a folder": """
+        os.remove('a/b/deep.txt')
+        os.rmdir('a/b')""",
+    "takes rights away": "os.chmod('data.txt', 0)",
+    "hides a folder": "os.chmod('a', 0)",
+    "uses shared memory": "[open(f'{folder}/new', 'w').write('mine') for folder in others]",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_every_run_finds_the_files_as_they_were_laid(sandbox, change):
+    files = {"data.txt": b"data", "a/b/deep.txt": b"deep"}
+    source = (
+        LOOK
+        + "first = input() == 'change'\n"
+        + "if first:\n"
+        + textwrap.indent(textwrap.dedent(change), "    ")
+        + "\nelse:\n    print([*look(here), *(os.listdir(folder) for folder in others)])\n"
+        + "    print([oct(os.stat(name).st_mode) for name in ('data.txt', 'a', 'main.py')])"
+    )
+    inputs = ["look", "change", "look", "look"]
+    before, changed, *after = run_tests(sandbox, source, inputs, files=files)
+    assert changed.ok, changed
+    assert before.ok, before
+    assert [each.stdout for each in after] == [before.stdout] * 2
+
+
+READ = """
+import sys
+print(sys.stdin.buffer.tell(), sys.stdin.readline(), sys.stdin.read())
+sys.stdin.seek(0)
+print(sys.stdin.buffer.raw.tell(), sys.stdin.readline(), sys.stdin.buffer.tell())
+"""
+
+
+def test_standard_input_begins_at_its_beginning(sandbox):
+    said = "0 one\n two\nthree\n0 one\n 13\n"
+    text = "one\ntwo\nthree"
+    assert [each.stdout for each in run_tests(sandbox, READ, [text] * 3)] == [said] * 3
+    assert sandbox.run(Program(READ, stdin=text)).stdout == said
+
+
+def test_objects_that_a_run_leaves_in_cycles_are_finished(sandbox):
+    source = """
+    class Node:
+        def __del__(self):
+            print("finished", self.said)
+    node = Node()
+    node.me, node.said = node, input()
+    """
+    executions = run_tests(sandbox, source, ["a", "b"])
+    assert [each.stdout for each in executions] == ["finished a\n", "finished b\n"]
+    program = Program(textwrap.dedent(source), stdin="c")
+    assert sandbox.run(program).stdout == "finished c\n"

@@ -88,7 +88,7 @@ class Inputs:
             if walls.is_changed():
                 walls.clear()
                 walls.lay(script.files)
-                walls.is_changed()  # by us
+                walls.watch(script.files)
         tell()
         os._exit(0)
 

@@ -123,11 +123,18 @@ class Walls(ABC):
     def lay(self, files: Mapping[str, bytes]) -> None:
         """Write files into the program's folder, by name."""
         for name, content in files.items():
-            path = f"{self.folder}/{name}"
-            if "/" in name:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-            descriptor = os.open(path, _NEW, 0o644)
+            for folder in _folders_of(name):
+                self._make(f"{self.folder}/{folder}")
+            descriptor = os.open(f"{self.folder}/{name}", _NEW, 0o644)
             os.write(descriptor, content)
+            self.give(descriptor)
+            os.close(descriptor)
+
+    def _make(self, folder: str) -> None:
+        """Make a folder of the program's own."""
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder)
+            descriptor = os.open(folder, os.O_RDONLY)
             self.give(descriptor)
             os.close(descriptor)
 
@@ -139,7 +146,7 @@ class Walls(ABC):
         return True
 
     def give(self, descriptor: int) -> None:  # noqa: B027 - not all ways need it
-        """Make a file the program's own."""
+        """Make a file or folder the program's own."""
 
     def steps(self, request: Request, *, servers: int = 0) -> list[Step]:
         """Return what takes from a process what a program must not have: the last steps to it.
@@ -272,12 +279,15 @@ class NamespaceWalls(Walls):
         return limit(resource.RLIMIT_NPROC, processes + servers + _FIRST)
 
     def watch(self, files: Iterable[str]) -> None:
-        parts = [name.split("/")[:-1] for name in files]
-        inner = {"/".join((self.folder, *part[:n])) for part in parts for n in range(len(part) + 1)}
-        if self._watch:
-            for folder in {*self.folders, *inner}:
+        if self._watch is None:
+            return
+        inner = {f"{self.folder}/{folder}" for name in files for folder in _folders_of(name)}
+        try:
+            for folder in (*self.folders, *inner):
                 self._watch.add(folder)
-            self._watch.tell()
+            self._watch.tell()  # what we did
+        except OSError:  # this user has as many as are allowed
+            self._watch = None
 
     def is_changed(self) -> bool:
         return self._watch is None or self._watch.tell()
@@ -293,6 +303,11 @@ class NamespaceWalls(Walls):
             except OSError:
                 continue
         return 0
+
+
+def _folders_of(name: str) -> list[str]:
+    """Return the folders that a file lies in, the outermost first."""
+    return [name[:at] for at, letter in enumerate(name) if letter == "/"]
 
 
 _kill_others = kernel.call("kill", -1, int(signal.SIGKILL))
