@@ -65,7 +65,7 @@ class Inputs:
         resets = [kernel.call("fcntl", each, fcntl.F_SETFL, 0) for each in outputs]
         # Found here, once, rather than by each process that looks them up.
         take, run, leave = kernel.take, script.run, program.leave
-        wait, tell, end_others = self._end.wait, self._end.tell, walls.end_others
+        wait, tell, end_others = self._end.wait, [self._end.tell], walls.end_others
         gc.freeze()  # for the collection at the end of each run to leave alone
         for number in range(request.tests):
             pid = fork()
@@ -78,7 +78,7 @@ class Inputs:
             if pid < 0:
                 raise OSError("cannot fork")
             if number:
-                tell()
+                take(tell)
             while wait() != pid:
                 pass
             if self._end.status == _NO_INPUT << 8 and self._is_over():
@@ -89,7 +89,7 @@ class Inputs:
                 walls.clear()
                 walls.lay(script.files)
                 walls.watch(script.files)
-        tell()
+        take(tell)
         os._exit(0)
 
     def _is_over(self) -> bool:

@@ -101,13 +101,14 @@ _c = ctypes.PyDLL(None, use_errno=True)
 _c.syscall.restype = ctypes.c_long
 _numbers = _NUMBERS.get(os.uname().machine, {})
 
-_plain = ctypes.PyDLL(None)
+_plain = ctypes.PyDLL(None)  # keeps no error numbers
 _OFTEN = (
     *("capset", "mount", "umount2", "inotify_add_watch"),
     *("dup2", "fcntl", "kill", "prctl", "read", "recvmsg", "setsid", "syscall", "wait4", "write"),
 )
 for _name in _OFTEN:  # found now: looking it up in each fork would touch every library
     getattr(_c, _name), getattr(_plain, _name)
+
 Step = Callable[[], object]
 """Something to do; -1 says that it could not be done."""
 
