@@ -320,7 +320,7 @@ def landlock_restriction(rules: int) -> Step:
 class FolderWatch:
     """Tells whether anything in some folders was opened or changed; not in folders below them.
 
-    Closing it takes the kernel 10 ms: so it lives as long as can be.
+    Closing it takes the kernel 12 ms once it watches: so it lives as long as can be.
 
     Raises:
         OSError: None can be had.
