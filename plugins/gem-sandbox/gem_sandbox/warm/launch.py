@@ -27,18 +27,9 @@ _MODULES = (
     *(
         f"gem_sandbox.warm.inside.{name}"
         for name in (
-            *(
-                "kernel",
-                "messages",
-                "ends",
-                "names",
-                "folders",
-                "passing",
-                "jail",
-                "memory",
-                "walls",
-            ),
-            *("confined", "tiers", "program", "watch", "inputs", "room", "supervisor", "zygote"),
+            *("kernel", "messages", "ends", "names", "folders", "passing", "jail", "memory"),
+            *("walls", "confined", "tiers", "program", "watch", "inputs", "room"),
+            *("supervisor", "zygote"),
         )
     ),
 )

@@ -338,7 +338,7 @@ class FolderWatch:
         """Watch a folder, until it is removed."""
         _check(_c.inotify_add_watch(self._watch, folder.encode(), _ANYTHING), folder)
 
-    def tell(self) -> bool:
+    def has_seen(self) -> bool:
         """Tell whether anything happened since this was last asked."""
         happened = False
         while self._read() > 0:

@@ -323,7 +323,7 @@ class _Session:
                 limit = watch.wait(start + seconds)
             return _sum_up(self.room, self.streams, watch, limit, start)[0], False
         self._walls.signal_all(self.room.first, signal.SIGSTOP)
-        limit = "output" if self.streams.drain(watch.ready) else watch.look()
+        limit = "output" if self.streams.drain(self.streams.open) else watch.look()
         if limit:
             return _sum_up(self.room, self.streams, watch, limit, start)[0], False
         duration = time.monotonic() - start

@@ -285,12 +285,12 @@ class NamespaceWalls(Walls):
         try:
             for folder in (*self.folders, *inner):
                 self._watch.add(folder)
-            self._watch.tell()  # what we did
+            self._watch.has_seen()  # what we did
         except OSError:  # this user has as many as are allowed
             self._watch = None
 
     def is_changed(self) -> bool:
-        return self._watch is None or self._watch.tell()
+        return self._watch is None or self._watch.has_seen()
 
     def end_others(self) -> None:
         while _signal_others():
