@@ -28,7 +28,7 @@ _MODULES = (
         f"gem_sandbox.warm.inside.{name}"
         for name in (
             *("kernel", "messages", "ends", "names", "folders", "passing", "jail", "memory"),
-            *("walls", "confined", "tiers", "program", "watch", "inputs", "room"),
+            *("program", "walls", "confined", "tiers", "watch", "inputs", "room"),
             *("supervisor", "zygote"),
         )
     ),

@@ -86,8 +86,11 @@ _SECCOMP_FILTER = 1
 _READ_WRITE, _READ_EXECUTE = 3, 5
 _EVENTS = 1 << 12
 """Bytes of events to read at once."""
-_ANYTHING = 0x2 | 0x4 | 0x20 | 0xFC0
-"""Changed, attributes changed, opened, moved, made, removed: writing needs an open file."""
+_ANYTHING = 0x1 | 0x2 | 0x4 | 0x20 | 0xFC0
+"""Read, changed, attributes changed, opened, moved, made, removed.
+
+Reading and writing need an open file; but times of access can be set without.
+"""
 _CAPABILITY_VERSION = 0x20080522
 _OWN_CAPABILITIES = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
 _NO_CAPABILITIES = bytes(24)
@@ -104,7 +107,8 @@ _numbers = _NUMBERS.get(os.uname().machine, {})
 _plain = ctypes.PyDLL(None)  # keeps no error numbers
 _OFTEN = (
     *("capset", "mount", "umount2", "inotify_add_watch"),
-    *("dup2", "fcntl", "kill", "prctl", "read", "recvmsg", "setsid", "syscall", "wait4", "write"),
+    *("dup2", "fcntl", "kill", "prctl", "pwrite", "read", "recvmsg", "setsid", "syscall", "unlink"),
+    *("wait4", "write"),
 )
 for _name in _OFTEN:  # found now: looking it up in each fork would touch every library
     getattr(_c, _name), getattr(_plain, _name)

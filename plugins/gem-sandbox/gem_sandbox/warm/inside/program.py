@@ -18,6 +18,7 @@ from gem_sandbox.warm.inside.kernel import Step
 from gem_sandbox.warm.inside.names import supply
 
 __all__ = [
+    "MAIN",
     "Script",
     "compile_script",
     "drop_main",
@@ -27,7 +28,8 @@ __all__ = [
     "way_to_fork",
 ]
 
-_FILE = "main.py"
+MAIN = "main.py"
+"""Name of a script's file."""
 _INTERRUPTED = 130
 _numbers: random.Random = random._inst  # noqa: SLF001
 _seed = _random.Random.seed
@@ -79,11 +81,11 @@ class Script:
         arguments: Sequence[str],
         supply_names: bool,
     ) -> None:
-        self.files = {**files, _FILE: source}
+        self.files = {**files, MAIN: source}
         """All that is to lie in the folder."""
         self._source = source
         self._folder = folder
-        self._path = f"{folder}/{_FILE}"
+        self._path = f"{folder}/{MAIN}"
         self._arguments = arguments
         self._supply_names = supply_names
         self._code: types.CodeType | None = None

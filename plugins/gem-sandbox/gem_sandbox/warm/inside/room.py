@@ -143,7 +143,7 @@ def _be_next(walls: Walls, link: socket.socket, inputs: Inputs) -> NoReturn:
         if kind == TESTS:
             inputs.serve(walls, request, script, passed[1:])
         if kind == RUN:
-            walls.lay(script.files)
+            walls.lay_for_one_run(script.files)
         kernel.take(walls.steps(request))
         use(passed)
         if kind == SESSION:

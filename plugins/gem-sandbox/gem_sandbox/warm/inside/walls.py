@@ -15,8 +15,9 @@ from functools import partial
 from typing import Any
 
 from gem_sandbox.warm.inside import folders, kernel
-from gem_sandbox.warm.inside.kernel import Step
+from gem_sandbox.warm.inside.kernel import FolderWatch, Step
 from gem_sandbox.warm.inside.messages import Request
+from gem_sandbox.warm.inside.program import MAIN
 
 __all__ = [
     "NamespaceWalls",
@@ -130,6 +131,10 @@ class Walls(ABC):
             self.give(descriptor)
             os.close(descriptor)
 
+    def lay_for_one_run(self, files: Mapping[str, bytes]) -> None:
+        """Write the files of a program that runs once, and is the last that uses them."""
+        self.lay(files)
+
     def _make(self, folder: str) -> None:
         """Make a folder of the program's own."""
         with contextlib.suppress(FileExistsError):
@@ -222,24 +227,46 @@ class NamespaceWalls(Walls):
         self.kept = frozenset(path.split("/")[2] for path in (*self._covered, *self._covered_links))
         self._covered_at: dict[str, int] = {}
         self._options = ""
-        self._last_pid = -1
+        self._restart_ids: list[Step] = []
+        self._remove_main = kernel.call("unlink", f"{self.folder}/{MAIN}".encode())
         self._is_furnished = False
-        self._watch: kernel.FolderWatch | None = None
+        self._watch: FolderWatch | None = None
+        """Of what is between the runs of one program."""
+        self._room_watch: FolderWatch | None = None
+        """Of what is between programs."""
 
     def begin(self, limits: dict[str, int]) -> None:
         self._covered_at = {path: os.open(path, os.O_PATH) for path in self._covered}
-        self._last_pid = _open_last_pid()
+        self._restart_ids = _restart_ids()
         kernel.take([kernel.dumpability(1)])  # or the files in /proc would not be ours to write
         kernel.map_user(_USER, self._outside)
         kernel.take([kernel.dumpability(0)])
         kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC, "subset=pid")
         with contextlib.suppress(OSError):  # this user has as many as are allowed
-            self._watch = kernel.FolderWatch()
+            self._watch = FolderWatch()
+            if not self.kept:  # below those there are folders that nobody watches
+                self._room_watch = FolderWatch()
         self._options = f"size={limits['disk']},nr_inodes={_MOST_FILES},mode=0700"
         kernel.take(self._room_limits(limits))
         self._room_filter.apply()
 
     def furnish(self) -> None:
+        if not self._is_as_new():
+            self._furnish_anew()
+        kernel.take(self._restart_ids)
+
+    def _is_as_new(self) -> bool:
+        """Tell whether nothing was done to folders but to lay one program's only file: remove it.
+
+        New mounts, and rules for them, would cost a tenth of a small run.
+        """
+        if not self._is_furnished or self._room_watch is None or self._room_watch.has_seen():
+            return False
+        self._remove_main()
+        self._room_watch.has_seen()
+        return True
+
+    def _furnish_anew(self) -> None:
         for folder in self.folders:
             if self._is_furnished:
                 kernel.umount(folder)
@@ -249,8 +276,7 @@ class NamespaceWalls(Walls):
         self._show_again(self._covered_at)
         if self._landlock:
             self._permit(readable=["/"])
-        if self._last_pid >= 0:
-            os.pwrite(self._last_pid, _INIT, 0)
+        self._room_watch = _watching(self._room_watch, self.folders)
 
     def finish(self) -> None:
         while have_children():  # of the first process: all that are in the room
@@ -278,16 +304,14 @@ class NamespaceWalls(Walls):
     def _limit_of_tasks(self, processes: int, servers: int) -> Step:
         return limit(resource.RLIMIT_NPROC, processes + servers + _FIRST)
 
+    def lay_for_one_run(self, files: Mapping[str, bytes]) -> None:
+        self.lay(files)
+        if self._room_watch is not None and len(files) == 1:
+            self._room_watch.has_seen()  # ``furnish`` undoes that
+
     def watch(self, files: Iterable[str]) -> None:
-        if self._watch is None:
-            return
         inner = {f"{self.folder}/{folder}" for name in files for folder in _folders_of(name)}
-        try:
-            for folder in (*self.folders, *inner):
-                self._watch.add(folder)
-            self._watch.has_seen()  # what we did
-        except OSError:  # this user has as many as are allowed
-            self._watch = None
+        self._watch = _watching(self._watch, [*self.folders, *inner])
 
     def is_changed(self) -> bool:
         return self._watch is None or self._watch.has_seen()
@@ -303,6 +327,19 @@ class NamespaceWalls(Walls):
             except OSError:
                 continue
         return 0
+
+
+def _watching(watch: FolderWatch | None, folders: Iterable[str]) -> FolderWatch | None:
+    """Watch folders from now on; return None if that cannot be."""
+    if watch is None:
+        return None
+    try:
+        for folder in folders:
+            watch.add(folder)
+    except OSError:  # this user has as many as are allowed
+        return None
+    watch.has_seen()  # what we did
+    return watch
 
 
 def _folders_of(name: str) -> list[str]:
@@ -393,9 +430,10 @@ def limit(kind: int, soft: int, hard: int | None = None) -> Step:
     return partial(resource.setrlimit, kind, limits)
 
 
-def _open_last_pid() -> int:
-    """Return a descriptor by which process ids begin anew for each program, -1 if there is none."""
+def _restart_ids() -> list[Step]:
+    """Return what has process ids begin anew for the next program, if that can be had."""
     try:
-        return os.open(_LAST_PID, os.O_WRONLY | os.O_CLOEXEC)
+        last = os.open(_LAST_PID, os.O_WRONLY | os.O_CLOEXEC)
     except OSError:
-        return -1
+        return []
+    return [kernel.call("pwrite", last, _INIT, len(_INIT), 0)]
