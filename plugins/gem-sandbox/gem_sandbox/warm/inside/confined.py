@@ -100,7 +100,10 @@ class ConfinedWalls(Walls):
         if self._as_root:
             os.fchown(descriptor, self._user, self._user)
 
-    def enter(self) -> None:
+    def first_steps(self) -> list[Step]:
+        return [self._enter]
+
+    def _enter(self) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         kernel.set_subreaper()
         os.chdir(self.folder)
@@ -122,7 +125,7 @@ class ConfinedWalls(Walls):
             if self._as_root:
                 kernel.drop_bounding_set()
             self._change_user()
-            kernel.drop_capabilities()
+            kernel.take([kernel.dropping_capabilities()])
         kernel.die_with_parent()  # a change of user would take that back
 
     def _change_user(self) -> None:

@@ -41,7 +41,7 @@ __all__ = [
     "closing_from",
     "die_with_parent",
     "drop_bounding_set",
-    "drop_capabilities",
+    "dropping_capabilities",
     "dumpability",
     "fork",
     "keep_reading_rights",
@@ -107,8 +107,8 @@ _numbers = _NUMBERS.get(os.uname().machine, {})
 _plain = ctypes.PyDLL(None)  # keeps no error numbers
 _OFTEN = (
     *("capset", "mount", "umount2", "inotify_add_watch"),
-    *("dup2", "fcntl", "kill", "prctl", "pwrite", "read", "recvmsg", "setsid", "syscall", "unlink"),
-    *("wait4", "write"),
+    *("chdir", "dup2", "fcntl", "kill", "open", "prctl", "pwrite", "read", "recvmsg", "setsid"),
+    *("syscall", "unlink", "wait4", "write"),
 )
 for _name in _OFTEN:  # found now: looking it up in each fork would touch every library
     getattr(_c, _name), getattr(_plain, _name)
@@ -138,7 +138,8 @@ def take(steps: Iterable[Step]) -> None:
     """
     for step in steps:
         if step() == -1:
-            raise OSError(f"failed: {step}")
+            what = getattr(getattr(step, "func", step), "__name__", step)
+            raise OSError(f"failed: {what}")
 
 
 def _check(result: int, what: str) -> int:
@@ -242,9 +243,9 @@ def drop_bounding_set() -> None:
         number += 1
 
 
-def drop_capabilities() -> None:
-    """Give up all capabilities."""
-    _check(_c.capset(_OWN_CAPABILITIES, _NO_CAPABILITIES), "capset")
+def dropping_capabilities() -> Step:
+    """Return what gives up all capabilities."""
+    return call("capset", _OWN_CAPABILITIES, _NO_CAPABILITIES)
 
 
 def keep_reading_rights(change_user: Callable[[], None]) -> None:
@@ -360,9 +361,7 @@ class CallFilter:
     def __init__(self, program: bytes) -> None:
         self._program = ctypes.create_string_buffer(program, len(program))
         address = ctypes.addressof(self._program)
-        self._header = struct.pack("=HxxxxxxQ", len(program) // 8, address)
-        self._number = _numbers.get("seccomp", -1)
-
-    def apply(self) -> None:
-        """Keep this process to them, and all that come from it."""
-        _check(_c.syscall(self._number, _SECCOMP_FILTER, 0, self._header), "seccomp")
+        header = struct.pack("=HxxxxxxQ", len(program) // 8, address)
+        number = _numbers.get("seccomp", -1)
+        self.apply = call("syscall", number, _SECCOMP_FILTER, 0, header)
+        """Keep this process to them, and all that come from it; a step."""

@@ -3,7 +3,6 @@
 import _random
 import atexit
 import builtins
-import contextlib
 import gc
 import os
 import random
@@ -97,8 +96,10 @@ class Script:
         self._namespace["__file__"] = self._path
         self._namespace["__cached__"] = None
         sys.argv[:] = [self._path, *self._arguments]
-        with contextlib.suppress(Exception):
+        try:
             self._code = self._ready()
+        except Exception:  # noqa: BLE001, S110 - shown by each run
+            pass
         sys.path.insert(0, self._folder)
 
     def _ready(self) -> types.CodeType:

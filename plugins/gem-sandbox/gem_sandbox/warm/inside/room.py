@@ -18,12 +18,14 @@ import socket
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from typing import NoReturn
 
 from gem_sandbox.far import cells
 from gem_sandbox.warm.inside import kernel, program
 from gem_sandbox.warm.inside.ends import End
 from gem_sandbox.warm.inside.inputs import Inputs
+from gem_sandbox.warm.inside.kernel import Step
 from gem_sandbox.warm.inside.messages import (
     END,
     RUN,
@@ -71,6 +73,8 @@ def be_first(walls: Walls, limits: dict[str, int], link: int) -> NoReturn:
     walls.begin(limits)
     end = End(END, _LINK)
     fork, renewals = program.way_to_fork()
+    interruptible = partial(set_signal, signal.SIGINT, signal.default_int_handler)
+    first_steps = [*renewals, kernel.call("setsid"), interruptible, *walls.first_steps()]
     with socket.socket(fileno=_LINK) as supervisor:
         inputs = Inputs(supervisor)
         gc.freeze()
@@ -78,8 +82,7 @@ def be_first(walls: Walls, limits: dict[str, int], link: int) -> NoReturn:
             walls.furnish()
             pid = fork()
             if pid == 0:
-                kernel.take(renewals)
-                _be_next(walls, supervisor, inputs)
+                _be_next(first_steps, walls, supervisor, inputs)
             if pid < 0:
                 raise OSError("cannot fork")
             while end.wait() != pid:
@@ -132,12 +135,12 @@ def place(descriptors: Sequence[int]) -> None:
     kernel.close_from(len(copies))
 
 
-def _be_next(walls: Walls, link: socket.socket, inputs: Inputs) -> NoReturn:
+def _be_next(
+    first_steps: Sequence[Step], walls: Walls, link: socket.socket, inputs: Inputs
+) -> NoReturn:
     """Wait for a program, and be it."""
     try:
-        os.setsid()
-        set_signal(signal.SIGINT, signal.default_int_handler)
-        walls.enter()
+        kernel.take(first_steps)
         kind, request, passed = _receive_request(link)
         script = _script(walls.folder, request)
         if kind == TESTS:

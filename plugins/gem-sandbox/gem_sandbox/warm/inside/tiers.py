@@ -20,5 +20,5 @@ def enter_tier(plan: dict[str, Any]) -> Walls:
         jail.mount_processes()
     if plan["as_root"]:
         jail.become_nobody(plan["nobody"])
-    kernel.drop_capabilities()
+    kernel.take([kernel.dropping_capabilities()])
     return NamespaceWalls(plan)

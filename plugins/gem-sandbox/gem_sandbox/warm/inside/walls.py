@@ -38,6 +38,7 @@ _SOON = 0.0002
 _SHIELD = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
 _SLACK = 1 << 30
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+_MODE = 0o644
 _BEYOND = Request(file_size=1 << 62, cpu_time=1 << 32, processes=1 << 30)
 """Limits that nothing reaches; the kernel counts CPU time in nanoseconds."""
 _SCRATCH = "/tmp"  # noqa: S108 - private to the run
@@ -104,11 +105,9 @@ class Walls(ABC):
     def finish(self) -> None:
         """Kill and remove all that a program has left."""
 
-    # In the process of the next program, before it is known.
-
     @abstractmethod
-    def enter(self) -> None:
-        """Be at home in the room, and do ahead what is the same for all programs."""
+    def first_steps(self) -> list[Step]:
+        """Return what the process of the next program does before that is known."""
 
     # In the program's process, and where one is forked for several inputs.
 
@@ -126,7 +125,7 @@ class Walls(ABC):
         for name, content in files.items():
             for folder in _folders_of(name):
                 self._make(f"{self.folder}/{folder}")
-            descriptor = os.open(f"{self.folder}/{name}", _NEW, 0o644)
+            descriptor = os.open(f"{self.folder}/{name}", _NEW, _MODE)
             os.write(descriptor, content)
             self.give(descriptor)
             os.close(descriptor)
@@ -228,7 +227,9 @@ class NamespaceWalls(Walls):
         self._covered_at: dict[str, int] = {}
         self._options = ""
         self._restart_ids: list[Step] = []
-        self._remove_main = kernel.call("unlink", f"{self.folder}/{MAIN}".encode())
+        main = f"{self.folder}/{MAIN}".encode()
+        self._open_main = kernel.call("open", main, _NEW, _MODE)
+        self._remove_main = kernel.call("unlink", main)
         self._is_furnished = False
         self._watch: FolderWatch | None = None
         """Of what is between the runs of one program."""
@@ -248,7 +249,7 @@ class NamespaceWalls(Walls):
                 self._room_watch = FolderWatch()
         self._options = f"size={limits['disk']},nr_inodes={_MOST_FILES},mode=0700"
         kernel.take(self._room_limits(limits))
-        self._room_filter.apply()
+        kernel.take([self._room_filter.apply])
 
     def furnish(self) -> None:
         if not self._is_as_new():
@@ -283,10 +284,9 @@ class NamespaceWalls(Walls):
             _signal_others()
             time.sleep(_SOON)
 
-    def enter(self) -> None:
-        kernel.drop_capabilities()
-        os.chdir(_SCRATCH)
-        self._filter.apply()
+    def first_steps(self) -> list[Step]:
+        at_home = kernel.call("chdir", self.folder.encode())
+        return [kernel.dropping_capabilities(), at_home, self._filter.apply]
 
     def _show_again(self, covered: dict[str, int]) -> None:
         """Show what the private folder covers: an interpreter or libraries that lie below it."""
@@ -305,9 +305,13 @@ class NamespaceWalls(Walls):
         return limit(resource.RLIMIT_NPROC, processes + servers + _FIRST)
 
     def lay_for_one_run(self, files: Mapping[str, bytes]) -> None:
-        self.lay(files)
-        if self._room_watch is not None and len(files) == 1:
-            self._room_watch.has_seen()  # ``furnish`` undoes that
+        if self._room_watch is None or len(files) > 1:
+            self.lay(files)
+            return
+        descriptor = self._open_main()
+        os.write(descriptor, files[MAIN])
+        os.close(descriptor)
+        self._room_watch.has_seen()  # ``furnish`` undoes that
 
     def watch(self, files: Iterable[str]) -> None:
         inner = {f"{self.folder}/{folder}" for name in files for folder in _folders_of(name)}
