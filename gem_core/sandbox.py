@@ -97,8 +97,9 @@ class Sandbox(Protocol):
         Args:
             program: The program; its own ``stdin`` is not used, its limits are those of each run.
             inputs: One text for each run. What a run should print stays outside.
-            stop: Called with a run's index and what became of it, in order; once it returns
-                True no further run begins, and the list ends with that run.
+            stop: Called with a run's index and what became of it, in order, one call at a time
+                though not always from the same thread; once it returns True no further run
+                begins, and the list ends with that run.
         """
 
     async def arun(self, program: Program) -> Execution:

@@ -7,8 +7,8 @@ few and the machine's cores are shared fairly.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Callable, Generator, Sequence
+from typing import NamedTuple, Self, TypeVar
 
 from gem_core.errors import GemError, SandboxError
 from gem_core.workers.frames import Frame
@@ -17,7 +17,7 @@ from gem_sandbox.warm.inside.messages import ENDED
 from gem_sandbox.warm.launch import ZygoteLauncher
 from gem_sandbox.warm.turns import Turns
 
-__all__ = ["Engine", "Lease"]
+__all__ = ["Ask", "Engine", "Lease", "Steps"]
 
 _ATTEMPTS = 3
 
@@ -103,10 +103,25 @@ class Engine:
         self._reset()
 
 
+class Ask(NamedTuple):
+    """What to ask a supervisor, and how long to wait for the answer, in seconds."""
+
+    request: bytes
+    deadline: float
+
+
+T = TypeVar("T")
+Steps = Generator[Ask, Frame, T]
+
+
+def _nothing() -> None:
+    pass
+
+
 class Lease:
     """A supervisor for one conversation.
 
-    Afterwards it is given back if ``healthy`` was set, and ended if not: it may still be at work.
+    Afterwards it is given back if ``healthy`` is set, and ended if not: it may still be at work.
     """
 
     def __init__(self, engine: Engine, group: int) -> None:
@@ -114,24 +129,73 @@ class Lease:
         self._group = group
         self.worker = engine.take(group)
         self.healthy = False
+        self._is_ended = False
 
-    def renew(self) -> Worker:
-        """Start a supervisor."""
-        self.worker = self._engine.start(self._group)
-        return self.worker
+    def converse(self, steps: Steps[T], answered: Callable[[], None] = _nothing) -> T:
+        """Ask all that is to be asked, and return what comes of it.
 
-    async def renew_async(self) -> Worker:
-        """Do as ``renew`` does, without blocking the running event loop."""
+        Args:
+            steps: Yields questions, and is sent the answers.
+            answered: Called before each question but the first.
+
+        Raises:
+            SandboxError: No supervisor can be started, or the lease has been ended.
+        """
+        try:
+            ask = next(steps)
+            while True:
+                ask = steps.send(self.ask(*ask))
+                answered()
+        except StopIteration as end:
+            self.healthy = True
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            steps.close()
+
+    async def converse_async(self, steps: Steps[T], answered: Callable[[], None] = _nothing) -> T:
+        """Do as ``converse`` does, without blocking the running event loop."""
+        try:
+            ask = next(steps)
+            while True:
+                worker = self.worker or await self._renew_async()
+                ask = steps.send(self._note(await worker.ask_async(*ask)))
+                answered()
+        except StopIteration as end:
+            self.healthy = True
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            steps.close()
+
+    def ask(self, request: bytes, deadline: float) -> Frame:
+        """Return a supervisor's answer; one is started if the last one is gone."""
+        worker = self.worker or self._renew()
+        return self._note(worker.ask(request, deadline))
+
+    def _renew(self) -> Worker:
+        if not self._is_ended:
+            self.worker = worker = self._engine.start(self._group)
+        if self._is_ended:
+            raise SandboxError("This run was ended.")
+        return worker
+
+    async def _renew_async(self) -> Worker:
         if self._engine.ready(self._group):
-            return self.renew()
-        return await asyncio.to_thread(self.renew)
+            return self._renew()
+        return await asyncio.to_thread(self._renew)
 
-    def note(self, frame: Frame) -> Frame:
+    def _note(self, frame: Frame) -> Frame:
         """Let go of a supervisor whose answer says that it is dead or late."""
         if frame.kind != ENDED and self.worker is not None:
             worker, self.worker = self.worker, None
             self._engine.end(self._group, worker)
         return frame
+
+    def end(self) -> None:
+        """Have who converses learn, from another thread, that the supervisor is gone."""
+        self._is_ended = True
+        worker = self.worker
+        if worker is not None:
+            worker.hang_up()
 
     def release(self) -> None:
         """Give the supervisor back, or end it."""

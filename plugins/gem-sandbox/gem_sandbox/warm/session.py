@@ -42,8 +42,7 @@ class WarmSession(ReplaySession):
                 request = pack(SESSION, marshal.dumps({**self._limits, "piece": piece}))
             else:
                 request = pack(CELL, marshal.dumps(piece))
-            worker = self._lease.worker or self._lease.renew()
-            frame = self._lease.note(worker.ask(request, timeout + GRACE))
+            frame = self._lease.ask(request, timeout + GRACE)
         executions = executions_of(frame, timeout)
         self._lease.healthy = frame.last and bool(executions)
         return (executions or [KILLED])[0], bool(executions) and not frame.last
@@ -53,5 +52,5 @@ class WarmSession(ReplaySession):
         if lease is None:
             return
         if lease.worker is not None and not lease.healthy:
-            lease.healthy = lease.note(lease.worker.ask(pack(END), GRACE)).kind == ENDED
+            lease.healthy = lease.ask(pack(END), GRACE).kind == ENDED
         lease.release()

@@ -37,7 +37,7 @@ class Turns:
         try:
             yield
         finally:
-            self._next()
+            self.give_back()
 
     @contextlib.asynccontextmanager
     async def turn_async(self) -> AsyncIterator[None]:
@@ -52,12 +52,11 @@ class Turns:
         try:
             yield
         finally:
-            self._next()
+            self.give_back()
 
     def _enqueue(self) -> "Future[None] | None":
         with self._lock:
-            if self._free:
-                self._free -= 1
+            if self.take_free():
                 return None
             waiter: Future[None] = Future()
             self._waiters.append(waiter)
@@ -66,9 +65,23 @@ class Turns:
     def _leave_queue(self, waiter: "Future[None] | None") -> None:
         """Give up waiting; pass on the turn if it came meanwhile."""
         if waiter is not None and not waiter.cancel():
-            self._next()
+            self.give_back()
 
-    def _next(self) -> None:
+    @property
+    def are_wanted(self) -> bool:
+        """Whether somebody waits for one."""
+        return bool(self._waiters)
+
+    def take_free(self) -> bool:
+        """Take a turn, to be given back, if one is free; tell whether it was."""
+        with self._lock:
+            if not self._free:
+                return False
+            self._free -= 1
+            return True
+
+    def give_back(self) -> None:
+        """Pass a turn on to who waits longest, or have it free."""
         with self._lock:
             while self._waiters:
                 waiter = self._waiters.popleft()

@@ -73,7 +73,7 @@ def be_first(walls: Walls, limits: dict[str, int], link: int) -> NoReturn:
     walls.begin(limits)
     end = End(END, _LINK)
     fork, renewals = program.way_to_fork()
-    interruptible = partial(set_signal, signal.SIGINT, signal.default_int_handler)
+    interruptible: Step = partial(set_signal, signal.SIGINT, signal.default_int_handler)
     first_steps = [*renewals, kernel.call("setsid"), interruptible, *walls.first_steps()]
     with socket.socket(fileno=_LINK) as supervisor:
         inputs = Inputs(supervisor)
