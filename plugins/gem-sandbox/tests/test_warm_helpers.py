@@ -5,6 +5,7 @@ import contextlib
 import marshal
 import os
 import signal
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -116,6 +117,19 @@ def test_a_cancelled_task_ends_all_of_it(sandbox):
             await task
 
     asyncio.run(main())
+    check_all_turns_are_free(sandbox)
+
+
+def test_without_threads_the_caller_does_it_alone(sandbox):
+    usual = threading.stack_size(1 << 46)
+    try:
+        with pytest.raises(RuntimeError):
+            threading.Thread(target=int).start()
+        executions = sandbox.run_tests(Program(TIMED), ["0.1"] * 6)
+    finally:
+        threading.stack_size(usual)
+    assert all(each.ok for each in executions)
+    assert at_most_at_once(executions) == 1
     check_all_turns_are_free(sandbox)
 
 

@@ -65,18 +65,31 @@ class Sharing:
             if not self._engine.turns.take_free():
                 return
             lease = self._engine.lease(self._group)
-            threading.Thread(target=self._help, args=[self._add(lease), lease], daemon=True).start()
+            done = self._add(lease)
+            try:
+                threading.Thread(target=self._help, args=[done, lease], daemon=True).start()
+            except RuntimeError:  # this process may have no more threads
+                lease.healthy = True
+                lease.release()
+                self._leave(done)
+                return
 
     def _help(self, done: "Future[None]", lease: Lease) -> None:
-        turns = self._engine.turns
         try:
             with lease, contextlib.suppress(SandboxError):  # the caller meets the same
-                lease.converse(self._work.steps(goes_on=lambda: not turns.are_wanted))
+                lease.converse(self._work.steps(goes_on=self._is_unwanted))
         finally:
-            turns.give_back()
-            done.set_result(None)
+            self._leave(done)
         if self._work.is_over:
             self._end_pending()
+
+    def _is_unwanted(self) -> bool:
+        """Tell whether nobody waits for a turn that only helps."""
+        return not self._engine.turns.are_wanted
+
+    def _leave(self, done: "Future[None]") -> None:
+        self._engine.turns.give_back()
+        done.set_result(None)
 
     def wait(self) -> None:
         """Wait until all have done what they have taken."""
