@@ -46,6 +46,7 @@ class Worker:
         self._connection = connection
         self._fresh = True
         self._busy = True
+        self._is_asked = False
 
     def wait_until_ready(self) -> Frame:
         """Return the worker's first frame."""
@@ -54,15 +55,26 @@ class Worker:
         self._busy = False
         return frame
 
+    def ask_ahead(self, request: bytes) -> None:
+        """Send a request for who will ask it, from any thread, unless it is so long as to wait."""
+        if len(request) <= CHUNK:
+            self._busy = True
+            with contextlib.suppress(OSError):  # whoever asks will see
+                self._connection.settimeout(None)
+                self._connection.sendall(request)
+                self._is_asked = True
+
     def ask(self, request: bytes, deadline: float | None) -> Frame:
-        """Send a request and wait for what becomes of it."""
-        connection, reader, begun = self._connection, FrameReader(), False
+        """Send a request, unless that was done ahead, and wait for what becomes of it."""
+        connection, reader = self._connection, FrameReader()
+        begun, self._is_asked = self._is_asked, False
         end = time.monotonic() + deadline if deadline is not None else None
         self._busy = True
         try:
-            connection.settimeout(deadline)
-            connection.sendall(request)
-            begun = True
+            if not begun:
+                connection.settimeout(deadline)
+                connection.sendall(request)
+                begun = True
             frame = None
             while frame is None:
                 connection.settimeout(_left(end))
@@ -77,13 +89,15 @@ class Worker:
         import asyncio  # noqa: PLC0415 - only those who have it pay for it
 
         loop = asyncio.get_running_loop()
-        connection, reader, begun = self._connection, FrameReader(), False
+        connection, reader = self._connection, FrameReader()
+        begun, self._is_asked = self._is_asked, False
         self._busy = True
         try:
             connection.setblocking(False)
             async with asyncio.timeout(deadline):
-                await loop.sock_sendall(connection, request)
-                begun = True
+                if not begun:
+                    await loop.sock_sendall(connection, request)
+                    begun = True
                 frame = None
                 while frame is None:
                     frame = reader.feed(await loop.sock_recv(connection, CHUNK))

@@ -7,8 +7,8 @@ few and the machine's cores are shared fairly.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from typing import NamedTuple, Self, TypeVar
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from typing import Generic, NamedTuple, Self, TypeVar
 
 from gem_core.errors import GemError, SandboxError
 from gem_core.workers.frames import Frame
@@ -17,7 +17,7 @@ from gem_sandbox.warm.inside.messages import ENDED
 from gem_sandbox.warm.launch import ZygoteLauncher
 from gem_sandbox.warm.turns import Turns
 
-__all__ = ["Ask", "Engine", "Lease", "Steps"]
+__all__ = ["Ask", "Conversation", "Engine", "Lease", "Steps"]
 
 _ATTEMPTS = 3
 
@@ -46,9 +46,24 @@ class Engine:
         ]
         self._idle: list[deque[Worker]] = [deque() for _ in self._launchers]
 
-    def lease(self, group: int) -> "Lease":
-        """Return a supervisor for a while, once it is wanted: see ``Lease``."""
-        return Lease(self, group)
+    @contextlib.contextmanager
+    def conversation(self, group: int, steps: "Steps[T]") -> "Iterator[Conversation[T]]":
+        """Wait for a turn, and hold a conversation with a supervisor meanwhile."""
+        conversation = Conversation(self, group, steps)
+        # Twice: it ends before the turn is passed on, and if the wait for that is given up.
+        with conversation, self.turns.turn(conversation.begin), conversation:
+            yield conversation
+
+    @contextlib.asynccontextmanager
+    async def conversation_async(
+        self, group: int, steps: "Steps[T]"
+    ) -> "AsyncIterator[Conversation[T]]":
+        """Do as ``conversation`` does, without blocking the running event loop."""
+        conversation = Conversation(self, group, steps)
+        with conversation:
+            async with self.turns.turn_async(conversation.begin):
+                with conversation:
+                    yield conversation
 
     def take(self, group: int) -> Worker | None:
         """Return the supervisor that has been idle longest, if enough have been started.
@@ -112,6 +127,7 @@ class Ask(NamedTuple):
 
 T = TypeVar("T")
 Steps = Generator[Ask, Frame, T]
+"""A conversation: yields questions, is sent the answers, and returns what comes of it."""
 
 
 def _nothing() -> None:
@@ -119,7 +135,7 @@ def _nothing() -> None:
 
 
 class Lease:
-    """A supervisor for one conversation.
+    """A supervisor for a while, once there is something to ask it.
 
     Afterwards it is given back if ``healthy`` is set, and ended if not: it may still be at work.
     """
@@ -127,44 +143,9 @@ class Lease:
     def __init__(self, engine: Engine, group: int) -> None:
         self._engine = engine
         self._group = group
-        self.worker = engine.take(group)
+        self.worker: Worker | None = None
         self.healthy = False
         self._is_ended = False
-
-    def converse(self, steps: Steps[T], answered: Callable[[], None] = _nothing) -> T:
-        """Ask all that is to be asked, and return what comes of it.
-
-        Args:
-            steps: Yields questions, and is sent the answers.
-            answered: Called before each question but the first.
-
-        Raises:
-            SandboxError: No supervisor can be started, or the lease has been ended.
-        """
-        try:
-            ask = next(steps)
-            while True:
-                ask = steps.send(self.ask(*ask))
-                answered()
-        except StopIteration as end:
-            self.healthy = True
-            return end.value  # type: ignore[no-any-return]
-        finally:
-            steps.close()
-
-    async def converse_async(self, steps: Steps[T], answered: Callable[[], None] = _nothing) -> T:
-        """Do as ``converse`` does, without blocking the running event loop."""
-        try:
-            ask = next(steps)
-            while True:
-                worker = self.worker or await self._renew_async()
-                ask = steps.send(self._note(await worker.ask_async(*ask)))
-                answered()
-        except StopIteration as end:
-            self.healthy = True
-            return end.value  # type: ignore[no-any-return]
-        finally:
-            steps.close()
 
     def ask(self, request: bytes, deadline: float) -> Frame:
         """Return a supervisor's answer; one is started if the last one is gone."""
@@ -173,10 +154,15 @@ class Lease:
 
     def _renew(self) -> Worker:
         if not self._is_ended:
-            self.worker = worker = self._engine.start(self._group)
+            self.worker = worker = self._engine.take(self._group) or self._engine.start(self._group)
         if self._is_ended:
             raise SandboxError("This run was ended.")
         return worker
+
+    async def ask_async(self, request: bytes, deadline: float) -> Frame:
+        """Do as ``ask`` does, without blocking the running event loop."""
+        worker = self.worker or await self._renew_async()
+        return self._note(await worker.ask_async(request, deadline))
 
     async def _renew_async(self) -> Worker:
         if self._engine.ready(self._group):
@@ -210,3 +196,60 @@ class Lease:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+class Conversation(Lease, Generic[T]):
+    """A lease to take steps with: what they ask, the supervisor answers.
+
+    Args:
+        engine: Where supervisors come from.
+        group: Which one.
+        steps: The steps.
+    """
+
+    result: T
+    """What came of it."""
+
+    def __init__(self, engine: Engine, group: int, steps: Steps[T]) -> None:
+        super().__init__(engine, group)
+        self._steps = steps
+        self._next: Ask | None = None
+        self._take_step(None)
+
+    def begin(self) -> None:
+        """Ask the first question ahead, if a supervisor is idle; may be called by any thread."""
+        self.worker = self._engine.take(self._group)
+        if self.worker is not None and self._next is not None:
+            self.worker.ask_ahead(self._next.request)
+
+    def hold(self, answered: Callable[[], None] = _nothing) -> None:
+        """Ask all that is to be asked.
+
+        Args:
+            answered: Called before each question but the first.
+
+        Raises:
+            SandboxError: No supervisor can be started, or the lease has been ended.
+        """
+        while self._next is not None:
+            self._take_step(self.ask(*self._next))
+            if self._next is not None:
+                answered()
+
+    async def hold_async(self, answered: Callable[[], None] = _nothing) -> None:
+        """Do as ``hold`` does, without blocking the running event loop."""
+        while self._next is not None:
+            self._take_step(await self.ask_async(*self._next))
+            if self._next is not None:
+                answered()
+
+    def _take_step(self, answer: Frame | None) -> None:
+        try:
+            self._next = next(self._steps) if answer is None else self._steps.send(answer)
+        except StopIteration as end:
+            self._next, self.healthy, self.result = None, True, end.value
+
+    def release(self) -> None:
+        """Give the supervisor back, or end it; take no more steps."""
+        self._steps.close()
+        super().release()

@@ -62,16 +62,17 @@ class WarmSandbox:
 
     def run(self, program: Program) -> Execution:
         """Run one program."""
-        engine, group, steps = self._leased(), self._group(program), run_once(program)
-        with engine.turns.turn(), engine.lease(group) as lease:
-            return lease.converse(steps)
+        engine, group = self._leased(), self._group(program)
+        with engine.conversation(group, run_once(program)) as conversation:
+            conversation.hold()
+        return conversation.result
 
     async def arun(self, program: Program) -> Execution:
         """``run`` for asynchronous callers."""
-        engine, group, steps = self._leased(), self._group(program), run_once(program)
-        async with engine.turns.turn_async():
-            with engine.lease(group) as lease:
-                return await lease.converse_async(steps)
+        engine, group = self._leased(), self._group(program)
+        async with engine.conversation_async(group, run_once(program)) as conversation:
+            await conversation.hold_async()
+        return conversation.result
 
     def run_tests(
         self, program: Program, inputs: Sequence[str], *, stop: Stop | None = None
@@ -84,8 +85,8 @@ class WarmSandbox:
         sharing = Sharing(engine, group, work)
         try:
             while not work.is_done:
-                with engine.turns.turn(), engine.lease(group) as lease:
-                    sharing.converse(lease)
+                with engine.conversation(group, work.steps()) as conversation:
+                    sharing.hold(conversation)
                 sharing.wait()
         finally:
             sharing.end()
@@ -99,9 +100,8 @@ class WarmSandbox:
         sharing = Sharing(engine, group, work)
         try:
             while not work.is_done:
-                async with engine.turns.turn_async():
-                    with engine.lease(group) as lease:
-                        await sharing.converse_async(lease)
+                async with engine.conversation_async(group, work.steps()) as conversation:
+                    await sharing.hold_async(conversation)
                 await sharing.wait_async()
         finally:
             await sharing.end_async()

@@ -38,7 +38,7 @@ class WarmSession(ReplaySession):
         with engine.turns.turn():
             if self._lease is None:
                 group = group_of(source, engine.preload, supply_names=False)
-                self._lease = engine.lease(group)
+                self._lease = Lease(engine, group)
                 request = pack(SESSION, marshal.dumps({**self._limits, "piece": piece}))
             else:
                 request = pack(CELL, marshal.dumps(piece))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, wait
 
 from gem_core.errors import SandboxError
-from gem_sandbox.warm.engine import Engine, Lease
+from gem_sandbox.warm.engine import Conversation, Engine
 from gem_sandbox.warm.work import Work
 
 __all__ = ["Sharing"]
@@ -29,63 +29,60 @@ class Sharing:
         self._engine = engine
         self._group = group
         self._work = work
-        self._leases: dict[Future[None], Lease] = {}
-        """By what is done once their conversation is over."""
+        self._conversations: dict[Future[None], Conversation[None]] = {}
+        """By what is done once they are over."""
 
-    def converse(self, lease: Lease) -> None:
-        """Ask a supervisor for what is left, and invite helpers."""
-        with self._part(lease):
-            lease.converse(self._work.steps(), self._invite)
+    def hold(self, own: Conversation[None]) -> None:
+        """Have the caller's conversation, and invite helpers."""
+        with self._part(own):
+            own.hold(self._invite)
 
-    async def converse_async(self, lease: Lease) -> None:
-        """Do as ``converse`` does, without blocking the running event loop."""
-        with self._part(lease):
-            await lease.converse_async(self._work.steps(), self._invite)
+    async def hold_async(self, own: Conversation[None]) -> None:
+        """Do as ``hold`` does, without blocking the running event loop."""
+        with self._part(own):
+            await own.hold_async(self._invite)
 
     @contextlib.contextmanager
-    def _part(self, lease: Lease) -> Iterator[None]:
-        """Have helpers know of the caller's own conversation: they may end it."""
-        own = self._add(lease)
+    def _part(self, own: Conversation[None]) -> Iterator[None]:
+        """Have helpers know of the caller's conversation: they may end it."""
+        done = self._add(own)
         try:
             yield
         except SandboxError:
             if not self._work.is_over:
                 raise
         finally:
-            own.set_result(None)
+            done.set_result(None)
 
-    def _add(self, lease: Lease) -> "Future[None]":
+    def _add(self, conversation: Conversation[None]) -> "Future[None]":
         done: Future[None] = Future()
-        self._leases[done] = lease
+        self._conversations[done] = conversation
         return done
 
     def _invite(self) -> None:
         """Have as many help as would find enough to do, if turns are free."""
+        turns = self._engine.turns
         for _ in range(self._work.helpers_wanted):
-            if not self._engine.turns.take_free():
+            if not turns.take_free():
                 return
-            lease = self._engine.lease(self._group)
-            done = self._add(lease)
+            steps = self._work.steps(goes_on=lambda: not turns.are_wanted)
+            helper = Conversation(self._engine, self._group, steps)
+            done = self._add(helper)
             try:
-                threading.Thread(target=self._help, args=[done, lease], daemon=True).start()
+                threading.Thread(target=self._help, args=[done, helper], daemon=True).start()
             except RuntimeError:  # this process may have no more threads
-                lease.healthy = True
-                lease.release()
+                helper.release()
                 self._leave(done)
                 return
 
-    def _help(self, done: "Future[None]", lease: Lease) -> None:
+    def _help(self, done: "Future[None]", helper: Conversation[None]) -> None:
         try:
-            with lease, contextlib.suppress(SandboxError):  # the caller meets the same
-                lease.converse(self._work.steps(goes_on=self._is_unwanted))
+            with helper, contextlib.suppress(SandboxError):  # the caller meets the same
+                helper.hold()
         finally:
             self._leave(done)
         if self._work.is_over:
             self._end_pending()
-
-    def _is_unwanted(self) -> bool:
-        """Tell whether nobody waits for a turn that only helps."""
-        return not self._engine.turns.are_wanted
 
     def _leave(self, done: "Future[None]") -> None:
         self._engine.turns.give_back()
@@ -114,10 +111,10 @@ class Sharing:
             await asyncio.to_thread(self.end)
 
     def _pending(self) -> list["Future[None]"]:
-        return [done for done in list(self._leases) if not done.done()]
+        return [done for done in list(self._conversations) if not done.done()]
 
     def _end_pending(self) -> None:
         """End conversations that are still going on, unless they come to their end very soon."""
         if pending := self._pending():
             for done in wait(pending, _PATIENCE).not_done:
-                self._leases[done].end()
+                self._conversations[done].end()

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 
 __all__ = ["Turns"]
@@ -22,12 +22,17 @@ class Turns:
         # Reentrant: a collection of garbage may end an abandoned turn at any point.
         self._lock = threading.RLock()
         self._free = size
-        self._waiters: deque[Future[None]] = deque()
+        self._waiters: deque[tuple[Future[None], Callable[[], None] | None]] = deque()
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for a turn, and have it."""
-        waiter = self._enqueue()
+    def turn(self, begin: Callable[[], None] | None = None) -> Iterator[None]:
+        """Wait for a turn, and have it.
+
+        Args:
+            begin: Called, if the turn had to be waited for, by the thread that passes it on, so
+                that nothing stands still until the one that waits has woken up.
+        """
+        waiter = self._enqueue(begin)
         try:
             if waiter is not None:
                 waiter.result()
@@ -40,9 +45,9 @@ class Turns:
             self.give_back()
 
     @contextlib.asynccontextmanager
-    async def turn_async(self) -> AsyncIterator[None]:
+    async def turn_async(self, begin: Callable[[], None] | None = None) -> AsyncIterator[None]:
         """Do as ``turn`` does, without blocking the running event loop."""
-        waiter = self._enqueue()
+        waiter = self._enqueue(begin)
         try:
             if waiter is not None:
                 await asyncio.wrap_future(waiter)
@@ -54,17 +59,18 @@ class Turns:
         finally:
             self.give_back()
 
-    def _enqueue(self) -> "Future[None] | None":
+    def _enqueue(self, begin: Callable[[], None] | None) -> "Future[None] | None":
         with self._lock:
             if self.take_free():
                 return None
             waiter: Future[None] = Future()
-            self._waiters.append(waiter)
+            self._waiters.append((waiter, begin))
             return waiter
 
     def _leave_queue(self, waiter: "Future[None] | None") -> None:
         """Give up waiting; pass on the turn if it came meanwhile."""
         if waiter is not None and not waiter.cancel():
+            waiter.result()
             self.give_back()
 
     @property
@@ -84,10 +90,14 @@ class Turns:
         """Pass a turn on to who waits longest, or have it free."""
         with self._lock:
             while self._waiters:
-                waiter = self._waiters.popleft()
+                waiter, begin = self._waiters.popleft()
                 if waiter.set_running_or_notify_cancel():
                     break
             else:
                 self._free += 1
                 return
-        waiter.set_result(None)
+        try:
+            if begin is not None:
+                begin()
+        finally:
+            waiter.set_result(None)
