@@ -10,6 +10,7 @@ import tempfile
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -471,6 +472,33 @@ def test_threads_share_a_sandbox(sandbox):
     for thread in threads:
         thread.join()
     assert outputs == {number: f"{number}\n" for number in range(20)}
+
+
+def test_callers_that_wait_are_served_whatever_they_send(sandbox):
+    """Programs of a megabyte too, which nobody else can send without waiting."""
+
+    def call(number):
+        padding = "#" * ((1 << 20) if number % 3 == 0 else 10) + "\n"
+        return sandbox.run(Program(f"{padding}print({number})")).stdout
+
+    with ThreadPoolExecutor(12) as threads:
+        assert list(threads.map(call, range(36))) == [f"{number}\n" for number in range(36)]
+
+
+def test_callers_that_give_up_while_they_wait_take_nothing_along(sandbox):
+    async def call(number):
+        return (await sandbox.arun(Program(f"print({number})"))).stdout
+
+    async def main():
+        for pause in (0, 0.001, 0.002, 0.004, 0.008, 0.016):
+            tasks = [asyncio.create_task(call(number)) for number in range(12)]
+            await asyncio.sleep(pause)
+            for task in tasks[::2]:
+                task.cancel()
+            said = await asyncio.gather(*tasks, return_exceptions=True)
+            assert said[1::2] == [f"{number}\n" for number in range(1, 12, 2)]
+
+    asyncio.run(main())
 
 
 def test_a_cancelled_run_is_killed_and_its_place_is_free(sandbox):

@@ -3,6 +3,7 @@
 import asyncio
 import struct
 import threading
+import time
 
 import pytest
 from hypothesis import given
@@ -186,6 +187,50 @@ def test_who_gives_up_waiting_does_not_take_a_turn_along():
     assert asyncio.run(main())[2] is True
     with turns.turn():
         pass
+
+
+def test_who_passes_a_turn_on_begins_for_the_one_who_waits():
+    turns, events = Turns(1), []
+
+    def take():
+        with turns.turn(lambda: events.append(("begun by", threading.current_thread().name))):
+            events.append(("had by", threading.current_thread().name))
+
+    with turns.turn(lambda: events.append("had to wait")):
+        thread = threading.Thread(target=take, name="waiting")
+        thread.start()
+        while not turns.are_wanted:
+            time.sleep(0.001)
+        events.append("passed on")
+    thread.join()
+    begun = "begun by", threading.current_thread().name
+    assert events == ["passed on", begun, ("had by", "waiting")]
+
+
+def test_nothing_begins_for_who_has_given_up():
+    turns, begun = Turns(1), []
+
+    async def take(number):
+        async with turns.turn_async(lambda: begun.append(number)):
+            pass
+
+    async def main():
+        async with turns.turn_async():
+            waiting = [asyncio.create_task(take(number)) for number in range(3)]
+            await asyncio.sleep(0)
+            waiting[1].cancel()
+            await asyncio.sleep(0)
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    asyncio.run(main())
+    assert begun == [0, 2]
+
+
+def test_a_turn_that_is_free_is_taken_only_if_nobody_has_it():
+    turns = Turns(2)
+    assert [turns.take_free() for _ in range(3)] == [True, True, False]
+    turns.give_back()
+    assert turns.take_free()
 
 
 def test_no_more_turns_are_had_at_once_than_there_are():

@@ -155,7 +155,8 @@ class Lease:
     def _renew(self) -> Worker:
         if not self._is_ended:
             self.worker = worker = self._engine.take(self._group) or self._engine.start(self._group)
-        if self._is_ended:
+        if self._is_ended:  # while a zygote was started, perhaps; steps are not this thread's
+            Lease.release(self)
             raise SandboxError("This run was ended.")
         return worker
 
@@ -184,7 +185,8 @@ class Lease:
             worker.hang_up()
 
     def release(self) -> None:
-        """Give the supervisor back, or end it."""
+        """Give the supervisor back, or end it; may be called twice."""
+        self._is_ended = True
         worker, self.worker = self.worker, None
         if worker is not None and self.healthy:
             self._engine.give_back(self._group, worker)
