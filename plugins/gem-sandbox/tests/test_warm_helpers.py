@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from backends import make_backend
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from gem_core.sandbox import Program
 from gem_core.workers.frames import DIED, NOT_BEGUN, Frame, FrameReader
 from gem_sandbox.warm.inside.messages import END, ENDED, NEXT, RUN, TESTS, Outcome
+from gem_sandbox.warm.inside.walls import children
 from gem_sandbox.warm.tiers import TIERS
 from gem_sandbox.warm.work import Work
 
@@ -145,21 +145,12 @@ def test_runs_whose_supervisors_are_killed_are_run_again(sandbox):
 
 
 def kill_one_supervisor():
-    """Kill the oldest grandchild or so that has the socket of a host: a process of a zygote."""
+    """Kill the oldest process that a zygote has forked: supervisors come first, then rooms."""
     below, family = [os.getpid()], children()
     for pid in below:
         below += family.get(pid, [])
     zygote = next(pid for pid in below[1:] if len(family.get(pid, [])) > 1)
     os.kill(min(family[zygote]), signal.SIGKILL)
-
-
-def children():
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            found.setdefault(parent, []).append(int(folder.name))
-    return found
 
 
 class Supervisor:

@@ -1,7 +1,6 @@
 """A program and its inputs as work that several supervisors can share: what to ask, in which order.
 
-Nothing here waits or sends: whoever drives a conversation does (``WarmSandbox``), with threads or
-in an event loop.
+Nothing here waits or sends: an ``engine.Conversation`` does, in a thread or an event loop.
 """
 
 import marshal
@@ -95,14 +94,14 @@ class Work:
 
     def _steps(self, goes_on: Callable[[], bool]) -> Steps[None]:
         kind = TESTS if len(self._inputs) > 1 else RUN
-        conversation = _Conversation(kind, self._request, self._timeout)
+        questions = _Questions(kind, self._request, self._timeout)
         most = 1
         try:
             while goes_on() and (taken := self._take(most)):
                 rest = taken
                 try:
                     batch = [self._inputs[index] for index in taken]
-                    found = yield from conversation.run(batch, len(self._left), self._is_wanted)
+                    found = yield from questions.run(batch, len(self._left), self._is_wanted)
                     rest = taken[len(found) :]
                 finally:
                     self._give_back(rest)
@@ -111,7 +110,7 @@ class Work:
                 self._settle(dict(zip(taken, found, strict=False)))
                 self._seconds = max(sum(each.duration for each in found) / len(found), 1e-6)
                 most = min(4 * most, _MOST_AT_ONCE, int(_SECONDS_AT_ONCE / self._seconds) or 1)
-            yield from conversation.end()
+            yield from questions.end()
         finally:
             with self._lock:
                 self._conversations -= 1
@@ -148,8 +147,8 @@ class Work:
             return True
 
 
-class _Conversation:
-    """What one supervisor is asked for."""
+class _Questions:
+    """What one supervisor is asked about a program, in one conversation."""
 
     def __init__(self, kind: bytes, request: dict[str, Any], timeout: float) -> None:
         self._kind = kind
@@ -193,8 +192,8 @@ class _Conversation:
 
 def run_once(program: Program) -> Steps[Execution]:
     """Yield what to ask to run a program, be sent the answers, and return what became of it."""
-    conversation = _Conversation(RUN, _request(program), program.timeout)
-    found = yield from conversation.run([program.stdin.encode(errors="replace")])
+    questions = _Questions(RUN, _request(program), program.timeout)
+    found = yield from questions.run([program.stdin.encode(errors="replace")])
     return found[0]
 
 

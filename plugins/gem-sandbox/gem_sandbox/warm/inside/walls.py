@@ -232,9 +232,9 @@ class NamespaceWalls(Walls):
         self._remove_main = kernel.call("unlink", main)
         self._is_furnished = False
         self._watch: FolderWatch | None = None
-        """Of what is between the runs of one program."""
+        """Sees what happens to files from one run of a program to the next."""
         self._room_watch: FolderWatch | None = None
-        """Of what is between programs."""
+        """Sees what happens to them from one program to the next."""
 
     def begin(self, limits: dict[str, int]) -> None:
         self._covered_at = {path: os.open(path, os.O_PATH) for path in self._covered}
