@@ -16,7 +16,7 @@ from typing import Any
 
 from workload import REPLY, place_of
 
-from gem_core.testing.endpoint_server import EndpointServer
+from gem_agents.testing.endpoint_server import EndpointServer
 
 __all__ = ["NotingServer"]
 

@@ -20,8 +20,8 @@ from cpu import cpu_of, peak_rss_of
 from processes import start, stop
 from workload import MEAN_TURNS
 
-from gem_core.rollout import read_trajectories
-from gem_core.testing.endpoint_server import serve_in_process
+from gem_agents.testing.endpoint_server import serve_in_process
+from gem_rollout import read_trajectories
 
 __all__ = ["Engine", "Scenario", "eval_seconds", "play_with_faults", "resume", "throughput"]
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from rich.progress import track
 
-from gem_core import EnvSpec, collect, find, make, make_agent
+from gem_core import EnvSpec, find, make, make_agent
 from gem_core.factory import make_factory
+from gem_rollout import collect
 
 PAGE = Path(__file__).parent / "games.md"
 HEAD = """\

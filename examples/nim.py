@@ -13,10 +13,11 @@ from functools import reduce
 from operator import xor
 
 import gem_core
-from gem_core import AgentSelector, BaseAgent, Env, Info, MultiAgentEnv, MultiAgentStep
+import gem_rollout
+from gem_core import BaseAgent, Env, Info
 from gem_core.agent import RandomAgent
 from gem_core.errors import ConfigError
-from gem_core.rollout import Trajectory
+from gem_rollout import AgentSelector, MultiAgentEnv, MultiAgentStep, Trajectory
 
 PLAYERS = ("first", "second")
 MOVE = re.compile(r"take (\d{1,3}) from (\d{1,3})\b")
@@ -96,7 +97,7 @@ class Theorist(BaseAgent):
 def nim_against_random(*, heaps: int = 3, largest: int = 7) -> Env:
     """Return Nim for the first player; the second plays at random."""
     env = NimEnv(heaps=heaps, largest=largest)
-    return gem_core.as_single(env, "first", others={"second": RandomAgent()})
+    return gem_rollout.as_single(env, "first", others={"second": RandomAgent()})
 
 
 def main(episodes: int) -> None:
@@ -104,11 +105,13 @@ def main(episodes: int) -> None:
     agents = {"first": Theorist(), "second": RandomAgent()}
     wins = 0
     for seed in range(episodes):
-        trajectory: Trajectory = gem_core.play_agents(NimEnv(), agents, seed)
+        trajectory: Trajectory = gem_rollout.play_agents(NimEnv(), agents, seed)
         wins += trajectory.of_agent("first").episode_return > 0
     print(f"play_agents: the theorist won {wins} of {episodes} episodes")
     gem_core.register("example:Nim-v0", nim_against_random)
-    played = gem_core.collect(lambda: gem_core.make("example:Nim-v0"), Theorist, episodes=episodes)
+    played = gem_rollout.collect(
+        lambda: gem_core.make("example:Nim-v0"), Theorist, episodes=episodes
+    )
     wins = sum(trajectory.episode_return > 0 for trajectory in played)
     print(f"collect: the theorist won {wins} of {episodes} episodes")
 

@@ -3,12 +3,12 @@
 Names are imported when they are first used, so that ``import gem_core`` stays light.
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gem_core.agent import Agent, BaseAgent, Generation, Reply
-    from gem_core.agent_view import as_single
     from gem_core.api import (
         find,
         list_envs,
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from gem_core.errors import GemError
     from gem_core.function_tool import FunctionTool, ToolSet, as_tool
     from gem_core.hookspecs import hookimpl
-    from gem_core.multi_agent import AgentSelector, MultiAgentEnv, MultiAgentStep
     from gem_core.observation import Action, Info, Observation, visible_text
-    from gem_core.rollout import Trajectory, Turn, collect, play_agents
     from gem_core.sandbox import Execution, Program, Sandbox, SandboxSession
     from gem_core.specs import (
         AgentSpec,
@@ -48,7 +46,6 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "agent": ("Agent", "BaseAgent", "Generation", "Reply"),
-    "agent_view": ("as_single",),
     "api": (
         "find",
         "list_envs",
@@ -65,9 +62,7 @@ _MODULES = {
     "errors": ("GemError",),
     "function_tool": ("FunctionTool", "ToolSet", "as_tool"),
     "hookspecs": ("hookimpl",),
-    "multi_agent": ("AgentSelector", "MultiAgentEnv", "MultiAgentStep"),
     "observation": ("Action", "Info", "Observation", "visible_text"),
-    "rollout": ("Trajectory", "Turn", "collect", "play_agents"),
     "sandbox": ("Execution", "Program", "Sandbox", "SandboxSession"),
     "specs": (
         "AgentSpec",
@@ -84,12 +79,21 @@ _MODULES = {
     "tool": ("BaseTool", "Function", "Tool", "ToolCall", "ToolResult"),
     "vector": ("VectorEnv",),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
+_MOVED = (
+    "AgentSelector",
+    "MultiAgentEnv",
+    "MultiAgentStep",
+    "Trajectory",
+    "Turn",
+    "as_single",
+    "collect",
+    "play_agents",
+)
+"""Names that are in the library gem-rollout; deprecated here, to be removed in 0.2."""
 
 __all__ = [
     "Action",
     "Agent",
-    "AgentSelector",
     "AgentSpec",
     "AsyncEnv",
     "BaseAgent",
@@ -109,8 +113,6 @@ __all__ = [
     "Generation",
     "Info",
     "Layer",
-    "MultiAgentEnv",
-    "MultiAgentStep",
     "Observation",
     "Program",
     "Reply",
@@ -123,15 +125,11 @@ __all__ = [
     "ToolResult",
     "ToolSet",
     "ToolSpec",
-    "Trajectory",
-    "Turn",
     "VectorEnv",
     "Wrapper",
     "WrapperSpec",
     "__version__",
-    "as_single",
     "as_tool",
-    "collect",
     "find",
     "hookimpl",
     "list_envs",
@@ -140,7 +138,6 @@ __all__ = [
     "make_sandbox",
     "make_tool",
     "make_vec",
-    "play_agents",
     "print_envs",
     "register",
     "spec",
@@ -148,13 +145,12 @@ __all__ = [
 ]
 
 
+_get, __dir__ = lazy_names(__name__, _MODULES)
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'gem_core' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"gem_core.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    if name in _MOVED:
+        from gem_core.moved import moved_name  # noqa: PLC0415 - deprecated names only
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+        return moved_name(name, "gem_rollout", "gem-rollout")
+    return _get(name)

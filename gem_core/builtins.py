@@ -44,13 +44,11 @@ AGENTS = {
 EXECUTORS = {
     "serial": "one after another in the caller's thread",
     "threads": "in a pool of threads, for environments that wait",
-    "processes": "in worker processes, for environments that compute",
 }
 COMMANDS = {
     "list": "List what is installed",
     "show": "Show one environment",
     "play": "Play an environment in the terminal",
-    "run": "Collect episodes and print a table",
     "check": "Check environments or a plugin against the contract",
     "plugins": "Show plugins and what is wrong with them",
 }

@@ -3,6 +3,7 @@
 A factory holds specs, not ids, so that it is complete in every process that it is sent to.
 """
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from typing import Any
 
 from gem_core.env import Env
 from gem_core.errors import ConfigError
-from gem_core.multi_agent import check_single_agent
+from gem_core.optional import seeded
 from gem_core.plugins import default_registry
+from gem_core.seeded_env import check_single_agent
 from gem_core.specs import EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
 from gem_core.tool import Tool, copy_of
 
@@ -53,9 +55,10 @@ class EnvFactory:
             GemError: Whatever keeps it from being made.
         """
         env: Env = self.spec.make()
-        env.unwrapped.spec = self.spec
+        with contextlib.suppress(AttributeError):  # a read-only spec stays as it is
+            env.unwrapped.spec = self.spec
         if self.seed is not None:
-            env.unwrapped.seed(self.seed)
+            env = seeded(env, self.seed)
         try:
             return self._wrapped(env)
         except BaseException:

@@ -21,10 +21,12 @@ class Component:
     Args:
         make_env: Makes it, when it is first drawn.
         weight: Its share of the episodes, relative to the other components'.
+        name: Its name in trajectories and reports; None for the id of its spec.
     """
 
     make_env: Callable[[], Env]
     weight: float = 1.0
+    name: str | None = None
 
 
 class MixtureEnv(BaseEnv):

@@ -3,12 +3,12 @@
 import random
 from typing import Any, ClassVar, Self
 
-from gem_core.errors import EpisodeEndedError
+from gem_core.errors import ConfigError, EpisodeEndedError
 from gem_core.seeding import check_seed, child_seed, fresh_seed
 from gem_core.specs import EnvSpec
 from gem_core.stateful import Stateful
 
-__all__ = ["SeededEnv"]
+__all__ = ["SeededEnv", "check_single_agent"]
 
 
 class _OwnGenerator:
@@ -27,6 +27,8 @@ class SeededEnv(Stateful):
     """An environment with an own random generator, snapshots and forks."""
 
     shared: ClassVar[tuple[str, ...]] = ("spec",)
+    multi_agent: ClassVar[bool] = False
+    """Whether ``step`` takes a mapping from agents to actions instead of one action."""
     blocking: bool = False
     spec: EnvSpec | None = None
     rng = _OwnGenerator()
@@ -84,3 +86,20 @@ class SeededEnv(Stateful):
     def _not_running(self) -> EpisodeEndedError:
         why = "no episode was started" if self._ended is None else "the episode has ended"
         return EpisodeEndedError(f"{type(self).__name__}.step: {why}. Call reset() first.")
+
+
+def check_single_agent(env: object, what: str) -> None:
+    """Refuse an environment for several agents where one for a single agent is needed.
+
+    Args:
+        env: The environment.
+        what: What needs it, for the message.
+
+    Raises:
+        ConfigError: ``env.multi_agent`` is true.
+    """
+    if getattr(env, "multi_agent", False):
+        raise ConfigError(
+            f"{type(env).__name__} is for several agents, and {what} is for one. "
+            f"gem_rollout.as_single(env, agent, others=...) makes an environment for one of them."
+        )

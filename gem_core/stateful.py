@@ -43,11 +43,7 @@ class Stateful:
     def _pickled(self, state: dict[str, Any]) -> bytes:
         named = (_name_of(type(self)), state)
         try:
-            return pickle.dumps(named, pickle.HIGHEST_PROTOCOL)
-        except Exception:  # noqa: BLE001 - pickling runs anybody's code
-            import cloudpickle  # noqa: PLC0415 - only for what a script or notebook defines
-        try:
-            return cloudpickle.dumps(named)  # type: ignore[no-any-return]
+            return _dump(named)
         except Exception as error:
             raise SnapshotError(
                 f"{type(self).__name__} cannot be saved: {_unpicklable(state)}. "
@@ -86,12 +82,24 @@ def _name_of(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _unpicklable(state: dict[str, Any]) -> str:
-    import cloudpickle  # noqa: PLC0415 - only an error pays for it
+def _dump(value: Any) -> bytes:
+    """Pickle a value; with cloudpickle, if it is installed, where pickle alone fails."""
+    try:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception:
+        try:
+            import cloudpickle  # noqa: PLC0415 - only for local functions and classes
+        except ModuleNotFoundError:
+            cloudpickle = None
+        if cloudpickle is None:
+            raise
+    return cloudpickle.dumps(value)  # type: ignore[no-any-return]
 
+
+def _unpicklable(state: dict[str, Any]) -> str:
     for name, value in state.items():
         try:
-            cloudpickle.dumps(value)
+            _dump(value)
         except Exception as error:  # noqa: BLE001 - pickling runs anybody's code
             return f"its attribute {name!r} fails with {error}"
     return "its state cannot be pickled"

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from gem_core.rollout import read_trajectories
+from gem_rollout import read_trajectories
 
 GUESS = "game:GuessTheNumber-v0-easy"
 

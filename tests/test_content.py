@@ -27,9 +27,9 @@ from gem_core.content import (
     to_transformers,
 )
 from gem_core.errors import ContentError
-from gem_core.rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
 from gem_core.tool import BaseTool, ToolCall, ToolResult
 from gem_core.wrappers import HistoryWrapper, ToolWrapper
+from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
 
 # Texts in which placeholders, and what looks like them, are common.
 TEXTS = st.lists(st.sampled_from(["<image>", "[image]", "<", "image>", "a", "\n"])).map("".join)

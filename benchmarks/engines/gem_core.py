@@ -6,7 +6,7 @@ from workload import REPLY, Workload, message
 
 from gem_agents.openai import OpenAIAgent
 from gem_core import BaseEnv, Step
-from gem_core.rollout import TrajectoryFile, collect, read_keys
+from gem_rollout import TrajectoryFile, collect, read_keys
 
 __all__ = ["play"]
 

@@ -108,7 +108,7 @@ def train(run: Run, seed: int, runs: Path, steps: int | None) -> str:
     import torch  # noqa: PLC0415 - in the process that works
     from rich.console import Console  # noqa: PLC0415 - likewise
 
-    from gem_core.rollout import Source  # noqa: PLC0415 - likewise
+    from gem_rollout import Component  # noqa: PLC0415 - likewise
     from gem_train.config import TrainConfig  # noqa: PLC0415 - likewise
     from gem_train.trainer import Trainer  # noqa: PLC0415 - likewise
 
@@ -134,7 +134,7 @@ def train(run: Run, seed: int, runs: Path, steps: int | None) -> str:
     }
     trainer = Trainer(
         TrainConfig(**{**common, **run.config}),
-        {run.task: Source(task.factory())},
+        {run.task: Component(task.factory())},
         folder,
         resume=resume,
         console=Console(quiet=True),

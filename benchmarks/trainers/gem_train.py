@@ -13,7 +13,7 @@ from rich.console import Console
 
 from gem_core import EnvSpec
 from gem_core.factory import make_factory
-from gem_core.rollout import Source, Trajectory
+from gem_rollout import Component, Trajectory
 from gem_train.config import TrainConfig
 from gem_train.policy import Policy
 from gem_train.trainer import Trainer
@@ -35,7 +35,7 @@ def train(setting: Setting, clock: Clock) -> None:
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(
             _config(setting),
-            {"env": Source(make_factory(spec))},
+            {"env": Component(make_factory(spec))},
             Path(folder),
             after_step=after_step,
             console=Console(quiet=True),

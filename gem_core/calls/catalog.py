@@ -90,19 +90,24 @@ class Catalog:
     def _misfits(self, function: Function, arguments: Mapping[str, Any]) -> list[str]:
         if function.name not in self._validators:
             self._validators[function.name] = _validator(function.parameters)
+        validator = self._validators[function.name]
+        if validator is None:
+            return []
         try:
-            errors = itertools.islice(
-                self._validators[function.name].iter_errors(arguments), _PROBLEMS
-            )
+            errors = itertools.islice(validator.iter_errors(arguments), _PROBLEMS)
             return [_told(error) for error in errors]
         except Exception:  # noqa: BLE001 - the schema itself is broken: the tool must judge
             return []
 
 
 def _validator(parameters: Mapping[str, Any]) -> Any:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only for those who are called
-    from jsonschema.validators import validator_for  # noqa: PLC0415
-    from referencing import Registry  # noqa: PLC0415
+    """Return a validator of arguments; None without jsonschema: then the tool itself must check."""
+    try:
+        from jsonschema import Draft202012Validator  # noqa: PLC0415 - only if a tool is called
+        from jsonschema.validators import validator_for  # noqa: PLC0415
+        from referencing import Registry  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return None
 
     schema = dict(parameters)
     if "properties" in schema and not any(key in schema for key in _OPEN):

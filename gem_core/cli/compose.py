@@ -17,8 +17,8 @@ from gem_core.config import factory_from_config, part_kwargs
 from gem_core.errors import ConfigError, near_names
 from gem_core.factory import EnvFactory
 from gem_core.hydra_source import option_key
+from gem_core.mixture import Component
 from gem_core.plugins import default_registry
-from gem_core.rollout import Source
 from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
 
 __all__ = [
@@ -166,7 +166,7 @@ def env_factories(config: Mapping[str, Any]) -> list[EnvFactory]:
     return [factory_from_config({**config, "env": env_id}) for env_id in sorted(specs)]
 
 
-def env_sources(config: Mapping[str, Any]) -> dict[str, Source]:
+def env_sources(config: Mapping[str, Any]) -> dict[str, Component]:
     """Return the environments of a configuration by name: each id, or each part of a mixture.
 
     Where ``env_factories`` makes one environment of a mixture, here its parts stay apart, so that
@@ -177,14 +177,14 @@ def env_sources(config: Mapping[str, Any]) -> dict[str, Source]:
     """
     mixture = config.get("mixture") or {}
     if not mixture or config.get("env") or config.get("envs"):
-        return {one.spec.id: Source(one) for one in env_factories(config)}
+        return {one.spec.id: Component(one) for one in env_factories(config)}
     env_factories(config)  # tells all that is wrong with it at once
     sources = {}
     for name, part in mixture.items():
         env: dict[str, Any] = {"id": part} if isinstance(part, str) else dict(part)
         weight = env.pop("weight", 1.0)
         factory = factory_from_config({**config, "env": env, "mixture": None})
-        sources[name] = Source(factory, weight)
+        sources[name] = Component(factory, weight)
     return sources
 
 

@@ -16,7 +16,6 @@ From Python::
 """
 
 from gem_core.testing.env_checks import ENV_CHECKS, check_env
-from gem_core.testing.multi_agent_checks import MULTI_AGENT_CHECKS, check_multi_agent_env
 from gem_core.testing.plugin_checks import check_plugin
 from gem_core.testing.report import CheckFailedError, Finding, Report
 from gem_core.testing.sandbox_checks import SANDBOX_CHECKS, check_sandbox
@@ -24,14 +23,12 @@ from gem_core.testing.tool_checks import TOOL_CHECKS, check_tool
 
 __all__ = [
     "ENV_CHECKS",
-    "MULTI_AGENT_CHECKS",
     "SANDBOX_CHECKS",
     "TOOL_CHECKS",
     "CheckFailedError",
     "Finding",
     "Report",
     "check_env",
-    "check_multi_agent_env",
     "check_plugin",
     "check_sandbox",
     "check_tool",

@@ -6,15 +6,16 @@ import math
 import random
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from gem_core.agent import Agent, NullAgent, OracleAgent, RandomAgent
+from gem_core.agent import Agent, NullAgent, OracleAgent, RandomAgent, Reply
 from gem_core.env import Env, Step
 from gem_core.errors import EpisodeEndedError, GemError, UnknownKwargError
 from gem_core.factory import EnvFactory, make_factory
+from gem_core.faults import boundary_of
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Action, Info, Observation
-from gem_core.rollout import Trajectory, play_episode
+from gem_core.optional import reset_options, seed_agent
 from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec
 from gem_core.testing.report import CheckFailedError, Report, require, run_checks
@@ -48,6 +49,17 @@ ODD_TEXTS = (
     "x" * 20000,
 )
 """Texts that a model may write."""
+
+
+class Episode(NamedTuple):
+    """The rewards of an episode, a number for each step."""
+
+    rewards: list[float]
+
+    @property
+    def episode_return(self) -> float:
+        """Undiscounted sum of the rewards."""
+        return sum(self.rewards)
 
 
 class Bench:
@@ -97,23 +109,37 @@ class Bench:
         while True:
             yield env.sample_random_action()
 
-    def play(
-        self, make_agent: Callable[[], Agent], episodes: int | None = None
-    ) -> list[Trajectory]:
+    def play(self, make_agent: Callable[[], Agent], episodes: int | None = None) -> list[Episode]:
         """Play episodes with an agent; an error in one is a failure of the check."""
         env, agent = self.make(), make_agent()
-        trajectories = []
-        for index in range(self.episodes if episodes is None else episodes):
-            trajectory: Trajectory = now(play_episode(env, agent, child_seed(0, index), index))
-            if trajectory.error is not None:
-                error = trajectory.error
-                raise CheckFailedError(
-                    f"with seed {trajectory.seed} {error['boundary']} raised {error['type']}: "
-                    f"{error['message']}"
-                )
-            trajectories.append(trajectory)
+        count = self.episodes if episodes is None else episodes
+        played = [self._episode(env, agent, child_seed(0, index), index) for index in range(count)]
         env.close()
-        return trajectories
+        return played
+
+    def _episode(self, env: Env, agent: Agent, seed: int, index: int) -> Episode:
+        source, rewards = "env", []
+        try:
+            options = reset_options(env, index)
+            observation, info = now(env.reset(seed=seed, **options))
+            source = "agent"
+            agent.reset(env)
+            seed_agent(agent, seed)
+            ended = False
+            while not ended:
+                source = "agent"
+                reply = now(agent.act(observation, info))
+                source = "env"
+                step = self.step(env, reply.action if isinstance(reply, Reply) else reply)
+                observation, info = step.observation, step.info
+                rewards.append(step.reward)
+                ended = step.terminated or step.truncated
+        except Exception as error:
+            raise CheckFailedError(
+                f"with seed {seed} the {boundary_of(error, source)} raised "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        return Episode(rewards)
 
 
 def check_env(
@@ -316,11 +342,11 @@ def _odd_actions(bench: Bench) -> None:
 def _random_agent(bench: Bench) -> None:
     """Random actions are well-formed: none gets the penalty of an empty action, if it has one."""
     (null,) = bench.play(NullAgent, 1)
-    floor = null.turns[0].reward
+    floor = null.rewards[0]
     trajectories = bench.play(RandomAgent)
     _check_range(bench, trajectories)
     bench.facts["random"] = f"{_mean_return(trajectories):.2f}"
-    rewards = [turn.reward for trajectory in trajectories for turn in trajectory.turns]
+    rewards = [reward for episode in trajectories for reward in episode.rewards]
     require(floor >= 0 or min(rewards) > floor, "a random action was not well-formed")
 
 
@@ -355,11 +381,11 @@ def _oracle(bench: Bench) -> None:
     )
 
 
-def _mean_return(trajectories: list[Trajectory]) -> float:
+def _mean_return(trajectories: list[Episode]) -> float:
     return sum(trajectory.episode_return for trajectory in trajectories) / len(trajectories)
 
 
-def _check_range(bench: Bench, trajectories: list[Trajectory]) -> None:
+def _check_range(bench: Bench, trajectories: list[Episode]) -> None:
     if bench.spec.return_range is None:
         return
     low, high = bench.spec.return_range

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from gem_core.env import Env, Step, Wrapper, make_step
 from gem_core.faults import error_record
 from gem_core.maybe_async import is_awaitable, then
-from gem_core.multi_agent import check_single_agent
 from gem_core.observation import Info, Observation
+from gem_core.seeded_env import check_single_agent
 
 __all__ = ["FAULTS", "Autoreset", "Fault", "OnError", "Slot", "perform"]
 

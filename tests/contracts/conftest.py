@@ -79,7 +79,7 @@ def picture(number: int) -> Any:
 @pytest.fixture(scope="session", autouse=True)
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Serve rows for everything that is installed and has a dataset."""
-    from gem_core.testing.fake_hub import FakeHub
+    from gem_tasks.testing.fake_hub import FakeHub
 
     datasets: dict[str, dict[str, Any]] = defaultdict(dict)
     for spec in find("*"):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from gem_agents.kv_cache import CachedForward, attention_windows, plain_logits
-from gem_core.torch_threads import TorchThreads
+from gem_rollout.models.torch_threads import TorchThreads
 
 __all__ = ["LiveModel"]
 

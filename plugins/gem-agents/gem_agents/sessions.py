@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator
 
 import aiohttp
 
-from gem_core.rollout.limits import AdaptiveLimit
+from gem_agents.adaptive_limit import AdaptiveLimit
 
 __all__ = ["SharedSession", "borrow_session"]
 

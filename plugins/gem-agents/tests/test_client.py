@@ -22,10 +22,10 @@ from gem_agents.chat import resent
 from gem_agents.client import Client, retry_after
 from gem_agents.openai import OpenAIAgent
 from gem_agents.replies import read_chat, read_completion, text_of
+from gem_agents.testing.endpoint_server import EndpointServer
 from gem_core.agent import Generation
 from gem_core.errors import GemError
-from gem_core.rollout import collect
-from gem_core.testing.endpoint_server import EndpointServer
+from gem_rollout import collect
 
 GAME = "game:GuessTheNumber-v0-easy"
 HELLO = [{"role": "user", "content": "hello"}]
@@ -429,7 +429,7 @@ class TestConnections:
         code = f"""
 import gem_core
 from gem_agents.openai import OpenAIAgent
-from gem_core.rollout import collect
+from gem_rollout import collect
 made = lambda: gem_core.make({GAME!r})
 played = collect(made, lambda: OpenAIAgent(model="m", base_url={server.url!r}), episodes=10**6)
 try:

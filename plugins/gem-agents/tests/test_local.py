@@ -8,8 +8,8 @@ import gem_core
 from gem_agents.errors import ContextLengthError
 from gem_core import as_tool
 from gem_core.errors import ConfigError
-from gem_core.rollout import collect
-from gem_core.testing.tiny_model import make_tiny_tokenizer, save_tiny_model
+from gem_rollout import collect
+from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)  # so small a model only loses by more

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core.rollout import collect
-from gem_core.testing.tiny_model import make_tiny_tokenizer, save_tiny_model
+from gem_rollout import collect
+from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
@@ -478,7 +478,7 @@ import hashlib, json, sys
 import torch
 torch.set_num_threads(1)
 import gem_core
-from gem_core.rollout import collect
+from gem_rollout import collect
 
 class Turns(gem_core.BaseEnv):
     def start(self):

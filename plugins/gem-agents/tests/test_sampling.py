@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_core.testing.tiny_model import make_tiny_tokenizer
+from gem_rollout.models.tiny_model import make_tiny_tokenizer
 
 torch = pytest.importorskip("torch")
 

@@ -15,8 +15,8 @@ import pytest
 import gem_core
 from gem_agents.openai import OpenAIAgent
 from gem_core import as_tool
-from gem_core.rollout import collect
-from gem_core.testing.tiny_model import save_tiny_model
+from gem_rollout import collect
+from gem_rollout.models.tiny_model import save_tiny_model
 
 if not os.environ.get("CI"):  # there, what is missing is a failure
     for module in ("torch", "accelerate", "fastapi", "uvicorn"):

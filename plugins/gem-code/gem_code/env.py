@@ -11,8 +11,8 @@ from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action
 from gem_core.parsing import last_code_block
 from gem_core.specs import EntryPoint, load_entry_point
-from gem_core.tasks import Grade, TaskEnv
-from gem_core.tasks.prompt import check_prompt, fill_prompt
+from gem_tasks import Grade, TaskEnv
+from gem_tasks.prompt import check_prompt, fill_prompt
 
 __all__ = ["FORMAT_ERROR_REWARD", "PROMPT", "CodeEnv", "Reward"]
 

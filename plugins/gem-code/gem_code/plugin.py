@@ -35,7 +35,7 @@ def _specs() -> Iterator[EnvSpec]:
     yield _spec(
         "code:Sample",
         "problems from easy to hard that come with the package",
-        oracle="gem_core.tasks:GoldOracle",
+        oracle="gem_tasks:GoldOracle",
         data="package://gem_code/data/sample.jsonl",
         solution_key="solution",
         prompt="default",

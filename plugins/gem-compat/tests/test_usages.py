@@ -13,7 +13,7 @@ from gem.tools.search_tool import SearchTool
 from gem.tools.tool_env_wrapper import ToolEnvWrapper
 from gem.utils import debug
 from gem.wrappers.wrapper_factory import WRAPPER_FACTORY, get_wrapper_fns
-from gem_core.testing.tiny_model import make_tiny_tokenizer
+from gem_rollout.models.tiny_model import make_tiny_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from gem.wrappers.episode_tracking_wrapper import EpisodeTrackingWrapper
 from gem.wrappers.observation_wrapper import ObservationWrapper, maybe_add_new_line
 from gem.wrappers.wrapper_factory import TOKENIZER_REQUIRED, WRAPPER_FACTORY, get_wrapper_fns
 from gem_core.errors import ConfigError
-from gem_core.testing.tiny_model import make_tiny_tokenizer
+from gem_rollout.models.tiny_model import make_tiny_tokenizer
 
 
 class Lines(gem.Env):

@@ -11,11 +11,11 @@ from itertools import combinations
 from typing import Any, Literal
 
 from gem_core.errors import ConfigError, near_names
-from gem_core.rollout.runs import Run
 from gem_eval import paired
 from gem_eval.episodes import Episode, tasks_of
 from gem_eval.resume import differences
 from gem_eval.statistics import Estimate
+from gem_rollout.runs import Run
 
 __all__ = ["Candidate", "Comparison", "Measure", "Options", "Pairing", "candidates_of", "compare"]
 

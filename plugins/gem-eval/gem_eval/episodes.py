@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from gem_core.rollout import Trajectory
+from gem_rollout import Trajectory
 
 __all__ = ["Episode", "level_of", "tasks_of"]
 

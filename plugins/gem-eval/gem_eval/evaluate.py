@@ -27,8 +27,6 @@ from gem_core.cli.compose import (
 )
 from gem_core.errors import ConfigError, GemError
 from gem_core.factory import EnvFactory
-from gem_core.rollout import Budget, FaultPolicy, Source, Trajectory, TrajectoryFile, collect
-from gem_core.rollout.runs import Run, write_json
 from gem_eval.episodes import Episode
 from gem_eval.metrics import metrics_of, rows_of
 from gem_eval.progress import Progress, Tally
@@ -43,6 +41,8 @@ from gem_eval.tables import (
     times_of,
     without_only_agent,
 )
+from gem_rollout import Budget, Component, FaultPolicy, Trajectory, TrajectoryFile, collect
+from gem_rollout.runs import Run, write_json
 
 __all__ = ["command"]
 
@@ -247,7 +247,7 @@ def _collect(
     budget = Budget(cost=left.get("cost"), seconds=left.get("seconds"), **whole)
     one = next(iter(cells.values()))
     rollout = collect(
-        {env_id: Source(cell.factory) for env_id, cell in cells.items()},
+        {env_id: Component(cell.factory) for env_id, cell in cells.items()},
         one.make_agent,
         episodes=(
             (env_id, index)

@@ -20,7 +20,7 @@ from gem_core.errors import ConfigError, EpisodeEndedError
 from gem_core.factory import EnvFactory
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Action, Info, Observation
-from gem_core.rollout import Trajectory, play_episode
+from gem_rollout import Trajectory, play_episode
 
 __all__ = ["Change", "change_of", "changed_config", "env_makers", "replay"]
 

@@ -10,12 +10,12 @@ import click
 from rich.text import Text
 
 from gem_core.errors import ConfigError
-from gem_core.rollout import Trajectory, TrajectoryFile
-from gem_core.rollout.runs import Run, write_json
 from gem_eval.episodes import Episode
 from gem_eval.metrics import metrics_of
 from gem_eval.replay import Change, change_of, changed_config, env_makers, replay
 from gem_eval.tables import Cells, console_for, markdown_of, print_table, share
+from gem_rollout import Trajectory, TrajectoryFile
+from gem_rollout.runs import Run, write_json
 
 __all__ = ["command"]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from gem_core.errors import ConfigError
-from gem_core.rollout import Trajectory, TrajectoryFile
-from gem_core.rollout.runs import Run, without_secrets
 from gem_core.seeding import child_seed
 from gem_eval.episodes import Episode
+from gem_rollout import Trajectory, TrajectoryFile
+from gem_rollout.runs import Run, without_secrets
 
 __all__ = ["check_same", "differences", "known_episodes"]
 

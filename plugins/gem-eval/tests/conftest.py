@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from gem_core.agent import Generation
-from gem_core.rollout import Trajectory, TrajectoryFile, Turn
 from gem_core.seeding import child_seed
 from gem_eval.episodes import Episode
+from gem_rollout import Trajectory, TrajectoryFile, Turn
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from gem_core.rollout import read_trajectories
-from gem_core.rollout.runs import Run
-from gem_core.testing.endpoint_server import EndpointServer
+from gem_agents.testing.endpoint_server import EndpointServer
+from gem_rollout import read_trajectories
+from gem_rollout.runs import Run
 
 GUESS = "game/GuessTheNumber-v0-easy"
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gem_core.rollout import TrajectoryFile
-from gem_core.rollout.runs import Run
+from gem_rollout import TrajectoryFile
+from gem_rollout.runs import Run
 
 NOTHING = "Nothing changes"
 

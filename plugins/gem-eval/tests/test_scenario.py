@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gem_core.testing.endpoint_server import EndpointServer
+from gem_agents.testing.endpoint_server import EndpointServer
 
 FAMILIES = "envs=[game:GuessTheNumber-v0-easy,math:Sample,logic:Sample]"
 NAMES = ["game:GuessTheNumber-v0-easy", "logic:Sample", "math:Sample"]

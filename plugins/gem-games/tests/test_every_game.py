@@ -5,8 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect, make, make_agent
+from gem_core import make, make_agent
 from gem_core.errors import InvalidActionError, UnknownKwargError
+from gem_rollout import collect
 
 IDS = gem_core.list_envs("game:*")
 every_game = pytest.mark.parametrize("env_id", IDS)

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect
 from gem_core.errors import ConfigError
 from gem_games.fifteen_puzzle import FifteenPuzzleEnv, FifteenPuzzleOracle
+from gem_rollout import collect
 
 IDS = [f"game:FifteenPuzzle-v0{suffix}" for suffix in ("", "-easy", "-hard", "-random")]
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect
 from gem_core.errors import ConfigError
 from gem_games.game_2048 import Game2048Env, Game2048Oracle
+from gem_rollout import collect
 
 IDS = [f"game:Game2048-v0-{level}" for level in ("easy", "hard", "extreme-hard", "random")]
 

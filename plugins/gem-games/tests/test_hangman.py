@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect
 from gem_core.errors import ConfigError
 from gem_games.hangman import HangmanEnv
 from gem_games.words import word_set, words_of_length
+from gem_rollout import collect
 
 
 def started(secret=None, *, seed=0, **kwargs):

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect
 from gem_core.errors import ConfigError
 from gem_games.minesweeper import MinesweeperEnv, MinesweeperOracle
 from gem_games.minesweeper_solver import certain_cells, mine_chances
+from gem_rollout import collect
 
 IDS = [f"game:Minesweeper-v0{suffix}" for suffix in ("", "-very-easy", "-easy", "-hard", "-random")]
 WIN_RATES = dict(zip(IDS, (0.85, 1.0, 0.7, 0.75, 0.75), strict=True))

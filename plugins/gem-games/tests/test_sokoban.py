@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect
 from gem_core.errors import ConfigError, InvalidActionError
 from gem_games.sokoban import SokobanEnv, SokobanOracle
 from gem_games.sokoban_levels import generate
 from gem_games.sokoban_solver import solve
+from gem_rollout import collect
 
 IDS = ["game:Sokoban-v0-easy", "game:Sokoban-v0-hard", "game:Sokoban-v0-random"]
 OFFSETS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}

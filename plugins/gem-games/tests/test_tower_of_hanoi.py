@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import collect
 from gem_core.errors import ConfigError
 from gem_games.tower_of_hanoi import TowerofHanoiEnv, TowerofHanoiOracle
+from gem_rollout import collect
 
 IDS = [f"game:TowerofHanoi-v0{suffix}" for suffix in ("", "-easy", "-hard", "-random")]
 MOVES = [f"\\boxed{{{s} {t}}}" for s, t in itertools.permutations("ABC", 2)]

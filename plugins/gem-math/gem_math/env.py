@@ -17,9 +17,9 @@ from typing import Any, ClassVar
 from gem_core import Action, Observation
 from gem_core.errors import ConfigError
 from gem_core.parsing import last_boxed
-from gem_core.tasks import Answer, Grade, TaskEnv, gold_answers
-from gem_core.tasks.prompt import check_prompt, fill_prompt
 from gem_math.grading import grade
+from gem_tasks import Answer, Grade, TaskEnv, gold_answers
+from gem_tasks.prompt import check_prompt, fill_prompt
 
 __all__ = ["FORMAT_ERROR_REWARD", "MathEnv"]
 

@@ -65,6 +65,6 @@ def _spec(
         entry_point=entry_point,
         kwargs=kwargs,
         description=description,
-        oracle="gem_core.tasks:GoldOracle",
+        oracle="gem_tasks:GoldOracle",
         return_range=(0.0, 1.0),
     )

@@ -11,10 +11,10 @@ import gem_core
 from gem_core import EnvSpec
 from gem_core.errors import ConfigError, DataError, InvalidActionError
 from gem_core.parsing import last_boxed
-from gem_core.rollout import collect
-from gem_core.tasks import GoldOracle
 from gem_core.testing import check_env
 from gem_math.env import MathEnv
+from gem_rollout import collect
+from gem_tasks import GoldOracle
 
 ROWS = [{"problem": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(20)]
 
@@ -252,7 +252,7 @@ class TestIds:
         row = {"problem": "?", "answer": "7", "images": []}
         env = spec.make(data=[row])
         env.reset(seed=0)
-        assert spec.oracle == "gem_core.tasks:GoldOracle"
+        assert spec.oracle == "gem_tasks:GoldOracle"
         assert env.step(env.solution()).reward == spec.return_range[1] == 1.0
 
     def test_the_problems_of_an_evaluation_come_in_their_order(self) -> None:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gem_core.workers import shared_pool
 from gem_math.grading import grade
 from gem_math.grading.errors import UnreadableError
 from gem_math.grading.syntax import read
+from gem_workers import shared_pool
 
 PAIRS = [
     json.loads(line)

@@ -10,10 +10,10 @@ import pytest
 import gem_core
 from gem_core.content import Image, TextPart, content_parts, to_openai
 from gem_core.errors import ContentError, DataError
-from gem_core.rollout import TrajectoryFile, collect, read_trajectories
-from gem_core.tasks import GoldOracle
 from gem_core.testing import check_env
 from gem_math.visual import MathVisualEnv
+from gem_rollout import TrajectoryFile, collect, read_trajectories
+from gem_tasks import GoldOracle
 
 
 def figure(sides: int) -> PIL.Image.Image:

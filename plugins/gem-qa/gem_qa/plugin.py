@@ -75,6 +75,6 @@ def _spec(env_id: str, description: str, **kwargs: Any) -> EnvSpec:
         entry_point="gem_qa.env:QaEnv",
         kwargs=kwargs,
         description=description,
-        oracle="gem_core.tasks:GoldOracle",
+        oracle="gem_tasks:GoldOracle",
         return_range=(0.0, 1.0),
     )

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Any
 
 from gem_core.errors import ConfigError, DeadlineError, WorkerCallError, WorkerDiedError, near_names
-from gem_core.workers import WorkerPool, shared_pool
 from gem_rg.items import Item, Recipe
+from gem_workers import WorkerPool, shared_pool
 
 __all__ = ["describe", "item", "make_recipe", "pool", "score", "solve", "task_names"]
 

@@ -33,7 +33,7 @@ class ReasoningGymFamily:
             entry_point="gem_rg.env:ReasoningGymEnv",
             kwargs={"name": name, "config": config},
             description=DESCRIPTIONS.get(name, f"reasoning-gym's task {name}"),
-            oracle="gem_core.tasks:GoldOracle",
+            oracle="gem_tasks:GoldOracle",
             return_range=(0.0, 1.0),
         )
 

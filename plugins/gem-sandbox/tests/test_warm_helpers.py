@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_core.sandbox import Program
-from gem_core.workers.frames import DIED, NOT_BEGUN, Frame, FrameReader
 from gem_sandbox.warm.inside.messages import END, ENDED, NEXT, RUN, TESTS, Outcome
 from gem_sandbox.warm.inside.walls import children
 from gem_sandbox.warm.tiers import TIERS
 from gem_sandbox.warm.work import Work
+from gem_workers.frames import DIED, NOT_BEGUN, Frame, FrameReader
 
 SLOW = "import time\nbegin = time.monotonic()\ntime.sleep(float(input()))\n"
 TIMED = SLOW + "print(begin, time.monotonic())"

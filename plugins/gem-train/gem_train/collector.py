@@ -13,8 +13,8 @@ from gem_core.agent import Agent, BaseAgent, Reply
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.observation import Info, Observation
-from gem_core.rollout import FaultPolicy, Report, Sampler, Source, Trajectory, collect
 from gem_core.seeding import child_seed
+from gem_rollout import Component, FaultPolicy, Report, Sampler, Trajectory, collect
 from gem_train.config import RolloutConfig
 from gem_train.errors import NoEpisodesError
 
@@ -71,7 +71,7 @@ class Collector:
 
     def __init__(
         self,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, Component],
         make_agent: Callable[[], Agent],
         config: RolloutConfig,
         *,
@@ -178,7 +178,7 @@ class Collector:
 
 
 def evaluate(
-    sources: Mapping[str, Source],
+    sources: Mapping[str, Component],
     make_agent: Callable[[], Agent],
     *,
     episodes: int,

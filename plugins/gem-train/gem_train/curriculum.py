@@ -1,6 +1,6 @@
 """Curricula: how the environments of a mixture share the episodes while a model learns.
 
-They are samplers of the core (``gem_core.rollout.Sampler``), with a state that a checkpoint keeps.
+They are samplers of the core (``gem_rollout.Sampler``), with a state that a checkpoint keeps.
 Each of them goes by the episodes it is told of and draws nothing itself, so that a run which is
 resumed goes on exactly as it would have. Levels of one game are sources of a mixture like any
 others, in the order in which they are written.
@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from gem_core.errors import ConfigError, UnknownIdError, near_names
-from gem_core.rollout import Report, Sampler, Source, Trajectory
 from gem_core.specs import check_kwargs, load_entry_point
+from gem_rollout import Component, Report, Sampler, Trajectory
 
 __all__ = [
     "CURRICULA",
@@ -68,7 +68,7 @@ class Fixed:
     """
 
     def __init__(
-        self, sources: Mapping[str, Source], *, weights: Mapping[str, float] | None = None
+        self, sources: Mapping[str, Component], *, weights: Mapping[str, float] | None = None
     ) -> None:
         if weights is None:
             weights = {name: source.weight for name, source in sources.items()}
@@ -112,7 +112,7 @@ class Levels:
 
     def __init__(
         self,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, Component],
         *,
         threshold: float = 0.8,
         episodes: int = 64,
@@ -196,7 +196,7 @@ class LearningProgress:
 
     def __init__(
         self,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, Component],
         *,
         fast: float = 64,
         slow: float = 256,
@@ -250,7 +250,7 @@ class LearningProgress:
             self._averages[name] = fast, slow
 
 
-def load_sampler(id: str, *, sources: Mapping[str, Source], **kwargs: Any) -> Curriculum:  # noqa: A002 - what users write
+def load_sampler(id: str, *, sources: Mapping[str, Component], **kwargs: Any) -> Curriculum:  # noqa: A002 - what users write
     """Return a curriculum.
 
     Args:
@@ -288,7 +288,7 @@ def _target_of(name: str) -> Any:
     return load_entry_point(CURRICULA[name])
 
 
-def _names_of(sources: Mapping[str, Source]) -> list[str]:
+def _names_of(sources: Mapping[str, Component]) -> list[str]:
     _check(bool(sources), "A curriculum needs at least one source.")
     return list(sources)
 

@@ -18,10 +18,10 @@ from gem_core.errors import ConfigError, DataError
 from gem_core.maybe_async import is_awaitable
 from gem_core.mixture import MixtureEnv
 from gem_core.observation import Action, Info, Observation, text_of, visible_text, with_text
-from gem_core.rollout import Trajectory, collect
-from gem_core.rollout.sources import Sources
 from gem_core.seeding import child_seed
 from gem_core.wrappers.history import HistoryWrapper
+from gem_rollout import Trajectory, collect
+from gem_rollout.sources import Sources
 
 __all__ = ["AGENT", "Demonstrator", "demonstrations"]
 

@@ -21,9 +21,9 @@ from gem_core.errors import ConfigError
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.observation import visible_text
 from gem_core.plugins import default_registry
-from gem_core.rollout import Trajectory, collect
 from gem_core.specs import EnvSpec
-from gem_core.testing.tiny_model import make_tiny_tokenizer, save_tiny_model
+from gem_rollout import Trajectory, collect
+from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 
 __all__ = ["PIECES", "SIZES", "Size", "command", "make_model"]
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import torch
 
 from gem_core.errors import ConfigError
-from gem_core.torch_threads import TorchThreads
+from gem_rollout.models.torch_threads import TorchThreads
 from gem_train.batch import Batch, distinct
 from gem_train.losses import entropy, token_logprobs
 from gem_train.prefixes import Prefixes

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gem_core.errors import DataError
-from gem_core.rollout import Trajectory
+from gem_rollout import Trajectory
 
 __all__ = ["Sample", "played", "samples_of"]
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import torch
 
 from gem_core.errors import DataError
-from gem_core.rollout import Trajectory
 from gem_core.seeding import child_seed
+from gem_rollout import Trajectory
 from gem_train.batch import Batch, batch_of, token_batches
 from gem_train.errors import DivergedError, memory_limit
 from gem_train.losses import loss_weights

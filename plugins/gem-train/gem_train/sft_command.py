@@ -31,8 +31,8 @@ from rich.text import Text
 
 from gem_core.cli.compose import check_values, checked_overrides, env_sources, plain_config
 from gem_core.errors import ConfigError, DataError, GemError
-from gem_core.rollout import Source, Trajectory, TrajectoryFile
-from gem_core.rollout.runs import Run
+from gem_rollout import Component, Trajectory, TrajectoryFile
+from gem_rollout.runs import Run
 from gem_train.demonstrations import AGENT, demonstrations
 from gem_train.metrics import Writers, open_writers
 from gem_train.sft_config import SFTConfig
@@ -154,7 +154,11 @@ def _train(config: dict[str, Any], folder: Path) -> bool:
 
 
 def _play(
-    sources: Mapping[str, Source], policy: Any, run: Run, config: dict[str, Any], console: Console
+    sources: Mapping[str, Component],
+    policy: Any,
+    run: Run,
+    config: dict[str, Any],
+    console: Console,
 ) -> list[Trajectory]:
     """Play episodes, keep them in the run, and return them in the order of their numbers."""
     found: list[Trajectory] = []

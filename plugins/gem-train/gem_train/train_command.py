@@ -24,8 +24,8 @@ from gem_core.cli.compose import (
     plain_config,
 )
 from gem_core.errors import ConfigError, GemError, near_names
-from gem_core.rollout import Source
-from gem_core.rollout.runs import Run, without_secrets
+from gem_rollout import Component
+from gem_rollout.runs import Run, without_secrets
 from gem_train.algorithm import ALGORITHMS, load_algorithm
 from gem_train.config import TrainConfig
 from gem_train.curriculum import CURRICULA, parameters_of
@@ -216,7 +216,7 @@ def _differences(place: str, old: Any, new: Any) -> list[str]:
     return [] if old == new else [f"{place}: {old!r} -> {new!r}"]
 
 
-def _eval_sources(config: Mapping[str, Any]) -> dict[str, Source] | None:
+def _eval_sources(config: Mapping[str, Any]) -> dict[str, Component] | None:
     """Return what ``eval.envs`` names, with the tools and wrappers of training; None for none."""
     names = config["eval"]["envs"]
     if not names:

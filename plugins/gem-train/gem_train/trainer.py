@@ -32,10 +32,10 @@ from rich.console import Console
 from gem_core import make_agent as make_agent_by_id
 from gem_core.agent import Agent
 from gem_core.errors import GemError
-from gem_core.rollout import Source, Trajectory, TrajectoryFile
-from gem_core.rollout.runs import TRAJECTORIES, Run
 from gem_core.seeding import child_seed
 from gem_core.specs import check_kwargs
+from gem_rollout import Component, Trajectory, TrajectoryFile
+from gem_rollout.runs import TRAJECTORIES, Run
 from gem_train.algorithm import Algorithm, load_algorithm
 from gem_train.batch import Batch, batch_of, drop_cut, subsample
 from gem_train.checkpoint import latest_checkpoint, load_checkpoint, save_checkpoint
@@ -76,10 +76,10 @@ class Trainer:
     def __init__(
         self,
         config: TrainConfig,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, Component],
         folder: Path,
         *,
-        eval_sources: Mapping[str, Source] | None = None,
+        eval_sources: Mapping[str, Component] | None = None,
         make_agent: Callable[[], Agent] | None = None,
         after_step: Callable[[Policy, int], None] | None = None,
         resume: bool = False,

@@ -9,7 +9,7 @@ import torch  # isort: skip - plays skips where it is missing
 from rich.console import Console
 
 from gem_core.factory import make_factory
-from gem_core.rollout import Source
+from gem_rollout import Component
 from gem_train.algorithm import load_algorithm
 from gem_train.batch import batch_of
 from gem_train.config import TrainConfig
@@ -89,7 +89,7 @@ def trainer_of(
     for name, value in config.items():
         both = isinstance(value, dict) and isinstance(base.get(name), dict)
         base[name] = {**base[name], **value} if both else value
-    sources = {env: Source(make_factory(env)) for env in envs}
+    sources = {env: Component(make_factory(env)) for env in envs}
     out.mkdir(parents=True, exist_ok=True)
     return Trainer(
         TrainConfig(**base),

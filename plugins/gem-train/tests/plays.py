@@ -12,7 +12,7 @@ import torch
 
 import gem_core
 from gem_core.agent import BaseAgent, Generation, Reply
-from gem_core.rollout import collect
+from gem_rollout import collect
 from gem_train.batch import batch_of
 from gem_train.samples import Sample
 

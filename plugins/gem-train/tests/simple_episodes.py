@@ -1,7 +1,7 @@
 """Trajectories without a model, for tests of figures and curricula."""
 
 from gem_core.agent import Generation
-from gem_core.rollout import Trajectory, Turn
+from gem_rollout import Trajectory, Turn
 
 
 def trajectory(

@@ -11,14 +11,14 @@ from simple_episodes import trajectory
 import gem_core
 from gem_core.agent import OracleAgent
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
-from gem_core.rollout import Report, Source, collect
+from gem_rollout import Component, Report, collect
 from gem_train.curriculum import CURRICULA, Levels, load_sampler, parameters_of
 
 NAMES = ["easy", "middle", "hard"]
 
 
 def sources(*names):
-    return {name: Source(lambda: None, weight=1 + place) for place, name in enumerate(names)}
+    return {name: Component(lambda: None, weight=1 + place) for place, name in enumerate(names)}
 
 
 def made(name, names=NAMES, **options):
@@ -290,7 +290,7 @@ class TestALearner:
 
 def test_the_rollouts_engine_takes_it_and_levels_of_a_game_are_sources_of_a_mixture():
     ids = [f"game:GuessTheNumber-v0-{level}" for level in ("easy", "hard")]
-    mixture = {name: Source(lambda name=name: gem_core.make(name), weight=1.0) for name in ids}
+    mixture = {name: Component(lambda name=name: gem_core.make(name), weight=1.0) for name in ids}
     sampler = load_sampler("levels", sources=mixture, episodes=4, earlier=0.0)
     assert isinstance(sampler, Levels)
     episodes = list(collect(mixture, OracleAgent, episodes=12, concurrency=1, sampler=sampler))

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from plays import GAME  # first: it skips where torch is missing
 
 import gem_core
+import gem_rollout
 from gem_core.agent import ScriptedAgent
 from gem_core.env import BaseEnv, Step
 from gem_core.errors import ConfigError
 from gem_core.factory import make_factory
 from gem_core.mixture import Component, MixtureEnv
 from gem_core.specs import EnvSpec
-from gem_core.testing.tiny_model import CHAT_TEMPLATE, make_tiny_tokenizer, save_tiny_model
+from gem_rollout.models.tiny_model import CHAT_TEMPLATE, make_tiny_tokenizer, save_tiny_model
 from gem_train.batch import batch_of
 from gem_train.demonstrations import demonstrations
 from gem_train.make_model import PIECES
@@ -104,7 +105,7 @@ def test_an_episode_is_the_chat_as_the_template_renders_it(tokenizer):
 def test_prompts_are_those_that_a_model_samples_from(tokenizer, tmp_path):
     model = save_tiny_model(tmp_path, tokenizer=tokenizer, context=2048)
     shown = play(talk("\\boxed{5}", env=TalkAtRandom), tokenizer)[0].turns[0].generation
-    (sampled,) = gem_core.rollout.collect(
+    (sampled,) = gem_rollout.collect(
         talk("\\boxed{5}"),
         lambda: gem_core.make_agent("transformers", model=model, max_new_tokens=1),
         episodes=1,
@@ -144,9 +145,7 @@ def test_the_same_seed_plays_the_same(tokenizer):
 def test_start_states_are_not_those_of_an_evaluation_of_the_same_seed(tokenizer):
     shown = {one.seed for one in play(talk("a"), tokenizer, 10, seed=3)}
     agent = ScriptedAgent(["a"])
-    seen = {
-        one.seed for one in gem_core.rollout.collect(talk("a"), lambda: agent, episodes=10, seed=3)
-    }
+    seen = {one.seed for one in gem_rollout.collect(talk("a"), lambda: agent, episodes=10, seed=3)}
     assert not shown & seen
 
 
@@ -228,8 +227,8 @@ def test_of_a_mixture_the_oracle_is_that_of_the_episode(tokenizer):
 
 def test_several_environments_take_their_shares(tokenizer):
     sources = {
-        "a": gem_core.rollout.Source(talk("a"), weight=3.0),
-        "b": gem_core.rollout.Source(talk("b")),
+        "a": gem_rollout.Component(talk("a"), weight=3.0),
+        "b": gem_rollout.Component(talk("b")),
     }
     played = play(sources, tokenizer, 80)
     assert 45 < sum(one.turns[0].action == "a" for one in played) < 75

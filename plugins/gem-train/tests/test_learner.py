@@ -10,7 +10,7 @@ from models import batch_for, generator, learner_of, weights_of
 import torch  # isort: skip - plays skips where it is missing
 
 from gem_core.errors import ConfigError
-from gem_core.testing.tiny_model import save_tiny_model
+from gem_rollout.models.tiny_model import save_tiny_model
 from gem_train.errors import DivergedError, TooLargeError, memory_limit
 from gem_train.policy import Policy
 

@@ -15,7 +15,7 @@ from gem_core.env import BaseEnv
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_core.factory import make_factory
 from gem_core.specs import EnvSpec
-from gem_core.testing.tiny_model import save_tiny_model
+from gem_rollout.models.tiny_model import save_tiny_model
 from gem_train.make_model import SIZES, Size, command, make_model
 
 EASY = [make_factory(GAME), make_factory("game:TowerofHanoi-v0-easy")]

@@ -6,7 +6,7 @@ from models import batch_for, generator, logprobs_of
 import torch  # isort: skip - plays skips where it is missing
 
 from gem_core.errors import ConfigError
-from gem_core.testing.tiny_model import save_tiny_model
+from gem_rollout.models.tiny_model import save_tiny_model
 from gem_train.policy import Critic, Policy, Reference, pick_device
 
 

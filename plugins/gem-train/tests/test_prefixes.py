@@ -11,7 +11,7 @@ import torch  # isort: skip - plays skips where it is missing
 
 import transformers
 
-from gem_core.testing.tiny_model import make_tiny_tokenizer, save_tiny_model
+from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_train.batch import batch_of
 from gem_train.policy import Critic, Policy
 from gem_train.samples import Sample

@@ -11,10 +11,10 @@ import plays  # noqa: F401  isort: skip - skips where torch is missing
 
 from models import trainer_of, weights_of
 
+from gem_agents.testing.endpoint_server import EndpointServer
 from gem_core import make_agent
 from gem_core.errors import ConfigError, DataError
-from gem_core.testing.endpoint_server import EndpointServer
-from gem_core.testing.tiny_model import save_tiny_model
+from gem_rollout.models.tiny_model import save_tiny_model
 from gem_train.policy import Policy
 from gem_train.remote import AdapterPush, PushError
 

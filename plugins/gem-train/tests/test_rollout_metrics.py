@@ -7,7 +7,7 @@ from simple_episodes import trajectory
 
 import gem_core
 from gem_core.agent import ScriptedAgent
-from gem_core.rollout import collect
+from gem_rollout import collect
 from gem_train.metrics import rollout_metrics
 
 

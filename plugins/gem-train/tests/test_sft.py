@@ -11,8 +11,8 @@ import torch  # isort: skip
 
 import gem_core
 from gem_core.errors import DataError
-from gem_core.rollout import Trajectory, collect
-from gem_core.testing.tiny_model import make_tiny_tokenizer, save_tiny_model
+from gem_rollout import Trajectory, collect
+from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_train.batch import batch_of
 from gem_train.demonstrations import Demonstrator, demonstrations
 from gem_train.errors import DivergedError

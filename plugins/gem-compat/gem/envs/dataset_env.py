@@ -10,7 +10,7 @@ from typing import Any, Self
 from gem.core import Env
 from gem_core.errors import ConfigError
 from gem_core.seeding import check_seed
-from gem_core.tasks.source import Source, load_rows
+from gem_tasks.source import Source, load_rows
 
 __all__ = ["DatasetEnv", "shuffled"]
 

@@ -8,7 +8,7 @@ from gem.requirements import needs
 from gem.utils.constants import TERMINAL_STATE
 from gem.utils.parsing import extract_last_boxed_answer, extract_last_tagged_answer
 from gem.utils.qa_em import em_check
-from gem_core.tasks import Answer, gold_answers
+from gem_tasks import Answer, gold_answers
 
 with needs("gem-qa"):
     from gem_qa.env import BOXED_PROMPT, TAGGED_PROMPT

@@ -15,7 +15,7 @@ from typing import Any, Self
 from gem.requirements import needs
 from gem.utils.parsing import extract_last_boxed_answer, last_boxed_only_string, remove_boxed
 from gem_core.parsing import last_boxed, last_tagged
-from gem_core.tasks import gold_answers
+from gem_tasks import gold_answers
 
 with needs("gem-math"):
     from gem_math import grading

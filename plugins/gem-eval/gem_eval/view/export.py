@@ -39,7 +39,6 @@ _OPTIONS = {
 )
 def export(*, run: Path, kind: str, out: Path | None) -> None:
     """Write RUN as tables: episodes.KIND, a row an episode, and turns.KIND, a row a turn."""
-    from gem_core.rollout.runs import Run  # noqa: PLC0415
     from gem_eval.view.index import read_lines  # noqa: PLC0415 - duckdb, not for --help
     from gem_eval.view.tables import (  # noqa: PLC0415
         EPISODE_COLUMNS,
@@ -48,6 +47,7 @@ def export(*, run: Path, kind: str, out: Path | None) -> None:
         episode_row,
         turn_rows,
     )
+    from gem_rollout.runs import Run  # noqa: PLC0415
 
     source = Run.open(run).trajectories_path
     target = source.parent if out is None else out

@@ -20,7 +20,6 @@ from typing import Any, Self
 import duckdb
 
 from gem_core.errors import ConfigError
-from gem_core.rollout.runs import Run
 from gem_eval.view.tables import (
     EPISODE_COLUMNS,
     RowFile,
@@ -29,6 +28,7 @@ from gem_eval.view.tables import (
     episode_text,
     read_rows,
 )
+from gem_rollout.runs import Run
 
 __all__ = ["INDEX_COLUMNS", "RunIndex", "read_lines"]
 

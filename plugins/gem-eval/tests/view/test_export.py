@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 from view_samples import odd_trajectory, write_many
 
-from gem_core.rollout import TrajectoryFile
 from gem_eval.view.export import export
+from gem_rollout import TrajectoryFile
 
 
 def run_export(*arguments):

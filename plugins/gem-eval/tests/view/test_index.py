@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from view_samples import odd_trajectory, write_many
 
 from gem_core.errors import ConfigError
-from gem_core.rollout import TrajectoryFile
 from gem_eval.statistics import mean_estimate, proportion_estimate
 from gem_eval.view.index import RunIndex
 from gem_eval.view.overview import overview
 from gem_eval.view.query import EpisodeQuery
 from gem_eval.view.store import Store
+from gem_rollout import TrajectoryFile
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from view_browser import PHONE, WIDE, chromium, serving
 from view_samples import make_run, odd_trajectory, write_many
 
-from gem_core.rollout import TrajectoryFile
 from gem_eval.view.command import view
 from gem_eval.view.page import one_file, static_file
+from gem_rollout import TrajectoryFile
 
 HOSTILE = {
     "script": "<script>window.hacked = 1</script>",

@@ -10,10 +10,10 @@ import re
 import sys
 from pathlib import Path
 
-from gem_core import Reply, collect, make, make_agent
+from gem_core import Reply, make, make_agent
 from gem_core.agent import BaseAgent, Generation
-from gem_core.rollout import Trajectory, TrajectoryFile
-from gem_core.rollout.runs import Run
+from gem_rollout import Trajectory, TrajectoryFile, collect
+from gem_rollout.runs import Run
 
 ENVS = (
     "game:GuessTheNumber-v0-easy",

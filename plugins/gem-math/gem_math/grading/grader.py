@@ -100,7 +100,7 @@ def _compare_meaning(answer: str, gold: str, deadline: float) -> Verdict:
 
 
 def _compare_algebra(answer: str, gold: str, deadline: float) -> Verdict:
-    from gem_core.workers import shared_pool  # noqa: PLC0415 - few answers need it
+    from gem_workers import shared_pool  # noqa: PLC0415 - few answers need it
 
     module = "gem_math.grading.algebra"
     try:

@@ -4,8 +4,8 @@ import struct
 from typing import cast
 
 from gem_core.sandbox import Execution, Limit
-from gem_core.workers.frames import LATE, Frame
 from gem_sandbox.warm.inside.messages import ENDED, Outcome, unpack_outcomes
+from gem_workers.frames import LATE, Frame
 
 __all__ = ["GRACE", "KILLED", "executions_of"]
 

@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequen
 from typing import Generic, NamedTuple, Self, TypeVar
 
 from gem_core.errors import GemError, SandboxError
-from gem_core.workers.frames import Frame
-from gem_core.workers.launcher import Worker
 from gem_sandbox.warm.inside.messages import ENDED
 from gem_sandbox.warm.launch import ZygoteLauncher
 from gem_sandbox.warm.turns import Turns
+from gem_workers.frames import Frame
+from gem_workers.launcher import Worker
 
 __all__ = ["Ask", "Conversation", "Engine", "Lease", "Steps"]
 

@@ -14,15 +14,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from gem_core.workers.launcher import Launcher
 from gem_sandbox.warm.inside.kernel import LANDLOCK_SIGNALS_ABI, landlock_abi
 from gem_sandbox.warm.seccomp import call_filter, room_filters
 from gem_sandbox.warm.view import DEVICES, host_view, library_path
+from gem_workers.launcher import Launcher
 
 __all__ = ["ZygoteLauncher"]
 
 _MODULES = (
-    "gem_core.workers.frames",
+    "gem_workers.frames",
     "gem_sandbox.far.cells",
     *(
         f"gem_sandbox.warm.inside.{name}"

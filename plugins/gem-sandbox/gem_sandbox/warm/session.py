@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from gem_core.sandbox import Execution
-from gem_core.workers.frames import pack
 from gem_sandbox.base import ReplaySession
 from gem_sandbox.warm.answers import GRACE, KILLED, executions_of
 from gem_sandbox.warm.engine import Engine, Lease
 from gem_sandbox.warm.inside.messages import CELL, END, ENDED, SESSION
 from gem_sandbox.warm.libraries import group_of
+from gem_workers.frames import pack
 
 __all__ = ["WarmSession"]
 

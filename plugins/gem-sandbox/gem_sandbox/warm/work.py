@@ -13,11 +13,11 @@ from typing import Any
 
 from gem_core.errors import ConfigError
 from gem_core.sandbox import Execution, Program
-from gem_core.workers.frames import NOT_BEGUN, pack
 from gem_sandbox.base import check_limits
 from gem_sandbox.warm.answers import GRACE, KILLED, executions_of
 from gem_sandbox.warm.engine import Ask, Steps
 from gem_sandbox.warm.inside.messages import END, ENDED, NEXT, RUN, TESTS
+from gem_workers.frames import NOT_BEGUN, pack
 
 __all__ = ["NO_DEADLINE", "Stop", "Work", "limits_of", "run_once"]
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
-from gem_core.tasks import Grade, TaskEnv
+from gem_tasks import Grade, TaskEnv
 from gem_tools.mcpmark.taskset import find_tasks, folder_of
 from gem_tools.mcpmark.verify import verify
 from gem_tools.mcpmark.workspace import Workspace

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from gem_core.rollout import Trajectory, Turn
+from gem_rollout import Trajectory, Turn
 
 __all__ = ["rollout_metrics"]
 

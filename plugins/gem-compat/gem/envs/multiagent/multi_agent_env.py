@@ -1,5 +1,5 @@
 """``MultiAgentEnv`` and ``AgentSelector``, which are gem-core's."""
 
-from gem_core.multi_agent import AgentSelector, MultiAgentEnv
+from gem_rollout.multi_agent.env import AgentSelector, MultiAgentEnv
 
 __all__ = ["AgentSelector", "MultiAgentEnv"]

@@ -1,4 +1,4 @@
-"""What host, supervisors and runs say to each other, in frames of ``gem_core.workers.frames``.
+"""What host, supervisors and runs say to each other, in frames of ``gem_workers.frames``.
 
 Towards a run a body is marshalled. Nothing that comes out is unpickled or unmarshalled: it is a
 header of numbers, and two texts.

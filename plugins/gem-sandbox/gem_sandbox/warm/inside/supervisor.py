@@ -15,7 +15,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from gem_core.workers.frames import CHUNK, DIED, Frame, FrameReader, pack
 from gem_sandbox.warm.inside import passing
 from gem_sandbox.warm.inside.ends import unpack_end
 from gem_sandbox.warm.inside.messages import (
@@ -34,6 +33,7 @@ from gem_sandbox.warm.inside.messages import (
 )
 from gem_sandbox.warm.inside.walls import Walls
 from gem_sandbox.warm.inside.watch import HOST_GONE, Streams, Watch, file_of, outcome_of, stdin_of
+from gem_workers.frames import CHUNK, DIED, Frame, FrameReader, pack
 
 __all__ = ["Supervisor"]
 

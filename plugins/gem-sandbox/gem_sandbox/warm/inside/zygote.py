@@ -21,12 +21,12 @@ import traceback
 import warnings
 from typing import Any, NamedTuple, NoReturn
 
-from gem_core.workers.frames import READY, pack
 from gem_sandbox.warm.inside import kernel, names, passing, program, room
 from gem_sandbox.warm.inside.messages import unpack_room
 from gem_sandbox.warm.inside.supervisor import Supervisor
 from gem_sandbox.warm.inside.tiers import enter_tier
 from gem_sandbox.warm.inside.walls import Walls, send_signal
+from gem_workers.frames import READY, pack
 
 __all__ = ["begin"]
 

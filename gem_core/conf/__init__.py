@@ -1,1 +1,0 @@
-"""Configurations of gem-core's own commands."""

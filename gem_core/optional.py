@@ -1,0 +1,92 @@
+"""Optional members: what an environment, an agent or a tool may have beyond its protocol.
+
+Code that uses one calls the function of this module, which says what happens without it. A type
+checker knows each of them by its protocol.
+
+=================  =========================  ======================================================
+member             of                         without it
+=================  =========================  ======================================================
+``seed``           the innermost environment  ``make(seed=)`` uses ``spawn(seed=)``
+``seed_actions``   the innermost environment  random actions of a group's episodes may be the same
+``reset_options``  the innermost environment  episode ``n`` is reset with its seed alone
+``seed_episode``   an agent                   what the agent draws does not depend on the episode
+=================  =========================  ======================================================
+"""
+
+from typing import Any, Protocol, runtime_checkable
+
+from gem_core.agent import Agent
+from gem_core.env import Env
+
+__all__ = [
+    "HasResetOptions",
+    "HasSeed",
+    "HasSeedActions",
+    "HasSeedEpisode",
+    "reset_options",
+    "seed_actions",
+    "seed_agent",
+    "seeded",
+]
+
+
+@runtime_checkable
+class HasSeed(Protocol):
+    """An environment whose random stream can be seeded in place."""
+
+    def seed(self, seed: int) -> None:
+        """Make the next ``reset()`` and all that follow it repeatable."""
+
+
+@runtime_checkable
+class HasSeedActions(Protocol):
+    """An environment whose random actions come from a stream that can be seeded separately."""
+
+    def seed_actions(self, seed: int) -> None:
+        """Seed the stream of ``sample_random_action``."""
+
+
+@runtime_checkable
+class HasResetOptions(Protocol):
+    """An environment with an order of its own, such as a dataset's."""
+
+    def reset_options(self, number: int) -> dict[str, Any]:
+        """Return the options of ``reset`` for episode ``number`` of a run."""
+
+
+@runtime_checkable
+class HasSeedEpisode(Protocol):
+    """An agent that draws random numbers."""
+
+    def seed_episode(self, seed: int) -> None:
+        """Take the seed for what the agent draws in the next episode; called before ``reset``."""
+
+
+def seeded(env: Env, seed: int) -> Env:
+    """Return the environment with its random stream seeded; it may be a new one (``spawn``)."""
+    inner = env.unwrapped
+    if isinstance(inner, HasSeed):
+        inner.seed(seed)
+        return env
+    other = env.spawn(seed=seed)
+    env.close()
+    return other
+
+
+def seed_actions(env: Env, seed: int) -> None:
+    """Seed the random actions of an environment, if it can."""
+    inner = env.unwrapped
+    if isinstance(inner, HasSeedActions):
+        inner.seed_actions(seed)
+
+
+def reset_options(env: Env, number: int) -> dict[str, Any]:
+    """Return the options of ``reset`` for episode ``number`` of a run; empty if it has none."""
+    inner = env.unwrapped
+    return inner.reset_options(number) if isinstance(inner, HasResetOptions) else {}
+
+
+def seed_agent(agent: Agent, seed: int) -> None:
+    """Seed what an agent draws in its next episode, if it can."""
+    if isinstance(agent, HasSeedEpisode):
+        agent.seed_episode(seed)

@@ -1,0 +1,68 @@
+"""Rollouts: collect episodes as trajectories, and keep them in files."""
+
+from typing import TYPE_CHECKING
+
+from gem_core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from gem_rollout.episode import play_episode
+    from gem_rollout.multi_agent import (
+        AgentSelector,
+        MultiAgentEnv,
+        MultiAgentStep,
+        as_single,
+        play_agents,
+    )
+    from gem_rollout.policy import Budget, FaultPolicy
+    from gem_rollout.report import EnvReport, Report
+    from gem_rollout.rollout import AsyncRollout, Rollout, collect, collect_async
+    from gem_rollout.sources import Component, Sampler
+    from gem_rollout.store import EpisodeKey, TrajectoryFile, read_keys, read_trajectories
+    from gem_rollout.tokens import TokenSequence
+    from gem_rollout.trajectory import Trajectory, Turn
+
+_MODULES = {
+    "rollout": ("AsyncRollout", "Rollout", "collect", "collect_async"),
+    "episode": ("play_episode",),
+    "multi_agent": (
+        "AgentSelector",
+        "MultiAgentEnv",
+        "MultiAgentStep",
+        "as_single",
+        "play_agents",
+    ),
+    "policy": ("Budget", "FaultPolicy"),
+    "report": ("EnvReport", "Report"),
+    "sources": ("Component", "Sampler"),
+    "store": ("EpisodeKey", "TrajectoryFile", "read_keys", "read_trajectories"),
+    "tokens": ("TokenSequence",),
+    "trajectory": ("Trajectory", "Turn"),
+}
+
+__all__ = [
+    "AgentSelector",
+    "AsyncRollout",
+    "Budget",
+    "Component",
+    "EnvReport",
+    "EpisodeKey",
+    "FaultPolicy",
+    "MultiAgentEnv",
+    "MultiAgentStep",
+    "Report",
+    "Rollout",
+    "Sampler",
+    "TokenSequence",
+    "Trajectory",
+    "TrajectoryFile",
+    "Turn",
+    "as_single",
+    "collect",
+    "collect_async",
+    "play_agents",
+    "play_episode",
+    "read_keys",
+    "read_trajectories",
+]
+
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -1,0 +1,7 @@
+"""Environments for several agents: the base class, play, and the view of a single agent."""
+
+from gem_rollout.multi_agent.agent_view import as_single
+from gem_rollout.multi_agent.env import AgentSelector, MultiAgentEnv, MultiAgentStep
+from gem_rollout.multi_agent.play import play_agents
+
+__all__ = ["AgentSelector", "MultiAgentEnv", "MultiAgentStep", "as_single", "play_agents"]

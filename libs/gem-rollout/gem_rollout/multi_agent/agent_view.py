@@ -1,0 +1,321 @@
+"""One agent's view of an environment for several: the others are played inside.
+
+``as_single`` makes an ordinary environment of it, so that wrappers, vectors, rollouts, evaluation
+and training need to know nothing of several agents.
+"""
+
+import asyncio
+import copy
+import time
+from collections.abc import Awaitable, Generator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+from gem_core.agent import Agent, Generation, Reply
+from gem_core.env import BaseEnv, Step
+from gem_core.errors import ConfigError, GemError, WrongAgentError
+from gem_core.faults import boundary
+from gem_core.maybe_async import drive, is_awaitable
+from gem_core.observation import Action, Info, Observation
+from gem_core.seeding import child_seed
+from gem_rollout.multi_agent.env import MultiAgentEnv, MultiAgentStep
+
+__all__ = ["AgentView", "Answer", "Players", "agents_to_act", "as_single", "check_players"]
+
+
+class Answer(NamedTuple):
+    """What an agent did: its action, the model's work behind it, and the wall time it took."""
+
+    action: Action
+    generation: Generation | None
+    seconds: float
+
+
+class Players:
+    """The agents of an environment, and what each one was given since it last acted.
+
+    What an agent is paid for a move often comes with the move of another one, so rewards, flags
+    and infos are gathered until its next turn. What comes before its first turn counts to it.
+
+    Args:
+        env: The environment.
+        agents: Who plays which agent; no object plays two.
+    """
+
+    def __init__(self, env: MultiAgentEnv, agents: Mapping[str, Agent]) -> None:
+        self.agents = dict(agents)
+        self._views = {name: _Seat(env, name) for name in agents}
+        self._acted: set[str] = set()
+        self.received: dict[str, Step] = {}
+        """By agent, whether it is played here or not."""
+
+    def attach(self, env: MultiAgentEnv, agents: Mapping[str, Agent]) -> None:
+        """Complete a copy: with its environment, and with what agents share with their copies.
+
+        Args:
+            env: The environment.
+            agents: The agents that these are copies of, or others of the same kinds.
+        """
+        for name, view in self._views.items():
+            view.env = env
+            for attribute in getattr(self.agents[name], "shared", ()):
+                setattr(self.agents[name], attribute, getattr(agents[name], attribute))
+
+    def begin(self, first: tuple[dict[str, Observation], dict[str, Info]], seed: int) -> None:
+        """Begin an episode.
+
+        Args:
+            first: What the reset returned.
+            seed: Seed of what the agents draw.
+        """
+        observations, infos = first
+        self._acted = set()
+        self.received = {
+            name: Step(seen, 0.0, False, False, infos[name]) for name, seen in observations.items()
+        }
+        with boundary("agent"):
+            for name, agent in self.agents.items():
+                self._views[name].seed_actions(child_seed(seed, "actions", name))
+                seed_episode = getattr(agent, "seed_episode", None)
+                if seed_episode is not None:
+                    seed_episode(child_seed(seed, "agent", name))
+                agent.reset(self._views[name])
+
+    def note_action(self, name: str) -> Step:
+        """Return what an agent acts on; what it is given is gathered anew from here on."""
+        given = self.received[name]
+        kept = 0.0 if name in self._acted else given.reward
+        self._acted.add(name)
+        self.received[name] = given._replace(reward=kept, info={})
+        return given
+
+    def ask(self, names: Sequence[str]) -> Generator[Any, Any, dict[str, Answer]]:
+        """Ask agents for their actions; those whose answers are awaitable are awaited at once.
+
+        Raises:
+            WrongAgentError: Nobody plays one of them.
+        """
+        for name in names:
+            if name not in self.agents:
+                raise WrongAgentError(
+                    f"{name!r} is to act, and nobody plays it. "
+                    f"There are agents for: {', '.join(self.agents) or 'nobody'}."
+                )
+        said = [self._ask_one(name) for name in names]
+        if any(is_awaitable(one) for one in said):
+            said = yield _all(said)
+        return dict(zip(names, said, strict=True))
+
+    def _ask_one(self, name: str) -> Any:
+        given, started = self.note_action(name), time.perf_counter()
+        with boundary("agent"):
+            value = self.agents[name].act(given.observation, given.info)
+        return _later(value, started) if is_awaitable(value) else _answer(value, started)
+
+    def receive(self, step: MultiAgentStep) -> None:
+        """Take note of what a step gave."""
+        for name, seen in step.observations.items():
+            reward, info = step.rewards[name], step.infos[name]
+            if name in self.received:
+                before = self.received[name]
+                reward, info = before.reward + reward, {**before.info, **info}
+            flags = step.terminated[name], step.truncated[name]
+            self.received[name] = Step(seen, reward, *flags, info)
+
+    def close(self) -> None:
+        """Close the agents."""
+        for agent in self.agents.values():
+            agent.close()
+
+
+def _answer(said: Any, started: float) -> Answer:
+    action, generation = said if isinstance(said, Reply) else (said, None)
+    return Answer(action, generation, time.perf_counter() - started)
+
+
+async def _later(value: Awaitable[Any], started: float) -> Answer:
+    with boundary("agent"):
+        return _answer(await value, started)
+
+
+async def _all(answers: list[Any]) -> list[Any]:
+    """Await several answers at once; if one fails, the others are cancelled."""
+    waiting = [asyncio.ensure_future(one) for one in answers if is_awaitable(one)]
+    try:
+        await asyncio.gather(*waiting)
+    finally:
+        for one in waiting:
+            one.cancel()
+    later = iter(waiting)
+    return [next(later).result() if is_awaitable(one) else one for one in answers]
+
+
+class AgentView(BaseEnv):
+    """An environment for one agent of a ``MultiAgentEnv``; see ``as_single``.
+
+    The same seed starts the same episode as the environment itself does. An episode ends when the
+    agent's does. If it does before the agent was to act, its first step tells so, whatever the
+    action. Forks and snapshots copy the other agents by pickling them, all but what they name in
+    ``shared``.
+
+    Args:
+        env: The environment, for this view alone.
+        agent: The agent.
+        others: Who plays the others.
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ("env",)
+
+    def __init__(self, env: MultiAgentEnv, agent: str, others: Mapping[str, Agent]) -> None:
+        self.env = env
+        self.agent = agent
+        self.spec = env.spec
+        self.blocking = env.blocking
+        self._players = Players(env, others)
+
+    def seed(self, seed: int) -> None:
+        super().seed(seed)
+        self.env.seed(seed)
+
+    def start(self, **options: Any) -> Any:
+        """Begin an episode, and let the others play until it is the agent's turn."""
+        return drive(self._start(options))
+
+    def _start(self, options: dict[str, Any]) -> Generator[Any, Any, tuple[Observation, Info]]:
+        first = yield self.env.reset(**options)
+        self._players.begin(first, self.rng.getrandbits(63))
+        yield from self._play_on({})
+        given = self._given()
+        return given.observation, given.info
+
+    def step(self, action: Action) -> Any:
+        """Act, and let the others play until it is the agent's turn again."""
+        return drive(self._step(action))
+
+    def _step(self, action: Action) -> Generator[Any, Any, Step]:
+        if not self._is_over():
+            self._players.note_action(self.agent)
+            yield from self._play_on({self.agent: action})
+        return self._given()
+
+    def _play_on(self, own: dict[str, Action]) -> Generator[Any, Any, None]:
+        env, players = self.env, self._players
+        while own or not (self._is_over() or self.agent in env.active_agents):
+            active = agents_to_act(env)
+            answers = yield from players.ask([name for name in active if name not in own])
+            others = {name: answer.action for name, answer in answers.items()}
+            players.receive((yield env.step({**others, **own})))
+            own = {}
+
+    def _is_over(self) -> bool:
+        given = self._players.received.get(self.agent)
+        return not self.env.agents or (given is not None and (given.terminated or given.truncated))
+
+    def _given(self) -> Step:
+        given = self._players.received.get(self.agent)
+        if given is None:  # the episode has ended, and the agent was never in it
+            return Step("", 0.0, True, False, {})
+        return given
+
+    def sample_random_action(self) -> Action:
+        return self.env.sample_action(self.agent, self.action_rng)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the view's state with the environment's inside."""
+        return {**super().get_state(), "env": self.env.snapshot()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over a state from ``get_state``, the environment's included."""
+        own, agents = dict(state), self._players.agents
+        self.env.restore(own.pop("env"))
+        super().set_state(own)
+        self._players.attach(self.env, agents)
+
+    def fork(self) -> Self:
+        """Return an independent copy of the environment, and of the other agents."""
+        twin = copy.copy(self)
+        twin.env = self.env.fork()
+        super(AgentView, twin).set_state(self._unpickled(self._pickled(super().get_state())))
+        twin._players.attach(twin.env, self._players.agents)  # noqa: SLF001 - its own class
+        return twin
+
+    def close(self) -> None:
+        self.env.close()
+        self._players.close()
+
+
+class _Seat(AgentView):
+    """What an agent may ask when it plays beside others; saved without the environment.
+
+    Whoever holds it gives it the environment that it holds itself.
+    """
+
+    def __init__(self, env: MultiAgentEnv, agent: str) -> None:
+        super().__init__(env, agent, {})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "env"}
+
+
+def agents_to_act(env: MultiAgentEnv) -> list[str]:
+    """Return the agents that are to act.
+
+    Raises:
+        GemError: There are none, though the episode has not ended.
+    """
+    active = env.active_agents
+    if not active:
+        raise GemError(
+            f"{type(env).__name__}: nobody is to act, though {', '.join(env.agents)} "
+            f"have not ended. Its agent_selector must select one of them."
+        )
+    return active
+
+
+def check_players(
+    env: MultiAgentEnv, agents: Mapping[str, Agent], *, outside: Sequence[str] = ()
+) -> None:
+    """Check that each agent of an environment is played by an object of its own.
+
+    Args:
+        env: The environment.
+        agents: Who plays which agent.
+        outside: Agents that act from outside.
+
+    Raises:
+        WrongAgentError: Nobody plays one of ``possible_agents``.
+        ConfigError: One object plays two agents.
+    """
+    missing = [name for name in env.possible_agents if name not in {*agents, *outside}]
+    if missing:
+        raise WrongAgentError(
+            f"{type(env).__name__} has the agents {', '.join(env.possible_agents)}; nobody plays "
+            f"{', '.join(missing)}. There are agents for: {', '.join(agents) or 'nobody'}."
+        )
+    if len({id(agent) for agent in agents.values()}) < len(agents):
+        raise ConfigError(
+            f"One agent object plays two of {', '.join(agents)}: an agent keeps what it has seen, "
+            f"so make one for each."
+        )
+
+
+def as_single(env: MultiAgentEnv, agent: str, *, others: Mapping[str, Agent]) -> AgentView:
+    """Return an environment for one agent, in which the other agents are played.
+
+    Args:
+        env: The environment; the view is its only user from here on.
+        agent: Whose actions ``step`` takes.
+        others: Who plays each of the others, keyed by agent.
+
+    Raises:
+        WrongAgentError: There is no such agent, ``others`` plays it, or one is missing there.
+        ConfigError: One object plays two agents.
+    """
+    if agent not in env.possible_agents:
+        raise WrongAgentError(
+            f"{type(env).__name__} has no agent {agent!r}. "
+            f"It has: {', '.join(env.possible_agents)}."
+        )
+    if agent in others:
+        raise WrongAgentError(f"{agent!r} is to act from outside: take it out of others.")
+    check_players(env, others, outside=[agent])
+    return AgentView(env, agent, others)

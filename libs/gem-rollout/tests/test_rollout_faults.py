@@ -1,0 +1,575 @@
+"""Faults and stragglers: policies, deadlines, budgets, and where errors say that they came from."""
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import gem_core
+from gem_core import (
+    Action,
+    AsyncEnv,
+    BaseAgent,
+    BaseEnv,
+    BaseTool,
+    Env,
+    EnvSpec,
+    Info,
+    Observation,
+    Program,
+    Step,
+    ToolCall,
+    ToolResult,
+)
+from gem_core.agent import Generation, NullAgent, Reply, ScriptedAgent
+from gem_core.errors import ConfigError, SandboxError
+from gem_core.faults import boundary, error_record
+from gem_core.wrappers.tools import ToolWrapper
+from gem_rollout import Budget, FaultPolicy, Trajectory, collect
+from gem_tasks.env import Grade, TaskEnv
+
+pytestmark = [
+    pytest.mark.timeout(60),
+    pytest.mark.filterwarnings("ignore:The sandbox 'process':RuntimeWarning"),
+]
+
+
+class Three(BaseEnv):
+    """Three turns; counts what is made and closed."""
+
+    made = 0
+    closed = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.made = cls.closed = 0
+
+    def start(self) -> tuple[Observation, Info]:
+        self.turn = 0
+        return "start", {}
+
+    def step(self, action: Action) -> Step:
+        self.turn += 1
+        return Step(f"{action}{self.turn}", 1.0, self.turn == 3, False, {})
+
+    def close(self) -> None:
+        type(self).closed += 1
+
+
+@pytest.fixture(autouse=True)
+def _count_anew() -> Iterator[None]:
+    for kind in (Three, *Three.__subclasses__()):
+        kind.made = kind.closed = 0
+    threads = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) == threads
+
+
+def flaky(faults: int) -> Callable[[], BaseAgent]:
+    """Return what makes agents of which the first ones fail in their second turn."""
+    numbers = itertools.count()
+
+    class Flaky(BaseAgent):
+        def __init__(self) -> None:
+            self.number = next(numbers)
+            self.turn = 0
+
+        def reset(self, env: Env) -> None:
+            self.turn = 0
+
+        def act(self, observation: Observation, info: Info) -> Action:
+            self.turn += 1
+            if self.number < faults and self.turn == 2:
+                raise ConnectionError(f"agent {self.number}")
+            return "a"
+
+    return Flaky
+
+
+class TestRetry:
+    def test_plays_an_episode_again_with_new_parts_and_keeps_what_failed(self) -> None:
+        run = collect(Three, flaky(2), episodes=4, policy=FaultPolicy(on_error="retry"))
+        first, *others = run
+        assert first.error is None
+        assert (first.attempts, len(first.turns)) == (3, 3)
+        assert [failure["message"] for failure in first.failures] == ["agent 0", "agent 1"]
+        assert all(one.attempts == 1 and not one.failures for one in others)
+        assert Three.made == Three.closed == 3
+        counts = run.report.envs["Three"]
+        assert (counts.episodes, counts.retries, dict(counts.errors)) == (4, 2, {})
+        assert counts.turns == 4 * 3 + 2  # those of the failed attempts were played too
+
+    def test_gives_up_and_records_the_last_error(self) -> None:
+        policy = FaultPolicy(on_error="retry", retries=2)
+        run = collect(Three, flaky(99), episodes=2, policy=policy)
+        for trajectory in run:
+            assert trajectory.error is not None
+            assert trajectory.attempts == 3
+            assert len(trajectory.failures) == 2
+            assert len(trajectory.turns) == 1
+        assert run.report.envs["Three"].errors == {"agent": 2}
+
+    def test_makes_do_with_an_environment_that_cannot_always_be_made(self) -> None:
+        numbers = itertools.count()
+
+        def make_env() -> Env:
+            if next(numbers) == 1:
+                raise OSError("no room")
+            return Three()
+
+        policy = FaultPolicy(on_error="retry")
+        (first, second) = collect(make_env, flaky(1), episodes=2, policy=policy)
+        assert first.error is second.error is None
+        assert [(one["boundary"], one["type"]) for one in first.failures] == [
+            ("agent", "ConnectionError"),
+            ("env", "OSError"),
+        ]
+
+
+class TestRecord:
+    def test_replaces_an_environment_that_failed_and_keeps_the_agent(self) -> None:
+        class Broken(Three):
+            def step(self, action: Action) -> Step:
+                if type(self).made == 1:
+                    raise ValueError("broken")
+                return super().step(action)
+
+        agents: list[BaseAgent] = []
+
+        def make_agent() -> BaseAgent:
+            agents.append(NullAgent())
+            return agents[-1]
+
+        one, two, three = collect(Broken, make_agent, episodes=3)
+        assert one.error is not None
+        assert two.error is three.error is None
+        assert Broken.made == Broken.closed == 2
+        assert len(agents) == 1
+
+    def test_records_what_cannot_be_made_later(self) -> None:
+        numbers = itertools.count()
+
+        class Bad(Three):
+            def step(self, action: Action) -> Step:
+                raise ValueError("broken")
+
+        def make_env() -> Env:
+            if next(numbers) == 1:
+                raise OSError("no room")
+            return Bad()
+
+        spec = EnvSpec(id="test:Bad-v0", entry_point=make_env, return_range=(0.0, 3.0))
+        first, second, third = collect(lambda: gem_core.make(spec), NullAgent, episodes=3)
+        found = [one.error["type"] for one in (first, second, third) if one.error]
+        assert found == ["ValueError", "OSError", "ValueError"]
+        assert second.env_id == "test:Bad-v0"
+        assert second.success is False
+
+    def test_takes_an_exit_for_an_error(self) -> None:
+        class Exits(Three):
+            def step(self, action: Action) -> Step:
+                raise SystemExit(3)
+
+        (trajectory,) = collect(Exits, NullAgent, episodes=1)
+        assert trajectory.error is not None
+        assert (trajectory.error["type"], trajectory.error["boundary"]) == ("SystemExit", "env")
+
+
+class TestRaise:
+    @pytest.mark.parametrize("blocking", [False, True])
+    def test_ends_the_run_with_the_error_after_what_has_ended(self, *, blocking: bool) -> None:
+        class Fails(Three):
+            def step(self, action: Action) -> Step:
+                if action == "fail":
+                    raise ValueError("broken")
+                return super().step(action)
+
+        Fails.blocking = blocking
+        numbers = itertools.count()
+
+        class Fourth(BaseAgent):
+            def reset(self, env: Env) -> None:
+                self.number = next(numbers)
+
+            def act(self, observation: Observation, info: Info) -> Action:
+                return "fail" if self.number == 3 else "a"
+
+        run = collect(
+            Fails, Fourth, episodes=99, concurrency=1, policy=FaultPolicy(on_error="raise")
+        )
+        found: list[Trajectory] = []
+        with pytest.raises(ValueError, match="broken") as caught:
+            found.extend(run)
+        assert [one.index for one in found] == [0, 1, 2, 3]
+        assert "In episode 3 of Fails" in caught.value.__notes__[0]
+        assert Fails.made == Fails.closed
+        assert run.report.ended_by == "error"
+        assert run.report.envs["Fails"].episodes == 4
+
+    def test_yields_the_trajectory_that_failed_before_it_raises(self) -> None:
+        run = collect(Three, flaky(1), episodes=9, policy=FaultPolicy(on_error="raise"))
+        trajectory = next(run)
+        assert trajectory.error is not None
+        with pytest.raises(ConnectionError, match="agent 0"):
+            next(run)
+
+
+class Sleepy(BaseAgent):
+    """Sleeps for ever in its second turn of an even episode."""
+
+    episode = -1
+
+    def reset(self, env: Env) -> None:
+        Sleepy.episode += 1
+        self.slow = Sleepy.episode % 2 == 0
+        self.turn = 0
+
+    async def act(self, observation: Observation, info: Info) -> Action:
+        self.turn += 1
+        if self.slow and self.turn == 2:
+            await self.sleep()
+        return "a"
+
+    async def sleep(self) -> None:
+        await asyncio.Event().wait()
+
+
+class Stubborn(Sleepy):
+    """Answers in spite of being cancelled."""
+
+    async def sleep(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return
+
+
+class SleepyEnv(AsyncEnv):
+    """Sleeps for ever in its second step."""
+
+    async def start(self) -> tuple[Observation, Info]:
+        self.turn = 0
+        return "", {}
+
+    async def step(self, action: Action) -> Step:
+        self.turn += 1
+        if self.turn == 2:
+            await asyncio.Event().wait()
+        return Step("", 1.0, False, False, {})
+
+
+class TestADeadline:
+    @pytest.fixture(autouse=True)
+    def _even(self) -> None:
+        Sleepy.episode = -1
+
+    @pytest.mark.parametrize("limit", ["turn_deadline", "episode_deadline"])
+    @pytest.mark.parametrize("agent", [Sleepy, Stubborn])
+    @pytest.mark.parametrize("blocking", [False, True])
+    def test_ends_the_episode_of_an_agent_that_is_late(
+        self, limit: str, agent: type[Sleepy], *, blocking: bool
+    ) -> None:
+        def make_env() -> Env:
+            env = Three()
+            env.blocking = blocking
+            return env
+
+        policy = FaultPolicy(**{limit: 0.2})
+        run = collect(make_env, agent, episodes=4, concurrency=2, policy=policy)
+        found = sorted(run, key=lambda one: one.error is not None)
+        assert [one.error is None for one in found] == [True, True, False, False]
+        for late in found[2:]:
+            assert late.error is not None
+            assert (late.error["type"], late.error["boundary"]) == ("DeadlineError", "agent")
+            assert limit in late.error["message"]
+            assert [turn.action for turn in late.turns] == ["a"]
+        assert run.report.envs["Three"].stragglers == 2
+        assert run.report.envs["Three"].abandoned == 0
+
+    def test_ends_the_episode_of_an_environment_that_is_late(self) -> None:
+        policy = FaultPolicy(turn_deadline=0.1)
+        run = collect(SleepyEnv, NullAgent, episodes=2, policy=policy)
+        for late in run:
+            assert late.error is not None
+            assert (late.error["type"], late.error["boundary"]) == ("DeadlineError", "env")
+            assert "environment was not done with turn 2" in late.error["message"]
+            assert len(late.turns) == 1
+        assert run.report.envs["SleepyEnv"].stragglers == 2
+
+    def test_holds_for_the_reset_if_it_is_the_episodes(self) -> None:
+        class Slow(SleepyEnv):
+            async def start(self) -> tuple[Observation, Info]:
+                await asyncio.Event().wait()
+                return "", {}
+
+        (late,) = collect(
+            Slow, NullAgent, episodes=1, policy=FaultPolicy(turn_deadline=5, episode_deadline=0.1)
+        )
+        assert late.error is not None
+        assert "done with its reset within the 0.1 seconds" in late.error["message"]
+
+    def test_is_noticed_after_a_step_that_cannot_be_interrupted(self) -> None:
+        class Slow(Three):
+            def step(self, action: Action) -> Step:
+                threading.Event().wait(0.2)
+                return super().step(action)
+
+        (late,) = collect(Slow, NullAgent, episodes=1, policy=FaultPolicy(turn_deadline=0.05))
+        assert late.error is not None
+        assert (late.error["type"], late.error["boundary"]) == ("DeadlineError", "env")
+        assert len(late.turns) == 1
+
+    def test_is_the_agents_own_timeout_where_it_is(self) -> None:
+        class TimesOut(BaseAgent):
+            async def act(self, observation: Observation, info: Info) -> Action:
+                raise TimeoutError("the endpoint")
+
+        run = collect(Three, TimesOut, episodes=1, policy=FaultPolicy(turn_deadline=30))
+        (trajectory,) = run
+        assert trajectory.error is not None
+        assert trajectory.error["type"] == "TimeoutError"
+        assert run.report.total.stragglers == 0
+
+    def test_can_be_followed_by_another_attempt(self) -> None:
+        policy = FaultPolicy(on_error="retry", turn_deadline=0.1)
+        (trajectory,) = collect(Three, Sleepy, episodes=1, policy=policy)
+        assert trajectory.error is None
+        assert [failure["type"] for failure in trajectory.failures] == ["DeadlineError"]
+
+    @pytest.mark.parametrize("limit", ["turn_deadline", "episode_deadline"])
+    def test_leaves_a_thread_behind_that_does_not_come_back(self, limit: str) -> None:
+        released, closed = threading.Event(), threading.Event()
+
+        class Hangs(Three):
+            blocking = True
+
+            def step(self, action: Action) -> Step:
+                if type(self).made == 1 and self.turn == 1:
+                    released.wait(30)
+                return super().step(action)
+
+            def close(self) -> None:
+                super().close()
+                if released.is_set():
+                    closed.set()
+
+        try:
+            policy = FaultPolicy(**{limit: 0.3})
+            run = collect(Hangs, NullAgent, episodes=3, concurrency=1, policy=policy)
+            first, second, third = run
+            assert second.error is third.error is None
+            assert first.error is not None
+            assert (first.error["type"], first.error["boundary"]) == ("DeadlineError", "env")
+            assert len(first.turns) == 1
+            counts = run.report.envs["Hangs"]
+            assert (counts.abandoned, counts.stragglers) == (1, 1)
+            # The run is over, and the environment is still in its step: it is not closed yet.
+            assert (Hangs.made, Hangs.closed) == (2, 1)
+        finally:
+            released.set()
+        assert closed.wait(30)
+        assert Hangs.closed == 2
+        for thread in threading.enumerate():
+            if thread.name.startswith("gem-rollout"):
+                thread.join(30)
+        assert len(first.turns) == 1
+
+
+class TestABudget:
+    def test_of_episodes_lets_no_more_begin(self) -> None:
+        run = collect(Three, NullAgent, episodes=99, budget=Budget(episodes=7), concurrency=3)
+        assert len(list(run)) == 7
+        assert (run.report.ended_by, run.report.begun) == ("episodes", 7)
+
+    def test_of_turns_ends_the_run_after_the_episodes_in_flight(self) -> None:
+        class Waits(BaseAgent):
+            async def act(self, observation: Observation, info: Info) -> Action:
+                await asyncio.sleep(0)
+                return "a"
+
+        run = collect(Three, Waits, episodes=999, budget=Budget(turns=30), concurrency=4)
+        found = list(run)
+        assert all(len(one.turns) == 3 and one.error is None for one in found)
+        assert 10 <= len(found) <= 10 + 3
+        assert run.report.ended_by == "turns"
+
+    @pytest.mark.parametrize(
+        ("budget", "episodes"),
+        [(Budget(tokens=100), 3), (Budget(cost=2.0), 2), (Budget(cost=0.0), 0)],
+    )
+    def test_of_tokens_and_cost_counts_what_agents_tell(
+        self, budget: Budget, episodes: int
+    ) -> None:
+        class Costly(BaseAgent):
+            def act(self, observation: Observation, info: Info) -> Reply:
+                return Reply("a", Generation(prompt_tokens=10, token_ids=[1, 2, 3], cost=0.5))
+
+        run = collect(Three, Costly, episodes=99, budget=budget)
+        assert len(list(run)) == episodes
+        total = run.report.total
+        assert total.tokens == episodes * 39
+        assert total.cost == episodes * 1.5
+
+    def test_of_seconds_ends_a_run(self) -> None:
+        run = collect(Three, NullAgent, episodes=itertools.count(), budget=Budget(seconds=0.2))
+        assert len(list(run)) >= 1
+        assert run.report.ended_by == "seconds"
+
+    def test_that_is_not_spent_changes_nothing(self) -> None:
+        run = collect(Three, NullAgent, episodes=3, budget=Budget(turns=99, tokens=1))
+        assert len(list(run)) == 3
+        assert run.report.ended_by == "done"
+
+
+class TestValuesThatCannotWork:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: FaultPolicy(on_error="ignore"),  # type: ignore[arg-type]
+            lambda: FaultPolicy(retries=-1),
+            lambda: FaultPolicy(turn_deadline=0),
+            lambda: FaultPolicy(min_group=0),
+            lambda: Budget(turns=-1),
+            lambda: collect(Three, NullAgent, episodes=1, episodes_per_group=0),
+            lambda: collect(Three, NullAgent, episodes=1, policy=FaultPolicy(min_group=2)),
+        ],
+    )
+    def test_are_refused(self, make: Callable[[], Any]) -> None:
+        with pytest.raises(ConfigError):
+            make()
+
+
+def run_in_process_sandbox(source: str) -> str:
+    """Run a program where nothing keeps it apart."""
+    sandbox = gem_core.make_sandbox("process")
+    try:
+        return sandbox.run(Program(source, timeout=20)).stdout
+    finally:
+        sandbox.close()
+
+
+def use_closed_sandbox() -> str:
+    sandbox = gem_core.make_sandbox("process")
+    sandbox.close()
+    return sandbox.run(Program("print(1)")).stdout
+
+
+class Runs(BaseTool):
+    """A tool that runs whatever function it is given, for any action."""
+
+    name = "runs"
+    shared = ("function", "where")
+
+    def __init__(self, function: Callable[[], Any], where: str) -> None:
+        self.function, self.where = function, where
+
+    def instructions(self) -> str:
+        return ""
+
+    def parse(self, action: Action) -> ToolCall | None:
+        if self.where == "parse":
+            self.function()
+        return ToolCall(self.name, {}, str(action)) if action == "call" else None
+
+    def run(self, call: ToolCall) -> ToolResult:
+        return ToolResult(str(self.function()))
+
+    def reset(self) -> None:
+        if self.where == "reset":
+            self.function()
+
+
+def fail() -> None:
+    raise KeyError("it")
+
+
+class Question(TaskEnv):
+    """Grades with whatever function it is given."""
+
+    shared = (*TaskEnv.shared, "function")
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        super().__init__(columns={"text": str}, data=[{"text": "What?"}])
+        self.function = function
+
+    def question(self, row: dict[str, Any]) -> Observation:
+        return str(row["text"])
+
+    def grade(self, action: str) -> Grade:
+        return Grade(1.0, correct=bool(self.function()))
+
+    def solution(self) -> str:
+        return ""
+
+
+class TestABoundary:
+    @pytest.mark.parametrize("where", ["parse", "reset"])
+    def test_is_the_tool_where_a_tool_ended_the_episode(self, where: str) -> None:
+        (trajectory,) = collect(
+            lambda: ToolWrapper(Three(), tools=[Runs(fail, where)]), NullAgent, episodes=1
+        )
+        assert trajectory.error is not None
+        assert (trajectory.error["boundary"], trajectory.error["type"]) == ("tool", "KeyError")
+
+    @pytest.mark.parametrize(
+        ("function", "expected"),
+        [(fail, ("tool", "KeyError")), (use_closed_sandbox, ("sandbox", "SandboxError"))],
+    )
+    def test_is_told_of_a_call_that_failed_and_did_not_end_the_episode(
+        self, function: Callable[[], Any], expected: tuple[str, str]
+    ) -> None:
+        (trajectory,) = collect(
+            lambda: ToolWrapper(Three(), tools=[Runs(function, "run")], max_tool_uses=1),
+            lambda: ScriptedAgent(["call", "a"]),
+            episodes=1,
+        )
+        assert trajectory.error is None
+        assert len(trajectory.turns) == 4
+        error = trajectory.turns[0].info["error"]
+        assert (error["boundary"], error["type"]) == expected
+
+    def test_is_nobodys_where_a_tool_ran_its_program(self) -> None:
+        (trajectory,) = collect(
+            lambda: ToolWrapper(
+                Three(),
+                tools=[Runs(lambda: run_in_process_sandbox("print(6 * 7)"), "run")],
+                max_tool_uses=1,
+            ),
+            lambda: ScriptedAgent(["call", "a"]),
+            episodes=1,
+        )
+        assert trajectory.turns[1].observation.startswith("42")
+
+    @pytest.mark.parametrize(
+        ("function", "expected"),
+        [(fail, ("grader", "KeyError")), (use_closed_sandbox, ("sandbox", "SandboxError"))],
+    )
+    def test_is_the_grader_or_the_sandbox_that_it_graded_in(
+        self, function: Callable[[], Any], expected: tuple[str, str]
+    ) -> None:
+        run = collect(lambda: Question(function), NullAgent, episodes=2)
+        for trajectory in run:
+            assert trajectory.error is not None
+            assert (trajectory.error["boundary"], trajectory.error["type"]) == expected
+        assert run.report.envs["Question"].errors == {expected[0]: 2}
+
+    def test_is_the_innermost_that_was_marked(self) -> None:
+        with pytest.raises(KeyError) as caught, boundary("grader"), boundary("tool"):
+            fail()
+        assert error_record(caught.value, "env")["boundary"] == "tool"
+
+    def test_is_that_of_the_cause_where_an_error_was_raised_from_another(self) -> None:
+        error = ValueError("no grade")
+        error.__cause__ = SandboxError("closed")
+        assert error_record(error, "env")["boundary"] == "sandbox"
+
+    def test_is_the_default_where_nobody_knows_better(self) -> None:
+        loop = ValueError("a")
+        loop.__cause__ = loop
+        assert error_record(loop, "env")["boundary"] == "env"

@@ -1,0 +1,437 @@
+"""Groups from one start state, and mixtures of environments."""
+
+import asyncio
+import itertools
+import random
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gem_core
+from gem_core import Action, AsyncEnv, BaseAgent, BaseEnv, Env, Info, Observation, Step
+from gem_core.agent import NullAgent, RandomAgent
+from gem_core.errors import ConfigError
+from gem_core.mixture import MixtureEnv
+from gem_core.seeding import child_seed
+from gem_rollout import Component, FaultPolicy, Report, Trajectory, collect
+from gem_tasks.env import Grade, TaskEnv
+
+pytestmark = pytest.mark.timeout(60)
+
+
+class Dice(BaseEnv):
+    """Shows a number and ends after three throws; what it shows hangs on nothing but its seed."""
+
+    resets = forks = closed = 0
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.resets = cls.forks = cls.closed = 0
+
+    def start(self) -> tuple[Observation, Info]:
+        type(self).resets += 1
+        self.turn = 0
+        return f"start {self.rng.random()}", {}
+
+    def step(self, action: Action) -> Step:
+        self.turn += 1
+        return Step(f"{action} {self.rng.random()}", 1.0, self.turn == 3, False, {})
+
+    def sample_random_action(self) -> Action:
+        return str(self.action_rng.randrange(1000))
+
+    def fork(self) -> "Dice":
+        type(self).forks += 1
+        return super().fork()
+
+    def close(self) -> None:
+        type(self).closed += 1
+
+
+class BlockingDice(Dice):
+    blocking = True
+
+
+class Clock(Dice):
+    """Two resets with the same seed are not alike: only a fork gives the same start."""
+
+    ticks = itertools.count()
+
+    def start(self) -> tuple[Observation, Info]:
+        super().start()
+        self.tick = next(self.ticks)
+        return f"tick {self.tick}", {"tick": self.tick}
+
+    def step(self, action: Action) -> Step:
+        step: Step = super().step(action)
+        return step._replace(observation=f"tick {self.tick}")
+
+
+class AsyncDice(AsyncEnv, Dice):
+    async def start(self) -> tuple[Observation, Info]:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return Dice.start(self)
+
+    async def step(self, action: Action) -> Step:  # type: ignore[override]
+        await asyncio.sleep(0)
+        step: Step = Dice.step.__wrapped__(self, action)  # type: ignore[attr-defined]
+        return step
+
+    fork = Dice.fork  # type: ignore[assignment]
+    close = Dice.close
+    sample_random_action = Dice.sample_random_action
+
+
+KINDS = [Dice, BlockingDice, AsyncDice]
+
+
+@pytest.fixture(autouse=True)
+def _count_anew() -> None:
+    for kind in (*KINDS, Clock):
+        kind.resets = kind.forks = kind.closed = 0
+
+
+class Slow(BaseAgent):
+    """Plays random actions, some later than others."""
+
+    def reset(self, env: Env) -> None:
+        self.env = env
+        self.waits = iter([0, 2, 1, 0, 3])
+
+    async def act(self, observation: Observation, info: Info) -> Action:
+        for _ in range(next(self.waits)):
+            await asyncio.sleep(0)
+        return self.env.sample_random_action()
+
+
+class TestAGroup:
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("agent", [RandomAgent, Slow])
+    @pytest.mark.parametrize("fork", [False, True])
+    @pytest.mark.parametrize("concurrency", [1, 5])
+    def test_begins_alike_and_goes_on_as_its_actions_say(
+        self, kind: type[Dice], agent: type[BaseAgent], concurrency: int, *, fork: bool
+    ) -> None:
+        run = collect(
+            kind,
+            agent,
+            episodes=24,
+            episodes_per_group=4,
+            fork_groups=fork,
+            concurrency=concurrency,
+            seed=5,
+        )
+        groups: dict[int, list[Trajectory]] = defaultdict(list)
+        for one in run:
+            assert one.error is None
+            assert (one.group, one.sample) == divmod(one.index, 4)
+            assert one.seed == child_seed(5, one.group)
+            groups[one.group].append(one)
+        for group in groups.values():
+            assert sorted(one.sample for one in group) == [0, 1, 2, 3]
+            assert len({one.turns[0].observation for one in group}) == 1
+            # The same throws for all, and other actions for each.
+            throws = {tuple(t.observation.split()[1] for t in one.turns[1:]) for one in group}
+            assert len(throws) == 1
+            assert len({one.turns[0].action for one in group}) > 1
+        assert len({group[0].turns[0].observation for group in groups.values()}) == 6
+        assert kind.resets == (6 if fork else 24)
+        if fork:
+            assert kind.forks == 6 * 4
+        assert kind.closed >= kind.forks
+
+    def test_has_the_same_actions_in_every_run(self) -> None:
+        def play(concurrency: int) -> dict[int, list[Action]]:
+            run = collect(Dice, Slow, episodes=12, episodes_per_group=3, concurrency=concurrency)
+            return {one.index: [turn.action for turn in one.turns] for one in run}
+
+        assert play(1) == play(7)
+
+    def test_of_forks_begins_alike_where_no_seed_helps(self) -> None:
+        run = collect(
+            Clock, Slow, episodes=12, episodes_per_group=4, fork_groups=True, concurrency=5
+        )
+        starts = defaultdict(set)
+        for one in run:
+            starts[one.group].add(one.reset_info["tick"])
+            assert {turn.observation for turn in one.turns} == {f"tick {one.reset_info['tick']}"}
+        assert [len(ticks) for ticks in starts.values()] == [1, 1, 1]
+        assert Clock.resets == 3
+
+    def test_pays_for_its_provisioning_once(self) -> None:
+        made: list[Dice] = []
+
+        def make_env() -> Dice:
+            made.append(Dice())
+            return made[-1]
+
+        run = collect(make_env, RandomAgent, episodes=8, episodes_per_group=8, fork_groups=True)
+        found = {one.sample: one.setup_seconds for one in run}
+        assert len(made) == Dice.resets == 1
+        assert min(found.values()) > 0
+
+    def test_can_be_completed_later(self) -> None:
+        def play(numbers: Any) -> dict[int, Any]:
+            run = collect(
+                Dice, Slow, episodes=numbers, episodes_per_group=4, fork_groups=True, seed=2
+            )
+            return {one.index: [turn.action for turn in one.turns] for one in run}
+
+        whole = play(8)
+        assert {**play([0, 1, 6]), **play([7, 5, 2, 3, 4])} == whole
+        assert Dice.closed >= Dice.forks
+
+    def test_whose_first_reset_fails_begins_with_the_next(self) -> None:
+        class Fails(Dice):
+            def start(self) -> tuple[Observation, Info]:
+                first = super().start()
+                if type(self).resets == 1:
+                    raise OSError("not now")
+                return first
+
+        run = collect(Fails, RandomAgent, episodes=4, episodes_per_group=4, fork_groups=True)
+        errors = {one.index: one.error for one in run}
+        assert [errors[index] is None for index in range(4)] == [False, True, True, True]
+        assert Fails.resets == 2
+
+    def test_whose_environment_cannot_be_forked_says_so(self) -> None:
+        class Unforkable(Dice):
+            def fork(self) -> Dice:
+                raise gem_core.GemError("there is only one")
+
+        run = collect(Unforkable, RandomAgent, episodes=2, episodes_per_group=2, fork_groups=True)
+        for one in run:
+            assert one.error is not None
+            assert (one.error["boundary"], one.error["message"]) == ("env", "there is only one")
+        assert Unforkable.closed == 2
+
+    def test_retries_from_its_start_state(self) -> None:
+        numbers = itertools.count()
+
+        class Flaky(RandomAgent):
+            def act(self, observation: Observation, info: Info) -> Action:
+                if next(numbers) in {1, 4}:
+                    raise ConnectionError("lost")
+                return super().act(observation, info)
+
+        run = collect(
+            Clock,
+            Flaky,
+            episodes=4,
+            episodes_per_group=4,
+            fork_groups=True,
+            policy=FaultPolicy(on_error="retry"),
+        )
+        found = list(run)
+        assert all(one.error is None for one in found)
+        assert sum(one.attempts for one in found) == 6
+        assert len({one.reset_info["tick"] for one in found}) == 1
+
+    @pytest.mark.parametrize(("least", "dropped"), [(None, 0), (1, 1), (2, 2), (3, 2), (4, 3)])
+    def test_with_too_few_good_episodes_is_counted_and_kept(
+        self, least: int | None, dropped: int
+    ) -> None:
+        bad = {0, 1, 2, 3, 4, 6, 7, 11}  # 0 good ones of the first group, then 1, 3 and 4
+
+        class Fails(BaseAgent):
+            def reset(self, env: Env) -> None:
+                self.fails = next(numbers) in bad
+
+            def act(self, observation: Observation, info: Info) -> Action:
+                if self.fails:
+                    raise ConnectionError("lost")
+                return "a"
+
+        numbers = itertools.count()
+        policy = FaultPolicy(min_group=least)
+        run = collect(Dice, Fails, episodes=16, episodes_per_group=4, policy=policy)
+        assert sum(one.error is not None for one in run) == len(bad)
+        assert run.report.total.dropped_groups == dropped
+
+
+class Other(Dice):
+    """Another game."""
+
+
+class Rows(TaskEnv):
+    """Tasks in their own order."""
+
+    def __init__(self) -> None:
+        rows = [{"text": f"row {number}"} for number in range(50)]
+        super().__init__(columns={"text": str}, data=rows, shuffle=False)
+
+    def question(self, row: dict[str, Any]) -> Observation:
+        return str(row["text"])
+
+    def grade(self, action: str) -> Grade:
+        return Grade(0.0, correct=False)
+
+    def solution(self) -> str:
+        return ""
+
+
+SOURCES = [
+    Component(Dice, 3.0, "dice"),
+    Component(Other, 1.0, "other"),
+    Component(AsyncDice, 0.0, "no"),
+]
+
+
+def sources_of(run: Any) -> dict[int, str]:
+    return {one.index: one.source for one in run}
+
+
+class TestAMixture:
+    @settings(max_examples=15, deadline=None)
+    @given(
+        seed=st.integers(0, 999),
+        concurrency=st.integers(1, 6),
+        samples=st.integers(1, 3),
+        shuffle=st.randoms(use_true_random=False),
+    )
+    def test_is_the_same_for_the_same_seed_in_any_order_at_any_concurrency(
+        self, seed: int, concurrency: int, samples: int, shuffle: random.Random
+    ) -> None:
+        numbers = list(range(30))
+        whole = sources_of(
+            collect(SOURCES, Slow, episodes=30, seed=seed, episodes_per_group=samples)
+        )
+        shuffle.shuffle(numbers)
+        parts = sources_of(
+            collect(
+                SOURCES,
+                Slow,
+                episodes=numbers,
+                seed=seed,
+                concurrency=concurrency,
+                episodes_per_group=samples,
+            )
+        )
+        assert parts == whole
+        assert {whole[n] for n in numbers} <= {"dice", "other"}
+        for number in numbers:
+            assert whole[number] == whole[number - number % samples]
+
+    def test_has_the_shares_that_its_weights_say(self) -> None:
+        run = collect(SOURCES, NullAgent, episodes=2000, seed=1)
+        counts = Counter(sources_of(run).values())
+        assert 1400 < counts["dice"] < 1600
+        assert {name: env.episodes for name, env in run.report.envs.items()} == counts
+
+    def test_names_its_sources_by_keys_or_ids_or_numbers(self) -> None:
+        named = {"a": Component(Dice), "b": Component(Other)}
+        assert set(sources_of(collect(named, NullAgent, episodes=40)).values()) == {"a", "b"}
+        unnamed = [Component(Dice), Component(Other)]
+        found = set(sources_of(collect(unnamed, NullAgent, episodes=40)).values())
+        assert found == {"source-0", "source-1"}
+
+    def test_sees_the_first_rows_of_tasks_that_have_an_order(self) -> None:
+        sources = {"rows": Component(Rows), "dice": Component(Dice)}
+        run = collect(sources, NullAgent, episodes=60, concurrency=3)
+        asked = [one.turns[0].observation for one in run if one.source == "rows"]
+        assert sorted(asked) == sorted(f"row {number}" for number in range(len(asked)))
+
+    @pytest.mark.parametrize("fork_groups", [False, True])
+    def test_plays_the_numbers_of_its_sources_that_are_asked_for(
+        self, *, fork_groups: bool
+    ) -> None:
+        def play(names: tuple[str, ...]) -> dict[tuple[str, int], tuple[int, Observation]]:
+            run = collect(
+                {"a": Component(Dice), "b": Component(AsyncDice)},
+                Slow,
+                episodes=((name, number) for name in names for number in range(6)),
+                episodes_per_group=3,
+                fork_groups=fork_groups,
+                seed=4,
+                concurrency=5,
+            )
+            played = {(t.source, t.index): (t.group, t.turns[0].observation) for t in run}
+            assert {name: env.episodes for name, env in run.report.envs.items()} == dict.fromkeys(
+                names, 6
+            )
+            return played
+
+        both = play(("a", "b"))
+        assert set(both) == {(name, number) for name in "ab" for number in range(6)}
+        assert {key: both[key] for key in both if key[0] == "b"} == play(("b",))
+        for (_, number), (group, _) in both.items():
+            assert group == number // 3
+        assert len({start for _, start in both.values()}) == 2, "groups of a number start alike"
+
+    def test_ends_at_a_source_that_is_not_there(self) -> None:
+        run = collect({"dice": Component(Dice)}, NullAgent, episodes=[("dice", 0), ("dise", 0)])
+        with pytest.raises(ConfigError, match=r"no source 'dise'\. Did you mean 'dice'"):
+            list(run)
+
+    @pytest.mark.parametrize(
+        "sources",
+        [
+            [],
+            {},
+            [Component(Dice, -1.0), Component(Other)],
+            [Component(Dice, 0.0)],
+            [Component(Dice, float("inf"))],
+            [Component(Dice, name="a"), Component(Other, name="a")],
+        ],
+    )
+    def test_that_cannot_work_is_refused(self, sources: Any) -> None:
+        with pytest.raises(ConfigError):
+            collect(sources, NullAgent, episodes=1)
+
+
+class Fewest:
+    """Asks for the source that has had the fewest good episodes."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.good = dict.fromkeys(names, 0)
+        self.told: list[int] = []
+
+    def weights(self, report: Report) -> Mapping[str, float]:
+        fewest = min(self.good, key=lambda name: self.good[name])
+        return {name: float(name == fewest) for name in self.good}
+
+    def update(self, trajectory: Trajectory) -> None:
+        self.told.append(trajectory.index)
+        self.good[trajectory.source] += trajectory.error is None
+
+
+class TestASampler:
+    @pytest.mark.parametrize("samples", [1, 2])
+    def test_decides_the_source_of_each_group_as_results_come(self, samples: int) -> None:
+        sampler = Fewest(["a", "b"])
+        sources = {"a": Component(Dice, 100.0), "b": Component(Other, 1.0)}
+        run = collect(
+            sources,
+            NullAgent,
+            episodes=20,
+            episodes_per_group=samples,
+            sampler=sampler,
+            concurrency=1,
+        )
+        found = sources_of(run)
+        assert Counter(found.values()) == {"a": 10, "b": 10}
+        assert sorted(sampler.told) == list(range(20))
+        for number in range(0, 20, samples):
+            assert len({found[number + sample] for sample in range(samples)}) == 1
+
+    @pytest.mark.parametrize("weights", [{"c": 1.0}, {}, {"a": -1.0}, {"a": 0.0}])
+    def test_that_asks_for_what_there_is_not_ends_the_run(self, weights: dict[str, float]) -> None:
+        class Wrong(Fewest):
+            def weights(self, report: Report) -> Mapping[str, float]:
+                return weights
+
+        sources = {"a": Component(Dice), "b": Component(Other)}
+        with pytest.raises(ConfigError, match=r"no source 'c'|weights"):
+            list(collect(sources, NullAgent, episodes=2, sampler=Wrong(["a", "b"])))
+
+
+def test_random_actions_of_a_mixture_environment_differ_within_a_group() -> None:
+    def make_env() -> Env:
+        return MixtureEnv({"a": Component(Dice)})
+
+    run = collect(make_env, RandomAgent, episodes=4, episodes_per_group=4)
+    assert len({one.turns[0].action for one in run}) > 1

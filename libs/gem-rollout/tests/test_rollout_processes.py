@@ -1,0 +1,177 @@
+"""Environments in worker processes: the same episodes, and faults that stay where they are."""
+
+import asyncio
+import dataclasses
+import os
+import time
+from typing import Any
+
+import pytest
+
+import gem_core
+from gem_core import Action, AsyncEnv, BaseEnv, Env, Info, Observation, Step
+from gem_core.agent import NullAgent, OracleAgent, RandomAgent
+from gem_core.errors import ConfigError, SandboxError, SnapshotError
+from gem_core.faults import boundary
+from gem_core.testing import check_env
+from gem_rollout import FaultPolicy, collect
+from gem_rollout.processes import in_processes
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def played(make_env: Any, make_agent: Any, **options: Any) -> dict[int, Any]:
+    found = {}
+    for one in collect(make_env, make_agent, seed=3, **options):
+        assert one.error is None, one.error
+        turns = [
+            (turn.observation, turn.action, turn.reward, turn.terminated, turn.truncated, turn.info)
+            for turn in one.turns
+        ]
+        found[one.index] = (
+            one.env_id,
+            one.reset_info,
+            turns,
+            one.final_observation,
+            one.success,
+        )
+    return found
+
+
+class Where(BaseEnv):
+    """Says in which process it is; does what an action says."""
+
+    def start(self) -> tuple[Observation, Info]:
+        self.turn = 0
+        return "start", {"process": os.getpid()}
+
+    def step(self, action: Action) -> Step:
+        self.turn += 1
+        if action == "die":
+            os._exit(3)
+        if action == "raise":
+            raise LookupError("not there")
+        if action == "grade":
+            with boundary("grader"):
+                raise LookupError("no grade")
+        if action == "sandbox":
+            raise SandboxError("closed")
+        if action == "hang":
+            time.sleep(3600)
+        return Step(str(self.turn), 1.0, self.turn == 2, False, {"process": os.getpid()})
+
+
+class Slow(AsyncEnv):
+    """Waits a little in each call."""
+
+    async def start(self) -> tuple[Observation, Info]:
+        await asyncio.sleep(0.001)
+        return "start", {}
+
+    async def step(self, action: Action) -> Step:
+        await asyncio.sleep(0.001)
+        return Step(f"{self.rng.random()}", 1.0, True, False, {})
+
+
+class Says(NullAgent):
+    """Says one thing in the first episode, and nothing in others."""
+
+    episode = -1
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        type(self).episode = -1
+
+    def reset(self, env: Env) -> None:
+        type(self).episode += 1
+
+    def act(self, observation: Observation, info: Info) -> Action:
+        return self.what if self.episode == 0 else ""
+
+
+class TestEpisodes:
+    @pytest.mark.parametrize("env_id", ["game:Minesweeper-v0-easy", "game:Wordle-v0-easy"])
+    @pytest.mark.parametrize("agent", [RandomAgent, OracleAgent])
+    def test_are_the_same_as_in_this_process(self, env_id: str, agent: Any) -> None:
+        def make_env() -> Env:
+            return gem_core.make(env_id, wrappers=["concat"])
+
+        one = played(make_env, agent, episodes=4, concurrency=3)
+        assert played(in_processes(make_env), agent, episodes=4, concurrency=3) == one
+
+    @pytest.mark.parametrize("fork", [False, True])
+    def test_of_groups_are_the_same_too(self, *, fork: bool) -> None:
+        def make_env() -> Env:
+            return gem_core.make("game:GuessTheNumber-v0-easy")
+
+        options = {"episodes": 6, "episodes_per_group": 3, "fork_groups": fork}
+        one = played(make_env, RandomAgent, **options)
+        assert played(in_processes(make_env), RandomAgent, **options) == one
+        assert len({str(turns) for _, _, turns, *_ in one.values()}) > 2
+
+    def test_of_asynchronous_environments_are_the_same(self) -> None:
+        one = played(Slow, NullAgent, episodes=5)
+        two = played(in_processes(Slow), NullAgent, episodes=5)
+        # Without a spec an episode has the name of a class, which is another one.
+        assert {index: one[index][1:] for index in one} == {index: two[index][1:] for index in two}
+
+    def test_are_played_elsewhere(self) -> None:
+        for one in collect(in_processes(Where), NullAgent, episodes=3):
+            processes = {one.reset_info["process"], *(turn.info["process"] for turn in one.turns)}
+            assert os.getpid() not in processes
+
+
+class TestFaults:
+    @pytest.mark.parametrize(
+        ("what", "expected"),
+        [
+            ("raise", ("env", "LookupError")),
+            ("grade", ("grader", "LookupError")),
+            ("sandbox", ("sandbox", "SandboxError")),
+            ("die", ("env", "WorkerDiedError")),
+            ("hang", ("env", "DeadlineError")),
+        ],
+    )
+    def test_end_their_own_episode_and_no_other(self, what: str, expected: tuple[str, str]) -> None:
+        run = collect(
+            in_processes(Where),
+            lambda: Says(what),
+            episodes=3,
+            concurrency=1,
+            policy=FaultPolicy(turn_deadline=1.0 if what == "hang" else None),
+        )
+        first, *others = run
+        assert first.error is not None
+        assert (first.error["boundary"], first.error["type"]) == expected
+        assert all(one.error is None and len(one.turns) == 2 for one in others)
+
+    def test_in_what_cannot_be_sent_are_raised(self) -> None:
+        class Unsendable:
+            def __reduce__(self) -> Any:
+                raise TypeError("no")
+
+        thing = Unsendable()
+        with pytest.raises(ConfigError, match="must be picklable"):
+            in_processes(lambda: [thing, Where()][1])
+
+
+class TestTheEnvironment:
+    def test_answers_for_the_one_that_it_stands_for(self) -> None:
+        env = in_processes(lambda: gem_core.make("game:GuessTheNumber-v0-easy"))()
+        assert env.spec is not None
+        assert env.spec.id == "game:GuessTheNumber-v0-easy"
+        with pytest.raises(AttributeError, match="no_such_thing"):
+            _ = env.no_such_thing
+        with pytest.raises(SnapshotError, match="no snapshot"):
+            env.restore(b"nonsense")
+
+    def test_keeps_the_contract(self) -> None:
+        def make_env() -> Env:
+            return gem_core.make("game:GuessTheNumber-v0-easy")
+
+        guess = make_env().spec
+        assert guess is not None
+        spec = dataclasses.replace(
+            guess, id="test:Elsewhere-v0", entry_point=in_processes(make_env), kwargs={}
+        )
+        check_env(spec).raise_for_findings()

@@ -1,0 +1,319 @@
+"""Long runs: memory and tasks stay flat, nothing that has ended is lost, Ctrl-C is obeyed."""
+
+import asyncio
+import gc
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gem_core import Action, BaseAgent, BaseEnv, Info, Observation, Step
+from gem_core.agent import NullAgent
+from gem_rollout import (
+    Component,
+    FaultPolicy,
+    Trajectory,
+    TrajectoryFile,
+    Turn,
+    collect,
+    collect_async,
+    read_keys,
+    read_trajectories,
+)
+
+pytestmark = pytest.mark.timeout(120)
+
+
+class Once(BaseEnv):
+    def start(self) -> tuple[Observation, Info]:
+        return "start", {}
+
+    def step(self, action: Action) -> Step:
+        if action == "fail":
+            raise ValueError("broken")
+        return Step("end", 1.0, True, False, {})
+
+
+class Yields(BaseAgent):
+    """Waits for nothing in particular; fails now and then."""
+
+    numbers = itertools.count()
+
+    async def act(self, observation: Observation, info: Info) -> Action:
+        await asyncio.sleep(0)
+        return "fail" if next(self.numbers) % 50 == 49 else "a"
+
+
+class TestManyEpisodes:
+    @pytest.mark.parametrize("mixed", [False, True])
+    def test_hold_no_more_memory_and_tasks_than_few(self, *, mixed: bool) -> None:
+        episodes = 10_000 if mixed else 100_000
+        sources: Any = {"a": Component(Once), "b": Component(Once)} if mixed else Once
+        policy = FaultPolicy(on_error="retry", retries=1, min_group=2) if mixed else FaultPolicy()
+
+        async def main() -> list[tuple[int, int]]:
+            run = collect_async(
+                sources,
+                Yields,
+                episodes=episodes,
+                episodes_per_group=4 if mixed else 1,
+                fork_groups=mixed,
+                concurrency=64,
+                policy=policy,
+            )
+            sizes = []
+            number = 0
+            async for _ in run:
+                number += 1
+                if number in {episodes // 20, episodes - 200}:
+                    gc.collect()
+                    sizes.append((len(gc.get_objects()), len(asyncio.all_tasks())))
+            assert number == episodes == run.report.total.episodes
+            assert run.report.in_flight == 0
+            return sizes
+
+        (objects, tasks), (more_objects, more_tasks) = asyncio.run(main())
+        assert tasks <= 66
+        assert more_tasks <= 66
+        assert more_objects < objects + 2000
+
+    def test_are_read_one_at_a_time(self, tmp_path: Path) -> None:
+        path = tmp_path / "run.jsonl"
+        turns = [Turn("agent", "o" * 100_000, "a", 0.0, False, False, {}) for _ in range(4)]
+        with TrajectoryFile(path) as file:
+            for index in range(250):
+                file.append(Trajectory("test:Env-v0", "agent", index, 7, turns))
+        size = path.stat().st_size
+        assert size > 100_000_000
+        tracemalloc.start()
+        try:
+            assert [key.index for key in read_keys(path)] == list(range(250))
+            assert sum(len(one.turns) for one in read_trajectories(path)) == 1000
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < size / 10
+
+    def test_that_nobody_takes_are_one_for_each_worker(self) -> None:
+        async def main() -> None:
+            run = collect_async(Once, Yields, episodes=10_000, concurrency=32)
+            for taken in range(1, 40):
+                await anext(run)
+                for _ in range(50):  # the others could play thousands meanwhile
+                    await asyncio.sleep(0)
+                assert run.report.begun <= taken + 32
+            await run.aclose()
+
+        asyncio.run(main())
+
+
+KILLED = """
+import asyncio, sys
+from gem_core import BaseAgent, BaseEnv, Step
+from gem_rollout import TrajectoryFile, collect, read_keys
+
+class Once(BaseEnv):
+    def start(self):
+        return "start" * 2000, {}
+    def step(self, action):
+        return Step("end", 1.0, True, False, {})
+
+class Agent(BaseAgent):
+    async def act(self, observation, info):
+        await asyncio.sleep(0.001)
+        return "a"
+
+path, episodes = sys.argv[1], int(sys.argv[2])
+try:
+    known = {key.index for key in read_keys(path)}
+except FileNotFoundError:
+    known = set()
+missing = [number for number in range(episodes) if number not in known]
+with TrajectoryFile(path) as file:
+    for trajectory in collect(Once, Agent, episodes=missing, concurrency=8):
+        file.append(trajectory)
+        print(trajectory.index, flush=True)
+"""
+
+
+class TestARunThatIsKilled:
+    def test_goes_on_where_it_was_and_repeats_nothing_that_was_written(
+        self, tmp_path: Path
+    ) -> None:
+        path, episodes = tmp_path / "run.jsonl", 400
+        command = [sys.executable, "-c", KILLED, str(path), str(episodes)]
+        told: list[int] = []
+        for seen in (1, 57, 100):
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            assert process.stdout is not None
+            told += [int(process.stdout.readline()) for _ in range(seen)]
+            process.kill()
+            rest, _ = process.communicate()
+            told += [int(line) for line in rest.splitlines() if line]
+            assert set(told) <= {key.index for key in read_keys(path)}
+        subprocess.run(command, check=True, capture_output=True)
+        found = [key.index for key in read_keys(path)]
+        assert sorted(found) == list(range(episodes))
+
+
+INTERRUPTED = """
+import asyncio, sys, threading, time
+from gem_core import BaseAgent, BaseEnv, Step
+from gem_rollout import TrajectoryFile, collect, read_keys
+
+class Once(BaseEnv):
+    blocking = {blocking}
+    def start(self):
+        return "", {{}}
+    def step(self, action):
+        if action == "hang":
+            print("hangs", flush=True)
+            {hang}
+        return Step("end", 1.0, True, False, {{}})
+    def close(self):
+        print("closed", flush=True)
+
+class Agent(BaseAgent):
+    def reset(self, env):
+        global begun
+        self.number = begun
+        begun += 1
+    {act}
+
+begun = 0
+run = collect(Once, Agent, episodes=60, concurrency=6)
+with TrajectoryFile(sys.argv[1]) as file:
+    try:
+        for trajectory in run:
+            file.append(trajectory)
+            {consume}
+    except KeyboardInterrupt:
+        total = run.report.total
+        print("interrupted", total.episodes, total.cancelled, run.report.ended_by, flush=True)
+        raise
+"""
+WAITING_ACT = """
+    async def act(self, observation, info):
+        if self.number >= 40:
+            if self.number == 45:
+                print("hangs", flush=True)
+            await asyncio.sleep(3600)
+        await asyncio.sleep(0)
+        return "a"
+"""
+PLAIN_ACT = """
+    def act(self, observation, info):
+        return "hang" if self.number >= 5 else "a"
+"""
+
+
+class TestCtrlC:
+    def start(self, tmp_path: Path, **parts: str) -> "subprocess.Popen[str]":
+        script = tmp_path / "script.py"
+        defaults = {"blocking": "False", "hang": "pass", "consume": "pass"}
+        script.write_text(INTERRUPTED.format(**{**defaults, **parts}))
+        process = subprocess.Popen(
+            [sys.executable, script, tmp_path / "run.jsonl"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line == "hangs\n":
+                return process
+        raise AssertionError(process.communicate()[1])
+
+    def end(self, process: "subprocess.Popen[str]") -> list[str]:
+        out, err = process.communicate(timeout=60)
+        assert err.rstrip().endswith("KeyboardInterrupt"), err
+        assert "never retrieved" not in err
+        assert "was destroyed" not in err
+        assert process.returncode in (130, -signal.SIGINT)
+        return out.splitlines()
+
+    def test_yields_what_has_ended_and_ends_the_run(self, tmp_path: Path) -> None:
+        process = self.start(tmp_path, act=WAITING_ACT)
+        os.kill(process.pid, signal.SIGINT)
+        lines = self.end(process)
+        assert lines.count("closed") == 6
+        assert lines[-1] == "interrupted 40 6 interrupted"
+        assert sorted(key.index for key in read_keys(tmp_path / "run.jsonl")) == list(range(40))
+
+    def test_while_the_consumer_is_at_work_waits_for_it(self, tmp_path: Path) -> None:
+        process = self.start(
+            tmp_path,
+            act=WAITING_ACT,
+            consume="""
+            if trajectory.index == 7:
+                print("hangs", flush=True)
+                deadline = time.monotonic() + 1
+                while time.monotonic() < deadline:
+                    time.sleep(0.01)
+                print("went on", flush=True)
+            """,
+        )
+        os.kill(process.pid, signal.SIGINT)
+        lines = self.end(process)
+        assert "went on" in lines
+        _, episodes, cancelled, why = lines[-1].split()
+        assert why == "interrupted"
+        written = [key.index for key in read_keys(tmp_path / "run.jsonl")]
+        assert len(written) == int(episodes) < 40
+        assert int(cancelled) >= 1
+
+    def test_twice_leaves_a_thread_behind_that_does_not_come_back(self, tmp_path: Path) -> None:
+        process = self.start(
+            tmp_path, act=PLAIN_ACT, blocking="True", hang="threading.Event().wait()"
+        )
+        path = tmp_path / "run.jsonl"
+        while len(list(read_keys(path))) < 5:
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=1)  # it waits for the step
+        os.kill(process.pid, signal.SIGINT)
+        self.end(process)
+        assert len({key.index for key in read_keys(path)}) == 5
+
+    def test_twice_breaks_a_step_that_runs_inline(self, tmp_path: Path) -> None:
+        process = self.start(tmp_path, act=PLAIN_ACT, hang="time.sleep(3600)")
+        os.kill(process.pid, signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=1)
+        os.kill(process.pid, signal.SIGINT)
+        lines = self.end(process)
+        assert "closed" in lines
+        assert [key.index for key in read_keys(tmp_path / "run.jsonl")] == [0, 1, 2, 3, 4]
+
+    def test_belongs_to_the_program_again_after_the_run(self) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        run = collect(Once, NullAgent, episodes=3)
+        next(run)
+        assert signal.getsignal(signal.SIGINT) is not handler
+        run.close()
+        assert signal.getsignal(signal.SIGINT) is handler
+        list(collect(Once, NullAgent, episodes=3))
+        assert signal.getsignal(signal.SIGINT) is handler
+
+    def test_that_was_only_noted_is_not_swallowed_by_leaving_the_run(self) -> None:
+        run = collect(Once, NullAgent, episodes=3)
+        next(run)
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            run.close()
+
+    def test_is_left_to_the_main_thread_by_others(self) -> None:
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.extend(collect(Once, Yields, episodes=5)))
+        thread.start()
+        thread.join()
+        assert len(found) == 5

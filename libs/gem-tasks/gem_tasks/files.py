@@ -1,0 +1,116 @@
+"""Datasets of local files: a directory, or files of one format, read through ``datasets``."""
+
+import glob
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from gem_core.errors import DataError, near_names
+from gem_tasks.hub import import_datasets
+
+__all__ = ["find_files", "load_from_files", "stamps"]
+
+_FORMATS = {
+    ".parquet": "parquet",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".csv": "csv",
+    ".arrow": "arrow",
+}
+_PACKED = {".gz", ".zst", ".bz2", ".xz"}
+
+
+def find_files(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return what paths and globs lead to: files, or one directory.
+
+    Args:
+        data: A path or a glob, or several of them. ``~`` is the home directory.
+
+    Raises:
+        DataError: A path or glob leads to nothing, or a directory is one of several.
+    """
+    given = [data] if isinstance(data, str | os.PathLike) else list(data)
+    paths = [path for one in given for path in _expanded(Path(one).expanduser())]
+    if len(paths) > 1 and any(path.is_dir() for path in paths):
+        raise DataError(f"data is one directory, or several files; got {data!r}.")
+    return paths
+
+
+def _expanded(path: Path) -> list[Path]:
+    if path.exists():
+        return [path.resolve()]
+    found = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 - may be absolute
+    if not found:
+        raise _nothing_there(path)
+    return [Path(name).resolve() for name in found]
+
+
+def _nothing_there(path: Path) -> DataError:
+    folder = next(parent for parent in path.absolute().parents if parent.is_dir())
+    names = sorted(entry.name for entry in folder.iterdir())
+    wanted = path.absolute().relative_to(folder).parts[0]
+    listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    return DataError(
+        f"There is no file or directory {str(path)!r}.{near_names(wanted, names)} "
+        f"{folder} holds: {listed or 'nothing'}."
+    )
+
+
+def stamps(paths: list[Path]) -> tuple[tuple[str, int, int], ...]:
+    """Return path, size in bytes and time of change in ns of each file, directories' included."""
+    files = [file for path in paths for file in (_files_below(path) if path.is_dir() else [path])]
+    return tuple((str(file), *_size_and_time(file)) for file in files)
+
+
+def _files_below(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _size_and_time(file: Path) -> tuple[int, int]:
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def load_from_files(paths: list[Path], *, streaming: bool) -> Any:
+    """Return a ``DatasetDict`` of a directory, or a ``Dataset`` of files (iterable if streaming).
+
+    Args:
+        paths: From ``find_files``.
+        streaming: Read the files as rows are needed.
+
+    Raises:
+        DataError: Files of an unknown format, of several formats, or that cannot be read.
+    """
+    kind = None if paths[0].is_dir() else _format(paths)
+    datasets = import_datasets()
+    try:
+        if kind is not None:
+            files = [glob.escape(str(path)) for path in paths]
+            return _load(datasets, kind, data_files=files, split="train", streaming=streaming)
+        if (paths[0] / "state.json").exists() or (paths[0] / "dataset_dict.json").exists():
+            return datasets.load_from_disk(str(paths[0]))
+        return _load(datasets, str(paths[0]), streaming=streaming)
+    except Exception as error:
+        reason = str(error.__cause__ or error).strip().partition("\n")[0]
+        raise DataError(f"{', '.join(map(str, paths))} cannot be read: {reason}") from error
+
+
+def _load(datasets: Any, path: str, **options: Any) -> Any:
+    return datasets.load_dataset(path, keep_in_memory=False, **options)
+
+
+def _format(paths: list[Path]) -> str:
+    endings = {_ending(path) for path in paths}
+    kinds = {_FORMATS.get(ending, "") for ending in endings}
+    if len(kinds) != 1 or "" in kinds:
+        raise DataError(
+            f"Files are read if they all end in one of {', '.join(_FORMATS)} (packed with "
+            f"{', '.join(sorted(_PACKED))} or not); got {', '.join(sorted(endings))!r}."
+        )
+    return kinds.pop()
+
+
+def _ending(path: Path) -> str:
+    return path.with_suffix("").suffix if path.suffix in _PACKED else path.suffix

@@ -1,0 +1,1 @@
+"""A dataset hub on loopback, for tests."""

@@ -1,0 +1,192 @@
+"""A task is a question, one answer, a grade."""
+
+import random
+
+import pytest
+
+from gem_core import make_vec
+from gem_core.agent import NullAgent, OracleAgent
+from gem_core.errors import ConfigError, EpisodeEndedError, InvalidActionError
+from gem_core.factory import make_factory
+from gem_core.testing import ENV_CHECKS, check_env
+from gem_rollout import play_episode
+from gem_tasks import gold_answers
+
+
+@pytest.fixture
+def env(make_sums, sums):
+    return make_sums(data=sums(20))
+
+
+def firsts(env, episodes, **options):
+    return [env.reset(**(options if n == 0 else {}))[0] for n in range(episodes)]
+
+
+def test_an_episode_is_a_question_and_an_answer(env):
+    question, info = env.reset(idx=3)
+    assert (question, info) == ("3 + 3?", {})
+    step = env.step(" 6 ")
+    assert step == ("Correct.", 1.0, True, False, {"correct": True, "length": 3})
+    with pytest.raises(EpisodeEndedError):
+        env.step("6")
+
+
+def test_a_wrong_answer_is_told_the_right_one(env):
+    env.reset(idx=3)
+    assert env.step("7") == (
+        "Wrong. The answer is 6.",
+        0.0,
+        True,
+        False,
+        {"correct": False, "length": 1},
+    )
+
+
+@pytest.mark.parametrize("action", [None, 6, b"6", ["6"]])
+def test_an_action_that_is_no_text_leaves_the_episode_as_it_was(env, action):
+    env.reset(idx=3)
+    with pytest.raises(InvalidActionError, match="An action of Sums is text"):
+        env.step(action)
+    assert env.step("6").reward == 1.0
+
+
+def test_of_a_very_long_answer_the_end_is_graded(env):
+    env.reset(idx=3)
+    step = env.step("x" + " " * 200_000 + "6")
+    assert step.reward == 1.0
+    assert step.info["length"] == env.longest_answer
+
+
+def test_the_attributes_say_which_row_it_is(env):
+    env.reset(idx=3)
+    assert (env.idx, env.epoch, env.row) == (3, 0, {"problem": "3 + 3?", "answer": "6"})
+    assert (len(env.rows), env.rows[4]["answer"]) == (20, "8")
+
+
+def test_an_epoch_shows_every_row_once_and_then_the_next_begins(env):
+    first, second = firsts(env, 20, seed=0), firsts(env, 20)
+    assert len(set(first)) == len(set(second)) == 20
+    assert first != second
+    assert env.epoch == 1
+    env.reset()
+    assert env.epoch == 2
+
+
+def test_a_seed_repeats_the_order_whatever_came_before(env):
+    order = firsts(env, 30, seed=5)
+    firsts(env, 7)
+    assert firsts(env, 30, seed=5) == order
+    assert firsts(env, 30, seed=6) != order
+
+
+def test_without_a_seed_each_environment_has_its_own_order(make_sums, sums):
+    data = sums(1000)
+    orders = [firsts(make_sums(data=data), 3) for _ in range(3)]
+    assert len({tuple(order) for order in orders}) == 3
+
+
+def test_a_chosen_row_is_followed_by_the_next_in_order(env):
+    order = firsts(env, 20, seed=5)
+    assert [env.reset(seed=5, idx=env_idx(order[7]))[0], *firsts(env, 12)] == order[7:]
+
+
+def env_idx(question):
+    return int(question.split()[0])
+
+
+def test_a_row_that_does_not_exist_is_refused(env):
+    with pytest.raises(ConfigError, match="from 0 to 19; got 20"):
+        env.reset(idx=20)
+
+
+def test_a_refused_row_changes_no_order(env):
+    order = firsts(env, 20, seed=5)
+    with pytest.raises(ConfigError):
+        env.reset(seed=5, idx=20)
+    assert firsts(env, 20) == order
+
+
+def test_evaluation_goes_through_the_rows_in_order(make_sums, sums):
+    env = make_sums(data=sums(5), shuffle=False)
+    assert [env_idx(question) for question in firsts(env, 7)] == [0, 1, 2, 3, 4, 0, 1]
+
+
+@pytest.mark.parametrize("shard", [None, "1/3"])
+def test_a_run_over_rows_in_order_takes_each_once_whatever_its_seed(make_sums, sums, shard):
+    data = sums(10)
+    for seed in (0, 1):
+        trajectories = [
+            play_episode(
+                make_sums(data=data, shuffle=False, shard=shard), NullAgent(), seed, number
+            )
+            for number in range(10)
+        ]
+        shown = [trajectory.turns[0].observation for trajectory in trajectories]
+        own = [row["problem"] for row in (data if shard is None else data[1::3])]
+        assert shown == [own[number % len(own)] for number in range(10)]
+
+
+def test_shards_share_out_the_rows(make_sums, sums):
+    data = sums(10)
+    parts = [make_sums(data=data, shard=f"{index}/3") for index in range(3)]
+    seen = [
+        sorted(map(env_idx, firsts(part, len(range(n, 10, 3))))) for n, part in enumerate(parts)
+    ]
+    assert seen == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
+
+
+def test_forks_and_restored_snapshots_go_on_as_the_original_would(env):
+    firsts(env, 15, seed=1)
+    snapshot = env.snapshot()
+    fork = env.fork()
+    expected = firsts(env, 30)
+    assert firsts(fork, 30) == expected
+    env.restore(snapshot)
+    assert firsts(env, 30) == expected
+
+
+def test_a_snapshot_holds_no_rows_but_the_current(make_sums, sums):
+    small, large = make_sums(data=sums(10)), make_sums(data=sums(10_000))
+    small.reset(idx=1)
+    large.reset(idx=1)
+    assert abs(len(large.snapshot()) - len(small.snapshot())) < 100
+    assert large.fork().rows is large.rows
+
+
+@pytest.mark.parametrize("check", ENV_CHECKS)
+def test_the_conformance_kit_passes(spec_of, sums, check):
+    check_env(spec_of(data=sums(200)), episodes=5, checks=[check]).raise_for_findings()
+
+
+def test_the_oracle_answers_from_the_gold(spec_of, sums):
+    env = make_factory(spec_of(data=sums(20)))()
+    assert [play_episode(env, OracleAgent(), n, n).episode_return for n in range(5)] == [1.0] * 5
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_a_vector_gives_the_same_tasks_on_every_executor(spec_of, sums, executor):
+    def play(name):
+        with make_vec(spec_of(data=sums(50)), num_envs=4, seed=3, executor=name) as vector:
+            questions = list(vector.reset()[0])
+            for _ in range(15):
+                questions += list(vector.step(["0"] * 4)[0])
+        return questions
+
+    questions = play(executor)
+    assert questions == play("serial")
+    assert len(set(questions)) > 20
+
+
+def test_global_random_state_is_left_alone(env):
+    random.seed(1)
+    before = random.getstate()
+    firsts(env, 30)
+    assert random.getstate() == before
+
+
+@pytest.mark.parametrize(
+    ("value", "golds"),
+    [("x", ("x",)), (42, ("42",)), (0.5, ("0.5",)), (True, ("True",)), (["a", 1], ("a", "1"))],
+)
+def test_gold_answers_are_texts(value, golds):
+    assert gold_answers(value) == golds

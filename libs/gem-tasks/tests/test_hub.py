@@ -1,0 +1,262 @@
+"""Datasets of the hub: the real ``load_dataset``, against a hub on loopback."""
+
+import os
+import shutil
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from gem_core import make_vec
+from gem_core.errors import DataError, HubError
+from gem_core.testing import ENV_CHECKS, check_env
+from gem_tasks import forget_rows
+
+NAME = "acme/Sums-2k"
+
+
+@pytest.fixture
+def hub(fake_hub, sums):
+    fake_hub.add(NAME, {"train": sums(50)})
+    fake_hub.add("acme/two", {"train": sums(5), "test": sums(3)})
+    return fake_hub
+
+
+def downloads(hub):
+    return [request for request in hub.requests if request.startswith("GET /datasets")]
+
+
+class TestLoading:
+    def test_a_dataset_is_downloaded_once_and_played(self, make_sums, hub):
+        env = make_sums(dataset_name=NAME)
+        question, _ = env.reset(idx=21)
+        assert question == "21 + 21?"
+        assert env.step("42").reward == 1.0
+        forget_rows()
+        assert len(make_sums(dataset_name=NAME).rows) == 50
+        assert len(downloads(hub)) == 1
+
+    def test_a_split_is_chosen_or_the_only_one(self, make_sums, hub):
+        assert len(make_sums(dataset_name="acme/two", split="test").rows) == 3
+        with pytest.raises(DataError, match=r"several splits of 'acme/two' .* 'train', 'test'"):
+            make_sums(dataset_name="acme/two")
+
+    def test_a_missing_split_lists_those_that_exist(self, make_sums, hub):
+        with pytest.raises(DataError, match=r"no split 'validation' .* It has: 'train', 'test'"):
+            make_sums(dataset_name="acme/two", split="validation")
+
+    def test_a_revision_may_be_named(self, make_sums, hub, sums):
+        assert len(make_sums(dataset_name=f"{NAME}@main").rows) == 50
+
+    def test_a_dataset_with_several_configs_wants_one_named(self, make_sums, hub, sums):
+        hub.add("acme/many:main", {"train": sums(7)})
+        hub.add("acme/many:hard", {"train": sums(4), "test": sums(2)})
+        with pytest.raises(DataError, match=r"'main', 'hard'\] Choose one with 'org/name:config'"):
+            make_sums(dataset_name="acme/many")
+        with pytest.raises(DataError, match=r"cannot be read: BuilderConfig 'no' not found"):
+            make_sums(dataset_name="acme/many:no")
+        for take_away_the_network in (forget_rows, hub.close):
+            assert len(make_sums(dataset_name="acme/many:main").rows) == 7
+            assert len(make_sums(dataset_name="acme/many:hard", split="test").rows) == 2
+            take_away_the_network()
+            forget_rows()
+        with pytest.raises(HubError, match=r"not in the cache under this name \(.*main, hard"):
+            make_sums(dataset_name="acme/many")
+
+    def test_a_new_version_is_seen_after_forgetting(self, make_sums, hub, sums):
+        make_sums(dataset_name=NAME)
+        hub.add(NAME, {"train": sums(60)})
+        forget_rows()
+        assert len(make_sums(dataset_name=NAME).rows) == 60
+
+    def test_wrong_columns_say_which_exist(self, make_sums, hub):
+        with pytest.raises(DataError, match=r"'question' in 'acme/Sums-2k' of the hub.* problem"):
+            make_sums(dataset_name=NAME, columns={"question": str})
+
+    def test_threads_that_construct_at_once_download_once(self, make_sums, hub):
+        with ThreadPoolExecutor(64) as pool:
+            envs = list(pool.map(lambda _: make_sums(dataset_name=NAME), range(64)))
+        assert len({id(env.rows) for env in envs}) == 1
+        assert len(downloads(hub)) == 1
+
+    @pytest.mark.parametrize("check", ENV_CHECKS)
+    def test_the_conformance_kit_passes(self, spec_of, hub, check):
+        spec = spec_of(dataset_name=NAME, split="train")
+        check_env(spec, episodes=5, checks=[check]).raise_for_findings()
+
+    def test_worker_processes_find_the_same_tasks(self, spec_of, hub):
+        def play(executor):
+            spec = spec_of(dataset_name=NAME)
+            with make_vec(spec, num_envs=2, seed=3, executor=executor) as vector:
+                questions = list(vector.reset()[0])
+                for _ in range(5):
+                    questions += list(vector.step(["0"] * 2)[0])
+            return questions
+
+        assert play("processes") == play("serial")
+
+
+class TestALocalFolderOfTheSameName:
+    def test_does_not_shadow_the_hub(self, make_sums, hub, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path(NAME).mkdir(parents=True)
+        (Path(NAME) / "train.jsonl").write_text('{"problem": "local", "answer": "local"}\n')
+        assert len(make_sums(dataset_name=NAME).rows) == 50
+
+    def test_is_offered_if_the_hub_has_no_such_dataset(self, make_sums, hub, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("acme/local").mkdir(parents=True)
+        with pytest.raises(HubError, match=r"To read the local folder .* data='.*acme/local'"):
+            make_sums(dataset_name="acme/local")
+
+
+class TestWhatTheHubRefuses:
+    def test_a_missing_dataset(self, make_sums, hub):
+        with pytest.raises(
+            HubError, match=r"'acme/none' doesn't exist .* If it is private, log in"
+        ):
+            make_sums(dataset_name="acme/none")
+
+    def test_a_gated_dataset(self, make_sums, hub):
+        hub.break_(NAME, "gated")
+        with pytest.raises(HubError, match=r"is gated. Ask for access at http.*/acme/Sums-2k,"):
+            make_sums(dataset_name=NAME)
+
+    @pytest.mark.parametrize("name", ["a/b/c", "/data/train", "./sums", "a b", "train.jsonl/"])
+    def test_a_name_that_is_none(self, make_sums, hub, name):
+        with pytest.raises(
+            DataError, match=r"called 'org/name', .* Local files are given with data"
+        ):
+            make_sums(dataset_name=name)
+
+    def test_a_missing_revision(self, make_sums, hub):
+        with pytest.raises(HubError, match=r"Revision 'v9' doesn't exist for dataset 'acme/Sums"):
+            make_sums(dataset_name=f"{NAME}@v9")
+
+
+class TestATroubledConnection:
+    def test_a_download_that_breaks_off_once_is_taken_up_again(self, make_sums, hub):
+        hub.break_(NAME, "drop", times=1)
+        assert len(make_sums(dataset_name=NAME).rows) == 50
+
+    def test_a_download_that_always_breaks_off_is_an_error_and_leaves_nothing(self, make_sums, hub):
+        hub.break_(NAME, "drop")
+        with pytest.raises(HubError, match=r"could not be downloaded from http://127.0.0.1"):
+            make_sums(dataset_name=NAME)
+        hub.heal()
+        env = make_sums(dataset_name=NAME)
+        assert [env.rows[n]["answer"] for n in range(50)] == [str(2 * n) for n in range(50)]
+
+    def test_a_hub_that_is_busy_is_asked_again(self, make_sums, hub):
+        hub.break_(NAME, "unavailable", times=1)
+        assert len(make_sums(dataset_name=NAME).rows) == 50
+
+
+def answers_nothing():
+    """A port where connections are neither accepted nor refused: its queue is full."""
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen(0)
+    queued = []
+    for _ in range(4):
+        queued.append(socket.socket())
+        queued[-1].setblocking(False)
+        queued[-1].connect_ex(server.getsockname())
+    return server, queued
+
+
+@pytest.fixture(params=["refused", "black hole", "unknown host", "offline mode"])
+def no_network(request, hub, monkeypatch):
+    """Take the network away; the cache stays."""
+    kept = None
+    if request.param == "refused":
+        hub.close()
+    elif request.param == "black hole":
+        kept = answers_nothing()
+        port = kept[0].getsockname()[1]
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
+    elif request.param == "unknown host":
+        monkeypatch.setenv("HF_ENDPOINT", "http://no-such-host.invalid")
+    else:
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    yield
+    for connection in [kept[0], *kept[1]] if kept else []:
+        connection.close()
+
+
+class TestWithoutANetwork:
+    @pytest.fixture(autouse=True)
+    def cached(self, make_sums, hub):
+        make_sums(dataset_name=NAME)
+        forget_rows()
+        hub.requests.clear()
+
+    def test_the_cache_is_used(self, make_sums, hub, no_network):
+        env = make_sums(dataset_name=NAME)
+        assert sorted(env.reset()[0] for _ in range(50)) == sorted(f"{n} + {n}?" for n in range(50))
+        assert hub.requests == []
+
+    def test_what_is_not_in_the_cache_is_an_error_that_says_what_to_do(self, make_sums, no_network):
+        with pytest.raises(HubError) as caught:
+            make_sums(dataset_name="acme/other")
+        message = str(caught.value)
+        assert "'acme/other' is not in the cache, and the hub is out of reach" in message
+        for way_out in (":Sample", "data=", "HF_ENDPOINT", "HTTPS_PROXY", "HF_HOME"):
+            assert way_out in message
+
+    def test_the_cache_does_not_stand_for_a_revision(self, make_sums, no_network):
+        with pytest.raises(HubError, match=r"in the cache by revision \(leave out '@...' to take"):
+            make_sums(dataset_name=f"{NAME}@main")
+
+    def test_a_split_that_is_not_in_the_cache_is_named(self, make_sums, hub):
+        hub.close()
+        with pytest.raises(DataError, match=r"no split 'test' .* It has: 'train'"):
+            make_sums(dataset_name=NAME, split="test")
+
+
+LOAD = f"""
+import sys
+from gem_core.errors import HubError
+from gem_tasks import Grade, TaskEnv
+
+class Sums(TaskEnv):
+    def question(self, row): return row["problem"]
+    def grade(self, action): return Grade(0.0, False)
+    def solution(self): return ""
+
+try:
+    rows = Sums(dataset_name={NAME!r}, columns={{"problem": str}}).rows
+    print(len(rows), "rows")
+except HubError as error:
+    print("out of reach" in str(error), "datasets" in sys.modules)
+"""
+
+
+class TestAnotherProcess:
+    def test_learns_that_there_is_no_network_before_it_imports_datasets(
+        self, hub, run_python, tmp_path
+    ):
+        environ = hub.environ(tmp_path / "empty")
+        hub.close()
+        assert run_python(LOAD, **environ).split() == ["True", "False"]
+
+    def test_reads_the_cache_of_an_earlier_one(self, hub, run_python, tmp_path):
+        environ = hub.environ(tmp_path / "cache")
+        assert "50 rows" in run_python(LOAD, **environ)
+        hub.close()
+        assert "50 rows" in run_python(LOAD, **environ)
+
+    def test_is_not_offline_behind_a_proxy(self, hub, run_python, tmp_path):
+        environ = hub.environ(tmp_path / "cache") | {
+            "HF_ENDPOINT": "http://no-such-host.invalid",
+            "HTTP_PROXY": hub.url,
+            "http_proxy": hub.url,
+        }
+        assert "50 rows" in run_python(LOAD, **environ)
+
+
+def test_a_cache_that_is_deleted_under_a_running_process_harms_no_one(make_sums, hub):
+    env = make_sums(dataset_name=NAME, shuffle=False)
+    shutil.rmtree(os.environ["HF_HOME"])
+    assert [env.reset()[0] for _ in range(50)] == [f"{n} + {n}?" for n in range(50)]

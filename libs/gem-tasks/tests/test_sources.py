@@ -1,0 +1,307 @@
+"""Rows come from lists, datasets, files and packages, are checked when read, and are shared."""
+
+import gc
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import datasets
+import pytest
+from PIL import Image
+
+from gem_core.errors import ConfigError, DataError
+from gem_tasks import forget_rows
+
+
+@pytest.fixture(autouse=True, scope="module")
+def scratch_cache(tmp_path_factory):
+    from gem_tasks.testing.fake_hub import FakeHub
+
+    with FakeHub() as hub, hub.in_process(tmp_path_factory.mktemp("hugging-face")):
+        yield
+
+
+def write(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = datasets.Dataset.from_list(rows)
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(rows))
+    elif path.suffix == ".csv":
+        table.to_csv(str(path))
+    else:
+        table.to_parquet(str(path))
+    return path
+
+
+def seen(env):
+    return [env.reset()[0] for _ in range(len(env.rows))]
+
+
+class TestWhereRowsComeFrom:
+    @pytest.mark.parametrize("kind", [list, tuple, datasets.Dataset.from_list])
+    def test_memory(self, make_sums, sums, kind):
+        env = make_sums(data=kind(sums(5)), shuffle=False)
+        assert seen(env) == [f"{n} + {n}?" for n in range(5)]
+
+    @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.json", "odd [1]*/a.jsonl"])
+    def test_a_file(self, make_sums, sums, tmp_path, name):
+        path = write(tmp_path / name, sums(5))
+        for data in (path, str(path)):
+            env = make_sums(data=data, shuffle=False)
+            assert seen(env) == [f"{n} + {n}?" for n in range(5)]
+            assert env.row == {"problem": "4 + 4?", "answer": "8"}
+
+    def test_a_csv_file_has_numbers_where_they_are_numbers(self, make_sums, sums, tmp_path):
+        env = make_sums(data=write(tmp_path / "a.csv", sums(5)), shuffle=False)
+        env.reset(idx=2)
+        assert env.row == {"problem": "2 + 2?", "answer": 4}
+        assert env.step("4").reward == 1.0
+
+    def test_several_files_and_globs(self, make_sums, sums, tmp_path):
+        rows = sums(6)
+        paths = [write(tmp_path / f"{n}.jsonl", rows[2 * n : 2 * n + 2]) for n in range(3)]
+        for data in (paths, [str(path) for path in paths], str(tmp_path / "*.jsonl")):
+            assert seen(make_sums(data=data, shuffle=False)) == [row["problem"] for row in rows]
+
+    def test_a_directory_with_splits(self, make_sums, sums, tmp_path):
+        write(tmp_path / "train.jsonl", sums(5))
+        write(tmp_path / "test.jsonl", sums(2))
+        assert len(make_sums(data=tmp_path, split="test").rows) == 2
+        with pytest.raises(DataError, match=r"several splits .* choose split= 'train', 'test'"):
+            make_sums(data=tmp_path)
+
+    @pytest.mark.parametrize("wrap", [lambda d: d, lambda d: datasets.DatasetDict(train=d)])
+    def test_a_directory_of_save_to_disk(self, make_sums, sums, tmp_path, wrap):
+        wrap(datasets.Dataset.from_list(sums(5))).save_to_disk(str(tmp_path))
+        assert len(make_sums(data=tmp_path).rows) == 5
+
+    def test_a_dict_of_datasets(self, make_sums, sums):
+        splits = datasets.DatasetDict(
+            train=datasets.Dataset.from_list(sums(3)), test=datasets.Dataset.from_list(sums(2))
+        )
+        assert len(make_sums(data=splits, split="test").rows) == 2
+        with pytest.raises(DataError, match=r"no split 'tests' .* mean 'test'\? It has: 'train'"):
+            make_sums(data=splits, split="tests")
+
+    def test_a_package(self, make_sums, sums, tmp_path, monkeypatch):
+        package = tmp_path / "acme_sums_package"
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in sums(4))
+        (package / "data").mkdir(parents=True)
+        (package / "data" / "sample.jsonl").write_text(text.replace("unused", "\u2028") + "\n")
+        (package / "__init__.py").write_text("")
+        monkeypatch.syspath_prepend(tmp_path)
+        env = make_sums(data="package://acme_sums_package/data/sample.jsonl", shuffle=False)
+        assert seen(env) == [f"{n} + {n}?" for n in range(4)]
+        with pytest.raises(DataError, match=r"There is no 'package://acme_sums_package/no.jsonl'"):
+            make_sums(data="package://acme_sums_package/no.jsonl")
+        with pytest.raises(DataError, match="No module named 'acme_no_package'"):
+            make_sums(data="package://acme_no_package/no.jsonl")
+
+    def test_nowhere(self, make_sums):
+        with pytest.raises(DataError, match=r"dataset_name='org/name' .* or data="):
+            make_sums()
+
+    @pytest.mark.parametrize("data", [7, b"rows", {"problem": []}, object()])
+    def test_not_what_is_no_source(self, make_sums, data):
+        with pytest.raises(DataError, match=r"data is a path or a glob, .* got"):
+            make_sums(data=data)
+
+    def test_a_list_is_no_stream(self, make_sums, sums):
+        with pytest.raises(ConfigError, match="streaming=True is for"):
+            make_sums(data=sums(3), streaming=True)
+
+
+class TestPathsThatLeadNowhere:
+    def test_say_what_is_near(self, make_sums, sums, tmp_path):
+        write(tmp_path / "train.jsonl", sums(1))
+        with pytest.raises(DataError, match=r"Did you mean 'train.jsonl'\? .* holds: train.jsonl"):
+            make_sums(data=tmp_path / "trian.jsonl")
+        with pytest.raises(DataError, match=r"no file or directory .* holds: train.jsonl"):
+            make_sums(data=str(tmp_path / "deep" / "*.parquet"))
+
+    def test_say_which_formats_can_be_read(self, make_sums, tmp_path):
+        (tmp_path / "a.txt").write_text("x")
+        with pytest.raises(DataError, match=r"\.parquet, \.jsonl.* got '\.txt'"):
+            make_sums(data=tmp_path / "a.txt")
+
+    def test_say_that_a_file_is_broken(self, make_sums, tmp_path):
+        (tmp_path / "a.jsonl").write_text('{"problem": "1 + 1?", "answer"\n')
+        with pytest.raises(DataError, match=r"a.jsonl cannot be read: "):
+            make_sums(data=tmp_path / "a.jsonl")
+
+
+class TestColumnsAndValues:
+    def sources(self, rows, tmp_path):
+        yield rows
+        yield datasets.Dataset.from_list(rows)
+        yield write(tmp_path / "a.parquet", rows)
+
+    def test_a_missing_column_says_which_exist(self, make_sums, sums, tmp_path):
+        for data in self.sources(sums(3), tmp_path):
+            with pytest.raises(DataError, match=r"'answers' .* mean 'answer'\? .*problem, answer"):
+                make_sums(data=data, columns={"problem": str, "answers": str})
+
+    def test_a_wrong_value_is_named_with_its_row(self, make_sums, tmp_path):
+        rows = [{"problem": "?", "answer": n} for n in range(2500)]
+        rows[1777]["answer"] = None
+        for data in self.sources(rows, tmp_path):
+            with pytest.raises(
+                DataError, match=r"Row 1777 of .*, column 'answer': expected int, got None"
+            ):
+                make_sums(data=data, columns={"problem": str, "answer": int})
+
+    def test_a_long_value_is_shortened(self, make_sums):
+        with pytest.raises(DataError, match=r"expected int, got 'xxx.*\.\.\. \(str\)\.$") as caught:
+            make_sums(data=[{"problem": "x" * 10_000}], columns={"problem": int})
+        assert len(str(caught.value)) < 200
+
+    def test_a_number_is_no_text_and_a_truth_value_is_no_number(self, make_sums):
+        for value, kind in [(1, str), ("1", int), (True, int), ("true", bool)]:
+            with pytest.raises(DataError, match="expected"):
+                make_sums(data=[{"problem": value}], columns={"problem": kind})
+
+    def test_a_row_that_is_no_mapping_is_refused(self, make_sums):
+        with pytest.raises(DataError, match="Row 1 of data is no mapping of columns to values"):
+            make_sums(data=[{"problem": "", "answer": ""}, ["problem", "answer"]])
+
+    def test_no_rows_are_refused(self, make_sums, tmp_path):
+        for data in ([], datasets.Dataset.from_dict({"problem": [], "answer": []})):
+            with pytest.raises(DataError, match="There are no rows in data"):
+                make_sums(data=data)
+
+    def test_an_answer_may_be_of_several_types(self, make_sums, tmp_path):
+        values = ["x", 7, 0.5, True, ["a", "b"]]
+        rows = [{"problem": str(value), "answer": value} for value in values]
+        path = tmp_path / "a.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        for data in (rows, path):
+            env = make_sums(data=data, shuffle=False)
+            assert [env.rows[n]["answer"] for n in range(5)] == values
+
+    def test_images_stay_as_they_are_stored(self, make_sums, tmp_path):
+        rows = [{"problem": "?", "images": [Image.new("RGB", (2, 2), (n, 0, 0))]} for n in range(3)]
+        columns = {"problem": str, "images": list[dict]}
+        for data in (datasets.Dataset.from_list(rows), write(tmp_path / "a.parquet", rows)):
+            env = make_sums(data=data, columns=columns, shuffle=False)
+            env.reset()
+            (image,) = env.row["images"]
+            assert image.keys() == {"bytes", "path"}
+            assert image["bytes"].startswith(b"\x89PNG")
+            assert env.fork().row == env.row
+
+
+class TestSharing:
+    def test_environments_share_rows_of_one_source(self, make_sums, sums, tmp_path):
+        path = write(tmp_path / "a.parquet", sums(10))
+        for data in (sums(10), datasets.Dataset.from_list(sums(10)), path):
+            assert make_sums(data=data).rows is make_sums(data=data, shard="1/2").rows
+
+    def test_other_columns_or_splits_are_other_rows(self, make_sums, sums):
+        data = sums(10)
+        assert make_sums(data=data).rows is not make_sums(data=data, columns={"problem": str}).rows
+
+    def test_lists_of_equal_rows_are_not_confused(self, make_sums, sums):
+        first = make_sums(data=sums(3))
+        assert make_sums(data=sums(3)).rows is not first.rows
+
+    def test_rows_in_memory_go_with_their_last_environment(self, make_sums, sums):
+        class Watched(list):
+            pass
+
+        import weakref
+
+        data = Watched(sums(3))
+        alive = weakref.ref(data)
+        env = make_sums(data=data)
+        del data, env
+        gc.collect()
+        assert alive() is None
+
+    def test_a_list_that_grew_is_read_again(self, make_sums, sums):
+        data = sums(3)
+        first = make_sums(data=data)
+        data.append({"problem": "?"})
+        with pytest.raises(DataError, match="no column 'answer' in row 3"):
+            make_sums(data=data)
+        assert first.rows.source is data
+
+    def test_a_file_that_changed_is_read_again(self, make_sums, sums, tmp_path):
+        path = write(tmp_path / "a.jsonl", sums(3))
+        first = make_sums(data=path)
+        os.utime(write(path, sums(4)), (1, 1))
+        assert len(make_sums(data=path).rows) == 4
+        assert len(seen(first)) == 3
+
+    def test_forgotten_rows_are_loaded_anew(self, make_sums, sums, tmp_path):
+        path = write(tmp_path / "a.jsonl", sums(3))
+        first = make_sums(data=path)
+        forget_rows()
+        assert make_sums(data=path).rows is not first.rows
+
+    def test_threads_that_construct_at_once_load_once(self, make_sums, sums, tmp_path):
+        path = write(tmp_path / "a.parquet", sums(1000))
+        with ThreadPoolExecutor(64) as pool:
+            envs = list(pool.map(lambda _: make_sums(data=path), range(64)))
+        assert len({id(env.rows) for env in envs}) == 1
+
+    def test_threads_that_fail_at_once_all_say_why(self, make_sums, tmp_path):
+        path = write(tmp_path / "a.parquet", [{"problem": "?"}])
+
+        def try_it(_):
+            with pytest.raises(DataError, match="no column 'answer'"):
+                make_sums(data=path)
+
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(try_it, range(16)))
+
+
+def test_many_environments_cost_next_to_no_memory(sums, tmp_path, run_python):
+    path = write(tmp_path / "a.parquet", [{**row, "problem": "?" * 500} for row in sums(50_000)])
+    code = f"""
+import resource
+from gem_tasks import Grade, TaskEnv
+
+class Sums(TaskEnv):
+    def question(self, row): return row["problem"]
+    def grade(self, action): return Grade(0.0, False)
+    def solution(self): return ""
+
+def make():
+    env = Sums(data={str(path)!r}, columns={{"problem": str, "answer": str}})
+    env.reset(seed=1)
+    return env
+
+first = make()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+envs = [make() for _ in range(256)]
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+    megabytes = float(run_python(code, HF_DATASETS_DISABLE_PROGRESS_BARS="1"))
+    assert megabytes < 50
+
+
+def test_importing_tasks_imports_nothing_heavy(run_python):
+    code = """
+import sys, gem_tasks
+heavy = ["datasets", "pyarrow", "numpy", "pydantic", "huggingface_hub", "socket"]
+print([name for name in heavy if name in sys.modules])
+"""
+    assert run_python(code).strip() == "[]"
+
+
+def test_rows_in_memory_are_read_without_datasets(run_python):
+    code = """
+import sys
+from gem_tasks import Grade, TaskEnv
+
+class Sums(TaskEnv):
+    def question(self, row): return row["problem"]
+    def grade(self, action): return Grade(0.0, False)
+    def solution(self): return ""
+
+Sums(data=[{"problem": "1 + 1?"}], columns={"problem": str}).reset()
+print([name for name in ("datasets", "pyarrow", "numpy") if name in sys.modules])
+"""
+    assert run_python(code).strip() == "[]"

@@ -1,0 +1,357 @@
+"""Pools of worker processes, for functions that may hang, crash or eat memory.
+
+A worker that is late is killed with all that it started, and replaced when one is next needed:
+by a fork of a template that has imported everything already, so within milliseconds. Nothing else
+is harmed. Threads and event loops share the workers; who finds none idle waits in one fair queue.
+"""
+
+import os
+import pickle
+import threading
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any, NoReturn, Self
+
+from gem_core.errors import (
+    ConfigError,
+    DeadlineError,
+    GemError,
+    SnapshotError,
+    WorkerCallError,
+    WorkerDiedError,
+)
+from gem_workers.frames import (
+    CALL,
+    LATE,
+    NOT_BEGUN,
+    OUT_OF_MEMORY,
+    RAISED,
+    RESULT,
+    Frame,
+    pack,
+)
+from gem_workers.launcher import Launcher, Worker
+
+__all__ = ["WorkerPool", "shared_pool"]
+
+_MOST_WORKERS = 8
+_NO_DEADLINE = 1e6
+"""Seconds; sockets cannot count many more."""
+_CLOSED = "This pool of workers is closed."
+
+
+class WorkerPool:
+    """Calls functions in worker processes, each call with a deadline.
+
+    Processes start with the first call. A worker serves many calls, the one used last first, and
+    is replaced when it has grown by an eighth of its memory. To be called, a function must be
+    importable by name, with ``sys.path`` as it is at the first call, and its arguments and result
+    must be picklable.
+
+    A pool may be used by any number of threads and event loops. In a fork of this process it
+    starts processes of its own. It ends with the interpreter, if it is not closed before.
+
+    Args:
+        preload: Names of modules to import once, before the first call, so that no call pays for
+            it: those of the functions, and what these import late.
+        memory_mib: How much a worker may allocate beyond what it starts with, in MiB; None for
+            no limit. Not enforced on macOS.
+        size: Most workers at once; None for one per core, at most 8.
+
+    Raises:
+        ConfigError: An argument that cannot work.
+    """
+
+    def __init__(
+        self,
+        *,
+        preload: Sequence[str] = (),
+        memory_mib: int | None = None,
+        size: int | None = None,
+    ) -> None:
+        if isinstance(preload, str):
+            raise ConfigError(f"preload must be a sequence of module names; got {preload!r}.")
+        if memory_mib is not None and memory_mib < 1:
+            raise ConfigError(f"memory_mib must be at least 1, or None; got {memory_mib}.")
+        if size is not None and size < 1:
+            raise ConfigError(f"size must be at least 1, or None; got {size}.")
+        self._size = size or min(_MOST_WORKERS, os.cpu_count() or 1)
+        self._memory_mib = memory_mib
+        self._closed = False
+        self._launcher = Launcher(preload=preload, memory_mib=memory_mib)
+        self._reset()
+        _POOLS.add(self)
+        weakref.finalize(self, self._launcher.close)
+
+    def _reset(self) -> None:
+        # Reentrant: a collection of garbage may end an abandoned call at any point.
+        self._lock = threading.RLock()
+        self._idle: list[Worker] = []
+        self._waiters: deque[Future[Worker]] = deque()
+        self._alive = 0
+        self._starting = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def warm(self) -> None:
+        """Begin to start the processes and return at once; a failure is told by the first call."""
+        with self._lock:
+            if not self._closed and not self._alive + self._starting:
+                self._begin_start()
+
+    def call(self, target: str, *args: Any, deadline: float) -> Any:
+        """Call a function in a worker and return its result.
+
+        Args:
+            target: ``"package.module:function"``.
+            args: Its positional arguments.
+            deadline: Seconds that it may take, from the moment that a worker is asked; waiting
+                for a worker does not count. A million and more, ``math.inf`` too, is no limit.
+
+        Raises:
+            ConfigError: The deadline is not positive.
+            DeadlineError: It took longer. Its worker is killed.
+            EntryPointError: A module of ``preload`` cannot be imported.
+            WorkerCallError: The function raised (a note of the error holds the traceback), there
+                is no such function, or its arguments or result cannot be pickled.
+            WorkerDiedError: The worker died, or ran out of its memory.
+        """
+        request, limit = _pack_request(target, args, deadline)
+        while True:
+            worker = self._take() or self._wait_for_worker()
+            try:
+                frame = worker.ask(request, limit)
+            except BaseException:  # Ctrl-C
+                self._discard(worker)
+                raise
+            self._put_back(worker, frame)
+            if frame.kind != NOT_BEGUN:
+                return self._result(frame, target, deadline)
+
+    async def call_async(self, target: str, *args: Any, deadline: float) -> Any:
+        """Do as ``call`` does, without blocking the running event loop.
+
+        If it is cancelled, its worker is killed.
+        """
+        request, limit = _pack_request(target, args, deadline)
+        while True:
+            worker = self._take() or await self._wait_for_worker_async()
+            try:
+                frame = await worker.ask_async(request, limit)
+            except BaseException:  # cancelled
+                self._discard(worker)
+                raise
+            self._put_back(worker, frame)
+            if frame.kind != NOT_BEGUN:
+                return self._result(frame, target, deadline)
+
+    def _result(self, frame: Frame, target: str, deadline: float) -> Any:
+        """Return the value of a frame, or raise what it says."""
+        if frame.kind == RESULT:
+            return _load_result(frame, target)
+        if frame.kind == RAISED:
+            raise _call_error(frame, target)
+        if frame.kind == LATE:
+            raise DeadlineError(
+                f"{target} took longer than {deadline:g} seconds; its worker was killed."
+            )
+        self._check_open()
+        if frame.kind == OUT_OF_MEMORY:
+            raise WorkerDiedError(
+                f"{target} ran out of memory (memory_mib={self._memory_mib}); its worker has ended."
+            )
+        status = bytes(frame.body).decode() or "unknown"
+        raise WorkerDiedError(f"A worker process died in {target} (exit status {status}).")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise GemError(_CLOSED)
+
+    def _take(self) -> Worker | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _enqueue(self) -> "Future[Worker]":
+        """Return a future of a worker, one that becomes idle or one that is started."""
+        waiter: Future[Worker] = Future()
+        with self._lock:
+            self._check_open()
+            if self._idle:
+                waiter.set_result(self._idle.pop())
+            else:
+                self._start_if_wanted(len(self._waiters) + 1)
+                self._waiters.append(waiter)
+        return waiter
+
+    def _wait_for_worker(self) -> Worker:
+        waiter = self._enqueue()
+        try:
+            return waiter.result()
+        except BaseException:
+            self._leave_queue(waiter)
+            raise
+
+    async def _wait_for_worker_async(self) -> Worker:
+        import asyncio  # noqa: PLC0415 - only those who have it pay for it
+
+        waiter = self._enqueue()
+        try:
+            return await asyncio.wrap_future(waiter)
+        except BaseException:
+            self._leave_queue(waiter)
+            raise
+
+    def _leave_queue(self, waiter: "Future[Worker]") -> None:
+        """Give up waiting; pass on the worker if one was given meanwhile."""
+        if not waiter.cancel() and waiter.exception() is None:
+            self._put_idle(waiter.result())
+
+    def _put_back(self, worker: Worker, frame: Frame) -> None:
+        if frame.last:
+            self._discard(worker)
+        else:
+            self._put_idle(worker)
+
+    def _put_idle(self, worker: Worker) -> None:
+        """Hand a worker to who waits longest, or keep it."""
+        with self._lock:
+            waiter = self._next_waiter()
+            if waiter is None and not self._closed:
+                self._idle.append(worker)
+                return
+        if waiter is not None:
+            waiter.set_result(worker)
+        else:
+            self._launcher.end_worker(worker)
+
+    def _next_waiter(self) -> "Future[Worker] | None":
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if waiter.set_running_or_notify_cancel():
+                return waiter
+        return None
+
+    def _discard(self, worker: Worker) -> None:
+        """Kill a worker; start another only if one is waited for."""
+        self._launcher.end_worker(worker)
+        with self._lock:
+            self._alive -= 1
+            self._start_if_wanted(len(self._waiters))
+
+    def _start_if_wanted(self, waiting: int) -> None:
+        room = self._alive + self._starting < self._size
+        if room and self._starting < waiting and not self._closed:
+            self._begin_start()
+
+    def _begin_start(self) -> None:
+        threading.Thread(target=self._start_worker, daemon=True).start()
+        self._starting += 1
+
+    def _start_worker(self) -> None:
+        try:
+            worker = self._launcher.start_worker()
+        except Exception as error:  # noqa: BLE001 - told to who waits
+            self._tell_failure(error)
+            return
+        with self._lock:
+            self._starting -= 1
+            self._alive += 1
+        self._put_idle(worker)
+
+    def _tell_failure(self, error: Exception) -> None:
+        """Raise an error in those who wait, unless other workers will serve them."""
+        waiters = []
+        with self._lock:
+            self._starting -= 1
+            while not self._alive and (waiter := self._next_waiter()):
+                waiters.append(waiter)
+        for waiter in waiters:
+            waiter.set_exception(error)
+
+    def close(self) -> None:
+        """End all processes, also those that are at work; may be called twice.
+
+        Calls that are under way or waiting raise a ``GemError``.
+        """
+        with self._lock:
+            self._closed = True
+            self._idle.clear()
+            waiters, self._waiters = self._waiters, deque()
+        self._launcher.close()
+        for waiter in waiters:
+            if waiter.set_running_or_notify_cancel():
+                waiter.set_exception(GemError(_CLOSED))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise SnapshotError(
+            "A pool of workers can neither be pickled nor copied; "
+            "ask shared_pool() for it where it is used."
+        )
+
+    def _forget(self) -> None:
+        """Start anew in a fork of this process."""
+        self._launcher.forget()
+        self._reset()
+
+
+def _pack_request(
+    target: str, args: tuple[Any, ...], deadline: float
+) -> tuple[bytes, float | None]:
+    """Return the request as bytes, and the deadline as sockets take it."""
+    if not deadline > 0:
+        raise ConfigError(f"deadline must be a positive number of seconds; got {deadline!r}.")
+    try:
+        body = pickle.dumps((target, args), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        raise WorkerCallError(f"The arguments of {target} cannot be pickled: {error}") from error
+    return pack(CALL, body), deadline if deadline < _NO_DEADLINE else None
+
+
+def _load_result(frame: Frame, target: str) -> Any:
+    try:
+        return pickle.loads(frame.body)  # noqa: S301 - from our own process
+    except Exception as error:
+        raise WorkerCallError(f"What {target} returned cannot be read: {error}") from error
+
+
+def _call_error(frame: Frame, target: str) -> WorkerCallError:
+    summary, trace = pickle.loads(frame.body)  # noqa: S301 - from our own process
+    error = WorkerCallError(f"{target} {summary}")
+    error.add_note(trace)
+    return error
+
+
+_POOLS: "weakref.WeakSet[WorkerPool]" = weakref.WeakSet()
+_shared: dict[tuple[tuple[str, ...], int | None], WorkerPool] = {}
+_shared_lock = threading.Lock()
+
+
+def shared_pool(*, preload: Sequence[str] = (), memory_mib: int | None = None) -> WorkerPool:
+    """Return the pool that everyone in this process shares who asks for the same."""
+    key = (tuple(preload), memory_mib)
+    with _shared_lock:
+        pool = _shared.get(key)
+        if pool is None or pool.closed:
+            pool = _shared[key] = WorkerPool(preload=preload, memory_mib=memory_mib)
+        return pool
+
+
+def _after_fork() -> None:
+    global _shared_lock  # noqa: PLW0603 - another thread may have held it
+    _shared_lock = threading.Lock()
+    for pool in _POOLS:
+        pool._forget()  # noqa: SLF001 - nobody else may
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,557 @@
+"""Calls of worker pools: what they return and raise, and what becomes of workers that fail."""
+
+import asyncio
+import gc
+import math
+import os
+import signal
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gem_core import GemError
+from gem_core.errors import ConfigError, DeadlineError, WorkerCallError, WorkerDiedError
+from gem_workers import WorkerPool
+
+pytestmark = pytest.mark.timeout(60)
+LONG = 30.0
+"""A deadline that nothing here should reach."""
+SHORT = 0.3
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _find_worker_functions() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parent)
+        yield
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[WorkerPool]:
+    with WorkerPool(preload=["worker_functions"], size=3) as pool:
+        yield pool
+
+
+@pytest.fixture
+def make_pool() -> Iterator[Callable[..., WorkerPool]]:
+    made: list[WorkerPool] = []
+
+    def make(**kwargs: Any) -> WorkerPool:
+        made.append(WorkerPool(**{"preload": ["worker_functions"], **kwargs}))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain until {what}"
+        time.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_for_end(pid: int) -> None:
+    wait_until(lambda: not is_alive(pid), f"process {pid} has ended")
+
+
+def read_pid(path: Path) -> int:
+    wait_until(path.exists, f"{path} is there")
+    return int(path.read_text())
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.complex_numbers(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.fractions(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner),
+)
+
+
+class TestACall:
+    def test_returns_what_the_function_returns(self, pool: WorkerPool) -> None:
+        assert pool.call("math:hypot", 3.0, 4.0, deadline=LONG) == 5.0
+        assert pool.call("os.path:join", "a", "b", deadline=math.inf) == os.path.join("a", "b")  # noqa: PTH118
+
+    def test_is_run_in_another_process_the_same_one_again_if_calls_do_not_overlap(
+        self, pool: WorkerPool
+    ) -> None:
+        pids = {pool.call("os:getpid", deadline=LONG) for _ in range(20)}
+        assert len(pids) == 1
+        assert os.getpid() not in pids
+
+    @given(value=VALUES)
+    @settings(deadline=None, max_examples=100)
+    def test_brings_any_value_back_unchanged(self, pool: WorkerPool, value: Any) -> None:
+        again = pool.call("worker_functions:same", value, deadline=LONG)
+        assert again == value
+        assert type(again) is type(value)
+
+    @pytest.mark.parametrize("size", [0, 1, 65_527, 65_528, 1 << 20, 20 << 20])
+    def test_carries_arguments_and_results_of_any_size(self, pool: WorkerPool, size: int) -> None:
+        data = os.urandom(size)
+        assert pool.call("worker_functions:same", data, deadline=LONG) == data
+
+    def test_that_raises_says_what_was_raised_where(self, pool: WorkerPool) -> None:
+        with pytest.raises(
+            WorkerCallError, match=r"^json:loads raised JSONDecodeError: Expecting value: line 1"
+        ) as raised:
+            pool.call("json:loads", "", deadline=LONG)
+        assert any("in raw_decode" in note for note in raised.value.__notes__)
+
+    @pytest.mark.parametrize(
+        ("target", "message"),
+        [
+            ("worker_functions:recurse", "RecursionError"),
+            ("sys:exit", "SystemExit"),
+            ("signal:default_int_handler", "KeyboardInterrupt|TypeError"),
+            ("worker_functions:raise_silent", "SilentError: .*without a readable message"),
+            ("worker_functions:make_lock", "returned lock, which cannot be pickled"),
+            ("worker_functions:make_unreadable", "returned cannot be read"),
+            ("worker_functions:smae", "'smae'. Did you mean 'same'"),
+            ("no_such_module:x", "no module 'no_such_module'"),
+            ("worker_functions", "not of the form 'module:attribute'"),
+        ],
+    )
+    def test_that_fails_costs_no_worker(self, pool: WorkerPool, target: str, message: str) -> None:
+        before = pool.call("os:getpid", deadline=LONG)
+        with pytest.raises(WorkerCallError, match=message):
+            pool.call(target, deadline=LONG)
+        assert pool.call("os:getpid", deadline=LONG) == before
+
+    def test_keeps_only_the_beginning_of_a_huge_message(self, pool: WorkerPool) -> None:
+        with pytest.raises(WorkerCallError, match="ValueError: xxx") as raised:
+            pool.call("worker_functions:raise_long", deadline=LONG)
+        assert len(str(raised.value)) < 3000
+
+    def test_with_arguments_that_cannot_be_pickled_is_an_error(self, pool: WorkerPool) -> None:
+        with pytest.raises(WorkerCallError, match="arguments of math:sqrt cannot be pickled"):
+            pool.call("math:sqrt", threading.Lock(), deadline=LONG)
+
+    def test_with_arguments_that_cannot_be_read_is_an_error(self, pool: WorkerPool) -> None:
+        unreadable = __import__("worker_functions").Unreadable()
+        with pytest.raises(WorkerCallError, match="raised ValueError: invalid literal"):
+            pool.call("worker_functions:same", unreadable, deadline=LONG)
+
+    @pytest.mark.parametrize("deadline", [0, -1.0, math.nan])
+    def test_needs_a_deadline_in_the_future(self, pool: WorkerPool, deadline: float) -> None:
+        with pytest.raises(ConfigError, match="deadline must be a positive number of seconds"):
+            pool.call("os:getpid", deadline=deadline)
+
+    def test_is_not_heard_on_the_streams_of_the_host(
+        self, pool: WorkerPool, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        assert pool.call("worker_functions:talk", deadline=LONG) == ""
+        assert capfd.readouterr() == ("", "")
+
+    def test_is_safe_from_ctrl_c_and_leaves_no_core_dump(self, pool: WorkerPool) -> None:
+        assert pool.call("worker_functions:ignores_sigint", deadline=LONG)
+        assert pool.call("worker_functions:limit_of_core_dumps", deadline=LONG) == 0
+
+    def test_that_forks_and_returns_twice_is_answered_once(self, pool: WorkerPool) -> None:
+        first = pool.call("worker_functions:fork_and_return_twice", deadline=LONG)
+        assert first > 0
+        assert pool.call("worker_functions:same", "next", deadline=LONG) == "next"
+
+    def test_holds_no_socket_but_its_own(self, pool: WorkerPool) -> None:
+        with ThreadPoolExecutor(3) as threads:
+            list(threads.map(lambda _: pool.call("time:sleep", 0.1, deadline=LONG), range(3)))
+        assert pool.call("worker_functions:sockets", deadline=LONG) == 1
+
+
+class TestACallThatIsLate:
+    @pytest.mark.parametrize(
+        "function",
+        [
+            "write_pid_and_sleep",
+            "write_pid_and_ignore_signals",
+            "write_pid_and_stop",
+            "write_pid_and_compute",
+            "write_pid_of_fork_and_sleep",
+            "write_pid_of_program_and_sleep",
+        ],
+    )
+    def test_is_killed_with_all_that_it_started(
+        self, pool: WorkerPool, tmp_path: Path, function: str
+    ) -> None:
+        with pytest.raises(DeadlineError, match=f"{function} took longer than 0.3 seconds"):
+            pool.call(f"worker_functions:{function}", str(tmp_path / "pid"), deadline=SHORT)
+        wait_for_end(read_pid(tmp_path / "pid"))
+        assert pool.call("worker_functions:same", 1, deadline=LONG) == 1
+
+    def test_can_be_caught_as_the_builtin(self, pool: WorkerPool) -> None:
+        with pytest.raises(TimeoutError):
+            pool.call("time:sleep", 300, deadline=0.01)
+
+    def test_harms_no_other_call(self, pool: WorkerPool) -> None:
+        with ThreadPoolExecutor(3) as threads:
+            slow = threads.submit(
+                pool.call, "worker_functions:sleep_and_tell_pid", 1.0, deadline=LONG
+            )
+            for _ in range(5):
+                with pytest.raises(DeadlineError):
+                    pool.call("time:sleep", 300, deadline=0.05)
+            assert is_alive(slow.result())
+
+    def test_is_not_one_that_waited_for_its_turn_or_for_imports(
+        self, make_pool: Callable[..., WorkerPool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "slow_to_import.py").write_text("import time; time.sleep(1.6)")
+        monkeypatch.syspath_prepend(tmp_path)
+        pool = make_pool(preload=["slow_to_import"], size=1)
+        with ThreadPoolExecutor(8) as threads:
+            calls = [threads.submit(pool.call, "time:sleep", 0.2, deadline=1.5) for _ in range(8)]
+            assert [call.result() for call in calls] == [None] * 8
+
+    def test_may_be_so_while_its_arguments_are_sent(self, pool: WorkerPool) -> None:
+        with pytest.raises(DeadlineError):
+            pool.call("worker_functions:length", bytes(200 << 20), deadline=0.001)
+        assert pool.call("worker_functions:length", bytes(1 << 20), deadline=LONG) == 1 << 20
+
+
+class TestAWorkerThatDies:
+    @pytest.mark.parametrize(
+        ("target", "args", "status"),
+        [
+            ("os:_exit", (3,), 3),
+            ("os:abort", (), -signal.SIGABRT),
+            ("worker_functions:read_nowhere", (), -signal.SIGSEGV),
+            ("worker_functions:send_to_itself", (signal.SIGKILL,), -signal.SIGKILL),
+            ("worker_functions:send_to_itself", (signal.SIGTERM,), -signal.SIGTERM),
+        ],
+    )
+    def test_is_an_error_with_its_status_and_is_replaced(
+        self, pool: WorkerPool, target: str, args: tuple[Any, ...], status: int
+    ) -> None:
+        with pytest.raises(WorkerDiedError, match=rf"died in {target} \(exit status {status}\)"):
+            pool.call(target, *args, deadline=LONG)
+        assert pool.call("worker_functions:same", 1, deadline=LONG) == 1
+
+    def test_takes_what_it_started_with_it(self, pool: WorkerPool, tmp_path: Path) -> None:
+        path = str(tmp_path / "pid")
+        with pytest.raises(WorkerDiedError, match="exit status 7"):
+            pool.call("worker_functions:write_pid_of_program_and_die", path, deadline=LONG)
+        wait_for_end(read_pid(tmp_path / "pid"))
+
+    def test_again_and_again_is_replaced_each_time(self, pool: WorkerPool) -> None:
+        for _ in range(20):
+            with pytest.raises(WorkerDiedError):
+                pool.call("os:_exit", 1, deadline=LONG)
+        assert pool.call("worker_functions:same", 1, deadline=LONG) == 1
+
+    def test_while_it_is_idle_is_noticed_by_nobody(self, pool: WorkerPool) -> None:
+        pid = pool.call("os:getpid", deadline=LONG)
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the worker is buried")
+        assert pool.call("os:getpid", deadline=LONG) != pid
+
+    def test_with_the_template_is_replaced(self, make_pool: Callable[..., WorkerPool]) -> None:
+        pool = make_pool(size=2)
+        worker, template = (
+            pool.call(target, deadline=LONG) for target in ("os:getpid", "os:getppid")
+        )
+        os.kill(template, signal.SIGKILL)
+        wait_for_end(worker)
+        assert pool.call("os:getppid", deadline=LONG) != template
+
+    def test_in_mid_call_with_the_template_is_an_error(
+        self, make_pool: Callable[..., WorkerPool], tmp_path: Path
+    ) -> None:
+        pool = make_pool(size=1)
+        template = pool.call("os:getppid", deadline=LONG)
+        with ThreadPoolExecutor(1) as threads:
+            call = threads.submit(
+                pool.call,
+                "worker_functions:write_pid_and_sleep",
+                str(tmp_path / "pid"),
+                deadline=LONG,
+            )
+            read_pid(tmp_path / "pid")
+            os.kill(template, signal.SIGKILL)
+            with pytest.raises(WorkerDiedError, match="exit status unknown"):
+                call.result()
+
+
+class TestMemory:
+    def test_beyond_the_limit_is_an_error_and_a_new_worker(
+        self, make_pool: Callable[..., WorkerPool]
+    ) -> None:
+        pool = make_pool(memory_mib=256, size=1)
+        before = pool.call("os:getpid", deadline=LONG)
+        with pytest.raises(WorkerDiedError, match=r"out of memory \(memory_mib=256\)"):
+            pool.call("worker_functions:allocate", 300, deadline=LONG)
+        assert pool.call("os:getpid", deadline=LONG) != before
+
+    def test_within_the_limit_is_granted(self, make_pool: Callable[..., WorkerPool]) -> None:
+        pool = make_pool(memory_mib=256, size=1)
+        assert pool.call("worker_functions:allocate", 200, deadline=LONG) == 200 << 20
+
+    def test_beyond_the_limit_in_reading_the_arguments_is_an_error_and_no_endless_try(
+        self, make_pool: Callable[..., WorkerPool]
+    ) -> None:
+        pool = make_pool(memory_mib=32, size=2)
+        for _ in range(2):
+            with pytest.raises(WorkerDiedError):
+                pool.call("worker_functions:length", bytes(64 << 20), deadline=LONG)
+        assert pool.call("worker_functions:same", 1, deadline=LONG) == 1
+
+    def test_that_a_worker_keeps_is_got_back_by_replacing_it(
+        self, make_pool: Callable[..., WorkerPool]
+    ) -> None:
+        pool = make_pool(memory_mib=256, size=1)
+        pids = [pool.call("worker_functions:keep", 10, deadline=LONG) for _ in range(60)]
+        assert 10 <= len(set(pids)) <= 30
+        wait_for_end(pids[0])
+
+
+class TestManyThreads:
+    def test_share_the_workers_and_each_gets_its_own_answers(self, pool: WorkerPool) -> None:
+        def ask(start: int) -> bool:
+            return all(
+                pool.call("worker_functions:same", start + i, deadline=LONG) == start + i
+                for i in range(30)
+            )
+
+        with ThreadPoolExecutor(64) as threads:
+            assert all(threads.map(ask, range(0, 64_000, 1000)))
+
+    def test_never_have_more_workers_than_the_size(
+        self, make_pool: Callable[..., WorkerPool]
+    ) -> None:
+        pool = make_pool(size=2)
+        with ThreadPoolExecutor(16) as threads:
+            pids = threads.map(
+                lambda _: pool.call("worker_functions:sleep_and_tell_pid", 0.02, deadline=LONG),
+                range(48),
+            )
+            assert len(set(pids)) == 2
+
+    def test_get_on_while_workers_are_killed_under_them(self, pool: WorkerPool) -> None:
+        def ask(i: int) -> Any:
+            try:
+                if i % 5 == 0:
+                    return pool.call("os:_exit", 1, deadline=LONG)
+                if i % 7 == 0:
+                    return pool.call("time:sleep", 300, deadline=0.02)
+                return pool.call("worker_functions:same", i, deadline=LONG)
+            except (WorkerDiedError, DeadlineError) as error:
+                return type(error)
+
+        def expected(i: int) -> Any:
+            return WorkerDiedError if i % 5 == 0 else DeadlineError if i % 7 == 0 else i
+
+        with ThreadPoolExecutor(16) as threads:
+            assert list(threads.map(ask, range(300))) == [expected(i) for i in range(300)]
+
+
+class TestAsync:
+    def test_calls_return_what_the_function_returns(self, pool: WorkerPool) -> None:
+        async def ask() -> list[Any]:
+            return await asyncio.gather(
+                *(pool.call_async("worker_functions:same", i, deadline=LONG) for i in range(200))
+            )
+
+        assert asyncio.run(ask()) == list(range(200))
+
+    def test_calls_raise_what_other_calls_raise(self, pool: WorkerPool) -> None:
+        async def ask() -> list[Any]:
+            targets = [("time:sleep", 300), ("os:_exit", 3), ("json:loads", "{"), ("abs", 1)]
+            calls = (pool.call_async(*target, deadline=SHORT) for target in targets)
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+        assert [type(error) for error in asyncio.run(ask())] == [
+            DeadlineError,
+            WorkerDiedError,
+            WorkerCallError,
+            WorkerCallError,
+        ]
+
+    def test_calls_carry_megabytes(self, pool: WorkerPool) -> None:
+        data = os.urandom(5 << 20)
+
+        async def ask() -> Any:
+            return await pool.call_async("worker_functions:same", data, deadline=LONG)
+
+        assert asyncio.run(ask()) == data
+
+    def test_calls_leave_the_loop_to_others_from_the_first_start_on(
+        self, make_pool: Callable[..., WorkerPool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "slow_to_import_2.py").write_text("import time; time.sleep(0.3)")
+        monkeypatch.syspath_prepend(tmp_path)
+        pool = make_pool(preload=["slow_to_import_2"], size=1)
+
+        async def count_turns(of: asyncio.Future[Any]) -> int:
+            turns = 0
+            while not of.done():
+                await asyncio.sleep(0.01)
+                turns += 1
+            return turns
+
+        async def ask() -> int:
+            calls = asyncio.gather(
+                *(pool.call_async("time:sleep", 0.1, deadline=LONG) for _ in range(3))
+            )
+            return await count_turns(calls)
+
+        assert asyncio.run(ask()) >= 10
+
+    def test_a_cancelled_call_ends_its_worker_and_no_other(
+        self, make_pool: Callable[..., WorkerPool], tmp_path: Path
+    ) -> None:
+        pool = make_pool(size=2)
+        path = tmp_path / "pid"
+
+        async def ask() -> tuple[int, int]:
+            other = asyncio.create_task(
+                pool.call_async("worker_functions:sleep_and_tell_pid", 0.5, deadline=LONG)
+            )
+            call = asyncio.create_task(
+                pool.call_async("worker_functions:write_pid_and_sleep", str(path), deadline=LONG)
+            )
+            await asyncio.to_thread(read_pid, path)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            return int(path.read_text()), await other
+
+        cancelled, other = asyncio.run(ask())
+        wait_for_end(cancelled)
+        assert is_alive(other)
+
+    @pytest.mark.parametrize("size", [1, 2])
+    def test_calls_that_are_cancelled_at_any_moment_cost_no_place(
+        self, make_pool: Callable[..., WorkerPool], size: int
+    ) -> None:
+        pool = make_pool(size=size)
+
+        async def cancel_some() -> None:
+            calls = [
+                asyncio.create_task(pool.call_async("time:sleep", 0.001, deadline=LONG))
+                for _ in range(40)
+            ]
+            for i, call in enumerate(calls):
+                await asyncio.sleep(0.0005 * (i % 3))
+                if i % 2:
+                    call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+
+        for _ in range(5):
+            asyncio.run(cancel_some())
+        with ThreadPoolExecutor(4) as threads:
+            calls = [
+                threads.submit(pool.call, "worker_functions:sleep_and_tell_pid", 0.1, deadline=LONG)
+                for _ in range(4)
+            ]
+            assert len({call.result() for call in calls}) == size
+
+    def test_loops_of_several_threads_and_plain_calls_share_the_workers(
+        self, make_pool: Callable[..., WorkerPool]
+    ) -> None:
+        pool = make_pool(size=2)
+
+        async def gather(start: int) -> list[int]:
+            return await asyncio.gather(
+                *(
+                    pool.call_async("worker_functions:same", start + i, deadline=LONG)
+                    for i in range(50)
+                )
+            )
+
+        def ask(start: int) -> list[int]:
+            if start % 200:
+                return asyncio.run(gather(start))
+            return [pool.call("worker_functions:same", start + i, deadline=LONG) for i in range(50)]
+
+        starts = range(0, 1000, 100)
+        with ThreadPoolExecutor(10) as threads:
+            answers = list(threads.map(ask, starts))
+        assert answers == [list(range(start, start + 50)) for start in starts]
+
+
+class TestAPoolThatIsClosed:
+    def test_refuses_calls(self, make_pool: Callable[..., WorkerPool]) -> None:
+        pool = make_pool()
+        pool.call("os:getpid", deadline=LONG)
+        pool.close()
+        pool.close()
+        assert pool.closed
+        with pytest.raises(GemError, match="closed"):
+            pool.call("os:getpid", deadline=LONG)
+
+    def test_ends_calls_that_are_under_way_and_that_wait(
+        self, make_pool: Callable[..., WorkerPool], tmp_path: Path
+    ) -> None:
+        pool = make_pool(size=1)
+        target = "worker_functions:write_pid_and_sleep"
+
+        async def ask(path: str) -> None:
+            await pool.call_async(target, path, deadline=LONG)
+
+        with ThreadPoolExecutor(3) as threads:
+            calls = [threads.submit(pool.call, target, str(tmp_path / "pid"), deadline=LONG)]
+            pid = read_pid(tmp_path / "pid")
+            calls.append(threads.submit(pool.call, target, str(tmp_path / "b"), deadline=LONG))
+            calls.append(threads.submit(asyncio.run, ask(str(tmp_path / "c"))))
+            wait_until(lambda: len(pool._waiters) == 2, "both wait")
+            pool.close()
+            for call in calls:
+                with pytest.raises(GemError, match="closed"):
+                    call.result()
+        wait_for_end(pid)
+
+    def test_leaves_no_process_and_no_descriptor(self, children: Callable[[], set[str]]) -> None:
+        gc.collect()
+        before = len(list(Path("/proc/self/fd").iterdir())), children()
+        with WorkerPool(size=2) as pool, ThreadPoolExecutor(2) as threads:
+            pids = [
+                *threads.map(lambda _: pool.call("os:getpid", deadline=LONG), range(4)),
+                pool.call("os:getppid", deadline=LONG),
+            ]
+            with pytest.raises(DeadlineError):
+                pool.call("time:sleep", 300, deadline=0.01)
+        for pid in pids:
+            wait_for_end(pid)
+        assert (len(list(Path("/proc/self/fd").iterdir())), children()) == before
+
+    def test_or_forgotten_leaves_no_process(self) -> None:
+        pool = WorkerPool(size=1)
+        pid = pool.call("os:getpid", deadline=LONG)
+        gone = weakref.ref(pool)
+        del pool
+        gc.collect()
+        assert gone() is None
+        wait_for_end(pid)
+
+    def test_has_buried_the_workers_that_it_killed(
+        self, make_pool: Callable[..., WorkerPool]
+    ) -> None:
+        pool = make_pool(size=2)
+        template = pool.call("os:getppid", deadline=LONG)
+        for _ in range(5):
+            with pytest.raises(DeadlineError):
+                pool.call("time:sleep", 300, deadline=0.01)
+        children = Path(f"/proc/{template}/task/{template}/children")
+        wait_until(lambda: len(children.read_text().split()) <= 1, "the dead are buried")

@@ -1,0 +1,291 @@
+"""Processes of worker pools: their start, its failures, and the end of their host."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gem_core.errors import ConfigError, EntryPointError, SnapshotError, WorkerDiedError
+from gem_workers import WorkerPool, shared_pool
+
+pytestmark = pytest.mark.timeout(60)
+LONG = 30.0
+PLAY = """
+import asyncio, os, pathlib, sys, threading, time
+from gem_workers import WorkerPool, shared_pool
+pool = WorkerPool(size=3)
+"""
+
+
+def wait_for_end(pid: int) -> None:
+    end = time.monotonic() + LONG
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < end, f"process {pid} is still there"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], str]:
+    """Write a module that can be imported, and return its name."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(name: str, source: str) -> str:
+        (tmp_path / f"{name}.py").write_text(source)
+        return name
+
+    return write
+
+
+class TestThePreload:
+    def test_is_imported_once_for_all_workers(
+        self, module: Callable[[str, str], str], tmp_path: Path
+    ) -> None:
+        log = tmp_path / "log"
+        name = module(
+            "logged_import", f"open({str(log)!r}, 'a').write('x')\ndef answer(): return 42"
+        )
+        with WorkerPool(preload=[name], size=2) as pool:
+            for _ in range(3):
+                with pytest.raises(WorkerDiedError):
+                    pool.call("os:abort", deadline=LONG)
+                assert pool.call(f"{name}:answer", deadline=LONG) == 42
+        assert log.read_text() == "x"
+
+    @pytest.mark.parametrize(
+        ("source", "message"),
+        [
+            (
+                "import no_such_thing",
+                "importing 'bad_preload' raised ModuleNotFoundError: .*no_such",
+            ),
+            ("1 / 0", "importing 'bad_preload' raised ZeroDivisionError: division by zero"),
+            ("import sys; sys.exit(3)", "importing 'bad_preload' raised SystemExit: 3"),
+            ("syntax error", "importing 'bad_preload' raised SyntaxError"),
+        ],
+    )
+    def test_that_fails_is_told_by_every_call_and_tried_once(
+        self, module: Callable[[str, str], str], tmp_path: Path, source: str, message: str
+    ) -> None:
+        log = tmp_path / "log"
+        logged = module("logged_try", f"open({str(log)!r}, 'a').write('x')")
+        name = module("bad_preload", source)
+        with WorkerPool(preload=[logged, name]) as pool:
+            for _ in range(3):
+                with pytest.raises(EntryPointError, match=message):
+                    pool.call("os:getpid", deadline=LONG)
+        assert log.read_text() == "x"
+
+    def test_that_kills_its_process_is_an_error_with_what_it_said(
+        self, module: Callable[[str, str], str]
+    ) -> None:
+        source = "import os, sys; print('too bad', file=sys.stderr, flush=True); os.abort()"
+        with (
+            WorkerPool(preload=[module("deadly_preload", source)]) as pool,
+            pytest.raises(WorkerDiedError, match=r"deadly_preload.*too bad"),
+        ):
+            pool.call("os:getpid", deadline=LONG)
+
+    def test_may_begin_before_the_first_call(
+        self, module: Callable[[str, str], str], tmp_path: Path
+    ) -> None:
+        flag = tmp_path / "flag"
+        name = module("early_import", f"open({str(flag)!r}, 'x')")
+        with WorkerPool(preload=[name]) as pool:
+            pool.warm()
+            end = time.monotonic() + LONG
+            while not flag.exists():
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            assert pool.call("os:getpid", deadline=LONG) > 0
+
+    def test_under_way_holds_up_no_close(self, module: Callable[[str, str], str]) -> None:
+        pool = WorkerPool(preload=[module("endless_import", "import time; time.sleep(300)")])
+        pool.warm()
+        pool.close()
+
+
+class TestTheArguments:
+    @pytest.mark.parametrize(
+        ("kwargs", "message"),
+        [
+            ({"size": 0}, "size must be at least 1"),
+            ({"memory_mib": 0}, "memory_mib must be at least 1"),
+            ({"preload": "math"}, "preload must be a sequence of module names; got 'math'"),
+        ],
+    )
+    def test_that_cannot_work_are_refused(self, kwargs: dict[str, object], message: str) -> None:
+        with pytest.raises(ConfigError, match=message):
+            WorkerPool(**kwargs)  # type: ignore[arg-type]
+
+
+class TestTheSharedPool:
+    def test_is_one_for_all_who_ask_for_the_same(self) -> None:
+        pool = shared_pool(preload=("json",), memory_mib=512)
+        assert shared_pool(preload=["json"], memory_mib=512) is pool
+        assert shared_pool(preload=("json",)) is not pool
+
+    def test_is_made_anew_once_it_was_closed(self) -> None:
+        pool = shared_pool(preload=("string",))
+        pool.close()
+        again = shared_pool(preload=("string",))
+        assert again.call("string:capwords", "a b", deadline=LONG) == "A B"
+        again.close()
+
+    @pytest.mark.parametrize("save", [pickle.dumps, copy.copy, copy.deepcopy])
+    def test_cannot_be_saved(self, save: Callable[[WorkerPool], object]) -> None:
+        with pytest.raises(SnapshotError, match="neither be pickled nor copied"):
+            save(shared_pool())
+
+
+def report_parent(pool: WorkerPool, results: "multiprocessing.SimpleQueue[int]") -> None:
+    results.put(pool.call("os:getppid", deadline=LONG))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads, since 3.12
+class TestAForkOfTheHost:
+    def test_has_processes_of_its_own_and_leaves_those_of_its_parent(self) -> None:
+        context = multiprocessing.get_context("fork")
+        results = context.SimpleQueue()
+        with WorkerPool(size=1) as pool:
+            template = pool.call("os:getppid", deadline=LONG)
+            worker = pool.call("os:getpid", deadline=LONG)
+            child = context.Process(target=report_parent, args=(pool, results))
+            child.start()
+            child.join()
+            assert results.get() != template
+            assert pool.call("os:getpid", deadline=LONG) == worker
+
+    def test_that_lives_on_keeps_no_late_worker_alive(self) -> None:
+        with WorkerPool(size=1) as pool:
+            worker = pool.call("os:getpid", deadline=LONG)
+            child = os.fork()
+            if child == 0:
+                time.sleep(60)
+                os._exit(0)
+            with pytest.raises(TimeoutError):
+                pool.call("time:sleep", 300, deadline=0.05)
+            wait_for_end(worker)
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+    def test_that_ends_like_a_program_says_nothing_and_ends_nothing(
+        self, run_python: Callable[..., str]
+    ) -> None:
+        code = (
+            PLAY
+            + """
+before = pool.call("os:getpid", deadline=30)
+if os.fork() == 0:
+    sys.exit(0)
+os.wait()
+print(pool.call("os:getpid", deadline=30) == before)
+"""
+        )
+        assert run_python(code, PYTHONWARNINGS="error", PYTHONDEVMODE="1") == "True\n"
+
+
+BUSY = (
+    PLAY
+    + """
+def work():
+    try:
+        pool.call("time:sleep", 300, deadline=300)
+    except Exception:
+        pass
+
+threads = [threading.Thread(target=work, daemon=True) for _ in range(2)]
+for thread in threads:
+    thread.start()
+pid = pool.call("os:getpid", deadline=30)
+template = pool.call("os:getppid", deadline=30)
+children = pathlib.Path(f"/proc/{template}/task/{template}/children")
+while len(pids := children.read_text().split()) < 3:
+    time.sleep(0.01)
+print(template, *pids, flush=True)
+"""
+)
+
+
+class TestTheEndOfTheHost:
+    def test_by_the_hardest_kill_leaves_no_process(self) -> None:
+        host = subprocess.Popen(
+            [sys.executable, "-c", BUSY + "time.sleep(300)"], stdout=subprocess.PIPE, text=True
+        )
+        with host:
+            assert host.stdout is not None
+            pids = [int(pid) for pid in host.stdout.readline().split()]
+            assert len(pids) == 4
+            host.kill()
+        for pid in pids:
+            wait_for_end(pid)
+
+    def test_in_the_middle_of_calls_is_quick_and_silent_and_leaves_no_process(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-X", "dev", "-W", "error", "-c", BUSY],
+            capture_output=True,
+            text=True,
+            timeout=LONG,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        for pid in map(int, done.stdout.split()):
+            wait_for_end(pid)
+
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "pool.call('os:getpid', deadline=30)",
+            "shared_pool(preload=['json']).call('os:getpid', deadline=30)",
+            "pool.warm()",
+            "pool.call('os:getpid', deadline=30); pool.close()",
+            "asyncio.run(pool.call_async('os:getpid', deadline=30))",
+            "asyncio.run(asyncio.wait_for(pool.call_async('time:sleep', 60, deadline=90), 0.1))",
+        ],
+    )
+    def test_with_a_pool_that_nobody_closed_is_silent(self, code: str) -> None:
+        done = subprocess.run(
+            [sys.executable, "-X", "dev", "-W", "error", "-c", PLAY + code],
+            capture_output=True,
+            text=True,
+            timeout=LONG,
+            check=False,
+        )
+        if "wait_for" in code:
+            assert done.stderr.splitlines()[-1].startswith("TimeoutError")
+        else:
+            assert (done.returncode, done.stderr) == (0, "")
+
+    def test_by_ctrl_c_in_a_call_ends_the_call_at_once(self) -> None:
+        code = (
+            PLAY
+            + """
+pid = pool.call("os:getpid", deadline=30)
+print(pid, flush=True)
+try:
+    pool.call("time:sleep", 300, deadline=300)
+except KeyboardInterrupt:
+    print(pool.call("os:getpid", deadline=30), flush=True)
+"""
+        )
+        host = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        with host:
+            assert host.stdout is not None
+            worker = int(host.stdout.readline())
+            time.sleep(0.3)
+            host.send_signal(signal.SIGINT)
+            assert int(host.stdout.readline()) != worker
+        wait_for_end(worker)
+
+
+def test_importing_the_package_imports_nothing_heavy(run_python: Callable[..., str]) -> None:
+    heavy = ["asyncio", "cloudpickle", "ctypes", "hydra", "multiprocessing", "numpy", "pydantic"]
+    code = f"import gem_workers, sys; print([n for n in {heavy} if n in sys.modules])"
+    assert run_python(code).strip() == "[]"

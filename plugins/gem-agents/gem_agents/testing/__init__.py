@@ -1,0 +1,1 @@
+"""An endpoint on loopback that speaks OpenAI's API, for tests."""

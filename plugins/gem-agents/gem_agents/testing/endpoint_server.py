@@ -1,0 +1,337 @@
+r"""A scripted OpenAI-compatible endpoint on loopback, which can be slow and can misbehave.
+
+In this process, in a thread of its own::
+
+    with EndpointServer(reply="\\boxed{5}", latency=0.02, faults={"429:1": 0.02}) as server:
+        client = openai.OpenAI(base_url=server.url, api_key="any")
+
+In a process of its own, which prints its URL, for whoever measures a client::
+
+    python -m gem_agents.testing.endpoint_server --latency 0.02 --tail 0.05:1 --fault 500=0.01
+
+It speaks HTTP by itself, as a web framework would be slower than the clients that are measured.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from gem_agents.testing.endpoint_replies import Reply, answer, fault_answer, is_fault, page
+from gem_core.errors import ConfigError
+
+__all__ = ["EndpointServer", "Script", "serve_in_process"]
+
+Script = Reply | Sequence[Reply] | Callable[[dict[str, Any]], Reply]
+"""What is replied: always the same, several in turn, or what a function of the request's body
+returns. A reply is a text, or an assistant's message as a mapping (``content``, ``tool_calls``,
+``reasoning_content``)."""
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_SLOW_SECONDS = 1.0
+
+
+class EndpointServer:
+    """An endpoint on loopback; it serves from now until it is closed.
+
+    Tokens are bytes of UTF-8, and their ids the bytes' values. Messages are rendered so that the
+    prompt of each turn begins with the tokens of the turns before.
+
+    Args:
+        reply: What it replies.
+        latency: Seconds that every answer takes.
+        tail: A share of calls, and the seconds that they take instead: ``(0.05, 1.0)``.
+        faults: What goes wrong: shares of calls by fault (``{"429": 0.02, "cut": 0.01}``), or what
+            the next calls meet, one after another (``["500", None, "429:1"]``). Faults are
+
+            - a status from 400 to 599, with what ``Retry-After`` says after a colon: seconds, or
+              ``date`` for a date one second ahead (``429``, ``429:0.5``, ``503:date``);
+            - ``context``: 400, the prompt is longer than the model's context;
+            - ``cut`` and ``cut-body``: the connection breaks off before or in the answer;
+            - ``hang``: no answer ever comes;
+            - ``slow`` and ``slow-body``: a second passes (``slow:0.2``) before or in the answer;
+            - ``malformed``, ``html``, ``text``: half of the JSON, a web page, JSON that is called
+              plain text;
+            - ``error``: an error in an answer of status 200;
+            - ``no-choices``, ``no-usage``, ``null-content``, ``length``, ``content-filter``.
+        seed: Seed of the shares.
+        model: Name of the model.
+        port: The port; 0 for a free one.
+        keep: How many bodies of requests to keep in ``asked``, the latest; 0 for none.
+
+    Attributes:
+        url: What clients take as ``base_url``.
+        requests: Calls so far.
+        in_flight: Calls that wait for their answer.
+        most_in_flight: Most of them at once so far.
+        connections: Connections so far.
+        met: How often each fault was met.
+        asked: Bodies of requests.
+        headers: Headers of the last request, as one text.
+
+    Raises:
+        ConfigError: There is no such fault.
+        OSError: The port is taken.
+    """
+
+    def __init__(
+        self,
+        reply: Script = "ok",
+        *,
+        latency: float = 0.0,
+        tail: tuple[float, float] = (0.0, 0.0),
+        faults: Mapping[str, float] | Sequence[str | None] = (),
+        seed: int = 0,
+        model: str = "scripted",
+        port: int = 0,
+        keep: int = 1000,
+    ) -> None:
+        self.latency = latency
+        self.tail = tail
+        self.model = model
+        self.keep = keep
+        self.requests = self.in_flight = self.most_in_flight = self.connections = 0
+        self.met: Counter[str] = Counter()
+        self.asked: list[dict[str, Any]] = []
+        self.headers = ""
+        self._open: set[asyncio.Transport] = set()
+        self._rng = random.Random(seed)
+        self.set_reply(reply)
+        self.set_faults(faults)
+        self._loop = _new_event_loop()
+        server = self._loop.run_until_complete(
+            self._loop.create_server(lambda: _Connection(self), "127.0.0.1", port, backlog=4096)
+        )
+        self._server = server
+        self.port = server.sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def set_reply(self, reply: Script) -> None:
+        """Reply something else from now on."""
+        self._script = reply
+        self._turn = 0
+
+    def set_faults(self, faults: Mapping[str, float] | Sequence[str | None]) -> None:
+        """Let something else go wrong from now on.
+
+        Raises:
+            ConfigError: There is no such fault.
+        """
+        for fault in faults:
+            if fault is not None and not is_fault(fault):
+                raise ConfigError(f"There is no fault {fault!r}; see EndpointServer.")
+        self._shares = dict(faults) if isinstance(faults, Mapping) else {}
+        self._next = [] if isinstance(faults, Mapping) else list(faults)[::-1]
+
+    def stats(self) -> dict[str, Any]:
+        """Return the counters; ``GET /stats`` gives them too."""
+        names = ("requests", "in_flight", "most_in_flight", "connections")
+        return {name: getattr(self, name) for name in names} | {"met": dict(self.met)}
+
+    def close(self) -> None:
+        """Refuse new connections and break off those that are open; may be called twice."""
+        if self._loop.is_closed():
+            return
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _stop(self) -> None:
+        self._server.close()
+        for transport in list(self._open):
+            transport.abort()
+        await asyncio.sleep(0)  # the transports close their sockets
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def take_fault(self) -> tuple[str, str]:
+        """Return the kind and the parameter of the fault that the next call meets, and count it."""
+        fault: str | None = None
+        if self._next:
+            fault = self._next.pop()
+        elif self._shares:
+            drawn = self._rng.random()
+            for name, share in self._shares.items():
+                drawn -= share
+                if drawn < 0:
+                    fault = name
+                    break
+        if fault is None:
+            return "", ""
+        self.met[fault] += 1
+        kind, _, parameter = fault.partition(":")
+        return kind, parameter
+
+    def seconds(self) -> float:
+        """Return how long the next answer takes."""
+        share, seconds = self.tail
+        return seconds if share and self._rng.random() < share else self.latency
+
+    def reply_to(self, body: dict[str, Any]) -> Reply:
+        """Return the reply to a request."""
+        if callable(self._script):
+            return self._script(body)
+        if isinstance(self._script, str | Mapping):
+            return self._script
+        self._turn += 1
+        return self._script[(self._turn - 1) % len(self._script)]
+
+
+class _Connection(asyncio.Protocol):
+    """One connection: requests are answered one after another."""
+
+    _transport: asyncio.Transport
+
+    def __init__(self, server: EndpointServer) -> None:
+        self._server = server
+        self._buffer = b""
+        self._busy = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]
+        self._server._open.add(self._transport)  # noqa: SLF001 - they belong together
+        self._server.connections += 1
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._server._open.discard(self._transport)  # noqa: SLF001 - they belong together
+        if self._busy:
+            self._done()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if not self._busy:
+            self._take()
+
+    def _take(self) -> None:
+        """Take a request from the buffer, if a whole one is there."""
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        found = _LENGTH.search(self._buffer, 0, end)
+        stop = end + 4 + (int(found[1]) if found else 0)
+        if len(self._buffer) < stop:
+            return
+        head, body = self._buffer[:end], self._buffer[end + 4 : stop]
+        self._buffer = self._buffer[stop:]
+        method, path, _ = head.split(b" ", 2)
+        if method == b"POST":
+            self._post(path.decode(), head, body)
+        elif path == b"/stats":
+            self._transport.write(page(self._server.stats()))
+        else:
+            models = {"object": "list", "data": [{"id": self._server.model, "object": "model"}]}
+            self._transport.write(page(models, 200 if path.endswith(b"/models") else 404))
+
+    def _post(self, path: str, head: bytes, raw: bytes) -> None:
+        server = self._server
+        self._busy = True
+        server.requests += 1
+        server.in_flight += 1
+        server.most_in_flight = max(server.most_in_flight, server.in_flight)
+        body = json.loads(raw)
+        if server.keep:
+            server.headers = head.decode("latin-1")
+            server.asked.append(body)
+            del server.asked[: -server.keep]
+        kind, parameter = server.take_fault()
+        data = fault_answer(kind, parameter)
+        if data is None:
+            data = answer(path, body, server.reply_to(body), server.model, kind)
+        seconds = server.seconds()
+        if kind == "slow":
+            seconds += float(parameter or _SLOW_SECONDS)
+        if seconds:
+            asyncio.get_running_loop().call_later(seconds, self._send, data, kind, parameter)
+        else:
+            self._send(data, kind, parameter)
+
+    def _send(self, data: bytes, kind: str, parameter: str) -> None:
+        if not self._busy or kind == "hang":  # the client has gone, or waits in vain
+            return
+        if kind == "cut":
+            self._transport.abort()
+        elif kind == "cut-body":
+            self._transport.write(data[:-5])
+            self._transport.close()
+        elif kind == "slow-body":
+            self._transport.write(data[:-5])
+            seconds = float(parameter or _SLOW_SECONDS)
+            asyncio.get_running_loop().call_later(seconds, self._send, data[-5:], "", "")
+        else:
+            self._done()
+            self._transport.write(data)
+            self._take()
+
+    def _done(self) -> None:
+        self._busy = False
+        self._server.in_flight -= 1
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop  # noqa: PLC0415 - only where it is installed
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+@contextlib.contextmanager
+def serve_in_process(*arguments: str) -> Iterator[str]:
+    """Serve from a process of its own while the context lasts, and give its URL.
+
+    Args:
+        arguments: Arguments of ``python -m gem_agents.testing.endpoint_server``.
+    """
+    command = [sys.executable, "-m", "gem_agents.testing.endpoint_server", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - itself
+        try:
+            yield process.stdout.readline().strip()  # type: ignore[union-attr]
+        finally:
+            process.terminate()
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description="A scripted OpenAI-compatible endpoint.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds")
+    parser.add_argument("--tail", default="0:0", help="SHARE:SECONDS, for example 0.05:1")
+    parser.add_argument("--fault", action="append", default=[], help="FAULT=SHARE, several")
+    parser.add_argument("--reply", action="append", help="a text; several are given in turn")
+    parser.add_argument("--model", default="scripted")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    share, _, seconds = options.tail.partition(":")
+    faults = [fault.rpartition("=") for fault in options.fault]
+    with EndpointServer(
+        options.reply or "ok",
+        latency=options.latency,
+        tail=(float(share), float(seconds)),
+        faults={name: float(value) for name, _, value in faults},
+        seed=options.seed,
+        model=options.model,
+        port=options.port,
+        keep=0,
+    ) as server:
+        print(server.url, flush=True)  # noqa: T201 - what the program is asked for
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+if __name__ == "__main__":
+    _main()
