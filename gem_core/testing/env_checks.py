@@ -25,6 +25,7 @@ __all__ = [
     "MOST_STEPS",
     "ODD_TEXTS",
     "Bench",
+    "Episode",
     "check_env",
     "check_info",
     "check_observation",

@@ -4,7 +4,6 @@
 what may be awaitable. ``play_episode`` drives one; the engine drives many at once.
 """
 
-import asyncio
 import math
 import time
 from collections.abc import Callable, Generator
@@ -17,17 +16,14 @@ from gem_core.faults import error_record
 from gem_core.maybe_async import drive
 from gem_core.observation import Info, Observation
 from gem_core.optional import reset_options, seed_actions, seed_agent
-from gem_core.seeded_env import check_single_agent
+from gem_core.seeded_env import SeededEnv, check_single_agent
 from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec
-from gem_rollout.multi_agent.env import MultiAgentEnv
+from gem_core.vector.slot import FAULTS
 from gem_rollout.policy import FaultPolicy
 from gem_rollout.trajectory import Trajectory, Turn
 
-__all__ = ["FAULTS", "Episode", "Phase", "name_of", "play_episode", "success_of"]
-
-FAULTS = (Exception, SystemExit, asyncio.CancelledError)
-"""What ends an episode and no more: all but what ends the whole program."""
+__all__ = ["Episode", "Phase", "name_of", "play_episode", "success_of"]
 
 Phase = Callable[[], Generator[Any, Any, None]]
 
@@ -186,7 +182,7 @@ class Episode:
         return self.trajectory
 
 
-def name_of(env: Env | MultiAgentEnv) -> str:
+def name_of(env: Env | SeededEnv) -> str:
     """Return the id of an environment, or the name of its class."""
     return env.spec.id if env.spec is not None else type(env).__name__
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from gem_core.maybe_async import is_awaitable
-from gem_rollout.episode import FAULTS, Episode, Phase
+from gem_core.vector.slot import FAULTS
+from gem_rollout.episode import Episode, Phase
 from gem_rollout.threads import Threads
 
 __all__ = ["Runner"]

@@ -16,8 +16,8 @@ from gem_core.errors import (
     UnknownKwargError,
     WrongAgentError,
 )
-from gem_core.testing import check_multi_agent_env
 from gem_rollout import AgentSelector, MultiAgentEnv, MultiAgentStep
+from gem_rollout.testing import check_multi_agent_env
 
 
 class Duel(MultiAgentEnv):

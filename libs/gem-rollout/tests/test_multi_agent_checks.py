@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import pytest
 
-from gem_core.testing import MULTI_AGENT_CHECKS, CheckFailedError, check_multi_agent_env
+from gem_core.testing import CheckFailedError
 from gem_rollout import AgentSelector, MultiAgentEnv
+from gem_rollout.testing import MULTI_AGENT_CHECKS, check_multi_agent_env
 
 
 class Dice(MultiAgentEnv):

@@ -17,9 +17,10 @@ from gem_agents.testing.endpoint_server import EndpointServer
 from gem_core import BaseAgent, Generation, Reply
 from gem_core.agent import RandomAgent
 from gem_core.errors import ConfigError, EpisodeEndedError, SnapshotError, WrongAgentError
-from gem_core.testing import check_env, check_multi_agent_env
+from gem_core.testing import check_env
 from gem_rollout import AgentSelector, MultiAgentEnv, Trajectory
 from gem_rollout.multi_agent.agent_view import AgentView
+from gem_rollout.testing import check_multi_agent_env
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "nim.py"
 

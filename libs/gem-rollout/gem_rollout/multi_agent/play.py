@@ -7,7 +7,8 @@ from typing import Any
 from gem_core.agent import Agent
 from gem_core.faults import error_record
 from gem_core.maybe_async import drive
-from gem_rollout.episode import FAULTS, name_of
+from gem_core.vector.slot import FAULTS
+from gem_rollout.episode import name_of
 from gem_rollout.multi_agent.agent_view import Answer, Players, agents_to_act, check_players
 from gem_rollout.multi_agent.env import MultiAgentEnv
 from gem_rollout.trajectory import Trajectory, Turn
