@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.progress import track
 
-from gem_core import EnvSpec, find, make, make_agent
+from gem_core import EnvSpec, find_envs, make, make_agent
 from gem_core.factory import make_factory
 from gem_rollout import collect
 
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=PAGE, help="where to write the page")
     options = parser.parse_args()
     episodes = options.episodes
-    specs = find("game:*")
+    specs = find_envs("game:*")
     old = PAGE.read_text() if PAGE.exists() else ""
     if episodes:
         figures = {spec.id: _measure(spec, episodes) for spec in track(specs, "measuring")}

@@ -242,7 +242,7 @@ IDS = {
 
 class TestIds:
     def test_all_ids_are_there_with_their_datasets(self) -> None:
-        specs = [spec for spec in gem_core.find("*") if spec.source.startswith("gem-math ")]
+        specs = [spec for spec in gem_core.find_envs("*") if spec.source.startswith("gem-math ")]
         found = {spec.id: (spec.entry_point, dict(spec.kwargs)) for spec in specs}
         assert found == IDS
 

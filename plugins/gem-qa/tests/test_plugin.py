@@ -38,5 +38,5 @@ def test_evaluation_sets_are_asked_in_their_own_order(env_id):
 
 
 def test_the_plugin_adds_these_ids_and_the_samples():
-    ids = [spec.id for spec in gem_core.find("*") if spec.source.startswith("gem-qa")]
+    ids = [spec.id for spec in gem_core.find_envs("*") if spec.source.startswith("gem-qa")]
     assert sorted(ids) == sorted([*HUB, "qa:Sample", "logic:Sample"])

@@ -34,7 +34,7 @@ def test_the_page_on_the_tasks_has_a_row_for_each():
 def test_no_process_but_the_workers_imports_reasoning_gym():
     code = """
 import sys, gem_core
-assert len(gem_core.find("rg:*")) > 100
+assert len(gem_core.find_envs("rg:*")) > 100
 gem_core.spec("rg:leg_counting")
 assert "gem_rg.env" not in sys.modules and "gem_workers" not in sys.modules
 env = gem_core.make("rg:leg_counting")

@@ -210,7 +210,7 @@ def test_the_oracles_of_games_go_on_from_what_chance_has_played(tokenizer, env_i
 
 @pytest.mark.parametrize("env_id", ["math:Sample", "qa:Sample", "logic:Sample", "rg:leg_counting"])
 def test_the_oracles_of_tasks_play_too(tokenizer, env_id):
-    if not gem_core.find(env_id):
+    if not gem_core.find_envs(env_id):
         pytest.skip(f"{env_id} is not installed")
     played = play(lambda: gem_core.make(env_id), tokenizer, 12, skill=0.5)
     assert {one.success for one in played if one.error is None} == {True, False}
