@@ -141,9 +141,16 @@ class EnvSpec(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec(Spec):
-    """A tool; its entry point returns a ``Tool``."""
+    """A tool; its entry point returns a ``Tool``.
+
+    Args:
+        id: Its name.
+        examples: Actions that call it and succeed; the conformance kit runs them.
+    """
 
     kind: ClassVar[str] = "tool"
+
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -257,6 +257,9 @@ def test_the_pytest_plugin_gives_each_check_a_test_of_its_own(tmp_path):
 
 
 def test_the_pytest_plugin_costs_other_test_runs_nothing():
-    code = "import sys, gem_core.pytest_plugin; print(sorted(n for n in sys.modules if 'gem_' in n))"
+    code = """
+import sys, gem_core.pytest_plugin
+print(sorted(name for name in sys.modules if "gem_" in name))
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['gem_core', 'gem_core.lazy', 'gem_core.pytest_plugin']"

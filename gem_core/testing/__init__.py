@@ -1,4 +1,4 @@
-"""The conformance kit: does an environment, a tool, a sandbox, a plugin keep the contract?
+"""The conformance kit: checks of environments, agents, tools, sandboxes and whole plugins.
 
 From the command line::
 
@@ -15,6 +15,7 @@ From Python::
     check_env("acme:Echo-v0").raise_for_findings()
 """
 
+from gem_core.testing.agent_checks import AGENT_CHECKS, check_agent
 from gem_core.testing.env_checks import ENV_CHECKS, check_env
 from gem_core.testing.plugin_checks import check_plugin
 from gem_core.testing.report import CheckFailedError, Finding, Report
@@ -22,12 +23,14 @@ from gem_core.testing.sandbox_checks import SANDBOX_CHECKS, check_sandbox
 from gem_core.testing.tool_checks import TOOL_CHECKS, check_tool
 
 __all__ = [
+    "AGENT_CHECKS",
     "ENV_CHECKS",
     "SANDBOX_CHECKS",
     "TOOL_CHECKS",
     "CheckFailedError",
     "Finding",
     "Report",
+    "check_agent",
     "check_env",
     "check_plugin",
     "check_sandbox",

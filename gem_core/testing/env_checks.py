@@ -1,4 +1,4 @@
-"""What every environment owes its users, each in a check of its own."""
+"""The contract of environments, one check for each part of it."""
 
 import asyncio
 import json
@@ -18,12 +18,12 @@ from gem_core.observation import Action, Info, Observation
 from gem_core.optional import reset_options, seed_agent
 from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec
+from gem_core.testing.odd_actions import ODD_TEXTS, odd_variants
 from gem_core.testing.report import CheckFailedError, Report, require, run_checks
 
 __all__ = [
     "ENV_CHECKS",
     "MOST_STEPS",
-    "ODD_TEXTS",
     "Bench",
     "Episode",
     "check_env",
@@ -37,19 +37,6 @@ MOST_STEPS = 200
 """Steps after which a check stops playing an episode that has no end."""
 ORACLE_SHARE = 0.95
 """Share of the largest return that an oracle must reach on average, unless its spec says less."""
-ODD_TEXTS = (
-    "",
-    " ",
-    "\\boxed{}",
-    "\\boxed{",
-    "}" * 50,
-    "\\boxed{" * 50,
-    "\\boxed{" + "9" * 5000 + "}",
-    "\\boxed{-1 -1 -1 -1}",
-    "\x00\ud800\U0001f9e9 ½ ٣",
-    "x" * 20000,
-)
-"""Texts that a model may write."""
 
 
 class Episode(NamedTuple):
@@ -328,16 +315,36 @@ def _require_refusal(bench: Bench, env: Env, action: Action, when: str) -> None:
 
 
 def _odd_actions(bench: Bench) -> None:
-    """No text that a model may write raises."""
+    """No text that a model may write raises: neither nonsense nor a distorted valid action."""
     env = bench.make()
     for text in ODD_TEXTS:
         bench.reset(env)
-        try:
-            bench.step(env, text)
-        except Exception as error:
-            raise CheckFailedError(
-                f"the action {text[:40]!r} raised {type(error).__name__}: {error}"
-            ) from error
+        _try(bench, env, text)
+    for turn in (0, 1):
+        action = _reach(bench, env, turn)
+        if isinstance(action, str):
+            for text in dict.fromkeys(odd_variants(action)):
+                _reach(bench, env, turn)
+                _try(bench, env, text)
+
+
+def _reach(bench: Bench, env: Env, turns: int) -> Action:
+    """Start an episode, play some turns at random, and return a random action for the next."""
+    bench.reset(env, 1)
+    for _, (_, step) in zip(range(turns), bench.steps(env), strict=False):
+        if step.terminated or step.truncated:
+            bench.reset(env, 1)
+    return env.sample_random_action()
+
+
+def _try(bench: Bench, env: Env, text: str) -> None:
+    try:
+        bench.step(env, text)
+    except Exception as error:
+        shown = text if len(text) < 60 else f"{text[:40]}... ({len(text)} characters)"
+        raise CheckFailedError(
+            f"the action {shown!r} raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def _random_agent(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""What every tool owes its users."""
+"""The contract of tools, one check for each part of it."""
 
 import asyncio
 import json
@@ -96,9 +96,6 @@ def _calls(bench: ToolBench) -> None:
 
 def _functions(bench: ToolBench) -> None:
     """Functions have a name, a description and a JSON schema of an object; calls fit theirs."""
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only for this check
-    from jsonschema.validators import validator_for  # noqa: PLC0415
-
     tool = bench.make()
     functions = tool.functions()
     if not functions:
@@ -109,13 +106,23 @@ def _functions(bench: ToolBench) -> None:
         require(function.description.strip(), f"{what} must say what it does")
         parameters = json.loads(json.dumps(function.parameters))
         require(parameters.get("type") == "object", f"{what} must take a JSON object")
-        validator_for(parameters, default=Draft202012Validator).check_schema(parameters)
+        _check_schema(parameters)
     for action in bench.calls:
         call = tool.parse(action)
         if call is not None:
             problem = catalog.problem(Request(call.function, call.arguments))
             require(not problem, f"{action!r} does not fit what functions() says: {problem}")
     tool.close()
+
+
+def _check_schema(parameters: dict[str, Any]) -> None:
+    """Check a JSON schema, if jsonschema is installed."""
+    try:
+        from jsonschema import Draft202012Validator  # noqa: PLC0415 - an optional package
+        from jsonschema.validators import validator_for  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return
+    validator_for(parameters, default=Draft202012Validator).check_schema(parameters)
 
 
 def _snapshots(bench: ToolBench) -> None:
