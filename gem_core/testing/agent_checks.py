@@ -91,4 +91,4 @@ AGENT_CHECKS: dict[str, Callable[[AgentBench], None]] = {
     "actions": _actions,
     "reset": _reset,
 }
-"""Checks by name; each one's docstring says what it asks for."""
+"""The checks by name; the docstring of each says what it requires."""

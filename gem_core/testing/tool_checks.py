@@ -71,18 +71,18 @@ def _construction(bench: ToolBench) -> None:
 
 
 def _foreign_actions(bench: ToolBench) -> None:
-    """Actions that call no tool are not for this one, and no text makes ``parse`` raise."""
+    """Actions that do not call the tool are not parsed as calls; ``parse`` never raises."""
     tool = bench.make()
     for action in NOT_FOR_ANY_TOOL:
-        require(tool.parse(action) is None, f"{action[:30]!r} was taken for a call")
+        require(tool.parse(action) is None, f"{action[:30]!r} was parsed as a call")
 
 
 def _calls(bench: ToolBench) -> None:
-    """Each example is parsed, keeps the action up to its end, and runs with success."""
+    """Each example is parsed, keeps the action up to the end of the call, and succeeds."""
     for action in bench.calls:
         tool = bench.make()
         call = tool.parse(action + "\nand more text")
-        require(call is not None, f"{action!r} was not taken for a call")
+        require(call is not None, f"{action!r} was not parsed as a call")
         if call is None:
             return
         require(call.tool == tool.name, f"the call names the tool {call.tool!r}")
@@ -147,4 +147,4 @@ TOOL_CHECKS: dict[str, Callable[[ToolBench], None]] = {
     "functions": _functions,
     "snapshots": _snapshots,
 }
-"""Checks by name; each one's docstring says what it asks for."""
+"""The checks by name; the docstring of each says what it requires."""
