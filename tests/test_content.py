@@ -92,8 +92,8 @@ class TestImage:
             (None, "got NoneType"),
             (3, "got int"),
             ([b""], "got list"),
-            (b"", "These 0 bytes are no image"),
-            (b"<svg></svg>", r"These 11 bytes are no image .* begin with b'<svg></svg>'"),
+            (b"", "These 0 bytes are not an image"),
+            (b"<svg></svg>", r"These 11 bytes are not an image .* begin with b'<svg></svg>'"),
             ({}, r"has 'bytes' or 'path'; got the keys \[\]"),
             ({"bytes": None, "path": None}, "neither with a value"),
             ({"path": {"path": "x"}}, "neither with a value"),
@@ -101,7 +101,7 @@ class TestImage:
             ("nul\0byte", "cannot be read"),
             ("data:image/png,plain", "it is not in base64"),
             ("data:image/png;base64,%%%", "holds no image"),
-            ("data:text/plain;base64,aGVsbG8=", "These 5 bytes are no image"),
+            ("data:text/plain;base64,aGVsbG8=", "These 5 bytes are not an image"),
         ],
     )
     def test_what_is_no_image_is_refused(self, value: Any, message: str) -> None:
@@ -110,7 +110,7 @@ class TestImage:
 
     def test_a_damaged_file_is_told_when_it_is_opened(self) -> None:
         image = Image.of(encoded("PNG", side=64)[:-40])
-        with pytest.raises(ContentError, match="no image that can be read"):
+        with pytest.raises(ContentError, match="not an image that can be read"):
             image.open()
 
     def test_it_can_be_compared_pickled_and_written_as_json(self) -> None:

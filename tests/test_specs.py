@@ -97,7 +97,7 @@ class TestEntryPoints:
 
     @pytest.mark.parametrize("entry_point", ["collections", "collections.Counter", "collections:"])
     def test_a_string_without_an_attribute_is_explained(self, entry_point: str) -> None:
-        with pytest.raises(EntryPointError, match="not of the form 'module:attribute'"):
+        with pytest.raises(EntryPointError, match="does not have the form 'module:attribute'"):
             load_entry_point(entry_point)
 
     @pytest.mark.parametrize(
