@@ -1,14 +1,18 @@
 """What holds for every test of the repository: skips that give their reason, and no leftovers."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import end_commands, hear_ctrl_c
 from needs import PACKAGES, how_to_get, missing, required
+from quick import SlowWriter, choose
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the option with which CI runs later what was skipped on a bare machine."""
+    """Declare options: of ``make quick``, and for CI to run later what a bare machine skips."""
+    parser.addoption("--quick", action="store_true", help="run a choice of tests, in a minute")
+    parser.addoption("--write-slow", action="store_true", help="list anew what is slow")
     parser.addoption(
         "--write-skipped", metavar="FILE", help="write what was skipped, as `pytest @FILE` takes it"
     )
@@ -18,9 +22,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check what is required, and hear Ctrl-C in whatever way the tests were started."""
     required()
     hear_ctrl_c()
-    path = config.getoption("--write-skipped")
-    if path and not hasattr(config, "workerinput"):
+    if config.getoption("--quick"):
+        config.pluginmanager.register(_Quick(config))
+    if hasattr(config, "workerinput"):
+        return
+    if path := config.getoption("--write-skipped"):
         config.pluginmanager.register(_SkippedWriter(Path(path)))
+    if config.getoption("--write-slow"):
+        config.pluginmanager.register(SlowWriter())
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
@@ -44,6 +53,28 @@ class _Module(pytest.Module):
 def pytest_runtest_teardown() -> None:
     """End the processes that a test has started."""
     end_commands()
+
+
+class _Quick:
+    """Runs a choice of tests, and tells what is left out: each worker chooses the same."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._output: dict[str, object] = getattr(config, "workeroutput", {})
+
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        choice = choose(items)
+        items[:] = choice.kept
+        config.hook.pytest_deselected(items=[*choice.slow, *choice.others])
+        self._output["quick"] = choice.summary()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._output.update(getattr(node, "workeroutput", {}))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.write_line(f"{self._output.get('quick', '')}; make test runs them all.")
 
 
 class _SkippedWriter:

@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from needs import ENGINES, PACKAGES
 
 ROOT = Path(__file__).parents[1]
 
@@ -14,13 +15,13 @@ ROOT = Path(__file__).parents[1]
 def run_tests(tmp_path):
     """Return a function that runs a test module with the repository's own set-up."""
 
-    def run(text, *, name="test_it.py", start="exec", **environ):
+    def run(text, *, name="test_it.py", start="exec", options="", **environ):
         (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
         (tmp_path / "pyproject.toml").write_text(
             f"[tool.pytest.ini_options]\npythonpath = [{str(ROOT / 'tests/support')!r}]\n"
         )
         (tmp_path / name).write_text(textwrap.dedent(text))
-        command = f'{start} "{sys.executable}" -m pytest -p no:cacheprovider -ra {name}'
+        command = f'{start} "{sys.executable}" -m pytest -p no:cacheprovider -ra {options} {name}'
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=tmp_path,
@@ -76,6 +77,29 @@ def test_a_module_of_ours_that_is_missing_is_an_error(run_tests):
     code, shown = run_tests("import gem_core.nothing\ndef test_it(): pass\n")
     assert code == 2
     assert "No module named 'gem_core.nothing'" in shown
+
+
+def test_what_can_be_required_is_in_the_documentation():
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    assert [name for name in (*PACKAGES, *ENGINES) if f"`{name}`" not in page] == []
+
+
+def test_the_quick_choice_leaves_out_parameters_and_says_so(run_tests):
+    text = """
+        import pytest
+
+        @pytest.mark.parametrize("number", range(20))
+        def test_it(number):
+            assert number in (0, 6, 12, 19)
+    """
+    _, shown = run_tests(text, options="--quick")
+    assert "4 passed" in shown
+    assert "4 tests were chosen; left out: 0 slow ones and 16 that differ" in shown
+
+
+def test_what_is_skipped_is_written_for_pytest_to_run_later(run_tests, no_torch, tmp_path):
+    run_tests(f"{IN_A_TEST}    def test_other(): pass", options="--write-skipped=file", **no_torch)
+    assert (tmp_path / "file").read_text() == "test_it.py::test_it\n"
 
 
 STAYS = """

@@ -1,7 +1,7 @@
 """What a test needs and a machine may lack: the test is skipped there, and says what is missing.
 
 ``GEM_TEST_REQUIRE`` names what must be there, separated by commas: if it is missing, the test
-fails. ``all`` stands for every name below.
+fails. ``all`` stands for every name below. CONTRIBUTING.md lists them.
 """
 
 import os
