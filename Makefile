@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# First all of ours, by the build backend that is there; then, by name, what they need.
+EDITABLE := $(PIP) --no-deps --no-build-isolation
 # The distributions beside the core: each a folder with a pyproject.toml.
 PARTS := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml plugins/*/pyproject.toml))
 WITH_DEV := $(shell grep -l '^dev = ' $(PARTS:%=%/pyproject.toml))
@@ -26,13 +28,14 @@ $(VENV)/.base:
 
 $(VENV)/.demo: $(VENV)/.base pyproject.toml $(SHOWN:%=%/pyproject.toml)
 	@echo "Setting up $(VENV) with the core and the games ..."
-	@$(PIP) --no-build-isolation -e . $(SHOWN:%=-e %)
+	@$(EDITABLE) -e . $(SHOWN:%=-e %)
+	@$(PIP) gem-core $(notdir $(SHOWN))
 	@touch $@
 
-# Parts are named twice: with extras only, pip would not find one that another one needs.
 $(VENV)/.installed: $(VENV)/.base pyproject.toml $(PARTS:%=%/pyproject.toml)
 	@echo "Setting up $(VENV) with everything ..."
-	@$(PIP) --no-build-isolation -e ".[dev]" $(PARTS:%=-e %) $(WITH_DEV:%/pyproject.toml=-e "%[dev]")
+	@$(EDITABLE) -e . $(PARTS:%=-e %)
+	@$(PIP) "gem-core[dev]" $(notdir $(PARTS)) $(patsubst %,"%[dev]",$(notdir $(WITH_DEV:%/pyproject.toml=%)))
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo  ## Play a few games with the oracle and the random agent
