@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from commands import Command
 
 from gem_rollout import read_trajectories
 
@@ -252,7 +253,7 @@ def test_a_wrong_key_or_value_is_one_clear_line(override, line, tmp_path):
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     out = tmp_path / "t.jsonl"
-    process = subprocess.Popen(
+    process = Command(
         [
             sys.executable,
             "-m",

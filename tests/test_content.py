@@ -14,6 +14,7 @@ import PIL.ImageDraw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 from gem_core import Action, BaseEnv, Info, Observation, Step
 from gem_core.content import (
@@ -220,8 +221,8 @@ class TestMessages:
 
     @pytest.mark.parametrize("parts", [[TextPart("hello")], [TextPart("see "), A, B]])
     def test_openais_own_types_accept_it(self, parts: list[Any]) -> None:
-        types = pytest.importorskip("openai.types.chat")
-        pydantic = pytest.importorskip("pydantic")
+        types = needs("openai.types.chat")
+        pydantic = needs("pydantic")
         content = to_openai(parts)
         checker = pydantic.TypeAdapter(types.ChatCompletionUserMessageParam)
         checked = checker.validate_python({"role": "user", "content": content})["content"]
@@ -249,8 +250,8 @@ class TestMessages:
 @pytest.fixture(scope="module")
 def processor() -> Any:
     """A real processor of transformers, with a few words and a mark for images of its own."""
-    transformers = pytest.importorskip("transformers")
-    tokenizers = pytest.importorskip("tokenizers")
+    transformers = needs("transformers")
+    tokenizers = needs("tokenizers")
     clip = pytest.importorskip("transformers.models.clip.image_processing_pil_clip")
     words = ["<unk>", "<|picture|>", "user", "assistant", "what", "is", "?", "and"]
     vocabulary = {word: number for number, word in enumerate(words)}
@@ -365,8 +366,8 @@ class TestWrappers:
         assert fork.step("b") == env.step("b")
 
     def test_a_chat_of_a_tokenizer_has_the_placeholders(self) -> None:
-        transformers = pytest.importorskip("transformers")
-        tokenizers = pytest.importorskip("tokenizers")
+        transformers = needs("transformers")
+        tokenizers = needs("tokenizers")
         tokenizer = transformers.PreTrainedTokenizerFast(
             tokenizer_object=tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, "a"))
         )

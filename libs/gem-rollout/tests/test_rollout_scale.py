@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Command
 
 from gem_core import Action, BaseAgent, BaseEnv, Info, Observation, Step
 from gem_core.agent import NullAgent
@@ -152,7 +153,7 @@ class TestARunThatIsKilled:
         command = [sys.executable, "-c", KILLED, str(path), str(episodes)]
         told: list[int] = []
         for seen in (1, 57, 100):
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            process = Command(command, stdout=subprocess.PIPE, text=True)
             assert process.stdout is not None
             told += [int(process.stdout.readline()) for _ in range(seen)]
             process.kill()
@@ -220,7 +221,7 @@ class TestCtrlC:
         script = tmp_path / "script.py"
         defaults = {"blocking": "False", "hang": "pass", "consume": "pass"}
         script.write_text(INTERRUPTED.format(**{**defaults, **parts}))
-        process = subprocess.Popen(
+        process = Command(
             [sys.executable, script, tmp_path / "run.jsonl"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

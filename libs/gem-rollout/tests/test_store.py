@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from commands import Command
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs
 
 from gem_core.agent import Generation
 from gem_core.errors import ConfigError
@@ -104,7 +106,7 @@ class TestARoundTrip:
                 assert len(read(path)) == count
 
     def test_keeps_the_values_of_numpy(self, tmp_path: Path) -> None:
-        np = pytest.importorskip("numpy")
+        np = needs("numpy")
         info = {
             "scalar": np.int64(3),
             "flag": np.bool_(True),
@@ -158,7 +160,7 @@ class TestARoundTrip:
         assert read(tmp_path / "file")[0].turns[0].info == {"value": expected}
 
     def test_keeps_what_is_no_number(self, tmp_path: Path) -> None:
-        np = pytest.importorskip("numpy")
+        np = needs("numpy")
         nans = {"plain": math.nan, "array": np.array([1.0, math.nan])}
         write(tmp_path / "file", trajectory(**nans))
         info = read(tmp_path / "file")[0].turns[0].info
@@ -342,9 +344,7 @@ with TrajectoryFile(sys.argv[1]) as file:
 class TestAWriter:
     def test_that_is_killed_loses_nothing_that_it_had_written(self, tmp_path: Path) -> None:
         path = tmp_path / "file"
-        process = subprocess.Popen(
-            [sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True
-        )
+        process = Command([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         for _ in range(20):
             process.stdout.readline()

@@ -1,13 +1,11 @@
 """How many threads a pass takes."""
 
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-
-import transformers  # noqa: E402
-
-from gem_rollout.models.tiny_model import save_tiny_model  # noqa: E402
-from gem_rollout.models.torch_threads import TorchThreads  # noqa: E402
+from gem_rollout.models.tiny_model import save_tiny_model
+from gem_rollout.models.torch_threads import TorchThreads
 
 
 @pytest.fixture

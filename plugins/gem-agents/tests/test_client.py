@@ -13,8 +13,10 @@ import warnings
 
 import openai
 import pytest
+from commands import Command
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs
 
 import gem_core
 from gem_agents import errors
@@ -440,9 +442,7 @@ except KeyboardInterrupt:
     print("interrupted")
 """
         command = [sys.executable, "-W", "default", "-c", code]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with Command(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout.readline() == "playing\n"
             process.send_signal(signal.SIGINT)
             printed, complaints = process.communicate(timeout=60)
@@ -450,7 +450,7 @@ except KeyboardInterrupt:
         assert complaints == ""
 
     def test_another_event_loop_will_do(self, server):
-        uvloop = pytest.importorskip("uvloop")
+        uvloop = needs("uvloop")
 
         async def run():
             agent = agent_of(server.url)

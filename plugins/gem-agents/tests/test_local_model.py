@@ -9,20 +9,19 @@ import sys
 import time
 
 import pytest
+import torch
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs
 
 import gem_core
+from gem_agents.local_model import LocalModel, share_model
+from gem_agents.sampler import LogitsError, Request
 from gem_rollout import collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 
-torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
-
-import transformers  # noqa: E402
-
-from gem_agents.local_model import LocalModel, share_model  # noqa: E402
-from gem_agents.sampler import LogitsError, Request  # noqa: E402
 
 TOKENIZER = make_tiny_tokenizer()
 SIZE = len(TOKENIZER)
@@ -443,7 +442,7 @@ class TestWeights:
 
     @pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
     def test_low_rank_weights_count_and_the_mode_stays(self):
-        peft = pytest.importorskip("peft")
+        peft = needs("peft")
         torch.manual_seed(0)
         options = peft.LoraConfig(r=4, lora_dropout=0.5, target_modules=["q_proj", "v_proj"])
         model = peft.get_peft_model(copy.deepcopy(model_of("qwen3")), options)

@@ -1,10 +1,7 @@
 """Who gets which place, and what of a prompt is there: against a literal search."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-pytest.importorskip("numpy")
 
 from gem_agents.places import ROUNDS, Place, Shelf
 

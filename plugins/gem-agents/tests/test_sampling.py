@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gem_agents.sampler import Request
+from gem_agents.sampling import Draws, uniforms
+from gem_agents.stop_strings import StopStrings
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
-
-torch = pytest.importorskip("torch")
-
-from gem_agents.sampler import Request  # noqa: E402
-from gem_agents.sampling import Draws, uniforms  # noqa: E402
-from gem_agents.stop_strings import StopStrings  # noqa: E402
 
 TOKENIZER = make_tiny_tokenizer()
 MASK = 2**64 - 1

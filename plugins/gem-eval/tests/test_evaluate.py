@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from commands import Command
 
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_rollout import read_trajectories
@@ -211,7 +212,7 @@ def test_a_limit_ends_the_run_and_is_told(tmp_path, gem, limit):
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-m", "gem_core", "eval", f"env={GUESS}", "agent=random"]
     command += ["n=1000000", "out=run"]
-    running = subprocess.Popen(
+    running = Command(
         command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     file = tmp_path / "run" / "trajectories.jsonl"
@@ -237,7 +238,7 @@ def test_ctrl_c_does_not_wait_for_a_model_that_does_not_answer(tmp_path, times):
     with EndpointServer(faults={"hang": 1.0}) as server:
         command = [sys.executable, "-m", "gem_core", "eval", f"env={GUESS}", "agent=openai", "n=9"]
         command += ["agent.model=scripted", f"agent.base_url={server.url}", "out=run"]
-        running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        running = Command(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         while server.in_flight < 9:
             assert running.poll() is None
             time.sleep(0.02)
@@ -252,7 +253,7 @@ def test_ctrl_c_does_not_wait_for_a_model_that_does_not_answer(tmp_path, times):
 
 def test_a_killed_run_loses_no_more_than_what_was_under_way(tmp_path, ok):
     command = ["eval", f"env={GUESS}", "agent=random", "out=run"]
-    running = subprocess.Popen(
+    running = Command(
         [sys.executable, "-m", "gem_core", *command, "n=1000000"],
         cwd=tmp_path,
         stderr=subprocess.DEVNULL,

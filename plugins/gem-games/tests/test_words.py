@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from needs import needs
 
 from gem_games.words import longest_word, word_set, words, words_between, words_of_length
 
@@ -69,8 +70,8 @@ def test_playing_loads_no_word_package():
 
 
 def test_the_shipped_files_are_what_the_script_makes():
-    pytest.importorskip("english_words")
-    pytest.importorskip("wordfreq")
+    needs("english_words")
+    needs("wordfreq")
     script = _script()
     for name, made in zip(("common", "long"), script.make_lists(), strict=True):
         shipped = (script.DATA / f"{name}_words.txt").read_text(encoding="ascii")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs
 
 import gem_core
 from gem_core import EnvSpec
@@ -201,7 +202,7 @@ class TestEpisodes:
 
 class TestRowsFromElsewhere:
     def test_a_dataset_and_its_parquet_file_give_the_same_problems(self, tmp_path: Path) -> None:
-        datasets = pytest.importorskip("datasets")
+        datasets = needs("datasets")
         datasets.disable_progress_bars()
         dataset = datasets.Dataset.from_list(ROWS)
         path = tmp_path / "rows.parquet"

@@ -6,6 +6,7 @@ from typing import Any
 import PIL.Image
 import PIL.ImageDraw
 import pytest
+from needs import needs
 
 import gem_core
 from gem_core.content import Image, TextPart, content_parts, to_openai
@@ -131,7 +132,7 @@ class TestComposition:
 
 @pytest.fixture(scope="module")
 def dataset() -> Any:
-    datasets = pytest.importorskip("datasets")
+    datasets = needs("datasets")
     datasets.disable_progress_bars()
     features = datasets.Features(
         {

@@ -2,10 +2,8 @@
 
 import random
 
+import torch
 from plays import tokens_of
-
-import torch  # isort: skip - plays skips where it is missing
-
 from rich.console import Console
 
 from gem_core.factory import make_factory

@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plays import GAME  # first: it skips where torch is missing
+from plays import GAME
 
 import gem_core
 import gem_rollout

@@ -5,9 +5,9 @@ import dataclasses
 import math
 
 import pytest
+import torch
 from models import batch_for, generator, learner_of, weights_of
-
-import torch  # isort: skip - plays skips where it is missing
+from needs import needs
 
 from gem_core.errors import ConfigError
 from gem_rollout.models.tiny_model import save_tiny_model
@@ -241,7 +241,7 @@ def test_state_that_was_saved_goes_on_bit_for_bit(folder, tmp_path, algo):
 
 
 def test_adapters_alone_are_trained_and_can_be_merged(folder, tmp_path):
-    pytest.importorskip("peft", reason="peft is not installed")
+    needs("peft")
     policy = Policy.load(folder, device="cpu", lora={"r": 4})
     frozen = {n: p.clone() for n, p in policy.model.named_parameters() if not p.requires_grad}
     learner, batch = learner_of(policy, loss={"kl": 0.1}), batch_for(policy)
@@ -259,7 +259,7 @@ def test_adapters_alone_are_trained_and_can_be_merged(folder, tmp_path):
 
 
 def test_adapters_and_a_critic_do_not_go_together(folder):
-    pytest.importorskip("peft", reason="peft is not installed")
+    needs("peft")
     policy = Policy.load(folder, device="cpu", lora={"r": 4})
     with pytest.raises(ConfigError, match="critic beside adapters"):
         learner_of(policy, "ppo")

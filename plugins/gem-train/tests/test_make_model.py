@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plays import GAME  # first: it skips where torch is missing
+from plays import GAME
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from gem_core.env import BaseEnv

@@ -12,12 +12,12 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs
 
 from gem_core.errors import ConfigError, DataError, UnknownIdError
 from gem_train.metrics import WRITERS, Writers, open_writers, read_metrics
@@ -138,8 +138,7 @@ class TestCsv:
 
 def events_of(folder):
     """The scalars that TensorBoard's own reader finds, as {tag: [(step, value), ...]}."""
-    if not os.environ.get("CI"):
-        pytest.importorskip("tensorboard")
+    needs("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     accumulator = EventAccumulator(str(folder), size_guidance={"scalars": 0})
@@ -360,7 +359,7 @@ class TestTheTable:
             writers.log(1, {"a": 1})
 
     def test_numbers_of_other_libraries_become_pythons(self, tmp_path):
-        np = pytest.importorskip("numpy")
+        np = needs("numpy")
         writers = opened(tmp_path, "csv", "tensorboard")
         writers.log(1, {"a": np.float32(0.5), "b": np.int64(3), "c": True, "d": np.array(2.0)})
         assert rows_of(tmp_path)[1] == ["1", "0.5", "3.0", "1", "2.0"]
@@ -389,8 +388,7 @@ assert not told, told
 
 
 def serve(name, folder, begin, end, resume, **environ):
-    if find_spec(name) is None:
-        pytest.skip(f"{name} is not installed: pip install gem-train[{name}]")
+    needs(name)
     done = subprocess.run(
         [sys.executable, "-c", SERVICE, name, str(folder), *map(str, (begin, end, resume))],
         capture_output=True,

@@ -1,13 +1,13 @@
 """Curves as pictures and as text."""
 
 import math
-import os
 import statistics
 import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 from gem_core.errors import ConfigError, DataError
 from gem_train.metrics import open_writers
@@ -32,12 +32,6 @@ def run(folder, steps=60, envs=()):
         return found | ({"eval/success": step / steps} if step % 20 == 0 else {})
 
     return write(folder, [(step, figures(step)) for step in range(1, steps + 1)])
-
-
-def needs(*packages):
-    if not os.environ.get("CI"):
-        for package in packages:
-            pytest.importorskip(package)
 
 
 def pixels_of(path):

@@ -1,9 +1,9 @@
 """The model that learns: its probabilities, how it is loaded and saved."""
 
 import pytest
+import torch
 from models import batch_for, generator, logprobs_of
-
-import torch  # isort: skip - plays skips where it is missing
+from needs import needs
 
 from gem_core.errors import ConfigError
 from gem_rollout.models.tiny_model import save_tiny_model
@@ -89,7 +89,7 @@ def test_a_critic_reads_rows_that_are_alike_once(policy):
 
 
 def test_rows_are_not_alike_where_adapters_drop_some_by_chance(folder):
-    pytest.importorskip("peft", reason="peft is not installed")
+    needs("peft")
     policy = Policy.load(folder, device="cpu", lora={"r": 4, "lora_dropout": 0.5})
     for name, one in policy.trained_state().items():
         if "lora_B" in name:
@@ -167,6 +167,6 @@ def test_weights_of_another_model_are_refused(policy):
 
 
 def test_parameters_of_adapters_are_checked(folder):
-    pytest.importorskip("peft", reason="peft is not installed")
+    needs("peft")
     with pytest.raises(ConfigError, match="lora:"):
         Policy.load(folder, device="cpu", lora={"rank": 3})

@@ -3,13 +3,11 @@
 import random
 
 import pytest
+import torch
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import learner_of, weights_of
-
-import torch  # isort: skip - plays skips where it is missing
-
-import transformers
 
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_train.batch import batch_of

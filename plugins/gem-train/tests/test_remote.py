@@ -6,10 +6,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-
-import plays  # noqa: F401  isort: skip - skips where torch is missing
-
 from models import trainer_of, weights_of
+from needs import needs
 
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_core import make_agent
@@ -51,7 +49,7 @@ def server():
 
 @pytest.fixture
 def policy(tmp_path):
-    pytest.importorskip("peft", reason="peft is not installed")
+    needs("peft")
     return Policy.load(save_tiny_model(tmp_path / "model"), device="cpu", lora={"r": 2})
 
 

@@ -3,11 +3,10 @@
 import math
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from plays import GAME, played  # first: it skips where torch is missing
-
-import torch  # isort: skip
+from plays import GAME, played
 
 import gem_core
 from gem_core.errors import DataError

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from plays import GAME, played  # first: it skips where torch is missing
+from commands import Command
+from plays import GAME, played
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from gem_core.errors import GemError
@@ -34,7 +35,7 @@ def model(tmp_path_factory):
 
 
 def start(*args, cwd):
-    return subprocess.Popen(
+    return Command(
         [sys.executable, "-m", "gem_core", "train", "sft", *map(str, args)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -10,10 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
+from commands import Command
 from models import GUESS, trainer_of, weights_of
-
-import torch  # isort: skip - plays skips where it is missing
-
 
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_rollout import collect, read_trajectories
@@ -274,7 +273,7 @@ def test_a_signal_ends_a_command_with_a_checkpoint_and_it_goes_on(folder, tmp_pa
         "device=cpu",
         "threads=1",
     ]
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+    process = Command([*command, *options], stderr=subprocess.PIPE, text=True)
     metrics = out / "metrics.csv"
     until = time.monotonic() + 120
     while not (metrics.is_file() and len(metrics.read_text().splitlines()) > 2):

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from gem_sandbox.warm.inside.kernel import LANDLOCK_SIGNALS_ABI, landlock_abi
 from gem_sandbox.warm.seccomp import call_filter, room_filters
-from gem_sandbox.warm.view import DEVICES, host_view, library_path
+from gem_sandbox.warm.view import DEVICES, host_view, library_path, working_folder
 from gem_workers.launcher import Launcher
 
 __all__ = ["ZygoteLauncher"]
@@ -121,10 +121,18 @@ def _plan(tier: str, preload: Sequence[str]) -> dict[str, Any]:
         **_filters(tier),
         "readable": [*view.binds],
         "links": dict(view.links),
-        "folders": view.folders(),
+        "folder": working_folder(view),
+        "folders": _folders(),
         "devices": list(DEVICES),
         "only_at_start": [*_AT_START],
     }
+
+
+def _folders() -> list[str]:
+    """Return the folders of the root: those around what is shown, and those to mount on."""
+    view = host_view()
+    places = ["/dev", "/dev/shm", "/proc", "/tmp", working_folder(view)]  # noqa: S108
+    return list(dict.fromkeys([*view.folders(), *places]))
 
 
 def _open_to_all(path: str) -> bool:
@@ -165,14 +173,15 @@ def _standard_path() -> list[str]:
 def _environment() -> dict[str, str]:
     """Return all of the environment that a program sees: nothing of the host's."""
     one_thread = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
+    folder = working_folder(host_view())
     return {
-        "HOME": "/tmp",  # noqa: S108 - private to the run
+        "HOME": folder,
         "LANG": "C.UTF-8",
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
         # Sets of texts come in the same order in every run, so results can be repeated.
         "PYTHONHASHSEED": "0",
-        "TMPDIR": "/tmp",  # noqa: S108
+        "TMPDIR": folder,
         **{f"{name}_NUM_THREADS": "1" for name in one_thread},
     }
 
@@ -187,7 +196,7 @@ def _wrapper(tier: str) -> list[str]:
     view, root = host_view(), os.geteuid() == 0
     arguments = [path, *(_as_root() if root else ["--unshare-all", "--proc", "/proc"])]
     arguments += ["--hostname", "sandbox", "--new-session"]
-    for folder in [*view.folders(), "/dev", "/dev/shm", "/proc", "/tmp"]:  # noqa: S108
+    for folder in _folders():
         arguments += ["--perms", "0755", "--dir", folder]
     for bind in view.binds:
         arguments += ["--ro-bind", bind, bind]
