@@ -8,7 +8,7 @@ from commands import end_commands, hear_ctrl_c
 from needs import PACKAGES, how_to_get, missing, required
 from quick import SlowWriter, choose
 
-pytest_plugins = ["fixtures"]
+pytest_plugins = ["shared_fixtures"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
