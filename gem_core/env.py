@@ -26,7 +26,6 @@ __all__ = [
     "Layer",
     "Step",
     "Wrapper",
-    "make_step",
 ]
 
 
@@ -42,12 +41,6 @@ class Step(NamedTuple):
     terminated: bool
     truncated: bool
     info: Info
-
-
-make_step: Callable[[tuple[Observation, float, bool, bool, Info]], Step] = functools.partial(
-    tuple.__new__, Step
-)
-"""Make a Step of a tuple in half the time that ``Step(...)`` takes, for the hottest paths."""
 
 
 @runtime_checkable

@@ -1,5 +1,6 @@
 """The common base of environments for one agent and for several: randomness, copies, closing."""
 
+import functools
 import random
 from typing import Any, ClassVar, Self
 
@@ -11,18 +12,6 @@ from gem_core.stateful import Stateful
 __all__ = ["SeededEnv", "check_single_agent"]
 
 
-class _OwnGenerator:
-    """Gives an environment its generator when it is first asked for.
-
-    Not a ``cached_property``: that writes to ``__dict__``, after which CPython 3.11 looks up all
-    attributes of the instance a fifth slower.
-    """
-
-    def __get__(self, env: "SeededEnv", owner: type) -> random.Random:
-        env.rng = random.Random()
-        return env.rng
-
-
 class SeededEnv(Stateful):
     """An environment with its own random generator, snapshots and forks."""
 
@@ -31,22 +20,22 @@ class SeededEnv(Stateful):
     """Whether ``step`` takes a mapping from agents to actions instead of one action."""
     blocking: bool = False
     spec: EnvSpec | None = None
-    rng = _OwnGenerator()
-    """The environment's own ``random.Random``, seeded by ``reset(seed=)``."""
     _ended: bool | None = None
     """None before the first reset."""
     _action_rng: random.Random | None = None
     _action_seed: int | None = None
     _seed: int | None = None
 
+    @functools.cached_property
+    def rng(self) -> random.Random:
+        """The environment's own generator, seeded by ``reset(seed=)``."""
+        return random.Random()
+
     def seed(self, seed: int) -> None:
         """Make the next ``reset()`` and all that follow it repeatable."""
         self._seed = check_seed(seed)
         self._action_rng = self._action_seed = None
-        if "rng" in vars(self):
-            self.rng.seed(self._seed)
-        else:  # a generator without a seed would first ask the operating system for one
-            self.rng = random.Random(self._seed)
+        self.rng.seed(self._seed)
 
     def get_state(self) -> dict[str, Any]:
         """Return the attributes that make up the state."""

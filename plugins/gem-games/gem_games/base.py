@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from gem_core import Action, BaseEnv, Info, Step
-from gem_core.env import make_step
 from gem_core.errors import ConfigError, InvalidActionError
 
 __all__ = [
@@ -112,5 +111,5 @@ class Game(BaseEnv):
             return Step(observation, reward, True, False, info)
         if self.turn_count >= self.max_turns:
             observation = f"The limit of {self.max_turns} turns is reached. The game is over."
-            return make_step((observation, self.reward_at_limit(reward), False, True, info))
-        return make_step((observation, reward, False, False, info))
+            return Step(observation, self.reward_at_limit(reward), False, True, info)
+        return Step(observation, reward, False, False, info)
