@@ -1,11 +1,11 @@
-"""What runs inside the sandbox, before and after a solution whose functions are called.
+"""The code that runs inside the sandbox around a solution whose functions are called.
 
-The text of this file goes there, with the solution between ``gem_job = gem_begin()`` and
-``gem_end(gem_job)``; so all its names begin in a way that solutions do not use. The first line of
-the standard input is a job in JSON: ``{"call": name, "arguments": [...]}``, or ``{"setup":
-statements, "evaluate": expression}``. The value goes to the standard output behind ``GEM_MARK``,
-after whatever the solution prints. What the value should be is not known here: there is nothing to
-find for a solution that looks around, and nothing to gain by printing the mark.
+The source of this file is sent to the sandbox, followed by ``gem_job = gem_begin()``, the solution
+and ``gem_end(gem_job)``; the prefix of its names keeps them apart from those of solutions. The
+first line of the standard input is a job in JSON: ``{"call": name, "arguments": [...]}``, or
+``{"setup": statements, "evaluate": expression}``. The value is written to the standard output after
+``GEM_MARK``, behind the output of the solution. The expected value is not known here, so a solution
+that inspects its process cannot find it, and gains nothing by printing the mark.
 """
 
 import json as gem_json
@@ -13,25 +13,25 @@ import os as gem_os
 import sys as gem_sys
 
 GEM_MARK = "\x1egem-code value: "
-"""Stands before the value, at the start of a line."""
+"""The text before the value, at the start of a line."""
 
 
 def gem_begin() -> dict:  # type: ignore[type-arg]
-    """Read the job, and make the program a module that tests can import from."""
+    """Read the job, and make the program importable as the module ``solution``."""
     main = gem_sys.modules["__main__"]
     gem_sys.modules["solution"] = main
-    main.__name__ = "solution"  # what a solution does as a main program is not wanted
+    main.__name__ = "solution"  # skip what the solution does only as the main program
     return gem_json.loads(gem_sys.stdin.readline())  # type: ignore[no-any-return]
 
 
 def gem_end(job: dict) -> None:  # type: ignore[type-arg]
-    """Do the job, and write its value."""
+    """Run the job and write its value."""
     names = gem_sys.modules["solution"].__dict__
     if "call" in job:
         value = gem_plain(gem_call(gem_find(names, job["call"]), job["arguments"]))
     else:
-        exec(job["setup"], names)  # noqa: S102 - the tests' own
-        value = eval(job["evaluate"], names)  # noqa: S307 - likewise
+        exec(job["setup"], names)  # noqa: S102 - code of the tests
+        value = eval(job["evaluate"], names)  # noqa: S307 - code of the tests
     gem_write(f"\n{GEM_MARK}{gem_json.dumps(gem_encoded(value))}\n")
 
 
@@ -44,14 +44,14 @@ def gem_find(names: dict, name: str) -> object:  # type: ignore[type-arg]
 
 
 def gem_call(function: object, arguments: object) -> object:
-    """Call a function with a list of arguments, or a mapping of them by name."""
+    """Call a function with a list of arguments, or with a mapping of keyword arguments."""
     if isinstance(arguments, dict):
         return function(**arguments)  # type: ignore[operator]
     return function(*arguments)  # type: ignore[operator, misc]
 
 
 def gem_plain(value: object) -> object:
-    """Return a value as JSON knows it: tuples are lists, keys are texts."""
+    """Return a value as JSON represents it: tuples become lists, and keys become strings."""
     if isinstance(value, list | tuple):
         return [gem_plain(item) for item in value]
     if isinstance(value, dict):
@@ -60,7 +60,7 @@ def gem_plain(value: object) -> object:
 
 
 def gem_encoded(value: object) -> object:
-    """Return a value in JSON; what JSON lacks is a mapping of its type's name to its content."""
+    """Return a value for JSON; other types become a mapping from their name to their content."""
     if hasattr(value, "dtype") and hasattr(value, "tolist"):
         value = value.tolist()
     if value is None or isinstance(value, bool | int | float | str):
@@ -76,7 +76,7 @@ def gem_encoded(value: object) -> object:
 
 
 def gem_write(text: str) -> None:
-    """Write past whatever the solution put in the place of ``sys.stdout``."""
+    """Write to the standard output, even if the solution has replaced ``sys.stdout``."""
     gem_sys.stdout.flush()
     left = text.encode("utf-8", "backslashreplace")
     while left:

@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["gem-rg"]
 # ///
-"""Writes the table of docs/reasoning-gym.md: tasks, levels, fields of their configs.
+"""Writes the table of docs/reasoning-gym.md: the tasks, their levels and config fields.
 
 Usage: ``python plugins/gem-rg/scripts/make_page.py``. It tries every level, which takes a minute.
 """
@@ -21,7 +21,7 @@ MARK = "<!-- The rest is written by plugins/gem-rg/scripts/make_page.py. -->\n"
 
 
 def main() -> None:
-    """Write the page anew below the mark."""
+    """Rewrite the page below the mark."""
     above = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
     PAGE.write_text(above + MARK + "\n".join(_rows()) + "\n", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Where rows come from: the hub, files, a dataset or a list in memory, a package's own file."""
+"""Where rows come from: the hub, files, a dataset or a list in memory, or a file of a package."""
 
 import json
 import os
@@ -20,17 +20,17 @@ from gem_tasks.rows import (
 )
 from gem_tasks.stream import StreamRows
 
-__all__ = ["PACKAGE", "Source", "load_rows"]
+__all__ = ["PACKAGE", "RowSource", "load_rows"]
 
 PACKAGE = "package://"
-"""Prefix of JSON lines inside an installed package: ``package://gem_math/data/sample.jsonl``."""
+"""The prefix of JSON lines in an installed package: ``package://gem_math/data/sample.jsonl``."""
 
 Columns = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """Where rows come from; see ``TaskEnv`` for the fields."""
+class RowSource:
+    """Where rows come from; ``TaskEnv`` documents the fields."""
 
     dataset_name: str = ""
     split: str | None = None
@@ -38,25 +38,25 @@ class Source:
     streaming: bool = False
 
 
-def load_rows(source: Source, columns: Columns) -> Rows | StreamRows:
-    """Return the rows of a source, shared by all who ask for the same columns of it.
+def load_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
+    """Return the rows of a source; callers that ask for the same columns share them.
 
     Raises:
-        ConfigError: What is in memory was asked for as a stream.
+        ConfigError: Rows in memory cannot be streamed.
         DataError: The data cannot be used.
-        HubError: The hub does not give the dataset.
+        HubError: The hub does not provide the dataset.
     """
     if source.data is None:
         return shared_with_process((source, repr(columns)), lambda: _hub_rows(source, columns))
     is_package = isinstance(source.data, str) and source.data.startswith(PACKAGE)
     if not is_package and _is_paths(source.data):
-        from gem_tasks.files import find_files, stamps  # noqa: PLC0415 - samples need neither
+        from gem_tasks.files import file_versions, resolve_paths  # noqa: PLC0415 - often unneeded
 
-        paths = find_files(source.data)
-        key = (stamps(paths), source.split, source.streaming, repr(columns))
+        paths = resolve_paths(source.data)
+        key = (file_versions(paths), source.split, source.streaming, repr(columns))
         return shared_with_process(key, lambda: _file_rows(paths, source, columns))
     if source.streaming:
-        raise ConfigError("streaming=True is for datasets of the hub and for files.")
+        raise ConfigError("streaming=True works for datasets on the hub and for files.")
     if is_package:
         return shared_with_process(
             (source.data, repr(columns)), lambda: _package_rows(source.data, columns)
@@ -71,28 +71,28 @@ def _is_paths(data: Any) -> bool:
     return is_list and bool(data) and all(isinstance(one, str | os.PathLike) for one in data)
 
 
-def _hub_rows(source: Source, columns: Columns) -> Rows | StreamRows:
-    from gem_tasks.hub import load_from_hub  # noqa: PLC0415 - it imports much of a network
+def _hub_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
+    from gem_tasks.hub import load_from_hub  # noqa: PLC0415 - it imports networking modules
 
     name = source.dataset_name
     if not name:
         raise DataError(
-            "Where do the rows come from? Give dataset_name='org/name' for a dataset of the hub, "
-            "or data= for files, a dataset or a list of mappings."
+            "No rows were given. Give dataset_name='org/name' for a dataset on the hub, or data= "
+            "for files, a dataset or a list of mappings."
         )
     found = load_from_hub(name, streaming=source.streaming)
-    return _rows_of(found, f"{name!r} of the hub", source.split, columns, remote=True)
+    return _rows_of(found, f"{name!r} on the hub", source.split, columns, remote=True)
 
 
-def _file_rows(paths: list[Path], source: Source, columns: Columns) -> Rows | StreamRows:
-    from gem_tasks.files import load_from_files  # noqa: PLC0415 - as above
+def _file_rows(paths: list[Path], source: RowSource, columns: Columns) -> Rows | StreamRows:
+    from gem_tasks.files import load_from_files  # noqa: PLC0415 - often unneeded
 
     found = load_from_files(paths, streaming=source.streaming)
     origin = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     return _rows_of(found, origin, source.split, columns)
 
 
-def _rows_in_memory(source: Source, columns: Columns) -> Rows | StreamRows:
+def _rows_in_memory(source: RowSource, columns: Columns) -> Rows | StreamRows:
     data = source.data
     if _is_dataset(data):
         key: Hashable = (id(data), source.split, repr(columns))
@@ -101,29 +101,29 @@ def _rows_in_memory(source: Source, columns: Columns) -> Rows | StreamRows:
         key = (id(data), len(data), repr(columns))
         return shared_while_used(key, lambda: checked(ListRows(data, "data", columns)))
     raise DataError(
-        f"data is a path or a glob, a list of paths, a datasets.Dataset or DatasetDict, a list of "
-        f"mappings, or 'package://...'; got {type(data).__name__}."
+        f"data must be a path or a glob, a list of paths, a datasets.Dataset or DatasetDict, a "
+        f"list of mappings, or 'package://...'; got {type(data).__name__}."
     )
 
 
 def _is_dataset(data: Any) -> bool:
-    datasets = sys.modules.get("datasets")  # who has a dataset has imported the package
+    datasets = sys.modules.get("datasets")  # if it is not imported, no dataset can exist
     names = ("Dataset", "DatasetDict", "IterableDataset", "IterableDatasetDict")
     return datasets is not None and isinstance(data, tuple(getattr(datasets, n) for n in names))
 
 
 def _one_split(found: Any, split: str | None, origin: str) -> Any:
-    """Return the split that is meant, of what may be one dataset or several by split."""
+    """Return the requested split of a mapping of splits, or a dataset without splits as it is."""
     if not isinstance(found, Mapping):
         return found
     names = [str(name) for name in found]
     if split is None and len(names) == 1:
         return found[names[0]]
     if split is None:
-        raise DataError(f"There are several splits of {origin}; choose split= {_listed(names)}.")
+        raise DataError(f"{origin} has several splits; choose one with split=: {_listed(names)}.")
     if split not in names:
         raise DataError(
-            f"There is no split {split!r} of {origin}.{near_names(split, names)} "
+            f"There is no split {split!r} in {origin}.{near_names(split, names)} "
             f"It has: {_listed(names)}."
         )
     return found[split]
