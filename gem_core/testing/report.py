@@ -36,11 +36,13 @@ class Report:
         subject: Id of an environment or tool, or name of a distribution.
         findings: What is wrong; empty if nothing is.
         facts: What was measured on the way, for people.
+        unchecked: Names of checks that do not apply to the subject and were left out.
     """
 
     subject: str
     findings: list[Finding] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+    unchecked: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
