@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         register,
         spec,
     )
+    from gem_core.base_sandbox import BaseSandbox
     from gem_core.env import AsyncEnv, BaseEnv, Env, Layer, Step, Wrapper
     from gem_core.errors import GemError
     from gem_core.function_tool import FunctionTool, ToolSet, as_tool
@@ -58,6 +59,7 @@ _MODULES = {
         "register",
         "spec",
     ),
+    "base_sandbox": ("BaseSandbox",),
     "env": ("AsyncEnv", "BaseEnv", "Env", "Layer", "Step", "Wrapper"),
     "errors": ("GemError",),
     "function_tool": ("FunctionTool", "ToolSet", "as_tool"),
@@ -99,6 +101,7 @@ __all__ = [
     "AsyncEnv",
     "BaseAgent",
     "BaseEnv",
+    "BaseSandbox",
     "BaseTool",
     "CallFormatSpec",
     "CommandSpec",

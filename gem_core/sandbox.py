@@ -1,37 +1,50 @@
-"""Sandboxes: run a program that nobody has read. Protocol only; plugins bring the implementations.
+"""Sandboxes run untrusted programs. The protocols are here; plugins bring the implementations.
 
-Tools and environments ask for a sandbox by id (``make_sandbox("warm")``), so that no plugin needs
-another one.
+Tools and environments ask for a sandbox by id (``make_sandbox("warm")``), so no plugin depends on
+another one. Authors of sandboxes derive from ``gem_core.BaseSandbox``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Literal, Protocol, runtime_checkable
 
-__all__ = ["Execution", "Limit", "Program", "Sandbox", "SandboxSession"]
+from gem_core.errors import ConfigError, SandboxError
+
+__all__ = [
+    "Execution",
+    "Limit",
+    "Program",
+    "Sandbox",
+    "SandboxSession",
+    "SessionSandbox",
+    "open_session",
+]
 
 Limit = Literal["wall_time", "cpu_time", "memory", "processes", "output", "file_size"]
 
 
 @dataclass(frozen=True)
 class Program:
-    """What to run, and how much it may use.
+    """A program to run, and its limits.
 
     Args:
-        source: Source text.
-        language: What it is written in; ``python`` everywhere, others where a sandbox has them.
-        stdin: Text for its standard input; empty means an input that is at its end.
-        arguments: What follows the program's name in ``argv``.
-        files: Relative path to content, laid in its working directory.
+        source: The source text.
+        language: The language of the source. Every sandbox runs ``python``; some run others.
+        stdin: The text on standard input; if empty, standard input is at its end.
+        arguments: Command-line arguments, ``sys.argv[1:]``.
+        files: Files to create in the working directory: relative path to content.
         timeout: Seconds of wall time.
-        cpu_time: Seconds of CPU time of each process; None for as many as ``timeout``.
+        cpu_time: Seconds of CPU time for each process; None for the same number as ``timeout``.
         memory: Bytes of memory.
-        output_limit: Bytes of stdout and of stderr that are kept; a program that writes more to
-            one of them is ended.
-        processes: How many processes and threads it may have at a time.
-        file_size: Bytes of one file that it writes; a write beyond fails.
-        supply_names: Make common names that it uses without importing them (``math``, ``deque``,
-            ``List``, ``np``) available, where the sandbox can; nothing runs twice.
+        output_limit: Bytes of stdout, and of stderr, to keep; a program that writes more is ended.
+        processes: The number of processes and threads that may exist at the same time.
+        file_size: Bytes of the largest file that the program may write.
+        supply_names: Make common names that the program uses without importing them (``math``,
+            ``deque``, ``List``, ``np``) available, if the sandbox supports it.
+
+    Raises:
+        ConfigError: A limit is not above 0, or a file's path is not relative.
     """
 
     source: str
@@ -47,19 +60,30 @@ class Program:
     file_size: int = 1 << 26
     supply_names: bool = False
 
+    def __post_init__(self) -> None:
+        for name in ("timeout", "cpu_time", "memory", "output_limit", "processes", "file_size"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ConfigError(f"{name} must be above 0; got {value!r}.")
+        for name in self.files:
+            path = PurePosixPath(name)
+            if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in name:
+                raise ConfigError(f"A file needs a relative path without '..'; got {name!r}.")
+
 
 @dataclass(frozen=True)
 class Execution:
-    """What became of a program.
+    """The result of running a program.
 
     Args:
-        exit_status: As a shell gives it: 0 for success, 128 + n for an end by signal n.
-        stdout: Text; bytes that are not UTF-8 are replaced.
-        stderr: Likewise.
+        exit_status: The exit status as a shell reports it: 0 for success, 128 + n if signal n
+            ended the program.
+        stdout: Standard output; bytes that are not UTF-8 are replaced.
+        stderr: Standard error; bytes that are not UTF-8 are replaced.
         duration: Seconds of wall time.
-        peak_memory: Bytes, 0 if unknown.
-        limit: The limit that ended it, None if none did. A program that ends with a
-            ``MemoryError`` of its own has met ``memory``.
+        peak_memory: Bytes; 0 if unknown.
+        limit: The limit that ended the program, or None. A program that fails with an uncaught
+            ``MemoryError`` has met ``memory``.
     """
 
     exit_status: int
@@ -71,19 +95,27 @@ class Execution:
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself, with status 0."""
+        """Whether the program ended by itself with status 0."""
         return self.exit_status == 0 and self.limit is None
 
 
 @runtime_checkable
 class Sandbox(Protocol):
-    """Runs programs apart from this process and from one another."""
+    """Runs programs separately from this process and from one another.
+
+    Sessions are optional: see ``SessionSandbox`` and ``open_session``.
+    """
 
     isolated: bool
-    """Whether programs are kept from the host's files, processes and network."""
+    """Whether programs are kept away from the host's files, processes and network."""
 
     def run(self, program: Program) -> Execution:
-        """Run one program to its end or its limit; a program's failure is never raised."""
+        """Run a program until it ends or meets a limit; a failure of the program is not raised.
+
+        Raises:
+            ConfigError: The sandbox cannot run such a program, for example its language.
+            SandboxError: The sandbox is closed, or failed itself.
+        """
 
     def run_tests(
         self,
@@ -92,18 +124,18 @@ class Sandbox(Protocol):
         *,
         stop: Callable[[int, Execution], bool] | None = None,
     ) -> list[Execution]:
-        """Run the program once for each standard input, each in a fresh process.
+        """Run the program once for each standard input, each time in a new process.
 
         Args:
-            program: The program; its own ``stdin`` is not used, its limits are those of each run.
-            inputs: One text for each run. What a run should print stays outside.
-            stop: Called with a run's index and what became of it, in order, one call at a time
-                though not always from the same thread; once it returns True no further run
-                begins, and the list ends with that run.
+            program: The program. Its ``stdin`` is ignored; its limits apply to each run.
+            inputs: The standard input of each run. Expected outputs stay outside of the sandbox.
+            stop: Called with the index and the result of each run, in order, one call at a time
+                but not always from the same thread. After it returns True no other run starts,
+                and the list ends with that run.
         """
 
     async def arun(self, program: Program) -> Execution:
-        """``run`` for asynchronous callers."""
+        """Run a program without blocking the event loop; see ``run``."""
 
     async def arun_tests(
         self,
@@ -112,18 +144,7 @@ class Sandbox(Protocol):
         *,
         stop: Callable[[int, Execution], bool] | None = None,
     ) -> list[Execution]:
-        """``run_tests`` for asynchronous callers."""
-
-    def session(
-        self, *, timeout: float = 10.0, memory: int = 1 << 30, output_limit: int = 1 << 20
-    ) -> "SandboxSession":
-        """Return a session of its own; nothing starts before its first run.
-
-        Args:
-            timeout: Seconds of wall time of one run.
-            memory: Bytes of memory of the whole session.
-            output_limit: Bytes of stdout and of stderr of one run that are kept.
-        """
+        """Run a program for each input without blocking the event loop; see ``run_tests``."""
 
     def close(self) -> None:
         """End everything that runs; may be called twice."""
@@ -131,18 +152,21 @@ class Sandbox(Protocol):
 
 @runtime_checkable
 class SandboxSession(Protocol):
-    """Runs one piece of Python after another, like the cells of a notebook.
+    """Runs pieces of Python one after another, like the cells of a notebook.
 
     Variables and files stay, also after an exception or ``sys.exit``. A run that meets a limit
-    ends the session's process: the next run starts with nothing, and says so in its stderr.
+    ends the session's process: the next run starts from an empty state, and its stderr says so.
     """
 
     def run(self, source: str, *, timeout: float | None = None) -> Execution:
-        """Run a piece of Python; its failure is never raised.
+        """Run a piece of Python; its failure is not raised.
 
         Args:
-            source: Source text.
-            timeout: Seconds of wall time; None for the session's.
+            source: The source text.
+            timeout: Seconds of wall time; None for the session's default.
+
+        Raises:
+            SandboxError: The session or its sandbox is closed, or the sandbox failed itself.
         """
 
     async def arun(
@@ -151,17 +175,49 @@ class SandboxSession(Protocol):
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - the program's, not the caller's
     ) -> Execution:
-        """``run`` for asynchronous callers."""
+        """Run a piece of Python without blocking the event loop; see ``run``."""
 
     def snapshot(self) -> bytes:
-        """Return what has run since the session was last empty."""
+        """Return the state of the session."""
 
     def restore(self, snapshot: bytes) -> None:
-        """Begin again with nothing, and run what the snapshot says, before the next run.
+        """Return to the state of a snapshot, taken from this session or another one.
 
         Raises:
-            SnapshotError: It is no snapshot of a session; nothing has changed.
+            SnapshotError: This is not a snapshot of a session; nothing has changed.
         """
 
     def close(self) -> None:
-        """End its process and remove its files; may be called twice."""
+        """End the session's process and remove its files; may be called twice."""
+
+
+@runtime_checkable
+class SessionSandbox(Sandbox, Protocol):
+    """A sandbox that also has sessions; a stateless service implements ``Sandbox`` alone."""
+
+    def session(
+        self, *, timeout: float = 10.0, memory: int = 1 << 30, output_limit: int = 1 << 20
+    ) -> SandboxSession:
+        """Return a new session; its process starts at its first run.
+
+        Args:
+            timeout: Seconds of wall time of one run.
+            memory: Bytes of memory of the whole session.
+            output_limit: Bytes of stdout, and of stderr, to keep of one run.
+        """
+
+
+def open_session(
+    sandbox: Sandbox, *, timeout: float = 10.0, memory: int = 1 << 30, output_limit: int = 1 << 20
+) -> SandboxSession:
+    """Return a new session of a sandbox; the arguments are those of ``SessionSandbox.session``.
+
+    Raises:
+        SandboxError: The sandbox has no sessions.
+    """
+    if not isinstance(sandbox, SessionSandbox):
+        raise SandboxError(
+            f"{type(sandbox).__name__} has no sessions: it runs each program separately. Use a "
+            f"sandbox that has a session() method, such as 'warm', or run() with whole programs."
+        )
+    return sandbox.session(timeout=timeout, memory=memory, output_limit=output_limit)

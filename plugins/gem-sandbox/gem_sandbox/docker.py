@@ -1,11 +1,11 @@
-"""Programs in Docker containers: the sandbox for machines where ``warm`` finds no isolation.
+"""The sandbox ``docker``: programs in containers, for machines where ``warm`` has no isolation.
 
-A container is a worker. Its first process is an agent (see ``gem_sandbox.far.agent``), which runs
-one program after the other under a user id of the container's own, and leaves nothing of each: so
-a container can be kept, where starting one for each program would take a hundred times as long. It
-reads its orders from the container's standard input; when that ends, because this process closed
-it or is no more, the container ends and Docker removes it. What survives even that, as when the
-engine was killed too, is removed by the next process that makes this sandbox.
+Process 1 of each container is a runner (``gem_sandbox.guest.runner``). It runs one program after
+another under an unprivileged user id and removes everything that a program leaves, so containers
+are reused: starting one takes a hundred times as long as running a small program. The runner reads
+requests from the container's standard input. When that ends, because this process closed it or has
+died, the container ends and Docker removes it. If the engine died as well, the next process that
+makes this sandbox removes the container.
 """
 
 import base64
@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem_core.errors import ConfigError, SandboxError
-from gem_sandbox.agent_sandbox import AgentSandbox
-from gem_sandbox.agents import Channel, Launcher, agent_arguments
 from gem_sandbox.image import DEFAULT_IMAGE, image_environment, write_image
+from gem_sandbox.runner import Channel, Launcher, runner_arguments
+from gem_sandbox.runner_sandbox import RunnerSandbox
 from gem_sandbox.warm.seccomp import MACHINES, call_filter
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["DockerSandbox", "connect", "make_image", "owned", "reap"]
 
 _LABEL = "org.gem-core.sandbox"
-_AGENT_MEMORY = 64 << 20
-"""What an agent and its keeper use beside the program."""
-_MOST_PROCESSES = 512
+_RUNNER_MEMORY = 64 << 20
+"""Bytes for a runner and its monitor, besides the program."""
+_MAX_PROCESSES = 512
 _WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - the container's
 _STDERR = 2
 _HEADER = struct.Struct("!B3xI")
@@ -46,25 +46,26 @@ _NO_SYSTEM_V = {
     "kernel.sem": "250 32000 32 0",
     "fs.mqueue.queues_max": "0",
 }
-"""What would outlive its program, and nobody can empty, cannot be made."""
+"""System V objects and message queues would outlive their program, so none can be created."""
 
 
-class DockerSandbox(AgentSandbox):
-    """Runs programs in containers that have no network and can write to nothing but memory.
+class DockerSandbox(RunnerSandbox):
+    """Runs programs in containers without network that can write only to memory.
 
     Args:
         image: An image with ``python3`` 3.9 or later; ``gem-core doctor --make-image`` makes the
             default one.
-        workers: Containers for runs at a time; None for one a core, 8 at most. Each session that
-            is alive has one more.
-        cpus: Cores that one container may use.
-        disk: Bytes of files, which are held in memory; ``/dev/shm`` has as many again.
-        host: Address of the engine, such as ``unix:///run/docker.sock``; None for what the
-            environment says (``DOCKER_HOST``).
-        runtime: Name of a runtime of the engine, such as ``runsc``; None for its default.
+        workers: The number of containers, and so of programs that may run at the same time; None
+            for one per core, at most 8. Each open session has another one.
+        cpus: The number of cores that one container may use.
+        disk: Bytes of files, which are held in memory; ``/dev/shm`` may hold the same number.
+        host: The address of the engine, such as ``unix:///run/docker.sock``; None for
+            ``DOCKER_HOST``, or the engine's default.
+        runtime: The name of one of the engine's runtimes, such as ``runsc``; None for its default.
 
     Raises:
-        SandboxError: At the first run: docker-py, the engine or the image is missing.
+        ConfigError: ``cpus``, ``disk`` or ``workers`` is too small.
+        SandboxError: Raised by the first run: docker-py, the engine or the image is missing.
     """
 
     isolated = True
@@ -87,7 +88,7 @@ class DockerSandbox(AgentSandbox):
 
 
 class Engine(Launcher):
-    """Starts containers; connects when the first is needed, and again in a forked process."""
+    """Starts containers; connects to the engine on first use, and again in a forked process."""
 
     def __init__(
         self, *, image: str, cpus: float, disk: int, host: str | None, runtime: str | None
@@ -101,7 +102,7 @@ class Engine(Launcher):
     def launch(self) -> Channel:
         client = self._connected()
         user = random.SystemRandom().randint(20_000, 59_999)
-        command = agent_arguments(
+        command = runner_arguments(
             command=["python3", "-s"], folders=_WRITABLE, user=user, filters=_filters()
         )
         try:
@@ -110,7 +111,7 @@ class Engine(Launcher):
             )
             return ContainerChannel(client, container)
         except Exception as error:
-            raise SandboxError(self._why_not(error)) from error
+            raise SandboxError(self._explain(error)) from error
 
     def close(self) -> None:
         with self._lock:
@@ -144,12 +145,12 @@ class Engine(Launcher):
             "tmpfs": {"/tmp": memory_files},  # noqa: S108 - the container's
             "shm_size": self._disk,
             "working_dir": "/",
-            # The agent takes on and ends programs of another user; they have no capability.
+            # The runner starts and kills processes of another user. Programs have no capabilities.
             "cap_drop": ["ALL"],
             "cap_add": ["SETUID", "SETGID", "KILL"],
             "security_opt": ["no-new-privileges"],
             "sysctls": _NO_SYSTEM_V,
-            "pids_limit": _MOST_PROCESSES + 16,
+            "pids_limit": _MAX_PROCESSES + 16,
             "nano_cpus": int(self._cpus * 1e9),
             "ulimits": [
                 Ulimit(name="core", soft=0, hard=0),
@@ -158,7 +159,7 @@ class Engine(Launcher):
             "runtime": self._runtime,
         }
 
-    def _why_not(self, error: Exception) -> str:
+    def _explain(self, error: Exception) -> str:
         import docker.errors  # noqa: PLC0415 - optional
 
         if isinstance(error, docker.errors.ImageNotFound):
@@ -166,7 +167,7 @@ class Engine(Launcher):
             other = f"docker pull {self._image}" if self._image != DEFAULT_IMAGE else make
             return (
                 f"The engine has no image {self._image!r}. Run: {other}. Any image with python3 "
-                f"will do: make_sandbox('docker', image='python:3.12-slim')."
+                f"works: make_sandbox('docker', image='python:3.12-slim')."
             )
         return f"No container of the image {self._image!r} could be started: {error}"
 
@@ -182,7 +183,7 @@ class ContainerChannel(Channel):
     def __init__(self, client: "docker.DockerClient", container: Any) -> None:
         self._api, self._id = client.api, container.id
         self._memory = 0
-        self._words = b""
+        self._stderr = b""
         self._received = bytearray()
         streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         try:
@@ -195,7 +196,7 @@ class ContainerChannel(Channel):
 
     def allow(self, memory: int) -> None:
         if memory != self._memory:
-            total = memory + _AGENT_MEMORY
+            total = memory + _RUNNER_MEMORY
             self._api.update_container(self._id, mem_limit=total, memswap_limit=total)
             self._memory = memory
 
@@ -210,13 +211,13 @@ class ContainerChannel(Channel):
             if not chunk:
                 return b""
             self._received += chunk
-            said = self._said()
-            if said:
-                return said
+            output = self._take_stdout()
+            if output:
+                return output
 
-    def _said(self) -> bytes:
-        """Return what is there of stdout; the engine sends frames of one stream or the other."""
-        said = bytearray()
+    def _take_stdout(self) -> bytes:
+        """Return the stdout received so far; the engine sends frames of stdout or stderr."""
+        output = bytearray()
         while len(self._received) >= _HEADER.size:
             stream, length = _HEADER.unpack_from(self._received)
             end = _HEADER.size + length
@@ -225,13 +226,13 @@ class ContainerChannel(Channel):
             body = self._received[_HEADER.size : end]
             del self._received[:end]
             if stream == _STDERR:
-                self._words = (self._words + body)[-2000:]
+                self._stderr = (self._stderr + body)[-2000:]
             else:
-                said += body
-        return bytes(said)
+                output += body
+        return bytes(output)
 
-    def words(self) -> str:
-        return self._words.decode("utf-8", "replace").strip()
+    def stderr(self) -> str:
+        return self._stderr.decode("utf-8", "replace").strip()
 
     def kill(self) -> None:
         self.abandon(shutdown=True)
@@ -253,7 +254,7 @@ class ContainerChannel(Channel):
 
 @functools.cache
 def _filters() -> dict[str, str]:
-    """Return the filters of system calls: Docker's own lets programs speak to the hypervisor."""
+    """Return our filters of system calls: Docker's own allows vsock, to the hypervisor."""
     return {machine: base64.b64encode(call_filter(machine)).decode() for machine in MACHINES}
 
 
@@ -261,7 +262,7 @@ def connect(host: str | None = None) -> "docker.DockerClient":
     """Return a client of the engine.
 
     Raises:
-        SandboxError: docker-py or the engine is missing; the message says what to do.
+        SandboxError: docker-py is not installed, or no engine answers.
     """
     try:
         import docker  # noqa: PLC0415 - optional
@@ -269,26 +270,26 @@ def connect(host: str | None = None) -> "docker.DockerClient":
         raise SandboxError("docker-py is missing. Run: pip install gem-sandbox[docker]") from error
     where = host or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     try:
-        if where.startswith("unix://"):  # docker-py leaks a socket where nobody answers
+        if where.startswith("unix://"):  # docker-py leaks a socket if no engine answers
             with socket.socket(socket.AF_UNIX) as trial:
                 trial.connect(where.removeprefix("unix://"))
         return docker.DockerClient(base_url=host) if host else docker.from_env()
     except Exception as error:
         raise SandboxError(
             f"No Docker engine answers at {where}: {error}. Start one (apt-get install docker.io), "
-            f"or say where it is: DOCKER_HOST=unix:///path, or make_sandbox('docker', host=...)."
+            f"or set its address: DOCKER_HOST=unix:///path, or make_sandbox('docker', host=...)."
         ) from error
 
 
 def make_image(
     client: "docker.DockerClient", name: str = DEFAULT_IMAGE, packages: Iterable[str] = ()
 ) -> str:
-    """Make an image out of this interpreter; return its id.
+    """Make an image from this interpreter; return its id.
 
     Args:
         client: The engine.
-        name: What to call it.
-        packages: Installed distributions to put in.
+        name: The name of the image.
+        packages: Installed distributions to include.
 
     Raises:
         ConfigError: A package is not installed.
@@ -300,10 +301,10 @@ def make_image(
         write_image(file, packages)
         file.seek(0)
         chunks = iter(lambda: file.read(1 << 20), b"")
-        said = client.api.import_image_from_stream(
+        response = client.api.import_image_from_stream(
             chunks, repository=repository, tag=tag or "latest", changes=changes
         )
-    answer = json.loads(said.strip().splitlines()[-1])
+    answer = json.loads(response.strip().splitlines()[-1])
     if "status" not in answer:
         raise SandboxError(f"The engine did not take the image: {answer.get('error', answer)}")
     return str(answer["status"])
@@ -316,19 +317,19 @@ def owned(client: "docker.DockerClient") -> list[Any]:
 
 
 def reap(client: "docker.DockerClient") -> int:
-    """Remove containers whose process on this machine is no more; return how many."""
+    """Remove containers whose process on this machine has died; return how many."""
     removed = 0
     started = client.containers.list(all=True, filters={"label": _LABEL}, ignore_removed=True)
     for container in started:
-        with contextlib.suppress(Exception):  # it may be going by itself
-            if _is_orphan(container.labels[_LABEL]):
+        with contextlib.suppress(Exception):  # it may be ending by itself
+            if _is_orphaned(container.labels[_LABEL]):
                 container.remove(force=True)
                 removed += 1
     return removed
 
 
-def _is_orphan(identity: str) -> bool:
-    """Whether a process of this machine and pid namespace that started a container has gone."""
+def _is_orphaned(identity: str) -> bool:
+    """Whether a process of this machine and pid namespace started a container and has died."""
     pid = int(identity.rpartition(" ")[2].partition("@")[0])
     mine, theirs = _identity(os.getpid()), identity
     here = mine.rpartition(" ")[0]

@@ -1,6 +1,6 @@
 """``gem-core doctor``: which sandboxes work on this machine, and what the others need.
 
-Nothing is guessed: a tier works if it has run a program, an engine if it answers.
+A tier works if it has run a program, an engine if it has answered: nothing is inferred.
 """
 
 import contextlib
@@ -30,13 +30,13 @@ _LANDLOCK_VERSION = 1
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a sandbox is, or stands on.
+    """The state of one part or requirement of a sandbox.
 
     Args:
-        sandbox: Id of the sandbox.
-        part: What was looked at.
+        sandbox: The id of the sandbox.
+        part: The part or requirement.
         works: Whether it can be used here.
-        detail: What was found.
+        detail: What was found, such as a version or an error.
         remedy: What to do if it does not work; empty if there is nothing to do.
     """
 
@@ -48,21 +48,21 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything; takes a few seconds."""
+    """Examine all sandboxes; takes a few seconds."""
     return [*_warm(), *_docker(), Finding("process", "no isolation", works=True)]
 
 
 def _warm() -> Iterator[Finding]:
-    needs: dict[str, tuple[Callable[[], str], str]] = {
+    requirements: dict[str, tuple[Callable[[], str], str]] = {
         "bubblewrap": (_bubblewrap, "apt-get install bubblewrap"),
         "user namespaces": (_user_namespaces, "sysctl -w kernel.unprivileged_userns_clone=1"),
-        "Landlock": (_landlock, "a kernel from 5.13 on, booted with lsm=...,landlock"),
+        "Landlock": (_landlock, "use a kernel 5.13 or later, booted with lsm=...,landlock"),
     }
     for tier in TIERS:
         reason = why_not(tier)
         yield Finding("warm", f"tier {tier}", works=not reason, detail=reason)
-    for part, (look, remedy) in needs.items():
-        found = look()
+    for part, (probe, remedy) in requirements.items():
+        found = probe()
         yield Finding("warm", part, bool(found), found, "" if found else remedy)
 
 
@@ -70,17 +70,17 @@ def _bubblewrap() -> str:
     path = shutil.which("bwrap")
     if path is None:
         return ""
-    said = subprocess.run([path, "--version"], check=False, capture_output=True, text=True)  # noqa: S603
-    return said.stdout.strip() or path
+    done = subprocess.run([path, "--version"], check=False, capture_output=True, text=True)  # noqa: S603
+    return done.stdout.strip() or path
 
 
 def _user_namespaces() -> str:
-    """Try one in a process of its own."""
+    """Try to create one, in another process."""
     if sys.platform != "linux":
         return ""
     trial = f"import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare({_CLONE_NEWUSER}) != 0)"
     command = [sys.executable, "-I", "-S", "-c", trial]
-    return "can be made" if subprocess.run(command, check=False).returncode == 0 else ""  # noqa: S603
+    return "can be created" if subprocess.run(command, check=False).returncode == 0 else ""  # noqa: S603
 
 
 def _landlock() -> str:
@@ -103,12 +103,14 @@ def _docker() -> Iterator[Finding]:
         tags = {tag for image in client.images.list() for tag in image.tags}
     yield Finding("docker", "engine", works=True, detail=f"version {version}")
     found = f"{DEFAULT_IMAGE}:latest" in tags
-    remedy = "" if found else "gem-core doctor --make-image, or name an image that has python3"
+    remedy = (
+        "" if found else "gem-core doctor --make-image, or image=... with an image that has python3"
+    )
     yield Finding("docker", f"image {DEFAULT_IMAGE}", works=found, remedy=remedy)
 
 
 def _isolates(findings: Sequence[Finding]) -> bool:
-    """Whether programs that nobody has read can be run here."""
+    """Whether untrusted programs can be run here."""
     tiers = [f.works for f in findings if f.part.startswith("tier")]
     docker = [f.works for f in findings if f.sandbox == "docker"]
     return any(tiers) or all(docker)
@@ -116,7 +118,7 @@ def _isolates(findings: Sequence[Finding]) -> bool:
 
 def _table(findings: Sequence[Finding]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ("sandbox", "part", "works", "found", "what to do"):
+    for heading in ("sandbox", "part", "works", "found", "remedy"):
         table.add_column(heading, no_wrap=heading in {"sandbox", "part"})
     for finding in findings:
         works = "[green]yes[/]" if finding.works else "[yellow]no[/]"
@@ -127,11 +129,16 @@ def _table(findings: Sequence[Finding]) -> Table:
 @click.command(epilog="\b\nExamples:\n  gem-core doctor\n  gem-core doctor --make-image")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
-    "--make-image", "making", is_flag=True, help="First make the image for Docker, of this Python."
+    "--make-image",
+    "making",
+    is_flag=True,
+    help="First make the Docker image, from this Python interpreter.",
 )
-@click.option("--package", "packages", multiple=True, help="A package to put into that image.")
+@click.option(
+    "--package", "packages", multiple=True, help="An installed package to include in the image."
+)
 def command(*, as_json: bool, making: bool, packages: tuple[str, ...]) -> None:
-    """Say which sandboxes work here; exit status 1 if none that isolates does."""
+    """Report which sandboxes work here; exit with status 1 if no isolated one does."""
     if making:
         make_image(connect(), packages=packages)
     findings = examine()

@@ -1,7 +1,7 @@
-"""An image for the sandbox ``docker`` out of the interpreter that runs this: no registry needed.
+"""Make an image for the sandbox ``docker`` from the running interpreter, without a registry.
 
-It has the interpreter's standard library, the shared libraries that it is linked with, and the
-packages that are asked for; there is no shell and nothing else.
+The image has the interpreter with its standard library, the shared libraries that it is linked
+with, and the requested packages. It has no shell.
 """
 
 import importlib.metadata
@@ -39,8 +39,8 @@ def write_image(file: IO[bytes], packages: Iterable[str] = ()) -> None:
     """Write the root file system as a tar archive, for ``docker import``.
 
     Args:
-        file: What to write to.
-        packages: Installed distributions to put in; what they need is not added by itself.
+        file: The file to write.
+        packages: Installed distributions to include; their dependencies are not added.
 
     Raises:
         ConfigError: A package is not installed.
@@ -48,7 +48,7 @@ def write_image(file: IO[bytes], packages: Iterable[str] = ()) -> None:
     """
     if sys.platform != "linux":
         raise SandboxError(
-            "An image can only be made out of a Linux interpreter. Use one that has python3: "
+            "An image can only be made from a Linux interpreter. Use an image that has python3: "
             "docker pull python:3.12-slim, then make_sandbox('docker', image='python:3.12-slim')."
         )
     with tarfile.open(fileobj=file, mode="w|") as archive:
@@ -59,16 +59,16 @@ def write_image(file: IO[bytes], packages: Iterable[str] = ()) -> None:
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
         for name, path in sorted(image_files(packages).items()):
-            archive.add(path, name, recursive=False, filter=_of_root)
+            archive.add(path, name, recursive=False, filter=_owned_by_root)
 
 
 def image_environment() -> dict[str, str]:
-    """Return the environment variables with which the image's interpreter is found."""
+    """Return the environment variables of the image, with which its interpreter is found."""
     return {"PATH": f"{sys.base_prefix}/bin:/usr/bin:/bin"}
 
 
 def image_files(packages: Iterable[str] = ()) -> dict[str, str]:
-    """Return what the image holds: path there to path here."""
+    """Return the files of the image: path in the image to path on this machine."""
     python = os.path.realpath(sys.executable)
     library = Path(sysconfig.get_path("stdlib", vars={"base": sys.base_prefix}))
     files = {str(path): str(path) for path in _tree(library)}
@@ -106,11 +106,11 @@ def _package_files(package: str, site: Path) -> Iterator[tuple[str, str]]:
 
 
 def _linked(binaries: Iterable[str]) -> set[str]:
-    """Return the shared libraries that binaries need, by the path they are looked for at."""
-    # ldd runs files of this interpreter only: it has run them already.
+    """Return the paths at which binaries look for their shared libraries."""
+    # Some versions of ldd run the file; these are files of this interpreter, which have run.
     command = ["ldd", *binaries]
-    said = subprocess.run(command, check=False, capture_output=True, text=True).stdout  # noqa: S603
-    return set(re.findall(r"(?:=> )?(/\S+) \(0x", said))
+    output = subprocess.run(command, check=False, capture_output=True, text=True).stdout  # noqa: S603
+    return set(re.findall(r"(?:=> )?(/\S+) \(0x", output))
 
 
 def _entry(name: str, kind: bytes, mode: int = 0o644) -> tarfile.TarInfo:
@@ -119,7 +119,7 @@ def _entry(name: str, kind: bytes, mode: int = 0o644) -> tarfile.TarInfo:
     return entry
 
 
-def _of_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+def _owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = "root"
     return entry

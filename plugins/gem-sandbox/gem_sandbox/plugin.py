@@ -1,4 +1,4 @@
-"""What gem-sandbox registers. Nothing here imports a sandbox."""
+"""The specs that gem-sandbox registers; no sandbox is imported here."""
 
 from gem_core import CommandSpec, SandboxSpec, hookimpl
 from gem_core.registry import Registry
@@ -8,32 +8,32 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the sandboxes, and the command that says which of them work here."""
+    """Add the sandboxes, and the command that reports which of them work."""
     registry.add(
         SandboxSpec(
             id="warm",
             entry_point="gem_sandbox.warm:WarmSandbox",
-            description="warm interpreters, forked for each run behind walls of their own",
+            description="warm Python interpreters, forked for each run and isolated by the kernel",
         )
     )
     registry.add(
         SandboxSpec(
             id="docker",
             entry_point="gem_sandbox.docker:DockerSandbox",
-            description="Docker containers without network, kept warm",
+            description="Docker containers without network, reused between runs",
         )
     )
     registry.add(
         SandboxSpec(
             id="process",
             entry_point="gem_sandbox.process:ProcessSandbox",
-            description="plain processes, without isolation: for trusted programs only",
+            description="plain processes without isolation, for trusted programs only",
         )
     )
     registry.add(
         CommandSpec(
             id="doctor",
             entry_point="gem_sandbox.doctor:command",
-            description="say which sandboxes work here, and what the others need",
+            description="report which sandboxes work on this machine, and what the others need",
         )
     )

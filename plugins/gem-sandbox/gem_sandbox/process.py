@@ -1,4 +1,4 @@
-"""Programs as plain processes of this machine, from which nothing is kept: for trusted ones."""
+"""The sandbox ``process``: plain processes of this machine, for trusted programs only."""
 
 import contextlib
 import socket
@@ -6,20 +6,21 @@ import subprocess
 import sys
 import warnings
 
-from gem_sandbox.agent_sandbox import AgentSandbox
-from gem_sandbox.agents import Channel, Launcher, agent_arguments
+from gem_sandbox.runner import Channel, Launcher, runner_arguments
+from gem_sandbox.runner_sandbox import RunnerSandbox
 
 __all__ = ["ProcessSandbox"]
 
 
-class ProcessSandbox(AgentSandbox):
+class ProcessSandbox(RunnerSandbox):
     """Runs programs with this interpreter, without isolation.
 
-    Each has a temporary folder of its own, limits where the system has them, and at the deadline
-    its whole tree of processes is ended; but it can read, write and reach what you can.
+    Each program has its own temporary folder, limits where the system has them, and its whole
+    tree of processes is killed at the deadline. But it can read, write and reach what you can.
 
     Args:
-        workers: How many programs run at a time; None for one a core, 8 at most.
+        workers: The number of programs that may run at the same time; None for one per core, at
+            most 8.
     """
 
     isolated = False
@@ -27,7 +28,7 @@ class ProcessSandbox(AgentSandbox):
     def __init__(self, *, workers: int | None = None) -> None:
         warnings.warn(
             "The sandbox 'process' runs programs without isolation: they can read, write and "
-            "reach what you can. Use 'warm' or 'docker' for programs that nobody has read.",
+            "reach what you can. Use 'warm' or 'docker' for untrusted programs.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -35,19 +36,19 @@ class ProcessSandbox(AgentSandbox):
 
 
 class ProcessLauncher(Launcher):
-    """Starts agents as children of this process."""
+    """Starts runners as children of this process."""
 
     def launch(self) -> Channel:
         return ProcessChannel()
 
 
 class ProcessChannel(Channel):
-    """An agent that is a child of this process, at the other end of a socket pair."""
+    """A socket pair to a runner that is a child of this process."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
         with theirs:
-            arguments = agent_arguments(
+            arguments = runner_arguments(
                 command=[sys.executable, "-s"], folders=[], user=None, filters={}
             )
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter
@@ -67,10 +68,10 @@ class ProcessChannel(Channel):
 
     def kill(self) -> None:
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # it ends its programs, then itself
+            self._socket.shutdown(socket.SHUT_RDWR)  # the runner ends its programs, then itself
         self._socket.close()
         self._process.wait()
 
     def abandon(self) -> None:
         self._socket.close()
-        self._process.returncode = 0
+        self._process.returncode = 0  # or Popen would warn that the process still runs

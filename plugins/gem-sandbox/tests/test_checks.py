@@ -1,6 +1,7 @@
 """``check_sandbox`` finds what is wrong with a sandbox."""
 
 import dataclasses
+import threading
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -59,15 +60,31 @@ class Forgetful(Flawed):
         return Session()
 
 
+class Hanging(Flawed):
+    """Never ends a run, unless it is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = threading.Event()
+
+    def run(self, program: Program) -> Execution:
+        self.released.wait()
+        return Execution(0)
+
+    def close(self) -> None:
+        self.released.set()
+        self.sandbox.close()
+
+
 @pytest.mark.parametrize(
     ("flawed", "check", "message"),
     [
-        (Liar, "isolation", "a program got out"),
+        (Liar, "isolation", "a program reached the host"),
         (Deaf, "input", "failed"),
-        (Stubborn, "tests", "it went on"),
+        (Stubborn, "tests", "it did not stop"),
         (Silent, "limits", "limit is None, not 'wall_time'"),
         (Silent, "output", "limit is None, not 'output'"),
-        (Forgetful, "sessions", "x"),
+        (Forgetful, "sessions", "NameError"),
     ],
 )
 def test_a_flaw_is_found(flawed: Callable[[], Sandbox], check: str, message: str) -> None:
@@ -79,3 +96,36 @@ def test_a_flaw_is_found(flawed: Callable[[], Sandbox], check: str, message: str
 @pytest.mark.parametrize("check", ["input", "tests", "output"])
 def test_what_is_not_flawed_passes(check: str) -> None:
     assert check_sandbox(Flawed, checks=[check]).ok
+
+
+def test_a_sandbox_that_hangs_is_a_finding_and_the_other_checks_go_on() -> None:
+    made: list[Hanging] = []
+
+    def make() -> Sandbox:
+        made.append(Hanging())
+        return made[-1]
+
+    report = check_sandbox(make, checks=["results", "asynchronous", "isolation"], deadline=0.5)
+    assert {finding.check for finding in report.findings} == {"results", "asynchronous"}
+    assert {finding.message for finding in report.findings} == {"did not end within 0.5 seconds"}
+    assert report.unchecked == ["isolation"]
+    for sandbox in made[:2]:
+        assert sandbox.released.wait(10), "the sandbox that hangs was not closed"
+
+
+def test_a_sandbox_that_hangs_when_it_is_made_is_a_finding() -> None:
+    release = threading.Event()
+
+    def make() -> Sandbox:
+        release.wait()
+        return Flawed()
+
+    (finding,) = check_sandbox(make, checks=["results"], deadline=0.2).findings
+    release.set()
+    assert finding.message == "did not end within 0.2 seconds"
+
+
+def test_what_does_not_apply_is_reported_as_unchecked_and_not_as_a_finding() -> None:
+    report = check_sandbox(Flawed, checks=["input", "isolation"])
+    assert report.ok
+    assert report.unchecked == ["isolation"]

@@ -128,7 +128,7 @@ def test_a_session_whose_container_was_removed_says_so(client: Any, sandbox: San
     assert session.run("print(x)").exit_status == 137
     execution = session.run("print('x' in globals())")
     assert execution.stdout == "False\n"
-    assert "began with nothing" in execution.stderr
+    assert "started from an empty state" in execution.stderr
     session.close()
 
 

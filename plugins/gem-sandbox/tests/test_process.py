@@ -1,4 +1,4 @@
-"""The sandbox ``process``: no isolation, but nothing is left behind."""
+"""The sandbox ``process``: it does not isolate, but programs leave nothing behind."""
 
 import contextlib
 import gc
@@ -33,7 +33,7 @@ def sandbox() -> Iterator[Sandbox]:
 def wait_until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + 20
     while not condition():
-        assert time.monotonic() < end, "it does not come about"
+        assert time.monotonic() < end, "the condition never became true"
         time.sleep(0.01)
 
 
@@ -49,7 +49,7 @@ def children() -> list[int]:
     return [int(pid) for each in task.iterdir() for pid in (each / "children").read_text().split()]
 
 
-def test_making_it_warns_that_nothing_is_kept_from_programs() -> None:
+def test_making_it_warns_that_programs_are_not_isolated() -> None:
     with pytest.warns(RuntimeWarning, match="without isolation"):
         sandbox = gem_core.make_sandbox("process")
     assert isinstance(sandbox, ProcessSandbox)
@@ -93,7 +93,7 @@ def test_a_fork_bomb_is_stopped_by_the_number_of_processes(sandbox: Sandbox) -> 
     assert sandbox.run(Program("print(1)")).ok
 
 
-def test_an_agent_that_was_killed_is_replaced() -> None:
+def test_a_runner_that_was_killed_is_replaced() -> None:
     sandbox = BACKENDS["process"](workers=1)
     before = set(children())
     sandbox.run(Program("pass"))
@@ -103,7 +103,7 @@ def test_an_agent_that_was_killed_is_replaced() -> None:
     sandbox.close()
 
 
-def test_an_agent_that_is_killed_at_work_ends_the_run_and_no_more() -> None:
+def test_a_runner_that_is_killed_at_work_ends_only_its_run() -> None:
     sandbox = BACKENDS["process"](workers=1)
     before, results = set(children()), list[Execution]()
     sandbox.run(Program("pass"))
@@ -115,7 +115,7 @@ def test_an_agent_that_is_killed_at_work_ends_the_run_and_no_more() -> None:
         os.kill(pid, signal.SIGKILL)
     thread.join()
     assert results[0].exit_status == 137
-    assert "agent" in results[0].stderr
+    assert "runner" in results[0].stderr
     assert sandbox.run(Program("print('on')")).stdout == "on\n"
     sandbox.close()
 
@@ -138,7 +138,7 @@ def test_nothing_outlives_a_host_that_is_killed() -> None:
     wait_until(lambda: gone(int(pid)) and not Path(folder).exists())
 
 
-def test_a_forked_process_has_agents_of_its_own(sandbox: Sandbox) -> None:
+def test_a_forked_process_has_its_own_runners(sandbox: Sandbox) -> None:
     sandbox.run(Program("pass"))
     read, write = os.pipe()
     child = os.fork()
@@ -153,7 +153,7 @@ def test_a_forked_process_has_agents_of_its_own(sandbox: Sandbox) -> None:
     assert sandbox.run(Program("print('parent')")).stdout == "parent\n"
 
 
-def test_a_thousand_sandboxes_share_their_agents() -> None:
+def test_a_thousand_sandboxes_share_their_runners() -> None:
     sandboxes = [BACKENDS["process"](workers=2) for _ in range(1000)]
     before = len(children())
     for sandbox in sandboxes[::100]:
@@ -163,25 +163,13 @@ def test_a_thousand_sandboxes_share_their_agents() -> None:
         sandbox.close()
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"language": "fortran"}, "got 'fortran'"),
-        ({"timeout": 0}, "timeout must be above 0"),
-        ({"memory": -1}, "memory must be above 0"),
-        ({"files": {"/etc/passwd": b""}}, "relative path"),
-        ({"files": {"a/../../b": b""}}, "relative path"),
-    ],
-)
-def test_a_program_that_makes_no_sense_is_refused(
-    sandbox: Sandbox, fields: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ConfigError, match=message):
-        sandbox.run(Program("pass", **fields))
+def test_a_program_in_another_language_is_refused(sandbox: Sandbox) -> None:
+    with pytest.raises(ConfigError, match="runs python; got language='fortran'"):
+        sandbox.run(Program("pass", language="fortran"))
 
 
-def test_it_needs_a_worker() -> None:
-    with pytest.raises(ConfigError, match="workers must be 1 or more; got 0"):
+def test_at_least_one_worker_is_required() -> None:
+    with pytest.raises(ConfigError, match="workers must be at least 1, or None; got 0"):
         BACKENDS["process"](workers=0)
 
 
@@ -202,11 +190,11 @@ def test_a_session_keeps_its_sandbox_alive() -> None:
     session.close()
 
 
-def test_a_keeper_that_is_killed_leaves_nothing(sandbox: Sandbox) -> None:
+def test_a_monitor_that_is_killed_leaves_no_process(sandbox: Sandbox) -> None:
     session = sandbox.session()
     pid = session.run("import os; print(os.getpid())").stdout
-    keeper = Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[1]
-    os.kill(int(keeper), signal.SIGKILL)
+    monitor = Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[1]
+    os.kill(int(monitor), signal.SIGKILL)
     wait_until(lambda: gone(int(pid)))
     assert session.run("print(1)").exit_status == 137
     assert session.run("print(2)").stdout == "2\n"

@@ -1,4 +1,4 @@
-"""Parts of the warm sandbox that can be looked at from outside of it."""
+"""Parts of the warm sandbox that can be tested without running a program."""
 
 import asyncio
 import struct
@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_sandbox.warm.inside.messages import LIMITS, Outcome, unpack_outcomes
-from gem_sandbox.warm.libraries import group_of
-from gem_sandbox.warm.seccomp import MACHINES, call_filter, room_filters
-from gem_sandbox.warm.syscalls import ALLOWED, ROOM_ONLY
-from gem_sandbox.warm.turns import Turns
+from gem_sandbox.warm.fair_semaphore import FairSemaphore
+from gem_sandbox.warm.guest.messages import LIMITS, Outcome, unpack_outcomes
+from gem_sandbox.warm.libraries import zygote_for
+from gem_sandbox.warm.seccomp import MACHINES, call_filter, scope_filters
+from gem_sandbox.warm.syscalls import ALLOWED, INIT_ONLY
 
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 
 
 def decide(program, machine, number, *arguments):
-    """Interpret the few instructions of BPF that filters are made of."""
+    """Interpret the few BPF instructions that filters use."""
     data = {0: number, 4: machine}
     data |= {16 + 8 * index: value for index, value in enumerate(arguments)}
     steps = [program[at : at + 8] for at in range(0, len(program), 8)]
@@ -55,7 +55,7 @@ def test_the_filter_allows_what_is_listed_and_nothing_else(machine):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_filter_kills_calls_made_as_on_another_processor(machine):
+def test_the_filter_kills_calls_of_another_processor(machine):
     other = next(number for name, number in MACHINES.items() if name != machine)
     assert decide(call_filter(machine), other, 0) == _KILL
     assert decide(call_filter(machine), 0x40000003, 1) == _KILL
@@ -83,34 +83,32 @@ def test_the_filter_looks_at_the_arguments_of_some_calls():
 
 @pytest.mark.parametrize("machine", MACHINES)
 @given(data=st.data())
-def test_the_filters_of_a_room_and_of_its_programs_allow_together_what_the_one_filter_does(
-    machine, data
-):
+def test_the_filters_of_a_scope_and_of_its_programs_together_equal_the_one_filter(machine, data):
     column = machine == "aarch64"
-    listed = [numbers[column] for numbers in (ALLOWED | ROOM_ONLY).values()]
+    listed = [numbers[column] for numbers in (ALLOWED | INIT_ONLY).values()]
     number = data.draw(st.sampled_from([n for n in listed if n is not None]) | st.integers(0, 600))
     call = MACHINES[machine], number, *data.draw(st.lists(st.integers(0, 40), max_size=3))
-    room, own = room_filters(machine)
-    both = {decide(room, *call), decide(own, *call)} - {_ALLOW}
+    scope, own = scope_filters(machine)
+    both = {decide(scope, *call), decide(own, *call)} - {_ALLOW}
     assert (both or {_ALLOW}) == {decide(call_filter(machine), *call)}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_what_only_a_rooms_first_process_may_programs_forbid_themselves(machine):
-    room, own = room_filters(machine)
-    for numbers in ROOM_ONLY.values():
+def test_programs_may_not_make_the_calls_of_the_init_process(machine):
+    scope, own = scope_filters(machine)
+    for numbers in INIT_ONLY.values():
         number = numbers[machine == "aarch64"]
-        assert decide(room, MACHINES[machine], number) == _ALLOW
+        assert decide(scope, MACHINES[machine], number) == _ALLOW
         assert decide(own, MACHINES[machine], number) == _ERROR | 1
 
 
-def test_calls_can_be_withheld():
+def test_calls_of_the_list_can_be_forbidden():
     program = call_filter("x86_64", without=["kill"])
     assert decide(program, MACHINES["x86_64"], ALLOWED["kill"][0]) == _ERROR | 1
 
 
 @pytest.mark.parametrize(
-    ("source", "group"),
+    ("source", "zygote"),
     [
         ("print(1)", 0),
         ("import numpy as np", 1),
@@ -121,12 +119,12 @@ def test_calls_can_be_withheld():
         ("x = 'import'\nnp.ones(1)", 0),
     ],
 )
-def test_a_program_gets_the_least_zygote_that_has_its_imports(source, group):
-    assert group_of(source, ["numpy", "sympy"], supply_names=False) == group
+def test_a_program_gets_the_smallest_zygote_that_has_its_imports(source, zygote):
+    assert zygote_for(source, ["numpy", "sympy"], supply_names=False) == zygote
 
 
-def test_an_alias_that_is_to_be_supplied_counts_as_an_import():
-    assert group_of("np.ones(1)", ["numpy", "sympy"], supply_names=True) == 1
+def test_an_alias_that_is_supplied_counts_as_an_import():
+    assert zygote_for("np.ones(1)", ["numpy", "sympy"], supply_names=True) == 1
 
 
 outcomes = st.builds(
@@ -141,24 +139,24 @@ outcomes = st.builds(
 
 
 @given(st.lists(outcomes, max_size=5))
-def test_outcomes_come_back_as_they_were_packed(outcomes):
+def test_outcomes_survive_packing(outcomes):
     packed = b"".join(outcome.pack() for outcome in outcomes)
     assert unpack_outcomes(packed) == outcomes
 
 
 @given(st.lists(outcomes, min_size=1, max_size=3), st.data())
-def test_an_answer_that_was_cut_is_no_answer(outcomes, data):
+def test_a_truncated_answer_is_an_error(outcomes, data):
     packed = b"".join(outcome.pack() for outcome in outcomes)
     cut = data.draw(st.integers(1, len(outcomes[-1].pack()) - 1))
     with pytest.raises((ValueError, struct.error)):
         unpack_outcomes(packed[:-cut])
 
 
-def test_turns_are_taken_in_the_order_of_asking():
-    turns, order = Turns(1), []
+def test_slots_are_acquired_in_the_order_of_asking():
+    semaphore, order = FairSemaphore(1), []
 
     async def take(number):
-        async with turns.turn_async():
+        async with semaphore.acquire_async():
             order.append(number)
             await asyncio.sleep(0)
 
@@ -169,15 +167,15 @@ def test_turns_are_taken_in_the_order_of_asking():
     assert order == list(range(20))
 
 
-def test_who_gives_up_waiting_does_not_take_a_turn_along():
-    turns = Turns(1)
+def test_a_waiter_that_gives_up_takes_no_slot():
+    semaphore = FairSemaphore(1)
 
     async def take():
-        async with turns.turn_async():
+        async with semaphore.acquire_async():
             return True
 
     async def main():
-        with turns.turn():
+        with semaphore.acquire():
             waiting = [asyncio.create_task(take()) for _ in range(3)]
             await asyncio.sleep(0)
             waiting[0].cancel()
@@ -185,37 +183,39 @@ def test_who_gives_up_waiting_does_not_take_a_turn_along():
         return await asyncio.gather(*waiting, return_exceptions=True)
 
     assert asyncio.run(main())[2] is True
-    with turns.turn():
+    with semaphore.acquire():
         pass
 
 
-def test_who_passes_a_turn_on_begins_for_the_one_who_waits():
-    turns, events = Turns(1), []
+def test_the_thread_that_releases_a_slot_prepares_for_the_waiter():
+    semaphore, events = FairSemaphore(1), []
 
     def take():
-        with turns.turn(lambda: events.append(("begun by", threading.current_thread().name))):
+        with semaphore.acquire(
+            lambda: events.append(("begun by", threading.current_thread().name))
+        ):
             events.append(("had by", threading.current_thread().name))
 
-    with turns.turn(lambda: events.append("had to wait")):
+    with semaphore.acquire(lambda: events.append("waited")):
         thread = threading.Thread(target=take, name="waiting")
         thread.start()
-        while not turns.are_wanted:
+        while not semaphore.has_waiters:
             time.sleep(0.001)
-        events.append("passed on")
+        events.append("released")
     thread.join()
-    begun = "begun by", threading.current_thread().name
-    assert events == ["passed on", begun, ("had by", "waiting")]
+    prepared = "prepared by", threading.current_thread().name
+    assert events == ["released", prepared, ("held by", "waiting")]
 
 
-def test_nothing_begins_for_who_has_given_up():
-    turns, begun = Turns(1), []
+def test_nothing_is_prepared_for_a_waiter_that_has_given_up():
+    semaphore, begun = FairSemaphore(1), []
 
     async def take(number):
-        async with turns.turn_async(lambda: begun.append(number)):
+        async with semaphore.acquire_async(lambda: begun.append(number)):
             pass
 
     async def main():
-        async with turns.turn_async():
+        async with semaphore.acquire_async():
             waiting = [asyncio.create_task(take(number)) for number in range(3)]
             await asyncio.sleep(0)
             waiting[1].cancel()
@@ -226,18 +226,18 @@ def test_nothing_begins_for_who_has_given_up():
     assert begun == [0, 2]
 
 
-def test_a_turn_that_is_free_is_taken_only_if_nobody_has_it():
-    turns = Turns(2)
-    assert [turns.take_free() for _ in range(3)] == [True, True, False]
-    turns.give_back()
-    assert turns.take_free()
+def test_try_acquire_takes_a_slot_only_if_one_is_free():
+    semaphore = FairSemaphore(2)
+    assert [semaphore.try_acquire() for _ in range(3)] == [True, True, False]
+    semaphore.release()
+    assert semaphore.try_acquire()
 
 
-def test_no_more_turns_are_had_at_once_than_there_are():
-    turns, now, most = Turns(3), [], []
+def test_no_more_slots_are_held_than_there_are():
+    semaphore, now, most = FairSemaphore(3), [], []
 
     def take():
-        with turns.turn():
+        with semaphore.acquire():
             now.append(1)
             most.append(len(now))
             now.pop()

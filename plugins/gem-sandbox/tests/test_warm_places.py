@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from backends import require
-
-from gem_sandbox.warm.view import View, working_folder
+from gem_sandbox.warm.visible_paths import VisiblePaths, working_folder
 
 HOST = """\
 import json, sys
@@ -77,8 +76,8 @@ def test_programs_find_what_they_were_given_wherever_the_interpreter_lies(interp
 
 
 def test_a_program_works_in_the_temporary_folder_unless_something_lies_there():
-    assert working_folder(View(("/usr/lib",), {"/lib": "usr/lib"})) == "/tmp"
+    assert working_folder(VisiblePaths(("/usr/lib",), {"/lib": "usr/lib"})) == "/tmp"
     for place in ("/tmp/a/python", "/tmp"):
-        assert working_folder(View((place,), {})) == "/program"
-        assert working_folder(View((), {place: "/usr"})) == "/program"
-    assert working_folder(View(("/tmp/a", "/program", "/tmpfs"), {})) == "/program1"
+        assert working_folder(VisiblePaths((place,), {})) == "/program"
+        assert working_folder(VisiblePaths((), {place: "/usr"})) == "/program"
+    assert working_folder(VisiblePaths(("/tmp/a", "/program", "/tmpfs"), {})) == "/program1"

@@ -13,7 +13,7 @@ from gem_core.api import make_sandbox
 from gem_core.errors import ConfigError
 from gem_core.observation import Action
 from gem_core.parsing import unindented
-from gem_core.sandbox import Execution, Program, SandboxSession
+from gem_core.sandbox import Execution, Program, SandboxSession, open_session
 from gem_core.tool import BaseTool, Function, ToolCall, ToolResult
 
 __all__ = ["PythonSessionTool", "PythonTool"]
@@ -195,7 +195,7 @@ class PythonSessionTool(PythonTool):
 
     def _open(self) -> SandboxSession:
         if self._session is None:
-            self._session = self._sandbox.session(timeout=self.timeout, memory=self.memory)
+            self._session = open_session(self._sandbox, timeout=self.timeout, memory=self.memory)
         return self._session
 
     def get_state(self) -> dict[str, Any]:

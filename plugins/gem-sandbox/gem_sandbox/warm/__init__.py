@@ -1,4 +1,4 @@
-"""The warm sandbox: interpreters that have started already, forked for each program."""
+"""The sandbox ``warm``: interpreters that have already started, forked for each program."""
 
 from gem_sandbox.warm.sandbox import WarmSandbox
 

@@ -1,7 +1,7 @@
-"""What a host process runs: zygotes by what they have imported, and turns to use them.
+"""The processes behind warm sandboxes: zygotes by their imports, and slots to use them.
 
-Sandboxes that are made alike share an engine, so that however many are made, the processes are
-few and the machine's cores are shared fairly.
+Equal sandboxes share an engine, so any number of them have few processes and share the machine's
+cores fairly.
 """
 
 import asyncio
@@ -11,24 +11,24 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequen
 from typing import Generic, NamedTuple, Self, TypeVar
 
 from gem_core.errors import GemError, SandboxError
-from gem_sandbox.warm.inside.messages import ENDED
+from gem_sandbox.warm.fair_semaphore import FairSemaphore
+from gem_sandbox.warm.guest.messages import ENDED
 from gem_sandbox.warm.launch import ZygoteLauncher
-from gem_sandbox.warm.turns import Turns
 from gem_workers.frames import Frame
 from gem_workers.launcher import Worker
 
-__all__ = ["Ask", "Conversation", "Engine", "Lease", "Steps"]
+__all__ = ["Engine", "Lease", "Steps", "WorkerExchange", "WorkerRequest"]
 
 _ATTEMPTS = 3
 
 
 class Engine:
-    """Zygotes, started when first wanted.
+    """Zygotes, started when they are first needed.
 
     Args:
-        tier: How runs are kept apart.
-        preload: Modules, light ones first; the n-th zygote has imported the first n of them.
-        workers: Most runs at once.
+        tier: The kind of isolation.
+        preload: Modules, light ones first; zygote ``n`` has imported the first ``n`` of them.
+        workers: The number of programs that may run at the same time.
     """
 
     def __init__(self, *, tier: str, preload: Sequence[str], workers: int) -> None:
@@ -38,7 +38,7 @@ class Engine:
         self._reset()
 
     def _reset(self) -> None:
-        self.turns = Turns(self._workers)
+        self.slots = FairSemaphore(self._workers)
         self.closed = False
         self._launchers = [
             ZygoteLauncher(tier=self._tier, preload=self.preload[:count])
@@ -47,39 +47,40 @@ class Engine:
         self._idle: list[deque[Worker]] = [deque() for _ in self._launchers]
 
     @contextlib.contextmanager
-    def conversation(self, group: int, steps: "Steps[T]") -> "Iterator[Conversation[T]]":
-        """Wait for a turn, and hold a conversation with a supervisor meanwhile."""
-        conversation = Conversation(self, group, steps)
-        # Twice: it ends before the turn is passed on, and if the wait for that is given up.
-        with conversation, self.turns.turn(conversation.begin), conversation:
-            yield conversation
+    def exchange(self, zygote: int, steps: "Steps[T]") -> "Iterator[WorkerExchange[T]]":
+        """Wait for a slot, and exchange messages with a supervisor while it is held."""
+        exchange = WorkerExchange(self, zygote, steps)
+        # Entered twice: it ends before the slot is released, and if the wait for one is given up.
+        with exchange, self.slots.acquire(exchange.send_first), exchange:
+            yield exchange
 
     @contextlib.asynccontextmanager
-    async def conversation_async(
-        self, group: int, steps: "Steps[T]"
-    ) -> "AsyncIterator[Conversation[T]]":
-        """Do as ``conversation`` does, without blocking the running event loop."""
-        conversation = Conversation(self, group, steps)
-        with conversation:
-            async with self.turns.turn_async(conversation.begin):
-                with conversation:
-                    yield conversation
+    async def exchange_async(
+        self, zygote: int, steps: "Steps[T]"
+    ) -> "AsyncIterator[WorkerExchange[T]]":
+        """Wait for a slot without blocking the event loop; see ``exchange``."""
+        exchange = WorkerExchange(self, zygote, steps)
+        with exchange:
+            async with self.slots.acquire_async(exchange.send_first):
+                with exchange:
+                    yield exchange
 
-    def take(self, group: int) -> Worker | None:
+    def take(self, zygote: int) -> Worker | None:
         """Return the supervisor that has been idle longest, if enough have been started.
 
-        At least two, and in turns: while one runs a program, the other's room is being furnished.
+        There are at least two, used in turn: while a program runs under one, the other's isolation
+        scope is prepared for the next program.
         """
-        if self._launchers[group].count >= min(2, self._workers):
+        if self._launchers[zygote].count >= min(2, self._workers):
             with contextlib.suppress(IndexError):
-                return self._idle[group].popleft()
+                return self._idle[zygote].popleft()
         return None
 
-    def ready(self, group: int) -> bool:
-        """Tell whether a supervisor can be had at once, without starting a zygote."""
-        return self._launchers[group].ready
+    def is_ready(self, zygote: int) -> bool:
+        """Return whether a supervisor is available without starting a zygote."""
+        return self._launchers[zygote].ready
 
-    def start(self, group: int) -> Worker:
+    def start(self, zygote: int) -> Worker:
         """Start a supervisor.
 
         Raises:
@@ -87,23 +88,23 @@ class Engine:
         """
         try:
             for _ in range(_ATTEMPTS):
-                worker = self._launchers[group].ask_for_worker()
+                worker = self._launchers[zygote].ask_for_worker()
                 if worker is not None:
                     return worker
         except (GemError, OSError) as error:
             raise SandboxError(f"The warm sandbox ({self._tier}) cannot start: {error}") from error
         raise SandboxError(f"The warm sandbox's zygote died, {_ATTEMPTS} times in a row.")
 
-    def give_back(self, group: int, worker: Worker) -> None:
-        """Take a supervisor back that waits to be asked."""
-        if self.closed or len(self._idle[group]) >= self.turns.size:
-            self.end(group, worker)
+    def give_back(self, zygote: int, worker: Worker) -> None:
+        """Take back a supervisor that is waiting for its next request."""
+        if self.closed or len(self._idle[zygote]) >= self.slots.size:
+            self.end(zygote, worker)
         else:
-            self._idle[group].append(worker)
+            self._idle[zygote].append(worker)
 
-    def end(self, group: int, worker: Worker) -> None:
+    def end(self, zygote: int, worker: Worker) -> None:
         """End a supervisor, and kill its run."""
-        self._launchers[group].end_worker(worker)
+        self._launchers[zygote].end_worker(worker)
 
     def close(self) -> None:
         """End all processes; may be called twice."""
@@ -112,22 +113,22 @@ class Engine:
             launcher.close()
 
     def forget(self) -> None:
-        """Start anew in a fork of the host, and leave the processes to the parent."""
+        """Start empty in a forked process; the processes belong to its parent."""
         for launcher in self._launchers:
             launcher.forget()
         self._reset()
 
 
-class Ask(NamedTuple):
-    """What to ask a supervisor, and how long to wait for the answer, in seconds."""
+class WorkerRequest(NamedTuple):
+    """A message for a supervisor, and the seconds in which it must answer."""
 
-    request: bytes
+    message: bytes
     deadline: float
 
 
 T = TypeVar("T")
-Steps = Generator[Ask, Frame, T]
-"""A conversation: yields questions, is sent the answers, and returns what comes of it."""
+Steps = Generator[WorkerRequest, Frame, T]
+"""The steps of an exchange: yields requests, is sent the answers, and returns a result."""
 
 
 def _nothing() -> None:
@@ -135,50 +136,51 @@ def _nothing() -> None:
 
 
 class Lease:
-    """A supervisor for a while, once there is something to ask it.
+    """A supervisor for some time, taken when there is a first request for it.
 
-    Afterwards it is given back if ``healthy`` is set, and ended if not: it may still be at work.
+    It is given back if ``healthy`` is set, and otherwise ended, as it may still be busy.
     """
 
-    def __init__(self, engine: Engine, group: int) -> None:
+    def __init__(self, engine: Engine, zygote: int) -> None:
         self._engine = engine
-        self._group = group
+        self._zygote = zygote
         self.worker: Worker | None = None
         self.healthy = False
         self._is_ended = False
 
-    def ask(self, request: bytes, deadline: float) -> Frame:
-        """Return a supervisor's answer; one is started if the last one is gone."""
+    def ask(self, message: bytes, deadline: float) -> Frame:
+        """Return a supervisor's answer; start a new supervisor if the last one died."""
         worker = self.worker or self._renew()
-        return self._note(worker.ask(request, deadline))
+        return self._note(worker.ask(message, deadline))
 
     def _renew(self) -> Worker:
         if not self._is_ended:
-            self.worker = worker = self._engine.take(self._group) or self._engine.start(self._group)
-        if self._is_ended:  # while a zygote was started, perhaps; steps are not this thread's
+            engine, zygote = self._engine, self._zygote
+            self.worker = worker = engine.take(zygote) or engine.start(zygote)
+        if self._is_ended:  # perhaps meanwhile, by another thread, which must not close our steps
             Lease.release(self)
             raise SandboxError("This run was ended.")
         return worker
 
-    async def ask_async(self, request: bytes, deadline: float) -> Frame:
-        """Do as ``ask`` does, without blocking the running event loop."""
+    async def ask_async(self, message: bytes, deadline: float) -> Frame:
+        """Return a supervisor's answer without blocking the event loop; see ``ask``."""
         worker = self.worker or await self._renew_async()
-        return self._note(await worker.ask_async(request, deadline))
+        return self._note(await worker.ask_async(message, deadline))
 
     async def _renew_async(self) -> Worker:
-        if self._engine.ready(self._group):
+        if self._engine.is_ready(self._zygote):
             return self._renew()
         return await asyncio.to_thread(self._renew)
 
     def _note(self, frame: Frame) -> Frame:
-        """Let go of a supervisor whose answer says that it is dead or late."""
+        """Drop the supervisor if the answer says that it is dead or late."""
         if frame.kind != ENDED and self.worker is not None:
             worker, self.worker = self.worker, None
-            self._engine.end(self._group, worker)
+            self._engine.end(self._zygote, worker)
         return frame
 
     def end(self) -> None:
-        """Have who converses learn, from another thread, that the supervisor is gone."""
+        """Fail the pending request, because its supervisor is ended (thread-safe)."""
         self._is_ended = True
         worker = self.worker
         if worker is not None:
@@ -189,9 +191,9 @@ class Lease:
         self._is_ended = True
         worker, self.worker = self.worker, None
         if worker is not None and self.healthy:
-            self._engine.give_back(self._group, worker)
+            self._engine.give_back(self._zygote, worker)
         elif worker is not None:
-            self._engine.end(self._group, worker)
+            self._engine.end(self._zygote, worker)
 
     def __enter__(self) -> Self:
         return self
@@ -200,58 +202,58 @@ class Lease:
         self.release()
 
 
-class Conversation(Lease, Generic[T]):
-    """A lease to take steps with: what they ask, the supervisor answers.
+class WorkerExchange(Lease, Generic[T]):
+    """A series of requests to one supervisor, made by a generator of steps.
 
     Args:
         engine: Where supervisors come from.
-        group: Which one.
+        zygote: The index of the zygote whose supervisors to use.
         steps: The steps.
     """
 
     result: T
-    """What came of it."""
+    """The result of the steps, after ``run``."""
 
-    def __init__(self, engine: Engine, group: int, steps: Steps[T]) -> None:
-        super().__init__(engine, group)
+    def __init__(self, engine: Engine, zygote: int, steps: Steps[T]) -> None:
+        super().__init__(engine, zygote)
         self._steps = steps
-        self._next: Ask | None = None
-        self._take_step(None)
+        self._next: WorkerRequest | None = None
+        self._advance(None)
 
-    def begin(self) -> None:
-        """Ask the first question ahead, if a supervisor is idle; may be called by any thread."""
-        self.worker = self._engine.take(self._group)
+    def send_first(self) -> None:
+        """Send the first request early, if a supervisor is idle; any thread may call this."""
+        self.worker = self._engine.take(self._zygote)
         if self.worker is not None and self._next is not None:
-            self.worker.ask_ahead(self._next.request)
+            self.worker.ask_ahead(self._next.message)
 
-    def hold(self, answered: Callable[[], None] = _nothing) -> None:
-        """Ask all that is to be asked.
+    def run(self, answered: Callable[[], None] = _nothing) -> None:
+        """Make all requests.
 
         Args:
-            answered: Called before each question but the first.
+            answered: Called before each request but the first.
 
         Raises:
             SandboxError: No supervisor can be started, or the lease has been ended.
         """
         while self._next is not None:
-            self._take_step(self.ask(*self._next))
+            self._advance(self.ask(*self._next))
             if self._next is not None:
                 answered()
 
-    async def hold_async(self, answered: Callable[[], None] = _nothing) -> None:
-        """Do as ``hold`` does, without blocking the running event loop."""
+    async def run_async(self, answered: Callable[[], None] = _nothing) -> None:
+        """Make all requests without blocking the event loop; see ``run``."""
         while self._next is not None:
-            self._take_step(await self.ask_async(*self._next))
+            self._advance(await self.ask_async(*self._next))
             if self._next is not None:
                 answered()
 
-    def _take_step(self, answer: Frame | None) -> None:
+    def _advance(self, answer: Frame | None) -> None:
         try:
             self._next = next(self._steps) if answer is None else self._steps.send(answer)
         except StopIteration as end:
             self._next, self.healthy, self.result = None, True, end.value
 
     def release(self) -> None:
-        """Give the supervisor back, or end it; take no more steps."""
+        """Give the supervisor back, or end it, and close the steps; may be called twice."""
         self._steps.close()
         super().release()

@@ -1,4 +1,4 @@
-"""Start zygotes: behind bubblewrap, behind namespaces of their own, or with the filter alone."""
+"""Start zygotes: inside bubblewrap, inside namespaces of their own, or with filters only."""
 
 import marshal
 import os
@@ -14,22 +14,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from gem_sandbox.warm.inside.kernel import LANDLOCK_SIGNALS_ABI, landlock_abi
-from gem_sandbox.warm.seccomp import call_filter, room_filters
-from gem_sandbox.warm.view import DEVICES, host_view, library_path, working_folder
+from gem_sandbox.warm.guest.kernel import LANDLOCK_SIGNALS_ABI, landlock_abi
+from gem_sandbox.warm.seccomp import call_filter, scope_filters
+from gem_sandbox.warm.visible_paths import DEVICES, library_path, visible_paths, working_folder
 from gem_workers.launcher import Launcher
 
 __all__ = ["ZygoteLauncher"]
 
 _MODULES = (
     "gem_workers.frames",
-    "gem_sandbox.far.cells",
+    "gem_sandbox.guest.cells",
     *(
-        f"gem_sandbox.warm.inside.{name}"
+        f"gem_sandbox.warm.guest.{name}"
         for name in (
-            *("kernel", "messages", "ends", "names", "folders", "passing", "jail", "memory"),
-            *("program", "walls", "confined", "tiers", "watch", "inputs", "room"),
-            *("supervisor", "zygote"),
+            *("kernel", "messages", "exit_status", "common_names", "folders", "fd_passing"),
+            *("jail", "memory", "program", "isolation", "confined", "tiers", "monitor"),
+            *("fork_server", "scope", "supervisor", "zygote"),
         )
     ),
 )
@@ -45,19 +45,19 @@ for name, code in modules:
     setattr(sys.modules[package], name.rpartition(".")[2], module)
     sys.modules[name] = module
     exec(code, module.__dict__)
-sys.modules["gem_sandbox.warm.inside.zygote"].begin({control}, plan)
+sys.modules["gem_sandbox.warm.guest.zygote"].begin({control}, plan)
 """
 _NOBODY = 65534
 _AT_START = {"LD_BIND_NOW": "1"}
-"""For the zygote only: it links libraries at once, or each fork would do it, call by call."""
+"""For the zygote only: it links libraries when it loads them, or each fork would do it later."""
 _BUBBLEWRAP = "bwrap"
 
 
 class ZygoteLauncher(Launcher):
-    """Starts a zygote when the first run is wanted, and again if it dies.
+    """Starts a zygote for the first run, and again if it dies.
 
     Args:
-        tier: How runs are kept apart.
+        tier: The kind of isolation.
         preload: Modules that the zygote imports.
     """
 
@@ -68,7 +68,7 @@ class ZygoteLauncher(Launcher):
 
     @property
     def ready(self) -> bool:
-        """Whether the zygote is there; it may have died since it was last used."""
+        """Whether the zygote has started; it may have died since it was last used."""
         return self._ready
 
     def spawn(self, theirs: socket.socket, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
@@ -77,7 +77,7 @@ class ZygoteLauncher(Launcher):
         with tempfile.TemporaryFile() as payload:
             marshal.dump((_code(), plan), payload)
             payload.seek(0)
-            return subprocess.Popen(  # noqa: S603 - our own interpreter and code
+            return subprocess.Popen(  # noqa: S603 - this interpreter, our code
                 [*_wrapper(self._tier), *_interpreter(payload.fileno(), theirs.fileno())],
                 pass_fds=[payload.fileno(), theirs.fileno()],
                 env={**_environment(), **_AT_START},
@@ -96,7 +96,7 @@ def _interpreter(payload: int, control: int) -> list[str]:
 
 @cache
 def _code() -> list[tuple[str, Any]]:
-    """Return the modules that a zygote consists of, compiled, in the order of their imports."""
+    """Return the modules of a zygote, compiled, in the order of their imports."""
     modules = []
     for name in _MODULES:
         path = Path(str(import_module(name).__file__))
@@ -106,8 +106,8 @@ def _code() -> list[tuple[str, Any]]:
 
 
 def _plan(tier: str, preload: Sequence[str]) -> dict[str, Any]:
-    """Return what a zygote must know, in types that can be marshalled."""
-    view = host_view()
+    """Return the configuration of a zygote, in types that can be marshalled."""
+    view = visible_paths()
     standard = [path for path in _standard_path() if path not in library_path()]
     return {
         "tier": tier,
@@ -129,8 +129,8 @@ def _plan(tier: str, preload: Sequence[str]) -> dict[str, Any]:
 
 
 def _folders() -> list[str]:
-    """Return the folders of the root: those around what is shown, and those to mount on."""
-    view = host_view()
+    """Return the folders of the root: parents of visible paths, and mount points."""
+    view = visible_paths()
     places = ["/dev", "/dev/shm", "/proc", "/tmp", working_folder(view)]  # noqa: S108
     return list(dict.fromkeys([*view.folders(), *places]))
 
@@ -141,18 +141,18 @@ def _open_to_all(path: str) -> bool:
 
 
 def _filters(tier: str) -> dict[str, bytes]:
-    """Return what a program puts up, and what its room has put up before."""
+    """Return the filters of system calls of programs, and of their isolation scope."""
     if tier == "confined":
         return {"filter": call_filter(without=_withheld())}
-    room, own = room_filters()
-    return {"filter": own, "room_filter": room}
+    scope, own = scope_filters()
+    return {"filter": own, "scope_filter": scope}
 
 
 def _withheld() -> list[str]:
-    """Return the calls that reach too far where a program is no user of its own.
+    """Return the calls that affect other processes or files of the program's user.
 
-    Landlock says which files can be opened, not whose mode, owner or times can be changed, and
-    it keeps signals in only from some version on.
+    Landlock restricts which files can be opened, but not changes of their mode, owner or times,
+    and older versions do not restrict signals.
     """
     calls = ["inotify_add_watch", "setpriority", "sched_setaffinity"]
     if os.geteuid() == 0:
@@ -171,15 +171,15 @@ def _standard_path() -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Return all of the environment that a program sees: nothing of the host's."""
+    """Return the whole environment of programs; nothing comes from the host's."""
     one_thread = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
-    folder = working_folder(host_view())
+    folder = working_folder(visible_paths())
     return {
         "HOME": folder,
         "LANG": "C.UTF-8",
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
-        # Sets of texts come in the same order in every run, so results can be repeated.
+        # Sets of strings have the same order in every run, so results are reproducible.
         "PYTHONHASHSEED": "0",
         "TMPDIR": folder,
         **{f"{name}_NUM_THREADS": "1" for name in one_thread},
@@ -187,13 +187,13 @@ def _environment() -> dict[str, str]:
 
 
 def _wrapper(tier: str) -> list[str]:
-    """Return the command that the interpreter is started by."""
+    """Return the command that starts the interpreter, if there is one."""
     if tier != "full":
         return []
     path = shutil.which(_BUBBLEWRAP)
     if path is None:
         raise FileNotFoundError(_BUBBLEWRAP)
-    view, root = host_view(), os.geteuid() == 0
+    view, root = visible_paths(), os.geteuid() == 0
     arguments = [path, *(_as_root() if root else ["--unshare-all", "--proc", "/proc"])]
     arguments += ["--hostname", "sandbox", "--new-session"]
     for folder in _folders():
@@ -208,10 +208,10 @@ def _wrapper(tier: str) -> list[str]:
 
 
 def _as_root() -> list[str]:
-    """Return how root starts it: without a user namespace, as files may be readable by root only.
+    """Return bubblewrap's options for root: no user namespace, for files that only root can read.
 
-    The zygote makes itself nobody then. It also mounts ``/proc``: bubblewrap would cover parts of
-    it, and the kernel lets no run mount its own where a part is covered.
+    The zygote then becomes an unprivileged user. It also mounts ``/proc``: bubblewrap would cover
+    parts of it, and the kernel does not let runs mount their own if a part is covered.
     """
     kinds = ("ipc", "pid", "net", "uts", "cgroup-try")
     return [*(f"--unshare-{kind}" for kind in kinds), "--cap-add", "ALL"]

@@ -1,11 +1,11 @@
-"""Which zygote a program gets: the least one that has imported the libraries that it imports."""
+"""Choose a program's zygote: the smallest one that has imported the program's libraries."""
 
 import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 
-__all__ = ["group_of", "installed"]
+__all__ = ["installed", "zygote_for"]
 
 _IMPORT = re.compile(r"^[ \t]*(?:import[ \t]+(.+)|from[ \t]+([\w.]+)[ \t]+import\b)", re.MULTILINE)
 _WORD = re.compile(r"[\w.]+")
@@ -15,20 +15,21 @@ _ALIAS = re.compile(r"\b(np|pd)\.")
 
 @cache
 def installed(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the modules that are there to be imported."""
+    """Return the names of the modules that are installed."""
     return tuple(name for name in names if find_spec(name.partition(".")[0]) is not None)
 
 
-def group_of(source: str, preload: Sequence[str], *, supply_names: bool) -> int:
-    """Return how many of the preloaded modules a program wants, up to the last one it names.
+def zygote_for(source: str, preload: Sequence[str], *, supply_names: bool) -> int:
+    """Return the index of a program's zygote: zygote ``n`` has the first ``n`` preloaded modules.
 
-    Only lines that begin as an import count: what is missed is imported by the program itself.
+    Only lines that start with an import count. A module that is missed costs the program time: it
+    is imported when the program runs.
     """
-    wanted = _imports(source)
+    used = _imports(source)
     if supply_names:
-        wanted |= {_ALIASES[alias] for alias in _ALIAS.findall(source)}
+        used |= {_ALIASES[alias] for alias in _ALIAS.findall(source)}
     counts = [
-        count for count, name in enumerate(preload, start=1) if name.partition(".")[0] in wanted
+        count for count, name in enumerate(preload, start=1) if name.partition(".")[0] in used
     ]
     return max(counts, default=0)
 

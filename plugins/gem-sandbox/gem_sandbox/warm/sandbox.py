@@ -1,36 +1,37 @@
-"""The sandbox ``warm``: each program in a fresh fork of an interpreter that has started already."""
+"""The sandbox ``warm``: runs each program in a new fork of an interpreter kept warm."""
 
 import os
 import threading
 import weakref
 from collections.abc import Sequence
 
-from gem_core.errors import ConfigError, SandboxError
+from gem_core.base_sandbox import BaseSandbox
+from gem_core.errors import ConfigError
 from gem_core.sandbox import Execution, Program, SandboxSession
-from gem_sandbox.agent_pool import shared_pools
+from gem_sandbox.shared_pools import shared_pools
 from gem_sandbox.warm.engine import Engine
-from gem_sandbox.warm.libraries import group_of, installed
+from gem_sandbox.warm.jobs import NO_DEADLINE, Job, Stop, limits_of, run_once
+from gem_sandbox.warm.libraries import installed, zygote_for
 from gem_sandbox.warm.session import WarmSession
-from gem_sandbox.warm.sharing import Sharing
 from gem_sandbox.warm.tiers import TIERS, Tier, strongest_tier
-from gem_sandbox.warm.work import NO_DEADLINE, Stop, Work, limits_of, run_once
+from gem_sandbox.warm.work_stealing import WorkStealing
 
 __all__ = ["WarmSandbox"]
 
 
-class WarmSandbox:
-    """Runs Python programs in forks of interpreters that have imported much already.
+class WarmSandbox(BaseSandbox):
+    """Runs Python programs in forks of interpreters that have imported common modules already.
 
     Args:
-        workers: Most programs at once; None for one per core.
-        preload: Modules to import ahead, light ones first; those that are not installed are
+        workers: The number of programs that may run at the same time; None for one per core.
+        preload: Modules to import in advance, light ones first; those that are not installed are
             left out. A program gets an interpreter that has imported what it imports.
-        tier: How programs are kept apart: ``"full"``, ``"namespaces"``, ``"confined"``; None for
-            the strongest that works here.
+        tier: The kind of isolation: ``"full"``, ``"namespaces"`` or ``"confined"``; None for the
+            strongest that works here.
 
     Raises:
-        ConfigError: An argument that cannot work.
-        SandboxError: No way to keep programs apart works here, or not the one asked for.
+        ConfigError: An argument is invalid.
+        SandboxError: Raised by the first run: no tier works here, or the requested one does not.
     """
 
     isolated = True
@@ -52,79 +53,77 @@ class WarmSandbox:
         self._preload = installed(tuple(preload))
         self._tier = tier
         self._engine: Engine | None = None
-        self._closed = False
         self._lock = threading.Lock()
 
     @property
     def tier(self) -> Tier:
-        """How programs are kept apart; found out when first asked."""
+        """The kind of isolation; the first use finds the strongest tier that works."""
         return self._tier or strongest_tier()
 
     def run(self, program: Program) -> Execution:
         """Run one program."""
-        engine, group = self._leased(), self._group(program)
-        with engine.conversation(group, run_once(program)) as conversation:
-            conversation.hold()
-        return conversation.result
+        engine, zygote = self._leased(), self._zygote(program)
+        with engine.exchange(zygote, run_once(program)) as exchange:
+            exchange.run()
+        return exchange.result
 
     async def arun(self, program: Program) -> Execution:
-        """``run`` for asynchronous callers."""
-        engine, group = self._leased(), self._group(program)
-        async with engine.conversation_async(group, run_once(program)) as conversation:
-            await conversation.hold_async()
-        return conversation.result
+        """Run one program without blocking the event loop."""
+        engine, zygote = self._leased(), self._zygote(program)
+        async with engine.exchange_async(zygote, run_once(program)) as exchange:
+            await exchange.run_async()
+        return exchange.result
 
     def run_tests(
         self, program: Program, inputs: Sequence[str], *, stop: Stop | None = None
     ) -> list[Execution]:
-        """Run the program once for each standard input, each in a new process.
+        """Run the program once for each standard input, each time in a new process.
 
-        If that takes long, and turns are free, runs are spread over them.
+        Slow runs are spread over the slots that are free.
         """
-        engine, group, work = self._leased(), self._group(program), Work(program, inputs, stop)
-        sharing = Sharing(engine, group, work)
+        engine, zygote, job = self._leased(), self._zygote(program), Job(program, inputs, stop)
+        stealing = WorkStealing(engine, zygote, job)
         try:
-            while not work.is_done:
-                with engine.conversation(group, work.steps()) as conversation:
-                    sharing.hold(conversation)
-                sharing.wait()
+            while not job.is_done:
+                with engine.exchange(zygote, job.steps()) as exchange:
+                    stealing.run(exchange)
+                stealing.wait()
         finally:
-            sharing.end()
-        return work.executions()
+            stealing.end()
+        return job.executions()
 
     async def arun_tests(
         self, program: Program, inputs: Sequence[str], *, stop: Stop | None = None
     ) -> list[Execution]:
-        """``run_tests`` for asynchronous callers."""
-        engine, group, work = self._leased(), self._group(program), Work(program, inputs, stop)
-        sharing = Sharing(engine, group, work)
+        """Run the program for each input without blocking the event loop; see ``run_tests``."""
+        engine, zygote, job = self._leased(), self._zygote(program), Job(program, inputs, stop)
+        stealing = WorkStealing(engine, zygote, job)
         try:
-            while not work.is_done:
-                async with engine.conversation_async(group, work.steps()) as conversation:
-                    await sharing.hold_async(conversation)
-                await sharing.wait_async()
+            while not job.is_done:
+                async with engine.exchange_async(zygote, job.steps()) as exchange:
+                    await stealing.run_async(exchange)
+                await stealing.wait_async()
         finally:
-            await sharing.end_async()
-        return work.executions()
+            await stealing.end_async()
+        return job.executions()
 
     def session(
         self, *, timeout: float = 10.0, memory: int = 1 << 30, output_limit: int = 1 << 20
     ) -> SandboxSession:
-        """Return a session; it has an interpreter of its own from its first run on."""
+        """Return a session; it has its own interpreter from its first run on."""
         limits = Program("", timeout=timeout, memory=memory, output_limit=output_limit)
         self._leased()
         return WarmSession(self._leased, {**limits_of(limits), "cpu_time": NO_DEADLINE})
 
     def close(self) -> None:
         """End everything that runs; may be called twice."""
-        self._closed = True
+        super().close()
         if self._engine is not None:
             self._release()
 
     def _leased(self) -> Engine:
-        """Return the engine that sandboxes share that are made alike, from the first use on."""
-        if self._closed:
-            raise SandboxError("This sandbox is closed; make another one.")
+        """Return the engine, which equal sandboxes share; lease it on first use."""
+        self.check_open()
         if self._engine is None:
             tier = self.tier
             with self._lock:
@@ -140,5 +139,5 @@ class WarmSandbox:
         self._release = weakref.finalize(self, shared_pools.release, key)
         return engine
 
-    def _group(self, program: Program) -> int:
-        return group_of(program.source, self._preload, supply_names=program.supply_names)
+    def _zygote(self, program: Program) -> int:
+        return zygote_for(program.source, self._preload, supply_names=program.supply_names)

@@ -1,20 +1,20 @@
-"""Which system calls a program may make, as a BPF program for the kernel.
+"""Make the filter of system calls: a BPF program for the kernel.
 
-An allowlist: what is not named fails, whatever future kernels add. Made by the host, so that the
-sandbox needs no code for it. The numbers are sorted into ranges and searched by halves, as the
-kernel runs this at every call and, for each number, when it is installed.
+The filter is an allowlist: other calls fail, including those of future kernels. The host makes it,
+so the guest needs no code for that. The numbers are sorted into ranges and found by binary search,
+because the kernel runs the filter for every call, and for each number when it is installed.
 """
 
 import platform
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from gem_sandbox.warm.syscalls import ALLOWED, ROOM_ONLY
+from gem_sandbox.warm.syscalls import ALLOWED, INIT_ONLY
 
-__all__ = ["MACHINES", "call_filter", "room_filters"]
+__all__ = ["MACHINES", "call_filter", "scope_filters"]
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""The processors that there is a list for, by what the kernel calls them."""
+"""The supported processors, with the numbers by which the kernel identifies them."""
 
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _EPERM, _ENOSYS, _ENOTTY = 1, 38, 25
@@ -27,37 +27,38 @@ _UNIX, _STREAM = 1, 1
 _TERMINAL_AND_FILE = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 _PROCESS_OPTIONS = (2, 3, 15, 16, 21, 38, 39, 0x53564D41)
-"""Reading what a process was told, naming it and its memory; NO_NEW_PRIVS, DUMPABLE."""
+"""PR_GET_PDEATHSIG, GET_DUMPABLE, SET_NAME, GET_NAME, GET_SECCOMP, *_NO_NEW_PRIVS, SET_VMA."""
 _SET_DUMPABLE = 4
 _FILE_SIGNALS = (8, 10, 15)
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX: they have the kernel send signals."""
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX: with them the kernel sends signals."""
 
 Instruction = tuple[int, int, int, int]
 """Code, jump if true, jump if false, operand."""
 
 
 def call_filter(machine: str = "", *, without: Collection[str] = ()) -> bytes:
-    """Return the filter for a kind of processor, this one's by default.
+    """Return the filter for a kind of processor.
 
     Args:
-        machine: The processor, as the kernel calls it.
-        without: Calls to forbid though they are on the list.
+        machine: A key of ``MACHINES``; empty for the processor of this machine.
+        without: Calls of ``ALLOWED`` to forbid.
     """
     calls = {call: number for call, number in ALLOWED.items() if call not in without}
     return _allowing(calls, machine or platform.machine())
 
 
-def room_filters(machine: str = "") -> tuple[bytes, bytes]:
-    """Return the filter of a room, and the one that its programs put up besides.
+def scope_filters(machine: str = "") -> tuple[bytes, bytes]:
+    """Return the filter of an isolation scope, and the additional one of its programs.
 
-    Most of the time that a filter takes to install goes with its length: so the long one is
-    installed once, with what the room's first process needs, and a program forbids itself that.
+    Installing a filter takes time in proportion to its length. So the long one is installed once,
+    by the init process, and allows what that process needs; each program then installs a short one
+    that forbids just those calls.
     """
     name = machine or platform.machine()
-    numbers = [number[name == "aarch64"] for number in ROOM_ONLY.values()]
+    numbers = [number[name == "aarch64"] for number in INIT_ONLY.values()]
     forbidden = [(_EQUAL, len(numbers) - at, 0, number) for at, number in enumerate(numbers)]
     steps = [(_LOAD, 0, 0, _NUMBER), *forbidden, (_RETURN, 0, 0, _ALLOW), _error(_EPERM)]
-    return _allowing(ALLOWED | ROOM_ONLY, name), _packed(steps)
+    return _allowing(ALLOWED | INIT_ONLY, name), _packed(steps)
 
 
 def _allowing(calls: Mapping[str, tuple[int, int | None]], machine: str) -> bytes:
@@ -80,9 +81,9 @@ def _packed(program: Iterable[Instruction]) -> bytes:
 
 
 def _special(numbers: dict[str, int]) -> dict[int, list[Instruction]]:
-    """Return what decides about the calls whose arguments matter, by number."""
+    """Return the instructions for calls whose arguments matter, by number."""
     return {
-        numbers["clone3"]: [_error(_ENOSYS)],  # its flags cannot be seen: have clone used
+        numbers["clone3"]: [_error(_ENOSYS)],  # its flags are not visible; clone is used then
         numbers["clone"]: _none_of(_argument(0), _NEW_NAMESPACES),
         numbers["fcntl"]: _not_one_of(1, _FILE_SIGNALS),
         numbers["ioctl"]: _one_of(1, _TERMINAL_AND_FILE, _ENOTTY),
@@ -90,7 +91,7 @@ def _special(numbers: dict[str, int]) -> dict[int, list[Instruction]]:
             _argument(0),
             (_EQUAL, 0, 3, _SET_DUMPABLE),
             _argument(1),
-            (_EQUAL, 0, 1, 1),  # not 0: its memory would not be counted
+            (_EQUAL, 0, 1, 1),  # not 0: its memory could not be counted
             (_RETURN, 0, 0, _ALLOW),
             *_one_of(0, _PROCESS_OPTIONS, _EPERM),
         ],
@@ -100,7 +101,7 @@ def _special(numbers: dict[str, int]) -> dict[int, list[Instruction]]:
             (_EQUAL, 0, 3, _UNIX),
             _argument(1),
             (_AND, 0, 0, _SOCKET_KINDS),
-            (_EQUAL, 1, 0, _STREAM),  # a datagram socket could write to any other one
+            (_EQUAL, 1, 0, _STREAM),  # a datagram socket could write to any other socket
             _error(_EPERM),
             (_RETURN, 0, 0, _ALLOW),
         ],
@@ -135,7 +136,7 @@ def _guard(number: int, steps: list[Instruction]) -> Iterator[Instruction]:
 
 
 def _ranges(numbers: set[int]) -> list[tuple[int, bool]]:
-    """Return where runs of allowed and of other numbers begin, the first at 0."""
+    """Return the starts of ranges of allowed and of forbidden numbers, the first at 0."""
     starts: list[tuple[int, bool]] = []
     for number in range(max(numbers) + 2):
         allowed = number in numbers
@@ -145,7 +146,7 @@ def _ranges(numbers: set[int]) -> list[tuple[int, bool]]:
 
 
 def _search(starts: list[tuple[int, bool]]) -> list[Instruction]:
-    """Return a search by halves for the run that the loaded number is in."""
+    """Return a binary search for the range of the loaded number."""
     if len(starts) == 1:
         return [(_RETURN, 0, 0, _ALLOW) if starts[0][1] else _error(_EPERM)]
     middle = len(starts) // 2

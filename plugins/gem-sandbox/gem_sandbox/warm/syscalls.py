@@ -1,11 +1,11 @@
 """The system calls that a program may make, with their numbers on x86_64 and aarch64.
 
-None: there is no such call on aarch64. What is left out on purpose: sockets, mounts, namespaces,
-other users, tracing, keys, BPF, performance counters, io_uring, user fault handling, files without
-a name, shared memory and queues of System V and POSIX, swapping, the clock and the machine.
+None means that aarch64 does not have the call. Left out on purpose: sockets, mounts, namespaces,
+other users, tracing, keys, BPF, performance counters, io_uring, userfaultfd, memfd, shared memory
+and queues of System V and POSIX, swapping, setting the clock, and controlling the machine.
 """
 
-__all__ = ["ALLOWED", "ROOM_ONLY"]
+__all__ = ["ALLOWED", "INIT_ONLY"]
 
 ALLOWED: dict[str, tuple[int, int | None]] = {
     # Files and pipes
@@ -222,7 +222,7 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
     "inotify_rm_watch": (255, 28),
 }
 
-ROOM_ONLY: dict[str, tuple[int, int]] = {
+INIT_ONLY: dict[str, tuple[int, int]] = {
     "mount": (165, 40),
     "umount2": (166, 39),
     "capset": (126, 91),
@@ -230,4 +230,4 @@ ROOM_ONLY: dict[str, tuple[int, int]] = {
     "landlock_create_ruleset": (444, 444),
     "landlock_add_rule": (445, 445),
 }
-"""What the first process of a room does between programs, and no program may."""
+"""Calls that the init process of an isolation scope makes, and programs may not."""

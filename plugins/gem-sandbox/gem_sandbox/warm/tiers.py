@@ -1,4 +1,4 @@
-"""The ways to keep programs apart, strongest first, and which of them work here."""
+"""The tiers of isolation, strongest first, and which of them work here."""
 
 import platform
 import sys
@@ -6,7 +6,10 @@ from functools import cache
 from typing import Literal, get_args
 
 from gem_core.errors import SandboxError
-from gem_core.sandbox import Program
+from gem_core.sandbox import Execution, Program
+from gem_sandbox.shared_pools import shared_pools
+from gem_sandbox.warm.engine import Engine
+from gem_sandbox.warm.jobs import run_once
 from gem_sandbox.warm.seccomp import MACHINES
 
 __all__ = ["TIERS", "Tier", "strongest_tier", "why_not"]
@@ -14,29 +17,34 @@ __all__ = ["TIERS", "Tier", "strongest_tier", "why_not"]
 Tier = Literal["full", "namespaces", "confined"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
 
-_CHECK = "import os\nprint(os.getcwd(), 6 * 7)"
-_SECONDS = 10.0
+_PROBE = Program("import os\nprint(os.getcwd(), 6 * 7)", timeout=10.0)
 
 
 @cache
 def why_not(tier: Tier) -> str:
-    """Return why a tier does not work on this machine, or nothing if it does: a program is run."""
+    """Run a program in a tier; return why the tier does not work here, or nothing if it does."""
     if not sys.platform.startswith("linux"):
         return f"it needs Linux, and this is {sys.platform}"
     if platform.machine() not in MACHINES:
-        return f"it knows the system calls of {' and '.join(MACHINES)}, not {platform.machine()}"
-    from gem_sandbox.warm.sandbox import WarmSandbox  # noqa: PLC0415 - it imports this module
-
-    sandbox = WarmSandbox(workers=1, preload=(), tier=tier)
+        return f"it supports the processors {' and '.join(MACHINES)}, not {platform.machine()}"
     try:
-        execution = sandbox.run(Program(_CHECK, timeout=_SECONDS))
+        execution = _probe(tier)
     except (SandboxError, OSError) as error:
         return str(error)
-    finally:
-        sandbox.close()
     if not execution.ok or not execution.stdout.endswith(" 42\n"):
-        return f"a program that should print 42 ended so: {execution}"
+        return f"a program that should print 42 returned {execution}"
     return ""
+
+
+def _probe(tier: Tier) -> Execution:
+    key = "warm", tier, (), 1
+    engine = shared_pools.lease(key, lambda: Engine(tier=tier, preload=(), workers=1))
+    try:
+        with engine.exchange(0, run_once(_PROBE)) as exchange:
+            exchange.run()
+    finally:
+        shared_pools.release(key)
+    return exchange.result
 
 
 @cache
@@ -44,7 +52,7 @@ def strongest_tier() -> Tier:
     """Return the strongest tier that works here.
 
     Raises:
-        SandboxError: None does.
+        SandboxError: No tier works; the message says why for each.
     """
     reasons = {}
     for tier in TIERS:
@@ -52,7 +60,8 @@ def strongest_tier() -> Tier:
         if not reasons[tier]:
             return tier
     raise SandboxError(
-        "No way to keep programs apart works here: "
+        "No isolation of programs works here: "
         + "; ".join(f"{tier}: {reason}" for tier, reason in reasons.items())
-        + ". To run them without isolation all the same, ask for the sandbox 'process' by name."
+        + ". Run `gem-core doctor` for what is missing. To run programs without isolation, ask "
+        "for the sandbox 'process'."
     )

@@ -1,0 +1,188 @@
+"""Base classes for authors of sandboxes: write ``run``, and inherit the rest of the protocol."""
+
+import asyncio
+import json
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from gem_core.errors import SandboxError, SnapshotError
+from gem_core.sandbox import Execution, Program
+
+__all__ = ["BaseSandbox", "ReplaySession"]
+
+_LOST = "[The run before ended the session: this one started from an empty state.]\n"
+_NOT_RESTORED = "[The session could not be restored: this run started from an empty state.]\n"
+
+
+class BaseSandbox(ABC):
+    """The base class of sandboxes: write ``run``, and start it with ``self.check_open()``.
+
+    Extend ``close`` if there is something to end. Add a ``session`` method if the sandbox has
+    sessions (see ``ReplaySession``); leave it out if it has none.
+    """
+
+    isolated: bool = False
+    closed: bool = False
+
+    @abstractmethod
+    def run(self, program: Program) -> Execution:
+        """Run one program."""
+
+    def close(self) -> None:
+        """Refuse to run more programs; may be called twice."""
+        self.closed = True
+
+    def check_open(self) -> None:
+        """Check that the sandbox can still be used.
+
+        Raises:
+            SandboxError: It is closed.
+        """
+        if self.closed:
+            raise SandboxError("This sandbox is closed; make another one.")
+
+    def run_tests(
+        self,
+        program: Program,
+        inputs: Sequence[str],
+        *,
+        stop: Callable[[int, Execution], bool] | None = None,
+    ) -> list[Execution]:
+        """Run the program once for each standard input, one after another."""
+        executions: list[Execution] = []
+        for index, text in enumerate(inputs):
+            executions.append(self.run(replace(program, stdin=text)))
+            if stop is not None and stop(index, executions[-1]):
+                break
+        return executions
+
+    async def arun(self, program: Program) -> Execution:
+        """Call ``run`` in a thread."""
+        return await asyncio.to_thread(self.run, program)
+
+    async def arun_tests(
+        self,
+        program: Program,
+        inputs: Sequence[str],
+        *,
+        stop: Callable[[int, Execution], bool] | None = None,
+    ) -> list[Execution]:
+        """Call ``run_tests`` in a thread."""
+        return await asyncio.to_thread(self.run_tests, program, inputs, stop=stop)
+
+
+class ReplaySession(ABC):
+    """The base class of sessions: write ``start_process``, ``run_piece`` and ``end_process``.
+
+    The session keeps the source of every piece that it has run. A snapshot is that list, and
+    restoring it runs the pieces again, before the next run.
+
+    Args:
+        timeout: Seconds of wall time of one run.
+    """
+
+    def __init__(self, *, timeout: float) -> None:
+        self._timeout = timeout
+        self._history: list[tuple[str, float]] = []
+        self._lost = False
+        self._running = False
+        self._closed = False
+        self._lock = threading.RLock()
+
+    @abstractmethod
+    def start_process(self) -> None:
+        """Start the session's process."""
+
+    @abstractmethod
+    def run_piece(self, source: str, timeout: float) -> tuple[Execution, bool]:
+        """Run a piece; return its result, and whether the process can run another one."""
+
+    @abstractmethod
+    def end_process(self) -> None:
+        """End the process and remove its files."""
+
+    def run(self, source: str, *, timeout: float | None = None) -> Execution:
+        """Run a piece of Python; ``timeout`` is in seconds, None for the session's default.
+
+        Raises:
+            SandboxError: The session is closed, or its sandbox failed.
+        """
+        with self._lock:
+            if self._closed:
+                raise SandboxError("This session is closed; ask its sandbox for another one.")
+            note = self._restore_process()
+            execution = self._run_piece(source, self._timeout if timeout is None else timeout)
+            return replace(execution, stderr=note + execution.stderr) if note else execution
+
+    async def arun(
+        self,
+        source: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the program's, not the caller's
+    ) -> Execution:
+        """Call ``run`` in a thread."""
+        return await asyncio.to_thread(self.run, source, timeout=timeout)
+
+    def _restore_process(self) -> str:
+        """Replay the history if there is no process; return a note for the next run's stderr."""
+        note, self._lost = (_LOST if self._lost else ""), False
+        if self._running:
+            return note
+        pieces, self._history = self._history, []
+        for source, timeout in pieces:
+            self._run_piece(source, timeout)
+            if not self._running:
+                self._lost = False
+                return _NOT_RESTORED
+        return note
+
+    def _run_piece(self, source: str, timeout: float) -> Execution:
+        if not self._running:
+            self.start_process()
+            self._running = True
+        try:
+            execution, alive = self.run_piece(source, timeout)
+        except BaseException:
+            self._drop(lost=True)
+            raise
+        if alive:
+            self._history.append((source, timeout))
+        else:
+            self._drop(lost=True)
+        return execution
+
+    def _drop(self, *, lost: bool) -> None:
+        if self._running:
+            self._running = False
+            self.end_process()
+        self._history = []
+        self._lost = lost
+
+    def snapshot(self) -> bytes:
+        """Return the pieces that have run since the session was last empty, as JSON."""
+        with self._lock:
+            return json.dumps({"ran": self._history, "lost": self._lost}).encode()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Start from an empty state, and run the snapshot's pieces before the next run.
+
+        Raises:
+            SnapshotError: This is not a snapshot of a session; nothing has changed.
+        """
+        try:
+            state = json.loads(snapshot)
+            history = [(str(source), float(timeout)) for source, timeout in state["ran"]]
+            lost = bool(state["lost"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise SnapshotError(f"This is not a snapshot of a session: {error!r}") from error
+        with self._lock:
+            self._drop(lost=lost)
+            self._history = history
+
+    def close(self) -> None:
+        """End the process and remove its files; may be called twice."""
+        with self._lock:
+            self._closed = True
+            self._drop(lost=False)

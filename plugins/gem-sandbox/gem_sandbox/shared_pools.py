@@ -1,0 +1,63 @@
+"""Pools of processes that equal sandboxes of one host process share."""
+
+import atexit
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["Pool", "SharedPools", "shared_pools"]
+
+
+class Pool(Protocol):
+    """A pool of processes that can be shared."""
+
+    def close(self) -> None:
+        """End all processes."""
+
+    def forget(self) -> None:
+        """Start empty in a forked process; the processes belong to its parent."""
+
+
+P = TypeVar("P", bound=Pool)
+
+
+class SharedPools:
+    """The pools of this process by key; equal sandboxes have equal keys."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pools: dict[Hashable, Any] = {}
+        self._users: Counter[Hashable] = Counter()
+        atexit.register(self.close)
+        os.register_at_fork(after_in_child=self._forget)
+
+    def lease(self, key: Hashable, make: Callable[[], P]) -> P:
+        """Return the pool of a key, made on first use; each lease needs one ``release``."""
+        with self._lock:
+            if key not in self._pools:
+                self._pools[key] = make()
+            self._users[key] += 1
+            return self._pools[key]  # type: ignore[no-any-return]
+
+    def release(self, key: Hashable) -> None:
+        """Close the pool of a key unless another sandbox has leased it too."""
+        with self._lock:
+            self._users[key] -= 1
+            pool = None if self._users[key] > 0 else self._pools.pop(key, None)
+        if pool is not None:
+            pool.close()
+
+    def close(self) -> None:
+        """Close all pools."""
+        for pool in list(self._pools.values()):
+            pool.close()
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        for pool in self._pools.values():
+            pool.forget()
+
+
+shared_pools = SharedPools()

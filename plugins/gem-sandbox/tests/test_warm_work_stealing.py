@@ -1,0 +1,237 @@
+"""The runs of one program, shared by several supervisors while turns are free."""
+
+import asyncio
+import contextlib
+import marshal
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from backends import make_backend
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_core.sandbox import Program
+from gem_sandbox.warm.guest.isolation import children
+from gem_sandbox.warm.guest.messages import END, ENDED, NEXT, RUN, TESTS, Outcome
+from gem_sandbox.warm.jobs import Job
+from gem_sandbox.warm.tiers import TIERS
+from gem_workers.frames import DIED, NOT_BEGUN, Frame, FrameReader
+
+SLOW = "import time\nbegin = time.monotonic()\ntime.sleep(float(input()))\n"
+TIMED = SLOW + "print(begin, time.monotonic())"
+
+
+@pytest.fixture(params=TIERS)
+def sandbox(request):
+    with contextlib.closing(make_backend(f"warm-{request.param}", workers=3)) as made:
+        yield made
+
+
+def at_most_at_once(executions):
+    """Return how many of them ran at the same time, by the clock that they all share."""
+    spans = [tuple(map(float, each.stdout.split())) for each in executions]
+    return max(sum(begin <= at < end for begin, end in spans) for at, _ in spans)
+
+
+def test_slow_runs_of_one_program_use_all_turns_that_are_free(sandbox):
+    executions = sandbox.run_tests(Program(TIMED), ["0.2"] * 9)
+    assert all(each.ok for each in executions)
+    assert 2 <= at_most_at_once(executions) <= 3
+
+
+def test_they_come_out_in_order_and_are_asked_about_in_order(sandbox):
+    seconds = [f"0.{number * 7 % 5}" for number in range(15)]
+    seen = []
+
+    def stop(index, execution):
+        seen.append((index, execution.stdout.strip()))
+        return False
+
+    program = Program("import time\nsaid = input()\ntime.sleep(float(said))\nprint(said)")
+    for run_tests in (
+        sandbox.run_tests,
+        lambda *arguments, **options: asyncio.run(sandbox.arun_tests(*arguments, **options)),
+    ):
+        seen.clear()
+        executions = run_tests(program, seconds, stop=stop)
+        assert [each.stdout.strip() for each in executions] == seconds
+        assert seen == list(enumerate(seconds))
+
+
+def test_nobody_waits_for_turns_that_only_help(sandbox):
+    slow = Program(TIMED)
+    with ThreadPoolExecutor(1) as threads:
+        shared = threads.submit(sandbox.run_tests, slow, ["0.3"] * 24)
+        time.sleep(1)
+        for _ in range(3):
+            assert sandbox.run(Program("print(1)")).stdout == "1\n"
+        assert not shared.done()
+        assert all(each.ok for each in shared.result())
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_once_a_run_was_the_last_the_others_are_ended(sandbox, asynchronous):
+    inputs = ["0.1", "0.1", "0.3", *["3600"] * 6]
+    program = Program(TIMED, timeout=4000)
+
+    def stop(index, _execution):
+        return index == 2
+
+    if asynchronous:
+        executions = asyncio.run(sandbox.arun_tests(program, inputs, stop=stop))
+    else:
+        executions = sandbox.run_tests(program, inputs, stop=stop)
+    assert [each.ok for each in executions] == [True] * 3
+    check_all_turns_are_free(sandbox)
+
+
+def check_all_turns_are_free(sandbox):
+    """Run something that needs all three turns at the same time."""
+    with ThreadPoolExecutor(3) as threads:
+        spans = list(threads.map(sandbox.run, [Program(TIMED, stdin="1.5")] * 3))
+    assert at_most_at_once(spans) == 3
+
+
+def test_a_stopper_that_raises_ends_all_of_it(sandbox):
+    def stop(index, _execution):
+        if index == 2:
+            raise LookupError("mine")
+        return False
+
+    with pytest.raises(LookupError, match="mine"):
+        sandbox.run_tests(Program(TIMED, timeout=4000), ["0.2"] * 3 + ["3600"] * 6, stop=stop)
+    check_all_turns_are_free(sandbox)
+
+
+def test_a_cancelled_task_ends_all_of_it(sandbox):
+    async def main():
+        inputs = ["0.2"] * 3 + ["3600"] * 6
+        task = asyncio.create_task(sandbox.arun_tests(Program(TIMED, timeout=4000), inputs))
+        await asyncio.sleep(1.5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    check_all_turns_are_free(sandbox)
+
+
+def test_without_threads_the_caller_does_it_alone(sandbox):
+    usual = threading.stack_size(1 << 46)
+    try:
+        with pytest.raises(RuntimeError):
+            threading.Thread(target=int).start()
+        executions = sandbox.run_tests(Program(TIMED), ["0.1"] * 6)
+    finally:
+        threading.stack_size(usual)
+    assert all(each.ok for each in executions)
+    assert at_most_at_once(executions) == 1
+    check_all_turns_are_free(sandbox)
+
+
+def test_runs_whose_supervisors_are_killed_are_run_again(sandbox):
+    sandbox.run(Program("print(1)"))
+    with ThreadPoolExecutor(1) as threads:
+        shared = threads.submit(sandbox.run_tests, Program(TIMED), ["0.2"] * 24)
+        for _ in range(3):
+            time.sleep(0.5)
+            kill_one_supervisor()
+        executions = shared.result()
+    assert all(each.ok for each in executions), executions
+
+
+def kill_one_supervisor():
+    """Kill the oldest process that a zygote has forked: supervisors come first, then rooms."""
+    below, family = [os.getpid()], children()
+    for pid in below:
+        below += family.get(pid, [])
+    zygote = next(pid for pid in below[1:] if len(family.get(pid, [])) > 1)
+    os.kill(min(family[zygote]), signal.SIGKILL)
+
+
+class Supervisor:
+    """Answers as a supervisor does, without running anything."""
+
+    def __init__(self, job):
+        self._steps = job.steps(may_continue=lambda: not self.is_wanted_elsewhere)
+        self._left = 0
+        self.is_wanted_elsewhere = False
+        self.asked = next(self._steps, None)
+
+    def answer(self, fate):
+        with contextlib.suppress(StopIteration):
+            self.asked = self._steps.send(self._frame(fate))
+            return
+        self.asked = None
+
+    def _frame(self, fate):
+        asked = FrameReader().feed(self.asked.message)
+        if fate != "answers":
+            self._left = 0
+            return Frame(DIED if fate == "dies" else NOT_BEGUN, last=True)
+        if asked.kind == END:
+            assert self._left > 0
+            return Frame(ENDED)
+        said = marshal.loads(asked.body)  # noqa: S302 - our own
+        if asked.kind != NEXT:
+            assert self._left == 0, "it was asked anew in the middle"
+            assert asked.kind in {RUN, TESTS}
+            self._left = said["tests"]
+            said = said["inputs"]
+        outcomes = []
+        assert len(said) <= self._left, "it was asked for more than it was ready for"
+        for text in said:
+            self._left -= 1
+            fails = b"fails" in text
+            outcomes.append(Outcome(int(fails), "", 0.05, 0, text, b""))
+            if fails:
+                break
+        return Frame(ENDED, body=b"".join(each.pack() for each in outcomes))
+
+
+FATES = st.sampled_from(["answers"] * 6 + ["dies", "was dead"])
+
+
+def answer_all(supervisor):
+    while supervisor.asked is not None:
+        supervisor.answer("answers")
+
+
+@given(
+    fails=st.lists(st.booleans(), min_size=1, max_size=40),
+    last=st.integers(0, 50),
+    turns=st.lists(st.tuples(st.integers(0, 3), FATES, st.booleans()), max_size=200),
+)
+def test_however_it_is_shared_each_run_is_told_once_and_in_order(fails, last, turns):
+    """Whichever supervisor answers next, dies, or is wanted elsewhere."""
+    inputs = [f"{number} {'fails' if each else ''}" for number, each in enumerate(fails)]
+    asked_about = []
+
+    def stop(index, execution):
+        asked_about.append((index, execution))
+        return index == last
+
+    job = Job(Program("", timeout=1.0), inputs, stop)
+    supervisors = [Supervisor(job)]
+    for number, fate, leaves in turns:
+        if job.workers_wanted > 0 and len(supervisors) < 4:
+            supervisors.append(Supervisor(job))
+        supervisor = supervisors[number % len(supervisors)]
+        supervisor.is_wanted_elsewhere |= leaves and supervisor is not supervisors[0]
+        if supervisor.asked is not None:
+            supervisor.answer(fate)
+    for supervisor in supervisors:
+        answer_all(supervisor)
+    if not job.is_done:
+        answer_all(Supervisor(job))
+    assert job.is_done
+    executions = job.executions()
+    assert len(executions) == min(len(inputs), last + 1)
+    assert asked_about == list(enumerate(executions))
+    died = any(fate == "dies" for _, fate, _ in turns)
+    for text, execution in zip(inputs, executions, strict=False):
+        assert execution.stdout == text or (died and "was killed" in execution.stderr)
