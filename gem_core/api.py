@@ -193,7 +193,7 @@ def make_tool(tool_id: str, **kwargs: Any) -> Tool:
 
 
 def make_agent(agent_id: str, **kwargs: Any) -> Agent:
-    """Make an agent by id: ``random``, ``oracle``, ``scripted``, ``null``, ``human``, ..."""
+    """Make an agent by id: ``random``, ``oracle``, ``scripted``, ``silent``, ``human``, ..."""
     return default_registry().make(AgentSpec, agent_id, **kwargs)  # type: ignore[no-any-return]
 
 

@@ -38,7 +38,8 @@ AGENTS = {
     "random": ("RandomAgent", "plays the environment's random actions"),
     "oracle": ("OracleAgent", "plays as well as is known to be possible"),
     "scripted": ("ScriptedAgent", "plays a fixed list of actions"),
-    "null": ("NullAgent", "plays empty actions"),
+    "silent": ("SilentAgent", "answers with nothing"),
+    "null": ("null_agent", "deprecated: the agent is called silent"),
     "human": ("HumanAgent", "asks at the terminal"),
 }
 EXECUTORS = {

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gem_core.agent import Agent, NullAgent, OracleAgent, RandomAgent, Reply
+from gem_core.agent import Agent, OracleAgent, RandomAgent, Reply, SilentAgent
 from gem_core.env import Env, Step
 from gem_core.errors import EpisodeEndedError, GemError, UnknownKwargError
 from gem_core.factory import EnvFactory, make_factory
@@ -342,7 +342,7 @@ def _odd_actions(bench: Bench) -> None:
 
 def _random_agent(bench: Bench) -> None:
     """Random actions are well-formed: none gets the penalty of an empty action, if it has one."""
-    (null,) = bench.play(NullAgent, 1)
+    (null,) = bench.play(SilentAgent, 1)
     floor = null.rewards[0]
     trajectories = bench.play(RandomAgent)
     _check_range(bench, trajectories)
@@ -353,7 +353,7 @@ def _random_agent(bench: Bench) -> None:
 
 def _null_agent(bench: Bench) -> None:
     """An agent that says nothing gets the smallest return."""
-    trajectories = bench.play(NullAgent, 3)
+    trajectories = bench.play(SilentAgent, 3)
     _check_range(bench, trajectories)
     if bench.spec.return_range is not None:
         lowest = bench.spec.return_range[0]

@@ -86,7 +86,7 @@ def test_several_environments_have_a_row_each_and_two_for_all(tmp_path, ok):
 
 def test_actions_of_the_wrong_form_are_counted_in_every_family(tmp_path, ok):
     envs = "envs=[game:GuessTheNumber-v0-easy,math:Sample,qa:Sample,code:Sample,rg:gcd]"
-    ok("eval", envs, "agent=null", "n=1", "out=run", cwd=tmp_path)
+    ok("eval", envs, "agent=silent", "n=1", "out=run", cwd=tmp_path)
     assert {row["format_errors"] for row in rows(tmp_path / "run").values()} == {1.0}
 
 
