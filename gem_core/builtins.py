@@ -48,10 +48,10 @@ EXECUTORS = {
 }
 COMMANDS = {
     "list": "List what is installed",
-    "show": "Show one environment",
+    "show": "Show an environment: parameters, rewards, an observation",
     "play": "Play an environment in the terminal",
     "check": "Check environments or a plugin against the contract",
-    "plugins": "Show plugins and what is wrong with them",
+    "plugins": "Show the installed plugins and their problems",
 }
 
 

@@ -16,7 +16,14 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 from gem_core.plugins import default_registry
 from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec
 
-__all__ = ["GROUPS", "complete_envs", "complete_overrides", "format_option", "warn_deprecated"]
+__all__ = [
+    "GROUPS",
+    "add_bash_completion",
+    "complete_envs",
+    "complete_overrides",
+    "format_option",
+    "warn_deprecated",
+]
 
 GROUPS: dict[str, type[Spec]] = {
     "env": EnvSpec,
@@ -100,4 +107,6 @@ class _Bash(BashComplete):
         return f"{item.type},{item.value.removeprefix(self._given)}"
 
 
-add_completion_class(_Bash)
+def add_bash_completion() -> None:
+    """Let click complete ids in bash, which hold a colon."""
+    add_completion_class(_Bash)
