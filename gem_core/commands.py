@@ -119,8 +119,8 @@ class HydraCommand(click.Command):
 
     Args:
         name: What is typed after ``gem-core``.
-        function: Does the work. It returns the exit status, None for 0. The first paragraph of its
-            docstring is the command's help.
+        function: Does the work. It returns the exit status, None for 0. Its docstring is the
+            command's help.
         keys: The command's own keys.
         agents: Ids of the default agents; None for a command without agents.
         groups: Further groups of Hydra, with the option that each has by default.
@@ -162,7 +162,7 @@ class HydraCommand(click.Command):
             name,
             callback=self._run,
             params=[words, form, *_FLAGS],
-            help=(function.__doc__ or "").partition("\n\n")[0],
+            help=function.__doc__,
             epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples),
         )
         self._function = function
@@ -197,7 +197,7 @@ class HydraCommand(click.Command):
         with formatter.section("Environments and agents"):
             formatter.write_dl(shared)
         with formatter.section("Keys"):
-            formatter.write_dl(list(_help_of_keys(self._keys)))
+            formatter.write_dl(list(_help_of_keys(self._keys, self._groups)))
         super().format_options(ctx, formatter)
 
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
@@ -308,23 +308,26 @@ def _flag_words(flags: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _defaults(model: type[pydantic.BaseModel]) -> dict[str, Any]:
-    values = {}
+    values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        value = "???" if field.is_required() else field.get_default(call_default_factory=True)
+        value: Any = "???" if field.is_required() else field.get_default(call_default_factory=True)
         is_model = isinstance(value, pydantic.BaseModel)
         values[name] = value.model_dump(mode="json") if is_model else value
     return values
 
 
-def _help_of_keys(model: type[pydantic.BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _help_of_keys(
+    model: type[pydantic.BaseModel], groups: Mapping[str, str | None], prefix: str = ""
+) -> Iterator[tuple[str, str]]:
     """Yield ``key=default`` and the description of each key, those of nested models one by one."""
     for name, field in model.model_fields.items():
         default = field.get_default(call_default_factory=True)
         if isinstance(default, pydantic.BaseModel):
-            yield from _help_of_keys(type(default), f"{prefix}{name}.")
+            yield from _help_of_keys(type(default), {}, f"{prefix}{name}.")
             continue
-        shown = "..." if field.is_required() else _shown(default)
-        yield f"{prefix}{name}={shown}", " ".join((field.description or "").split())
+        shown = "..." if field.is_required() else _shown(groups.get(name, default))
+        text = " ".join((field.description or "").replace("``", "'").split())
+        yield f"{prefix}{name}={shown}", f"Required. {text}" if field.is_required() else text
 
 
 def _shown(value: Any) -> str:

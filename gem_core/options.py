@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
-from click.parser import split_arg_string
-from click.shell_completion import BashComplete, CompletionItem, add_completion_class
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    add_completion_class,
+    split_arg_string,
+)
 
 from gem_core.plugins import default_registry
 from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec
