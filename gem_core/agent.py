@@ -1,5 +1,6 @@
 """Agents act in environments: the protocol, and the agents that need no model."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +16,11 @@ __all__ = [
     "BaseAgent",
     "Generation",
     "HumanAgent",
-    "NullAgent",
     "OracleAgent",
     "RandomAgent",
     "Reply",
     "ScriptedAgent",
+    "SilentAgent",
 ]
 
 
@@ -148,11 +149,18 @@ class RandomAgent(BaseAgent):
         return self._env.sample_random_action()
 
 
-class NullAgent(BaseAgent):
-    """Plays empty actions, which are malformed: the lowest bound."""
+class SilentAgent(BaseAgent):
+    """Plays empty actions, which are malformed: its return is the lowest possible."""
 
     def act(self, observation: Observation, info: Info) -> Action:
         return ""
+
+
+def null_agent() -> SilentAgent:
+    """Return a ``SilentAgent`` under its deprecated id ``null``."""
+    message = "The agent 'null' is called 'silent' now; the old id will be removed in 0.2."
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return SilentAgent()
 
 
 class ScriptedAgent(BaseAgent):
@@ -227,3 +235,11 @@ class HumanAgent(BaseAgent):
 
     def act(self, observation: Observation, info: Info) -> Action:
         return self._ask(visible_text(observation, info))
+
+
+def __getattr__(name: str) -> Any:
+    if name != "NullAgent":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    message = "NullAgent is called SilentAgent now; the old name will be removed in 0.2."
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return SilentAgent

@@ -38,7 +38,8 @@ AGENTS = {
     "random": ("RandomAgent", "plays the environment's random actions"),
     "oracle": ("OracleAgent", "plays with the best known agent of the environment"),
     "scripted": ("ScriptedAgent", "plays a fixed list of actions"),
-    "null": ("NullAgent", "plays empty actions"),
+    "silent": ("SilentAgent", "answers with nothing"),
+    "null": ("null_agent", "deprecated: the agent is called silent"),
     "human": ("HumanAgent", "asks at the terminal"),
 }
 EXECUTORS = {
@@ -47,7 +48,7 @@ EXECUTORS = {
 }
 COMMANDS = {
     "list": "List what is installed",
-    "show": "Show one environment",
+    "show": "Show an environment: parameters, rewards, an observation",
     "play": "Play an environment in the terminal",
     "check": "Check environments or a plugin against the contract",
     "plugins": "Show the installed plugins and their problems",

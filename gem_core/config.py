@@ -38,7 +38,13 @@ from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec, ExecutorSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
 from gem_core.vector import Autoreset, OnError, VectorEnv
 
-__all__ = ["VectorConfig", "build", "factory_from_config", "part_kwargs"]
+__all__ = [
+    "VectorConfig",
+    "build",
+    "describe_validation_error",
+    "factory_from_config",
+    "part_kwargs",
+]
 
 S = TypeVar("S", bound=Spec)
 
@@ -61,6 +67,23 @@ class VectorConfig(pydantic.BaseModel):
     """What happens after an exception."""
 
 
+def describe_validation_error(error: pydantic.ValidationError, where: str = "") -> list[str]:
+    """Return a line for each problem: its path, what is wrong, and the value that was given.
+
+    Args:
+        error: The error.
+        where: The path of the value that was validated, such as ``env``.
+    """
+    lines = []
+    for problem in error.errors():
+        path = ".".join(filter(None, [where, *map(str, problem["loc"])]))
+        message = problem["msg"].removeprefix("Value error, ")
+        if path:
+            message = f"{path}: {message}; got {problem['input']!r}"
+        lines.append(message)
+    return lines
+
+
 class _Problems:
     """Collects the problems of a configuration, one line each."""
 
@@ -69,9 +92,7 @@ class _Problems:
 
     def note(self, where: str, error: Exception) -> None:
         if isinstance(error, pydantic.ValidationError):
-            for problem in error.errors():
-                path = ".".join([where, *map(str, problem["loc"])])
-                self.lines.append(f"{path}: {problem['msg']}; got {problem['input']!r}")
+            self.lines += describe_validation_error(error, where)
         else:
             self.lines.append(f"{where}: {error}")
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from gem_core.errors import DuplicateIdError, UnknownIdError, near_names
+from gem_core.known import install_hint
 from gem_core.specs import EnvSpec, Family, FamilySpec, Spec
 
 __all__ = ["Registry"]
@@ -122,6 +123,8 @@ class Registry:
         return self._families[namespace]
 
     def _unknown_message(self, kind: type[Spec], spec_id: str) -> str:
+        if hint := install_hint(kind.kind, spec_id):
+            return f"Unknown {kind.kind} {spec_id!r}. {hint}"
         ids = [spec.id for spec in self.list(kind)]
         near = near_names(spec_id, ids)
         if not near and ids:

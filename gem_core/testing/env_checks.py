@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gem_core.agent import Agent, NullAgent, OracleAgent, RandomAgent, Reply
+from gem_core.agent import Agent, OracleAgent, RandomAgent, Reply, SilentAgent
 from gem_core.env import Env, Step
 from gem_core.errors import EpisodeEndedError, GemError, UnknownKwargError
 from gem_core.factory import EnvFactory, make_factory
@@ -349,8 +349,8 @@ def _try(bench: Bench, env: Env, text: str) -> None:
 
 def _random_agent(bench: Bench) -> None:
     """Random actions are well-formed: none gets the penalty of an empty action."""
-    (null,) = bench.play(NullAgent, 1)
-    floor = null.rewards[0]
+    (silent,) = bench.play(SilentAgent, 1)
+    floor = silent.rewards[0]
     trajectories = bench.play(RandomAgent)
     _check_range(bench, trajectories)
     bench.facts["random"] = f"{_mean_return(trajectories):.2f}"
@@ -358,9 +358,9 @@ def _random_agent(bench: Bench) -> None:
     require(floor >= 0 or min(rewards) > floor, "a random action was not well-formed")
 
 
-def _null_agent(bench: Bench) -> None:
+def _silent_agent(bench: Bench) -> None:
     """An agent that plays empty actions gets the smallest return."""
-    trajectories = bench.play(NullAgent, 3)
+    trajectories = bench.play(SilentAgent, 3)
     _check_range(bench, trajectories)
     if bench.spec.return_range is not None:
         lowest = bench.spec.return_range[0]
@@ -426,7 +426,7 @@ ENV_CHECKS: dict[str, Callable[[Bench], None]] = {
     "ends": _ends,
     "odd_actions": _odd_actions,
     "random_agent": _random_agent,
-    "null_agent": _null_agent,
+    "silent_agent": _silent_agent,
     "oracle": _oracle,
 }
 """The checks by name; the docstring of each says what it requires."""

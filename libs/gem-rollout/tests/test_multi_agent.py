@@ -441,7 +441,7 @@ class TestWhereOneAgentIsExpected:
         ):
             with pytest.raises(ConfigError, match=r"Duel is for several agents.*as_single"):
                 use()
-        (trajectory,) = gem_rollout.collect(Duel, lambda: gem_core.make_agent("null"), episodes=1)
+        (trajectory,) = gem_rollout.collect(Duel, lambda: gem_core.make_agent("silent"), episodes=1)
         assert trajectory.error["type"] == "ConfigError"
         assert "as_single" in trajectory.error["message"]
 

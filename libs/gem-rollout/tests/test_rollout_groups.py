@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gem_core
 from gem_core import Action, AsyncEnv, BaseAgent, BaseEnv, Env, Info, Observation, Step
-from gem_core.agent import NullAgent, RandomAgent
+from gem_core.agent import RandomAgent, SilentAgent
 from gem_core.errors import ConfigError
 from gem_core.mixture import MixtureEnv
 from gem_core.seeding import child_seed
@@ -317,21 +317,21 @@ class TestAMixture:
             assert whole[number] == whole[number - number % samples]
 
     def test_has_the_shares_that_its_weights_say(self) -> None:
-        run = collect(SOURCES, NullAgent, episodes=2000, seed=1)
+        run = collect(SOURCES, SilentAgent, episodes=2000, seed=1)
         counts = Counter(sources_of(run).values())
         assert 1400 < counts["dice"] < 1600
         assert {name: env.episodes for name, env in run.report.envs.items()} == counts
 
     def test_names_its_sources_by_keys_or_ids_or_numbers(self) -> None:
         named = {"a": Component(Dice), "b": Component(Other)}
-        assert set(sources_of(collect(named, NullAgent, episodes=40)).values()) == {"a", "b"}
+        assert set(sources_of(collect(named, SilentAgent, episodes=40)).values()) == {"a", "b"}
         unnamed = [Component(Dice), Component(Other)]
-        found = set(sources_of(collect(unnamed, NullAgent, episodes=40)).values())
+        found = set(sources_of(collect(unnamed, SilentAgent, episodes=40)).values())
         assert found == {"source-0", "source-1"}
 
     def test_sees_the_first_rows_of_tasks_that_have_an_order(self) -> None:
         sources = {"rows": Component(Rows), "dice": Component(Dice)}
-        run = collect(sources, NullAgent, episodes=60, concurrency=3)
+        run = collect(sources, SilentAgent, episodes=60, concurrency=3)
         asked = [one.turns[0].observation for one in run if one.source == "rows"]
         assert sorted(asked) == sorted(f"row {number}" for number in range(len(asked)))
 
@@ -363,7 +363,7 @@ class TestAMixture:
         assert len({start for _, start in both.values()}) == 2, "groups of a number start alike"
 
     def test_ends_at_a_source_that_is_not_there(self) -> None:
-        run = collect({"dice": Component(Dice)}, NullAgent, episodes=[("dice", 0), ("dise", 0)])
+        run = collect({"dice": Component(Dice)}, SilentAgent, episodes=[("dice", 0), ("dise", 0)])
         with pytest.raises(ConfigError, match=r"no source 'dise'\. Did you mean 'dice'"):
             list(run)
 
@@ -380,7 +380,7 @@ class TestAMixture:
     )
     def test_that_cannot_work_is_refused(self, sources: Any) -> None:
         with pytest.raises(ConfigError):
-            collect(sources, NullAgent, episodes=1)
+            collect(sources, SilentAgent, episodes=1)
 
 
 class Fewest:
@@ -406,7 +406,7 @@ class TestASampler:
         sources = {"a": Component(Dice, 100.0), "b": Component(Other, 1.0)}
         run = collect(
             sources,
-            NullAgent,
+            SilentAgent,
             episodes=20,
             episodes_per_group=samples,
             sampler=sampler,
@@ -426,7 +426,7 @@ class TestASampler:
 
         sources = {"a": Component(Dice), "b": Component(Other)}
         with pytest.raises(ConfigError, match=r"no source 'c'|weights"):
-            list(collect(sources, NullAgent, episodes=2, sampler=Wrong(["a", "b"])))
+            list(collect(sources, SilentAgent, episodes=2, sampler=Wrong(["a", "b"])))
 
 
 def test_random_actions_of_a_mixture_environment_differ_within_a_group() -> None:

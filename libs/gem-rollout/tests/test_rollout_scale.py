@@ -17,7 +17,7 @@ import pytest
 from commands import Command
 
 from gem_core import Action, BaseAgent, BaseEnv, Info, Observation, Step
-from gem_core.agent import NullAgent
+from gem_core.agent import SilentAgent
 from gem_rollout import (
     Component,
     FaultPolicy,
@@ -297,16 +297,16 @@ class TestCtrlC:
 
     def test_belongs_to_the_program_again_after_the_run(self) -> None:
         handler = signal.getsignal(signal.SIGINT)
-        run = collect(Once, NullAgent, episodes=3)
+        run = collect(Once, SilentAgent, episodes=3)
         next(run)
         assert signal.getsignal(signal.SIGINT) is not handler
         run.close()
         assert signal.getsignal(signal.SIGINT) is handler
-        list(collect(Once, NullAgent, episodes=3))
+        list(collect(Once, SilentAgent, episodes=3))
         assert signal.getsignal(signal.SIGINT) is handler
 
     def test_that_was_only_noted_is_not_swallowed_by_leaving_the_run(self) -> None:
-        run = collect(Once, NullAgent, episodes=3)
+        run = collect(Once, SilentAgent, episodes=3)
         next(run)
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gem_core import make_vec
-from gem_core.agent import NullAgent, OracleAgent
+from gem_core.agent import OracleAgent, SilentAgent
 from gem_core.errors import ConfigError, EpisodeEndedError, InvalidActionError
 from gem_core.factory import make_factory
 from gem_core.testing import ENV_CHECKS, check_env
@@ -117,7 +117,7 @@ def test_a_run_over_unshuffled_rows_takes_each_once_with_any_seed(make_sums, sum
     for seed in (0, 1):
         trajectories = [
             play_episode(
-                make_sums(data=data, shuffle=False, shard=shard), NullAgent(), seed, number
+                make_sums(data=data, shuffle=False, shard=shard), SilentAgent(), seed, number
             )
             for number in range(10)
         ]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from backends import require
+
 from gem_sandbox.warm.visible_paths import VisiblePaths, working_folder
 
 HOST = """\

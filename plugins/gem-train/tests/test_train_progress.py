@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from gem_core.errors import ConfigError
+from gem_rollout import progress as base
 from gem_train import progress as module
 from gem_train.progress import Progress
 
@@ -52,6 +53,7 @@ def clock(monkeypatch):
 
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(base, "time", clock)
     return clock
 
 
