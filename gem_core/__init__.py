@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         register,
         spec,
     )
-    from gem_core.base_sandbox import BaseSandbox
     from gem_core.env import AsyncEnv, BaseEnv, Env, Layer, Step, Wrapper
     from gem_core.errors import GemError
     from gem_core.function_tool import FunctionTool, ToolSet, as_tool
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from gem_core.specs import (
         AgentSpec,
         CallFormatSpec,
+        CheckSpec,
         CommandSpec,
         EnvSpec,
         ExecutorSpec,
@@ -59,7 +59,6 @@ _MODULES = {
         "register",
         "spec",
     ),
-    "base_sandbox": ("BaseSandbox",),
     "env": ("AsyncEnv", "BaseEnv", "Env", "Layer", "Step", "Wrapper"),
     "errors": ("GemError",),
     "function_tool": ("FunctionTool", "ToolSet", "as_tool"),
@@ -69,6 +68,7 @@ _MODULES = {
     "specs": (
         "AgentSpec",
         "CallFormatSpec",
+        "CheckSpec",
         "CommandSpec",
         "EnvSpec",
         "ExecutorSpec",
@@ -101,9 +101,9 @@ __all__ = [
     "AsyncEnv",
     "BaseAgent",
     "BaseEnv",
-    "BaseSandbox",
     "BaseTool",
     "CallFormatSpec",
+    "CheckSpec",
     "CommandSpec",
     "Env",
     "EnvSpec",

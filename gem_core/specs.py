@@ -23,6 +23,7 @@ from gem_core.errors import (
 __all__ = [
     "AgentSpec",
     "CallFormatSpec",
+    "CheckSpec",
     "CommandSpec",
     "EnvSpec",
     "ExecutorSpec",
@@ -186,6 +187,16 @@ class ExecutorSpec(Spec):
     """An executor of the environments of a vector; its entry point returns an ``Executor``."""
 
     kind: ClassVar[str] = "executor"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckSpec(Spec):
+    """A conformance check that a library brings; its id is the kind of spec that it checks.
+
+    Its entry point takes the id of a spec and returns a ``gem_core.testing.Report``.
+    """
+
+    kind: ClassVar[str] = "check"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,13 +8,13 @@ from typing import Any
 import click
 from click.testing import CliRunner
 
-from gem_core.errors import GemError, PluginError, SandboxError, near_names
+from gem_core.errors import GemError, PluginError, UnknownIdError, near_names
 from gem_core.factory import make_factory
 from gem_core.plugins import load_plugins
-from gem_core.sandbox import Program
 from gem_core.specs import (
     AgentSpec,
     CallFormatSpec,
+    CheckSpec,
     CommandSpec,
     EnvSpec,
     ExecutorSpec,
@@ -29,7 +29,6 @@ from gem_core.testing.agent_checks import check_agent
 from gem_core.testing.env_checks import check_env
 from gem_core.testing.example import example_spec
 from gem_core.testing.report import Finding, Report, require
-from gem_core.testing.sandbox_checks import check_sandbox
 from gem_core.testing.tool_checks import TOOL_CHECKS, check_tool
 from gem_core.vector import VectorEnv
 
@@ -134,14 +133,14 @@ def _tool(spec: ToolSpec) -> Report:
     return report
 
 
-def _sandbox(spec: SandboxSpec) -> Report:
+def _by_a_library(spec: Spec) -> Report:
+    """Check a spec whose check a library brings."""
     try:
-        sandbox = spec.make()
-        sandbox.run(Program(""))
-    except SandboxError as error:
-        return Report(spec.id, unchecked=[f"it does not work here: {error}"])
-    sandbox.close()
-    return check_sandbox(spec.id)
+        check = load_plugins().registry.find(CheckSpec, spec.kind)
+    except UnknownIdError as error:
+        return Report(spec.id, unchecked=[str(error)])
+    report: Report = check.load()(spec.id)
+    return report
 
 
 def _wrapper(spec: WrapperSpec) -> Report:
@@ -182,7 +181,7 @@ _CHECKS: dict[type[Spec], Callable[[Any], Report | None]] = {
     ToolSpec: _tool,
     WrapperSpec: _wrapper,
     AgentSpec: lambda spec: check_agent(spec.id),
-    SandboxSpec: _sandbox,
+    SandboxSpec: _by_a_library,
     ExecutorSpec: _executor,
     CommandSpec: _command,
 }

@@ -12,7 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from gem_core.agent import Agent
-from gem_core.commands import (
+from gem_core.errors import ConfigError
+from gem_core.factory import EnvFactory
+from gem_core.seeding import child_seed
+from gem_rollout import Trajectory, TrajectoryFile, collect
+from gem_rollout.commands import (
     INTERRUPTED,
     RUN_FOLDER,
     CommandKeys,
@@ -21,10 +25,6 @@ from gem_core.commands import (
     agent_makers,
     env_factories,
 )
-from gem_core.errors import ConfigError
-from gem_core.factory import EnvFactory
-from gem_core.seeding import child_seed
-from gem_rollout import Trajectory, TrajectoryFile, collect
 from gem_rollout.failures import Failures
 from gem_rollout.progress import print_line, progress_bar
 from gem_rollout.runs import Run

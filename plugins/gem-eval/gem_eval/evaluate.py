@@ -12,15 +12,6 @@ from rich.console import Console
 from rich.text import Text
 
 from gem_core.agent import Agent
-from gem_core.commands import (
-    INTERRUPTED,
-    RUN_FOLDER,
-    CommandKeys,
-    HydraCommand,
-    Job,
-    agent_makers,
-    env_factories,
-)
 from gem_core.factory import EnvFactory
 from gem_eval.episodes import Episode
 from gem_eval.metrics import metrics_of, rows_of
@@ -37,6 +28,15 @@ from gem_eval.tables import (
     without_only_agent,
 )
 from gem_rollout import Budget, Component, FaultPolicy, Trajectory, TrajectoryFile, collect
+from gem_rollout.commands import (
+    INTERRUPTED,
+    RUN_FOLDER,
+    CommandKeys,
+    HydraCommand,
+    Job,
+    agent_makers,
+    env_factories,
+)
 from gem_rollout.failures import Failures
 from gem_rollout.progress import Mode, print_line
 from gem_rollout.runs import Run, write_json

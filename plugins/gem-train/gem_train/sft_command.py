@@ -22,9 +22,9 @@ import pydantic
 from pydantic import Field
 from rich.console import Console
 
-from gem_core.commands import INTERRUPTED, RUN_FOLDER, HydraCommand, Job, env_sources
 from gem_core.errors import ConfigError, DataError
 from gem_rollout import Component, Trajectory, TrajectoryFile
+from gem_rollout.commands import INTERRUPTED, RUN_FOLDER, HydraCommand, Job, env_sources
 from gem_rollout.failures import Failures
 from gem_rollout.progress import print_line, progress_bar
 from gem_rollout.runs import Run

@@ -11,7 +11,9 @@ import pydantic
 from hydra.core.config_store import ConfigStore
 from rich.console import Console
 
-from gem_core.commands import (
+from gem_core.errors import ConfigError, GemError, near_names
+from gem_rollout import Component
+from gem_rollout.commands import (
     INTERRUPTED,
     RUN_FOLDER,
     HydraCommand,
@@ -19,8 +21,6 @@ from gem_core.commands import (
     agent_makers,
     env_sources,
 )
-from gem_core.errors import ConfigError, GemError, near_names
-from gem_rollout import Component
 from gem_rollout.progress import print_line
 from gem_rollout.runs import Run, without_secrets
 from gem_train.algorithm import ALGORITHMS, load_algorithm

@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from gem_core import BaseSandbox, Execution, Program, Sandbox
+from gem_core import Execution, Program, Sandbox
 from gem_core.errors import ConfigError, SandboxError
 from gem_core.sandbox import SessionSandbox, open_session
+from gem_workers import BaseSandbox
 
 
 class Echo(BaseSandbox):

@@ -1,8 +1,8 @@
 """What is typed at commands that Hydra configures, before Hydra sees it."""
 
 import pytest
-
 from gem_core.cli.compose import agent_makers, checked_overrides
+
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 
 OWN = ("episodes", "seed")

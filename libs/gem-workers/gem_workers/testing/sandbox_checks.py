@@ -17,7 +17,7 @@ from gem_core.plugins import default_registry
 from gem_core.sandbox import Execution, Limit, Program, Sandbox, SessionSandbox
 from gem_core.specs import SandboxSpec
 from gem_core.testing.report import CheckFailedError, Report, require, run_checks
-from gem_core.testing.session_checks import SESSION_CHECKS, raises
+from gem_workers.testing.session_checks import SESSION_CHECKS, raises
 
 __all__ = ["SANDBOX_CHECKS", "NotCheckedError", "SandboxBench", "check_sandbox"]
 
@@ -138,6 +138,17 @@ def check_sandbox(
 
     timed_checks = {name: timed(name, check) for name, check in SANDBOX_CHECKS.items()}
     return run_checks(report, timed_checks, lambda: None, checks)
+
+
+def check_registered_sandbox(sandbox_id: str) -> Report:
+    """Check a sandbox by its id; if it cannot run at all on this machine, it is unchecked."""
+    try:
+        sandbox: Sandbox = default_registry().make(SandboxSpec, sandbox_id)
+        sandbox.run(Program(""))
+    except SandboxError as error:
+        return Report(sandbox_id, unchecked=[f"it does not work here: {error}"])
+    sandbox.close()
+    return check_sandbox(sandbox_id)
 
 
 def _run_within(

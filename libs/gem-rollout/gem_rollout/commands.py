@@ -26,9 +26,9 @@ from gem_core.errors import ConfigError, GemError
 from gem_core.factory import EnvFactory
 from gem_core.mixture import Component
 from gem_core.options import GROUPS, complete_overrides, warn_deprecated
-from gem_core.overrides import checked_overrides, renamed_overrides, with_environments
 from gem_core.plugins import default_registry
 from gem_core.specs import AgentSpec, EnvSpec, check_kwargs, load_entry_point
+from gem_rollout.overrides import checked_overrides, renamed_overrides, with_environments
 
 __all__ = [
     "INTERRUPTED",
