@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# First all of ours, by the build backend that is there; then, by name, what they need.
+# First our distributions without their dependencies; then the dependencies, by our names.
 EDITABLE := $(PIP) --no-deps --no-build-isolation
 # The distributions beside the core: each a folder with a pyproject.toml.
 PARTS := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml plugins/*/pyproject.toml))
@@ -52,14 +52,14 @@ demo-train: $(VENV)/.installed  ## Train a tiny model from nothing: a warm start
 test: $(VENV)/.installed  ## Run every test
 	@$(PYTEST) $(ARGS)
 
-quick: $(VENV)/.installed  ## Run the tests that tell most in a minute
+quick: $(VENV)/.installed  ## Run a selection of the tests, in a minute
 	@$(PYTEST) --quick $(ARGS)
 
 test-core: $(VENV)/.installed  ## Run the tests of the core
 	@$(PYTEST) tests $(ARGS)
 
-test-%: $(VENV)/.installed  ## Run the tests of one part: make test-gem-games
-	@test -d "$(firstword $(wildcard libs/$* plugins/$*))" || { echo "There is no part '$*'; there are core, $(notdir $(PARTS))" >&2; exit 2; }
+test-%: $(VENV)/.installed  ## Run the tests of one distribution: make test-gem-games
+	@test -d "$(firstword $(wildcard libs/$* plugins/$*))" || { echo "There is no distribution '$*'; choose from core, $(notdir $(PARTS))" >&2; exit 2; }
 	@$(PYTEST) $(wildcard libs/$* plugins/$*) $(ARGS)
 
 lint: $(VENV)/.installed  ## ruff, mypy, import contracts

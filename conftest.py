@@ -1,4 +1,4 @@
-"""What holds for every test of the repository: skips that give their reason, and no leftovers."""
+"""Rules for every test of the repository: skips give their reason, and no process is left."""
 
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,18 @@ pytest_plugins = ["shared_fixtures"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare options: of ``make quick``, and for CI to run later what a bare machine skips."""
-    parser.addoption("--quick", action="store_true", help="run a choice of tests, in a minute")
-    parser.addoption("--write-slow", action="store_true", help="list anew what is slow")
+    """Declare the options of ``make quick`` and of CI, which reruns skipped tests."""
+    parser.addoption("--quick", action="store_true", help="run a selection of tests, in a minute")
+    parser.addoption("--write-slow", action="store_true", help="update the list of slow tests")
     parser.addoption(
-        "--write-skipped", metavar="FILE", help="write what was skipped, as `pytest @FILE` takes it"
+        "--write-skipped",
+        metavar="FILE",
+        help="write the skipped tests, in the form of `pytest @FILE`",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check what is required, and hear Ctrl-C in whatever way the tests were started."""
+    """Check the required software, and restore the handling of Ctrl-C."""
     required()
     hear_ctrl_c()
     if config.getoption("--quick"):
@@ -35,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
-    """Have a module that imports what is not installed be skipped rather than be an error."""
+    """Skip a module that imports a missing optional package instead of failing."""
     return _Module.from_parent(parent, path=module_path)
 
 
@@ -58,7 +60,7 @@ def pytest_runtest_teardown() -> None:
 
 
 class _Quick:
-    """Runs a choice of tests, and tells what is left out: each worker chooses the same."""
+    """Runs a selection of tests and reports what it leaves out; each worker selects the same."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._output: dict[str, object] = getattr(config, "workeroutput", {})

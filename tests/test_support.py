@@ -70,7 +70,7 @@ def test_what_is_required_and_missing_is_a_failure(run_tests, no_torch, text, re
 def test_a_name_that_requires_nothing_is_an_error(run_tests):
     code, shown = run_tests("def test_it(): pass", GEM_TEST_REQUIRE="tocrh")
     assert code == 4
-    assert "GEM_TEST_REQUIRE names tocrh; it knows all, accelerate, " in shown
+    assert "GEM_TEST_REQUIRE has unknown names: tocrh. It accepts all, accelerate, " in shown
 
 
 def test_a_module_of_ours_that_is_missing_is_an_error(run_tests):
@@ -94,7 +94,7 @@ def test_the_quick_choice_leaves_out_parameters_and_says_so(run_tests):
     """
     _, shown = run_tests(text, options="--quick")
     assert "4 passed" in shown
-    assert "4 tests were chosen; left out: 0 slow ones and 16 that differ" in shown
+    assert "4 tests selected; left out: 0 slow tests and 16 more cases" in shown
 
 
 def test_what_is_skipped_is_written_for_pytest_to_run_later(run_tests, no_torch, tmp_path):

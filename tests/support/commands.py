@@ -1,7 +1,7 @@
-"""Processes that tests start: none outlives its test, and Ctrl-C ends each of them.
+"""Processes that tests start: each ends with its test, and Ctrl-C ends each of them.
 
-A shell starts what it runs in the background, as scripts and ``nohup`` do, with SIGINT ignored, and
-that is passed on from process to process: a program that is started so is deaf to Ctrl-C.
+A shell starts background processes with SIGINT ignored, and so does ``nohup``. Child processes
+inherit it, so that Ctrl-C would not end them.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ _started: list["Command"] = []
 class Command(subprocess.Popen):
     """A process that ends with its test, whether that passes or fails.
 
-    A fixture of a wider scope uses ``subprocess.Popen``, and ends the process itself.
+    A fixture with a wider scope uses ``subprocess.Popen`` and ends the process itself.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -27,12 +27,12 @@ class Command(subprocess.Popen):
         _started.append(self)
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        if kind is not None:  # or it would be waited for
+        if kind is not None:  # otherwise Popen would wait for it
             self.end()
         super().__exit__(kind, *error)
 
     def end(self) -> None:
-        """Kill the process and all that it has started, if it still runs."""
+        """Kill the process and all its descendants, if it is still running."""
         if self.poll() is None:
             for pid in [*_descendants(self.pid), self.pid]:
                 with contextlib.suppress(ProcessLookupError):
@@ -41,7 +41,7 @@ class Command(subprocess.Popen):
 
 
 def end_commands() -> None:
-    """End the processes of the test that is over."""
+    """End the processes of the test that has ended."""
     while _started:
         command = _started.pop()
         command.end()
@@ -52,7 +52,7 @@ def end_commands() -> None:
 
 
 def hear_ctrl_c() -> None:
-    """Have this process, and those that it starts, hear SIGINT, if it was started without."""
+    """Restore the default handling of SIGINT in this process, if it is ignored."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,7 +1,7 @@
-"""What a test needs and a machine may lack: the test is skipped there, and says what is missing.
+"""Software that tests need and a machine may lack: the test is skipped, and says what is missing.
 
-``GEM_TEST_REQUIRE`` names what must be there, separated by commas: if it is missing, the test
-fails. ``all`` stands for every name below. CONTRIBUTING.md lists them.
+``GEM_TEST_REQUIRE`` lists software that must be there, separated by commas: a test that misses it
+fails. ``all`` means every name below. CONTRIBUTING.md lists them.
 """
 
 import os
@@ -25,13 +25,13 @@ PACKAGES = {
     "uvicorn": "pip install 'transformers[serving]'",
     "wandb": "pip install wandb",
 }
-"""Packages that ``make test`` does not install, by the name to import, and how to get them."""
+"""Packages that ``make test`` does not install, with the command that installs each."""
 ENGINES = ("bwrap", "chromium", "docker", "landlock", "namespaces")
-"""What a machine has or has not, besides Python packages."""
+"""Software other than Python packages."""
 
 
 def required() -> set[str]:
-    """Return the names of what must be there.
+    """Return the names of the required software.
 
     Raises:
         pytest.UsageError: A name is unknown, so it would require nothing.
@@ -40,12 +40,12 @@ def required() -> set[str]:
     known = {*PACKAGES, *ENGINES}
     if unknown := names - known - {"all"}:
         found, wanted = (", ".join(sorted(each)) for each in (unknown, known))
-        raise pytest.UsageError(f"{VARIABLE} names {found}; it knows all, {wanted}")
+        raise pytest.UsageError(f"{VARIABLE} has unknown names: {found}. It accepts all, {wanted}.")
     return known if "all" in names else names
 
 
 def missing(name: str, reason: str) -> NoReturn:
-    """Skip the test, or the module, that needs what is missing; fail if that is required."""
+    """Skip the current test or module; fail if the missing software is required."""
     __tracebackhide__ = True
     if name in required():
         pytest.fail(f"{VARIABLE} names {name}: {reason}", pytrace=False)
@@ -53,10 +53,10 @@ def missing(name: str, reason: str) -> NoReturn:
 
 
 def needs(*names: str) -> ModuleType:
-    """Return the first of some modules; skip the test if the package of one is not installed.
+    """Return the first of some modules; skip the test if one of them is not installed.
 
-    A test module that imports a package of ``PACKAGES`` at its top does without: it is skipped
-    as a whole where that is not installed.
+    A test module may import a package of ``PACKAGES`` at its top without this: the whole module is
+    skipped if the package is missing.
     """
     __tracebackhide__ = True
     for name in names:

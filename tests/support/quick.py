@@ -1,4 +1,4 @@
-"""The choice of ``make quick``: no slow tests, and of a test with many parameters only some."""
+"""The selection of ``make quick``: no slow tests, and some cases of tests with many."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,19 +11,19 @@ import pytest
 __all__ = ["Choice", "SlowWriter", "choose"]
 
 SLOW = Path(__file__).with_name("slow.txt")
-"""The names of slow tests, as ``make test ARGS=--write-slow`` has measured them."""
+"""The names of slow tests, as measured by ``make test ARGS=--write-slow``."""
 SECONDS = 0.1
-"""A test is slow if it takes more, on average over its parameters."""
+"""A test is slow if it takes longer, on average over its cases."""
 ALWAYS = {
     "test_cli.py::test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on",
     "test_evaluate.py::test_a_run_goes_on_where_it_was_and_repeats_nothing",
     "test_warm_places.py::test_programs_find_what_they_were_given_wherever_the_interpreter_lies",
 }
-"""Slow tests that tell so much that they are run all the same."""
+"""Slow tests that are too important to leave out."""
 
 
 class Choice:
-    """What to run, and what is left out: slow tests, and parameters of others."""
+    """The tests to run, and those left out: slow tests, and some cases of others."""
 
     def __init__(self) -> None:
         self.kept: list[pytest.Item] = []
@@ -31,22 +31,22 @@ class Choice:
         self.others: list[pytest.Item] = []
 
     def summary(self) -> str:
-        """Return what is left out, in one line."""
+        """Return one line about what is left out."""
         return (
-            f"quick: {len(self.kept):,} tests were chosen; left out: {len(self.slow):,} slow ones "
-            f"and {len(self.others):,} that differ from those chosen in their parameters only"
+            f"quick: {len(self.kept):,} tests selected; left out: {len(self.slow):,} slow tests and "
+            f"{len(self.others):,} more cases of tests with many parameters"
         )
 
 
 class SlowWriter:
-    """Writes the list of slow tests anew; those that did not run stay in it."""
+    """Updates the list of slow tests; tests that did not run stay in it."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, list[float]] = defaultdict(list)
         self._skipped: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note how long a test took."""
+        """Record the duration of a test."""
         name = name_of(report.nodeid)
         if report.skipped:
             self._skipped.add(name)
@@ -68,10 +68,10 @@ def slow() -> set[str]:
 
 
 def choose(items: Iterable[pytest.Item]) -> Choice:
-    """Choose from tests, in their order.
+    """Select from tests, in their order.
 
-    Of a test with n parameters the first one is run, the last one, and others evenly between them:
-    about the square root of n.
+    Of a test with n cases about the square root of n are selected: the first, the last, and others
+    evenly between them.
     """
     choice, left_out = Choice(), slow() - ALWAYS
     functions: dict[str, list[pytest.Item]] = defaultdict(list)
@@ -88,7 +88,7 @@ def choose(items: Iterable[pytest.Item]) -> Choice:
 
 
 def name_of(nodeid: str) -> str:
-    """Return the name of a test without its folder, which may change, and its parameters."""
+    """Return the name of a test without its folder, which may change, and without its case."""
     return nodeid.partition("[")[0].rpartition("/")[2]
 
 

@@ -1,4 +1,4 @@
-"""Fixtures that several test modules use."""
+"""Fixtures for all test modules."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ DISTRIBUTIONS = Path(__file__).parents[1] / "distributions"
 
 @pytest.fixture
 def registry() -> Registry:
-    """A registry of its own, so that no test sees what another one registers."""
+    """A new registry, so that tests do not see each other's specs."""
     return Registry()
 
 
@@ -96,7 +96,7 @@ def _pip_install(source: Path, folder: Path) -> None:
 
 @pytest.fixture
 def children() -> Callable[[], set[str]]:
-    """Return a function that names the processes which this one started and has not waited for."""
+    """Return a function that lists the child processes of this one."""
 
     def find() -> set[str]:
         pids: set[str] = set()
