@@ -190,11 +190,12 @@ def test_a_waiter_that_gives_up_takes_no_slot():
 def test_the_thread_that_releases_a_slot_prepares_for_the_waiter():
     semaphore, events = FairSemaphore(1), []
 
+    def name():
+        return threading.current_thread().name
+
     def take():
-        with semaphore.acquire(
-            lambda: events.append(("begun by", threading.current_thread().name))
-        ):
-            events.append(("had by", threading.current_thread().name))
+        with semaphore.acquire(lambda: events.append(("prepared by", name()))):
+            events.append(("held by", name()))
 
     with semaphore.acquire(lambda: events.append("waited")):
         thread = threading.Thread(target=take, name="waiting")
@@ -203,15 +204,14 @@ def test_the_thread_that_releases_a_slot_prepares_for_the_waiter():
             time.sleep(0.001)
         events.append("released")
     thread.join()
-    prepared = "prepared by", threading.current_thread().name
-    assert events == ["released", prepared, ("held by", "waiting")]
+    assert events == ["released", ("prepared by", name()), ("held by", "waiting")]
 
 
 def test_nothing_is_prepared_for_a_waiter_that_has_given_up():
-    semaphore, begun = FairSemaphore(1), []
+    semaphore, prepared = FairSemaphore(1), []
 
     async def take(number):
-        async with semaphore.acquire_async(lambda: begun.append(number)):
+        async with semaphore.acquire_async(lambda: prepared.append(number)):
             pass
 
     async def main():
@@ -223,7 +223,7 @@ def test_nothing_is_prepared_for_a_waiter_that_has_given_up():
         await asyncio.gather(*waiting, return_exceptions=True)
 
     asyncio.run(main())
-    assert begun == [0, 2]
+    assert prepared == [0, 2]
 
 
 def test_try_acquire_takes_a_slot_only_if_one_is_free():

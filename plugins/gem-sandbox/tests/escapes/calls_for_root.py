@@ -1,4 +1,4 @@
-# Tries: system calls that only a host's root has business with.
+# Tries: to make system calls that are only for the host's root.
 # Success: one succeeds.
 import ctypes
 

@@ -1,4 +1,4 @@
-# Tries: to make calls by other tables of numbers (x32, i386), past the filter.
+# Tries: to make calls with the numbers of other tables (x32, i386), past the filter.
 # Success: one of them works.
 import ctypes
 import mmap

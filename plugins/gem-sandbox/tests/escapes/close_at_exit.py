@@ -1,5 +1,5 @@
 # Tries: to hang when the interpreter ends.
-# Success: the deadline is not kept.
+# Success: the deadline is missed.
 import atexit
 import threading
 import time

@@ -1,5 +1,5 @@
-# Tries: to leave a child that writes without end.
-# Success: the run does not end, or its output comes in the next one.
+# Tries: to leave a child that writes endlessly.
+# Success: the run does not end, or the output appears in the next one.
 import os
 
 if os.fork() == 0:

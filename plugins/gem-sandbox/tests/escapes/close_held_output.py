@@ -1,5 +1,5 @@
 # Tries: to leave a child that keeps the output open.
-# Success: the run does not end, or the child stays.
+# Success: the run does not end, or the child survives.
 import os
 import time
 

@@ -1,4 +1,4 @@
-# Tries: to replace what ends the interpreter.
+# Tries: to replace the functions that end the interpreter.
 # Success: the run does not end.
 import os
 import sys

@@ -1,5 +1,5 @@
-# Tries: to open files for ever.
-# Success: the next run is harmed.
+# Tries: to open files endlessly.
+# Success: the next run is affected.
 import os
 
 kept = []

@@ -1,5 +1,5 @@
 # Tries: to forge a result: garbage and false messages to all inherited descriptors.
-# Success: the run, or the next one, is reported wrongly.
+# Success: the result of this run, or of the next one, is false.
 import json
 import os
 import struct

@@ -1,4 +1,4 @@
-# Tries: to read what inherited descriptors have to say.
+# Tries: to read from inherited descriptors.
 # Success: a secret of the host is printed.
 import os
 import socket

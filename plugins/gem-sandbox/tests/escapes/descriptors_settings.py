@@ -1,5 +1,5 @@
-# Tries: to change the pipes that it shares with the host: non-blocking, owners, signals.
-# Success: the host is disturbed.
+# Tries: to change the pipes that it shares with the host: non-blocking mode, owners, signals.
+# Success: the host is affected.
 import fcntl
 import os
 import signal

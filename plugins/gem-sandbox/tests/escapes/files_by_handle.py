@@ -1,5 +1,5 @@
 # Tries: to open files by handle, past every mount (open_by_handle_at).
-# Success: the call gives a descriptor.
+# Success: the call returns a descriptor.
 import ctypes
 import os
 import struct

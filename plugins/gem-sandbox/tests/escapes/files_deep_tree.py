@@ -1,4 +1,4 @@
-# Tries: a tree so deep that it cannot be removed by recursion, and is locked.
+# Tries: to leave a locked tree too deep to be removed by recursion.
 # Success: it is there in the next run.
 import os
 

@@ -1,4 +1,4 @@
-# Tries: to make and open devices of the host.
+# Tries: to create and open devices of the host.
 # Success: a disk or memory can be opened.
 import os
 import stat

@@ -1,5 +1,5 @@
-# Tries: to use up the inodes, and time when they are removed.
-# Success: the next run is harmed.
+# Tries: to use up the inodes, and time for removing them.
+# Success: the next run is affected.
 number = 0
 while True:
     open(f"file{number}", "w").close()

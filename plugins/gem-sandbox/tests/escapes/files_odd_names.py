@@ -1,4 +1,4 @@
-# Tries: files of every kind and name, which are hard to remove.
+# Tries: to leave files of every kind and name that are hard to remove.
 # Success: one is there in the next run.
 import os
 import socket

@@ -1,4 +1,4 @@
-# Tries: to read the project that asks for the run.
+# Tries: to read the project that started the run.
 # Success: its folder can be listed or its files read.
 import os
 

@@ -1,4 +1,4 @@
-# Tries: to read files that say who and where the host is.
+# Tries: to read files that identify the host and its users.
 # Success: one of them is the host's own.
 import hashlib
 

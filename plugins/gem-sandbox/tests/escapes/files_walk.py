@@ -1,4 +1,4 @@
-# Tries: to find the canary by walking the whole tree.
+# Tries: to find the canary by walking the whole file system.
 # Success: its name is seen, or its content printed.
 import os
 import time

@@ -1,4 +1,4 @@
-# Tries: to write to folders of the host that anybody may write to.
+# Tries: to write to folders of the host that all users may write to.
 # Success: a file appears there.
 import os
 

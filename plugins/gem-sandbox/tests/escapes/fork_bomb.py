@@ -1,5 +1,5 @@
-# Tries: to fork for ever.
-# Success: the next run is harmed, or processes stay.
+# Tries: to fork endlessly.
+# Success: the next run is affected, or processes survive.
 import os
 
 while True:

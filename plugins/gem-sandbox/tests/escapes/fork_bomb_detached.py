@@ -1,5 +1,5 @@
 # Tries: to fork sessions that ignore every signal.
-# Success: processes stay.
+# Success: processes survive.
 import os
 import signal
 import time

@@ -1,5 +1,5 @@
-# Tries: to replace itself by new programs without end.
-# Success: processes stay.
+# Tries: to replace itself by new programs endlessly.
+# Success: processes survive.
 import os
 import sys
 

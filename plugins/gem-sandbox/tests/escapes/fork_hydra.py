@@ -1,5 +1,5 @@
-# Tries: to have a new process for every one that is killed.
-# Success: processes stay.
+# Tries: to start a new process for every one that is killed.
+# Success: processes survive.
 import os
 import time
 

@@ -1,4 +1,4 @@
-# Tries: to have all memory.
+# Tries: to use all memory.
 # Success: it has four times its limit.
 import host
 

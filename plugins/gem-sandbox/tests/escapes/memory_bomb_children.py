@@ -1,5 +1,5 @@
-# Tries: to have all memory, a part in each of many processes.
-# Success: they hold four times the limit together.
+# Tries: to use all memory, split over many processes.
+# Success: they have four times the limit together.
 import os
 import time
 

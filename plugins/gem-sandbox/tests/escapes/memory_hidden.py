@@ -1,5 +1,5 @@
-# Tries: to have all memory, in processes whose memory cannot be looked at.
-# Success: they hold four times the limit together.
+# Tries: to use all memory, in processes whose memory cannot be inspected.
+# Success: they have four times the limit together.
 import os
 import time
 

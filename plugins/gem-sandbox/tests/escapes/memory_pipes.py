@@ -1,5 +1,5 @@
-# Tries: to have kernel memory, in pipes and sockets.
-# Success: the next run is harmed.
+# Tries: to use kernel memory, in pipes and sockets.
+# Success: the next run is affected.
 import fcntl
 import os
 import socket

@@ -1,4 +1,4 @@
-# Tries: to have memory that no process owns: memfd, shared maps, tmpfs.
+# Tries: to use memory that belongs to no process: memfd, shared maps, tmpfs.
 # Success: it has four times its limit.
 import mmap
 import os

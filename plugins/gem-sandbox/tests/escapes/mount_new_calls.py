@@ -1,4 +1,4 @@
-# Tries: to mount with the newer calls, which older filters do not know.
+# Tries: to mount with the newer system calls, which older filters do not know.
 # Success: a call succeeds.
 import host
 

@@ -1,4 +1,4 @@
-# Tries: the same with clone and clone3.
+# Tries: to enter new namespaces with clone and clone3.
 # Success: a process in new namespaces starts.
 import ctypes
 import os

@@ -1,4 +1,4 @@
-# Tries: to enter the namespaces of its parents and of the host.
+# Tries: to enter the namespaces of its ancestors and of the host.
 # Success: a call succeeds.
 import os
 

@@ -1,5 +1,5 @@
 # Tries: to become root of new namespaces, where there is more to attack.
-# Success: one can be made.
+# Success: one can be created.
 import os
 
 import host

@@ -1,4 +1,4 @@
-# Tries: to command the container engine.
+# Tries: to control the container engine.
 # Success: its socket answers.
 import socket
 

@@ -1,5 +1,5 @@
-# Tries: to have the kernel connect on its behalf, past a filter of system calls.
-# Success: a ring can be set up that reaches the host.
+# Tries: to make the kernel connect on its behalf, past a filter of system calls.
+# Success: a ring can be created that reaches the host.
 import ctypes
 import mmap
 import os

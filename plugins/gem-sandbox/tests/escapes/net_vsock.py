@@ -1,5 +1,5 @@
-# Tries: to reach the machine's hypervisor: vsock knows no network namespace.
-# Success: somebody answers.
+# Tries: to reach the machine's hypervisor: vsock ignores network namespaces.
+# Success: a service answers.
 import errno
 import socket
 

@@ -1,5 +1,5 @@
-# Tries: to have the host hold endless output.
-# Success: the next run is harmed.
+# Tries: to make the host store endless output.
+# Success: the next run is affected.
 import os
 import threading
 

@@ -1,5 +1,5 @@
-# Tries: to change what the next program is given: builtins, modules, hooks.
-# Success: the next run is harmed.
+# Tries: to change what the next program inherits: builtins, modules, hooks.
+# Success: the next run is affected.
 import builtins
 import gc
 import io

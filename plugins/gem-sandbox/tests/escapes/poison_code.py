@@ -1,5 +1,5 @@
-# Tries: to overwrite the machine code of the interpreter, where it is shared.
-# Success: the next run is harmed.
+# Tries: to overwrite the machine code of the interpreter, which is shared.
+# Success: the next run is affected.
 import ctypes
 
 import host

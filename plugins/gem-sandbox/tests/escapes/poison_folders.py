@@ -1,4 +1,4 @@
-# Tries: to leave marks on the folders that it is given: their modes, times and owners.
+# Tries: to leave marks on the folders that it gets: modes, times and owners.
 # Success: they are there in the next run, which finds what a former run left.
 import os
 

@@ -1,5 +1,5 @@
-# Tries: to change objects that forked interpreters share: small numbers, interned text.
-# Success: the next run is harmed.
+# Tries: to change objects that forked interpreters share: small integers, interned strings.
+# Success: the next run is affected.
 import ctypes
 import os
 

@@ -1,5 +1,5 @@
-# Tries: to reach into what the process was before: frames, modules, globals of its starter.
-# Success: a secret of the host is printed, or it returns into its starter.
+# Tries: to reach the former code of its process: frames, modules, globals of its starter.
+# Success: a secret of the host is printed, or it returns to its starter.
 import gc
 import sys
 

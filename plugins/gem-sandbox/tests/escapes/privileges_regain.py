@@ -1,4 +1,4 @@
-# Tries: to become root, or to have capabilities again.
+# Tries: to become root, or to regain capabilities.
 # Success: it has some.
 import ctypes
 import os

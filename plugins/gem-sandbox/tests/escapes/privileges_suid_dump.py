@@ -1,5 +1,5 @@
-# Tries: to lift its own walls: no_new_privs, seccomp, dumpable.
-# Success: a wall is down.
+# Tries: to lift its own restrictions: no_new_privs, seccomp, dumpable.
+# Success: a restriction is lifted.
 import host
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_CAPBSET_READ = 38, 22, 23

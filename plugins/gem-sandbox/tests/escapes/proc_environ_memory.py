@@ -1,4 +1,4 @@
-# Tries: to read the host's environment where its own stack has kept it.
+# Tries: to read the host's environment from its own stack.
 # Success: a secret of the host is printed.
 import ctypes
 

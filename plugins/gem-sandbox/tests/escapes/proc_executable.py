@@ -1,4 +1,4 @@
-# Tries: to overwrite the interpreter, or what started it, through /proc/*/exe.
+# Tries: to overwrite the interpreter, or its starter, through /proc/*/exe.
 # Success: it can be opened for writing.
 import os
 

@@ -1,4 +1,4 @@
-# Tries: to find in its own memory what the host or former runs have left there.
+# Tries: to find data of the host or of former runs in its own memory.
 # Success: a secret of the host is printed.
 import host
 

@@ -1,4 +1,4 @@
-# Tries: to use the open files of its parents.
+# Tries: to use the open files of its ancestors.
 # Success: one can be opened.
 import os
 

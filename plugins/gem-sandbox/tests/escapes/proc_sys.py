@@ -1,4 +1,4 @@
-# Tries: to change the kernel's settings.
+# Tries: to change settings of the kernel.
 # Success: one can be written to.
 import host
 

@@ -1,4 +1,4 @@
-# Tries: to trace its parents, siblings and the host.
+# Tries: to trace its ancestors, siblings and the host.
 # Success: one can be attached to.
 import os
 

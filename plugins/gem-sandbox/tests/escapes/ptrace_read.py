@@ -1,4 +1,4 @@
-# Tries: to read the memory of others with process_vm_readv.
+# Tries: to read the memory of other processes with process_vm_readv.
 # Success: a byte is read.
 import ctypes
 import os

@@ -1,5 +1,5 @@
-# Tries: to take descriptors out of its parents with pidfd_getfd.
-# Success: one is had.
+# Tries: to take descriptors from its ancestors with pidfd_getfd.
+# Success: it gets one.
 import os
 
 import host

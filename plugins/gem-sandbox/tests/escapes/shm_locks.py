@@ -1,5 +1,5 @@
 # Tries: to keep locks and leases on files that all runs share.
-# Success: the next run is harmed.
+# Success: the next run is affected.
 import fcntl
 import os
 import time

@@ -1,5 +1,5 @@
 # Tries: to ignore every signal past the deadline, in many ways.
-# Success: the deadline is not kept.
+# Success: the deadline is missed.
 import os
 import signal
 import time

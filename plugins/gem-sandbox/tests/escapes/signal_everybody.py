@@ -1,5 +1,5 @@
-# Tries: to kill all that it can.
-# Success: a process of the host dies, or the next run is harmed.
+# Tries: to kill every process that it can.
+# Success: a process of the host dies, or the next run is affected.
 import os
 import signal
 

@@ -1,5 +1,5 @@
-# Tries: to stop, interrupt or end the process that the next run comes from, by any signal.
-# Success: the next run is harmed.
+# Tries: to stop, interrupt or end the init process of its scope, by any signal.
+# Success: the next run is affected.
 import os
 
 import host

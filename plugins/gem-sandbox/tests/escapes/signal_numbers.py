@@ -1,4 +1,4 @@
-# Tries: to stop every process that has a number.
+# Tries: to stop every process by its number.
 # Success: a process of the host is stopped.
 import os
 import signal

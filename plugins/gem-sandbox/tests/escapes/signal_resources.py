@@ -1,4 +1,4 @@
-# Tries: to change the limits and the scheduling of its parents.
+# Tries: to change the limits and the scheduling of its ancestors.
 # Success: a call succeeds.
 import os
 import resource

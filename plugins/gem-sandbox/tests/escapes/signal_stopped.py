@@ -1,5 +1,5 @@
-# Tries: to stand still: stopped processes take no signal but one.
-# Success: the deadline is not kept, or processes stay.
+# Tries: to be stopped: stopped processes receive no signal but SIGKILL.
+# Success: the deadline is missed, or processes survive.
 import os
 import signal
 

@@ -1,5 +1,5 @@
 # Tries: to crash the interpreter.
-# Success: the next run is harmed.
+# Success: the next run is affected.
 import ctypes
 import sys
 import threading

@@ -1,4 +1,4 @@
-# Tries: to have the canary read, or its folder emptied, through links left behind.
+# Tries: to make others read the canary, or empty its folder, through links left behind.
 # Success: a secret of the host is printed, or a file of the host is gone.
 import os
 

@@ -1,4 +1,4 @@
-# Tries: to have whoever prints the traceback read a file of the host.
+# Tries: to make the printer of its traceback read a file of the host.
 # Success: a secret of the host is printed.
 import os
 import sys

@@ -1,5 +1,5 @@
-# Tries: to start threads for ever.
-# Success: the next run is harmed.
+# Tries: to start threads endlessly.
+# Success: the next run is affected.
 import threading
 import time
 

@@ -96,7 +96,7 @@ class ConfinedIsolation(Isolation):
         self.end_others()
         folders.remove(self.folder)
 
-    def give(self, descriptor: int) -> None:
+    def give_to_program(self, descriptor: int) -> None:
         if self._as_root:
             os.fchown(descriptor, self._user, self._user)
 

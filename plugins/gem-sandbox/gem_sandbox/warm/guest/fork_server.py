@@ -53,7 +53,7 @@ class ForkServer:
             outputs: The descriptors of standard output and standard error.
         """
         script.prepare()
-        isolation.lay(script.files)
+        isolation.write_files(script.files)
         isolation.watch(script.files)
         fork, renewals = program.way_to_fork()
         isolate = [
@@ -91,7 +91,7 @@ class ForkServer:
             take(resets)
             if isolation.is_changed():
                 isolation.clear()
-                isolation.lay(script.files)
+                isolation.write_files(script.files)
                 isolation.watch(script.files)
         take(report)
         os._exit(0)

@@ -39,7 +39,7 @@ _SHIELD = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUE
 _SLACK = 1 << 30
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _MODE = 0o644
-_BEYOND = Request(file_size=1 << 62, cpu_time=1 << 32, processes=1 << 30)
+_UNREACHABLE = Request(file_size=1 << 62, cpu_time=1 << 32, processes=1 << 30)
 """Limits that nothing reaches; not higher, as the kernel counts CPU time in nanoseconds."""
 _SCRATCH = "/tmp"  # noqa: S108 - private to the run
 _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
@@ -78,9 +78,9 @@ class Isolation(ABC):
         """Measure the memory of the zygote, which is not charged to programs."""
         self._mapped, self._data = _sizes()
 
-    def rehearse(self) -> None:
+    def warm_up(self) -> None:
         """Warm up ``steps``: set limits that limit nothing."""
-        kernel.take(self._limits_of(_BEYOND, servers=0))
+        kernel.take(self._limits_of(_UNREACHABLE, servers=0))
 
     def prepare_scope(self, slot: int) -> None:  # noqa: B027 - optional
         """Prepare for the next isolation scope, which a supervisor of this number asked for."""
@@ -120,26 +120,26 @@ class Isolation(ABC):
         for folder in self.folders:
             folders.empty(folder, self.kept.get(folder, ()))
 
-    def lay(self, files: Mapping[str, bytes]) -> None:
+    def write_files(self, files: Mapping[str, bytes]) -> None:
         """Write files, by name, into the program's folder."""
         for name, content in files.items():
             for folder in _folders_of(name):
-                self._make(f"{self.folder}/{folder}")
+                self._make_folder(f"{self.folder}/{folder}")
             descriptor = os.open(f"{self.folder}/{name}", _NEW, _MODE)
             os.write(descriptor, content)
-            self.give(descriptor)
+            self.give_to_program(descriptor)
             os.close(descriptor)
 
-    def lay_for_one_run(self, files: Mapping[str, bytes]) -> None:
+    def write_files_once(self, files: Mapping[str, bytes]) -> None:
         """Write the files of a program that runs once."""
-        self.lay(files)
+        self.write_files(files)
 
-    def _make(self, folder: str) -> None:
+    def _make_folder(self, folder: str) -> None:
         """Create a folder that belongs to the program."""
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder)
             descriptor = os.open(folder, os.O_RDONLY)
-            self.give(descriptor)
+            self.give_to_program(descriptor)
             os.close(descriptor)
 
     def watch(self, files: Iterable[str]) -> None:  # noqa: B027 - optional
@@ -149,7 +149,7 @@ class Isolation(ABC):
         """Return whether files may have changed since the last call."""
         return True
 
-    def give(self, descriptor: int) -> None:  # noqa: B027 - optional
+    def give_to_program(self, descriptor: int) -> None:  # noqa: B027 - optional
         """Make a file or folder belong to the program."""
 
     def steps(self, request: Request, *, servers: int = 0) -> list[Step]:
@@ -316,9 +316,9 @@ class NamespaceIsolation(Isolation):
     def _limit_of_tasks(self, processes: int, servers: int) -> Step:
         return limit(resource.RLIMIT_NPROC, processes + servers + _INIT_PROCESS)
 
-    def lay_for_one_run(self, files: Mapping[str, bytes]) -> None:
+    def write_files_once(self, files: Mapping[str, bytes]) -> None:
         if self._scope_watch is None or len(files) > 1:
-            self.lay(files)
+            self.write_files(files)
             return
         descriptor = self._open_main()
         os.write(descriptor, files[MAIN])

@@ -38,7 +38,7 @@ from gem_sandbox.warm.guest.messages import (
     unpack_request,
 )
 
-__all__ = ["rehearse", "renumber", "run_init"]
+__all__ = ["renumber", "run_init", "warm_up"]
 
 set_signal = _signal.signal
 """``signal.signal`` without its conversion to enumerations, which is slow."""
@@ -46,12 +46,12 @@ set_signal = _signal.signal
 _LINK = 3
 _PIECES, _ANSWERS = 3, 4
 _OUT_OF_THE_WAY = 64
-_REHEARSALS = 20
-_REHEARSED = b"""\
+_WARM_UPS = 20
+_WARM_UP_SOURCE = b"""\
 a, b = map(int, input().split())
 print(a + b, sum(range(10)))
 """
-_REHEARSED_INPUT = b"1 2\n"
+_WARM_UP_INPUT = b"1 2\n"
 
 
 def run_init(isolation: Isolation, limits: dict[str, int], link: int) -> NoReturn:
@@ -91,21 +91,21 @@ def run_init(isolation: Isolation, limits: dict[str, int], link: int) -> NoRetur
             kernel.take([report.send])
 
 
-def rehearse(isolation: Isolation) -> None:
+def warm_up(isolation: Isolation) -> None:
     """Warm up: do in the zygote, without effect, what the process of a program does.
 
     The interpreter specialises code that runs often, and caches lookups. That takes time and
     writes to memory, which each program's process would otherwise do again.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    request = pack_request(Request(0, 0, 0, _REHEARSED, supply_names=True)._asdict())
+    request = pack_request(Request(0, 0, 0, _WARM_UP_SOURCE, supply_names=True)._asdict())
     argv, stdin, some = sys.argv[:], os.dup(0), os.memfd_create("input")
-    os.write(some, _REHEARSED_INPUT)
+    os.write(some, _WARM_UP_INPUT)
     os.dup2(some, 0)
-    for _ in range(_REHEARSALS):
+    for _ in range(_WARM_UPS):
         sys.stdin.seek(0)
         program.fresh_main()
-        isolation.rehearse()
+        isolation.warm_up()
         send(ours, RUN + request, [0, 1, 2])
         _, received, passed = _receive_request(theirs)
         script = _script("", received)
@@ -149,7 +149,7 @@ def _run_program(
         if kind == TESTS:
             fork_server.serve(isolation, request, script, passed[1:])
         if kind == RUN:
-            isolation.lay_for_one_run(script.files)
+            isolation.write_files_once(script.files)
         kernel.take(isolation.steps(request))
         use(passed)
         if kind == SESSION:

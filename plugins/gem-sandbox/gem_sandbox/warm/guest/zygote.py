@@ -38,7 +38,7 @@ _FIRST_USE = {
     "str(sympy.simplify(f.diff(x)).subs(x, 1).evalf()); sympy.solve(x**2 - 2, x); f.expand()",
 }
 """Code that makes libraries do what they put off until they are first used."""
-_OURS = ("gem_core", "gem_sandbox")
+_OURS = ("gem_core", "gem_sandbox", "gem_workers")
 
 
 def begin(descriptor: int, plan: dict[str, Any]) -> None:
@@ -76,7 +76,7 @@ def _warm_up(preload: list[str], isolation: Isolation) -> None:
         exec(program.compile_script(b"def f():\n    1 / 0\nf()", "main.py"), {})  # noqa: S102
     except ZeroDivisionError as error:
         traceback.format_exception(error)
-    scope.rehearse(isolation)
+    scope.warm_up(isolation)
     random.seed()  # forks seed it again
     for name in [name for name in sys.modules if name.partition(".")[0] in _OURS]:
         del sys.modules[name]
