@@ -38,7 +38,7 @@ class Quantity(NamedTuple):
 
 
 def read(latex):
-    """Return the expression that simple LaTeX stands for."""
+    """Return the expression of simple LaTeX."""
     text = latex.replace("{,}", "")
     before = ""
     while before != text:
@@ -79,7 +79,7 @@ def read_quantity(latex):
 
 @singledispatch
 def same(solved, answer):
-    """Return whether the answer, read as what was solved for, is what was solved."""
+    """Return whether the answer, parsed by the type of the solution, equals the solution."""
     return sympy.simplify(read(answer) - sympy.sympify(solved)) == 0
 
 
@@ -111,13 +111,13 @@ def same_tuple(solved, answer):
 
 
 def whole(condition, among=range(-1000, 1001)):
-    """Return the only whole number for which the condition holds."""
+    """Return the only whole number that satisfies the condition."""
     (found,) = [number for number in among if condition(number)]
     return found
 
 
 def right_letter(problem, condition):
-    """Return the letter of the only choice in the problem for which the condition holds."""
+    """Return the letter of the only choice in the problem that satisfies the condition."""
     choices = re.findall(r"\(([A-D])\) (.*?)(?= \([A-D]\)|$)", problem)
     (letter,) = [letter for letter, choice in choices if condition(choice.strip("$"))]
     return letter
@@ -162,14 +162,14 @@ def compass(equation):
 
 
 def simpson(function, low, high):
-    """Return the integral of a polynomial of degree 3 at most, which Simpson's rule has exactly."""
+    """Return the integral of a polynomial of degree at most 3 by Simpson's rule, which is exact."""
     middle = (low + high) / 2
     f = [function.subs(x, at) for at in (low, middle, high)]
     return (high - low) * (f[0] + 4 * f[1] + f[2]) / 6
 
 
 def slope(function):
-    """Return the derivative of a polynomial, from its difference quotient."""
+    """Return the derivative of a polynomial from its difference quotient."""
     return sympy.cancel((function.subs(x, x + h) - function) / h).subs(h, 0)
 
 
@@ -277,7 +277,7 @@ def unit_fraction_pairs():
 
 
 def prime_triples():
-    """Return the primes sought; beyond 3, one of p, p + 2, p + 4 is divisible by 3."""
+    """Return the primes; above 3, one of p, p + 2, p + 4 is divisible by 3."""
     return {p for p in range(2000) if all(is_prime(p + step) for step in (0, 2, 4))}
 
 
@@ -411,7 +411,7 @@ WRITTEN = {
 
 
 def solve(problem):
-    """Return what the only solution that fits the problem finds."""
+    """Return the result of the only solution that matches the problem."""
     made = [(found, way) for form, way in MADE.items() if (found := re.search(form, problem))]
     written = [way for start, way in WRITTEN.items() if problem.startswith(start)]
     assert len(made) + len(written) == 1, problem
