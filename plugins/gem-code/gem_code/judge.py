@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem_code.compare import Comparison, find_comparison
-from gem_code.inside import GEM_MARK
+from gem_code.guest import GEM_MARK
 from gem_code.suites import Case, Suite
 from gem_core.sandbox import Execution, Program, Sandbox
 
@@ -104,15 +104,15 @@ def _caller(code: str) -> str:
     """Return a program that runs a job with the functions of ``code``."""
     futures = "\n".join(_FUTURE.findall(code))  # these must be the first statements
     solution = _FUTURE.sub("", code)
-    return f"{futures}\n{_inside()}\ngem_job = gem_begin()\n{solution}\ngem_end(gem_job)\n"
+    return f"{futures}\n{_guest()}\ngem_job = gem_begin()\n{solution}\ngem_end(gem_job)\n"
 
 
 _FUTURE = re.compile(r"^from __future__ import .*$", re.MULTILINE)
 
 
 @functools.cache
-def _inside() -> str:
-    return importlib.resources.files("gem_code").joinpath("inside.py").read_text(encoding="utf-8")
+def _guest() -> str:
+    return importlib.resources.files("gem_code").joinpath("guest.py").read_text(encoding="utf-8")
 
 
 def _failure(
@@ -162,7 +162,7 @@ class Foreign:
 
 
 def _decoded(value: Any) -> Any:
-    """Return the value that ``gem_code.inside`` wrote."""
+    """Return the value that ``gem_code.guest`` wrote."""
     if isinstance(value, list):
         return [_decoded(item) for item in value]
     if isinstance(value, dict):

@@ -30,7 +30,7 @@ class Case(NamedTuple):
 
     Attributes:
         number: The index of the test in its row, from 0.
-        stdin: The text sent to the sandbox: an input, or a job for ``gem_code.inside``.
+        stdin: The text sent to the sandbox: an input, or a job for ``gem_code.guest``.
         input: The value passed to a comparison: the input, the arguments, or the expression.
         golds: The accepted outputs or values; they never enter the sandbox.
     """

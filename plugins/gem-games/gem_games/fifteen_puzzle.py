@@ -106,10 +106,10 @@ class FifteenPuzzleEnv(Game):
         return self.opening(_rules(rows, self.max_turns))
 
     def _walk(self) -> list[int | None]:
-        """Make random moves from the ordered board, none of which undoes the one before."""
+        """Make random moves from the ordered board, none of which undoes the previous one."""
         most = min(self.mc_rand_moves, self.max_turns)
         if self.num_rows == 2:
-            # The boards form a ring of 12, and the walk runs round it.
+            # The 12 solvable boards form a cycle, and the walk goes around it.
             moves = self.rng.choice([n for n in range(1, 12) if min(n, 12 - n) <= most])
         else:
             moves = max(1, most - self.rng.randint(0, 1))
@@ -122,7 +122,7 @@ class FifteenPuzzleEnv(Game):
         return tiles
 
     def _shuffle(self) -> list[int | None]:
-        """Put the tiles in any order that can be solved."""
+        """Return the tiles in a random order that can be solved."""
         rows = self.num_rows
         tiles = _goal(rows)
         self.rng.shuffle(tiles)
@@ -180,7 +180,7 @@ def _board(tiles: list[int | None]) -> Board:
 
 @functools.cache
 def _onward(rows: int) -> dict[tuple[int, int], list[int]]:
-    """Return the cells that the gap can go to, by the cell it came from (-1: none) and its own."""
+    """Return the next cells of the gap, by its previous cell (-1 for none) and its cell."""
     beside = [
         [
             row * rows + column
@@ -201,10 +201,10 @@ def _drawn(board: Board) -> str:
 
 
 def _is_solvable(tiles: list[int | None], rows: int) -> bool:
-    """Return whether moves can bring the tiles into order.
+    """Return whether the tiles can be brought into order.
 
-    A move swaps the gap with a tile and takes it one cell on, so the parity of the permutation plus
-    the distance of the gap from its corner never changes; in the ordered board it is even.
+    A move swaps the gap with a tile and moves it by one cell, so the parity of the permutation plus
+    the distance of the gap from its corner never changes; for the ordered board it is even.
     """
     order = [tile or rows * rows for tile in tiles]
     inversions = sum(a > b for i, a in enumerate(order) for b in order[i + 1 :])
@@ -219,13 +219,13 @@ _SEARCHED = 60_000
 _NO_LIMIT = 10**6
 
 State = tuple[int, ...]
-"""The tiles row by row, 0 for the gap."""
+"""The tiles row by row; 0 is the gap."""
 Line = tuple[slice, State]
-"""Where a row or column is in a state, and the tiles that belong there."""
+"""The cells of a row or column in a state, and the tiles that belong there."""
 
 
 class FifteenPuzzleOracle(BaseAgent):
-    """Searches for a solution within the turn limit once, greedily first, then walks along it."""
+    """An agent that searches for a solution within the turn limit once, and then follows it."""
 
     def reset(self, env: Env) -> None:
         self._policy: dict[State, str] = {}
@@ -235,7 +235,7 @@ class FifteenPuzzleOracle(BaseAgent):
         text = visible_text(observation, info)
         boards = _BOARD.findall(text)
         if not boards:
-            raise ValueError("FifteenPuzzleOracle finds no board in what it is shown.")
+            raise ValueError("FifteenPuzzleOracle found no board in the observation.")
         limit = _LIMIT.search(text)
         if limit is not None:
             self._limit = int(limit[1])

@@ -36,7 +36,7 @@ def test_only_the_workers_import_reasoning_gym():
 import sys, gem_core
 assert len(gem_core.find_envs("rg:*")) > 100
 gem_core.spec("rg:leg_counting")
-assert "gem_rg.env" not in sys.modules and "gem_workers" not in sys.modules
+assert "gem_rg.env" not in sys.modules and "gem_workers.pool" not in sys.modules
 env = gem_core.make("rg:leg_counting")
 env.reset()
 assert env.step(env.solution()).reward == 1.0
