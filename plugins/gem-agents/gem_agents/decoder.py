@@ -154,7 +154,7 @@ class Decoder:
                 self._admit(waiting)
             if self._forward is None and self._live:
                 self._rounds = [_Round(0, len(self._live))]
-            with self._model.threads.of(*self._size()):
+            with self._model.threads.limited(*self._size()):
                 return self._prefill() if self._rounds else self._decode()
 
     def _size(self) -> tuple[int, int]:

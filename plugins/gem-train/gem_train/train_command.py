@@ -26,7 +26,7 @@ from gem_core.cli.compose import (
 from gem_core.errors import ConfigError, GemError, near_names
 from gem_rollout import Component
 from gem_rollout.runs import Run, without_secrets
-from gem_train.algorithm import ALGORITHMS, load_algorithm
+from gem_train.algorithm import ALGORITHMS, RENAMED, load_algorithm
 from gem_train.config import TrainConfig
 from gem_train.curriculum import CURRICULA, parameters_of
 from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
@@ -113,6 +113,9 @@ def _offer_options() -> None:
         except ConfigError:  # without torch: --help works all the same, and a run says what to do
             values = {}
         _offer("algo", name, values)
+        for old, new in RENAMED.items():
+            if new == name:
+                _offer("algo", old, {**values, "id": new})
     for name in CURRICULA:
         _offer("curriculum", name, parameters_of(name))
 

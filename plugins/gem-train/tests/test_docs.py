@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 from plays import played
+
+import torch  # isort: skip - plays skips where it is missing
 
 from gem_train.algorithm import ALGORITHMS
 from gem_train.losses import token_logprobs
