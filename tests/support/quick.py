@@ -33,8 +33,8 @@ class Choice:
     def summary(self) -> str:
         """Return one line about what is left out."""
         return (
-            f"quick: {len(self.kept):,} tests selected; left out: {len(self.slow):,} slow tests and "
-            f"{len(self.others):,} more cases of tests with many parameters"
+            f"quick: {len(self.kept):,} tests selected; left out: {len(self.slow):,} slow tests "
+            f"and {len(self.others):,} more cases of tests with many parameters"
         )
 
 

@@ -20,7 +20,7 @@ from needs import needs
 
 import gem_core
 from gem_agents import errors
-from gem_agents.chat import resent
+from gem_agents.chat import to_resend
 from gem_agents.client import Client, retry_after
 from gem_agents.openai import OpenAIAgent
 from gem_agents.replies import read_chat, read_completion, text_of
@@ -275,7 +275,7 @@ class TestOddAnswers:
                 answer = client.read(data, "http://x", read)
             except errors.EndpointError:
                 continue
-            assert isinstance(text_of(resent(answer.message, reasoning=True)), str)
+            assert isinstance(text_of(to_resend(answer.message, reasoning=True)), str)
             for ids in (answer.prompt_ids, answer.token_ids):
                 assert ids is None or all(type(one) is int for one in ids)
             assert answer.logprobs is None or all(type(one) is float for one in answer.logprobs)

@@ -99,7 +99,7 @@ def tokens(rng, count):
     return [rng.randrange(3, SIZE) for _ in range(count)]
 
 
-class Player:
+class Agent:
     """Stands for an agent."""
 
 
@@ -289,10 +289,10 @@ class TestBatches:
         """With 12 agents and 4 rows, no turn is computed from its beginning again."""
         local, rng = local_of(batch_size=4), random.Random(0)
         local._end_ids = frozenset()
-        players = [Player() for _ in range(12)]
-        for player in players:
-            local.join(player)
-        prompts = [tokens(rng, 30) for _ in players]
+        agents = [Agent() for _ in range(12)]
+        for agent in agents:
+            local.join(agent)
+        prompts = [tokens(rng, 30) for _ in agents]
 
         async def play():
             for turn in range(3):
@@ -303,9 +303,9 @@ class TestBatches:
         with Passes(local.model) as shapes:
             asyncio.run(play())
         assert sum(rows * width for rows, width in shapes if width > 2) < 12 * 30 + 50
-        for player in players:
-            local.leave(player)
-        assert not local._pumps  # and with the last one, all of it is dropped
+        for agent in agents:
+            local.leave(agent)
+        assert not local._runners  # and with the last one, all of it is dropped
 
     def test_an_error_is_that_of_its_batch_and_the_next_prompts_are_answered(self):
         local = local_of(batch_size=2)
@@ -341,8 +341,8 @@ class TestBatches:
 
         async def play():
             futures = [local.submit(Request([n + 5], 30)) for n in range(3)]
-            pump = local._pumps[asyncio.get_running_loop()]
-            while not pump._decoder.is_busy:  # noqa: ASYNC110 - turns of the loop
+            runner = local._runners[asyncio.get_running_loop()]
+            while not runner._decoder.is_busy:  # noqa: ASYNC110 - turns of the loop
                 await asyncio.sleep(0)
             futures[0].cancel()
             await futures[2]
@@ -354,9 +354,9 @@ class TestBatches:
 
     def test_the_loop_sleeps_while_there_is_nothing_to_do(self, monkeypatch):
         local, turns = local_of(), []
-        pump = sys.modules["gem_agents.local_model"]._Pump
-        turn = pump._turn
-        monkeypatch.setattr(pump, "_turn", lambda *args: turns.append(1) or turn(*args))
+        runner = sys.modules["gem_agents.local_model"]._StepRunner
+        iterate = runner._iterate
+        monkeypatch.setattr(runner, "_iterate", lambda *args: turns.append(1) or iterate(*args))
 
         async def play():
             await local.submit(Request([5], 2))

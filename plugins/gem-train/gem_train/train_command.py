@@ -23,7 +23,7 @@ from gem_rollout.commands import (
 )
 from gem_rollout.progress import print_line
 from gem_rollout.runs import Run, without_secrets
-from gem_train.algorithm import ALGORITHMS, load_algorithm
+from gem_train.algorithm import ALGORITHMS, RENAMED, load_algorithm
 from gem_train.config import TrainConfig
 from gem_train.curriculum import CURRICULA, parameters_of
 from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
@@ -110,6 +110,9 @@ def _offer_options() -> None:
         except ConfigError:  # torch is missing: a run says so, and --help works without it
             values = {}
         _offer("algo", name, values)
+        for old, new in RENAMED.items():
+            if new == name:
+                _offer("algo", old, {**values, "id": new})
     for name in CURRICULA:
         _offer("curriculum", name, parameters_of(name))
 

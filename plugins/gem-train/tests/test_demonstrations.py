@@ -19,7 +19,7 @@ from gem_rollout.models.tiny_model import CHAT_TEMPLATE, make_tiny_tokenizer, sa
 from gem_train.batch import batch_of
 from gem_train.demonstrations import demonstrations
 from gem_train.make_model import PIECES
-from gem_train.samples import samples_of
+from gem_train.transitions import transitions_of
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_what_is_learned_is_what_the_oracle_said_and_the_token_that_ends_it(toke
         for text in texts
     ]
     assert [sequence.ids[start:stop] for _, start, stop in sequence.spans] == said
-    batch = batch_of(samples_of([one]), rows="episodes")
+    batch = batch_of(transitions_of([one]), rows="episodes")
     assert batch.ids[batch.mask].tolist() == [one for ids in said for one in ids]
     assert batch.sampler_logprobs is None
 

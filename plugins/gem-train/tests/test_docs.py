@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from needs import needs
+from plays import played
 
 from gem_train.algorithm import ALGORITHMS
 
@@ -58,7 +59,6 @@ def test_every_algorithm_has_its_page():
 
 def test_the_way_from_episodes_to_gradients_is_as_shown():
     torch = needs("torch")
-    from plays import played
 
     from gem_train.losses import token_logprobs
 

@@ -208,7 +208,7 @@ def test_every_update_has_as_many_turns_as_asked_for(folder, tmp_path):
     assert all(float(row["train/turns"]) == 11 for row in rows(tmp_path))
 
 
-def test_a_step_without_an_episode_is_told_with_the_reason(folder, tmp_path):
+def test_a_step_without_an_episode_is_reported_with_the_reason(folder, tmp_path):
     long = save_tiny_model(tmp_path / "short-sighted", context=16)
     with pytest.raises(NoEpisodesError, match=r"All 8 episodes.*tokens"):
         trainer_of(long, tmp_path / "run").train()
@@ -226,7 +226,9 @@ def test_a_step_without_an_episode_is_told_with_the_reason(folder, tmp_path):
         ({"log": {"writers": ["cvs"]}}, UnknownIdError, "csv"),
     ],
 )
-def test_what_cannot_work_is_told_before_anything_is_trained(folder, tmp_path, config, error, text):
+def test_what_cannot_work_is_reported_before_anything_is_trained(
+    folder, tmp_path, config, error, text
+):
     with pytest.raises(error, match=text):
         trainer_of(folder, tmp_path, **config).train()
 

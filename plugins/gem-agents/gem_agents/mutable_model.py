@@ -1,4 +1,4 @@
-"""A torch model that something else may train meanwhile."""
+"""A torch model whose weights may change between forward passes, such as one in training."""
 
 import inspect
 import weakref
@@ -11,16 +11,16 @@ import torch
 from gem_agents.kv_cache import CachedForward, attention_windows, plain_logits
 from gem_rollout.models.torch_threads import TorchThreads
 
-__all__ = ["LiveModel"]
+__all__ = ["MutableModel"]
 
-_SEEN = 64
-"""Numbers of each parameter that are looked at."""
+_COMPARED = 64
+"""Numbers of each parameter that are compared to detect changes."""
 
-_agreeing: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()
+_can_cache: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()
 
 
-class LiveModel:
-    """A causal language model of transformers, or one of peft around it.
+class MutableModel:
+    """A causal language model of transformers, optionally wrapped by peft.
 
     Args:
         model: The model.
@@ -30,7 +30,7 @@ class LiveModel:
         self._model = model
         base = model.get_base_model() if hasattr(model, "get_base_model") else model
         names = inspect.signature(base.forward).parameters
-        # Logits of a long prompt's every token can be larger than the model.
+        # The logits of all tokens of a long prompt can be larger than the model.
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in names else {}
         self._windows = attention_windows(model) if "position_ids" in names else None
         self.threads = TorchThreads(model)
@@ -39,31 +39,31 @@ class LiveModel:
         self._numbers = torch.empty(0)
         self._modules: list[Any] = []
 
-    def _look(self) -> None:
-        """Look at what the model consists of, and at a few numbers of each parameter."""
+    def _compare_weights(self) -> None:
+        """Start a new generation if parameters were replaced or some of their numbers changed."""
         self._modules = list(self._model.modules())
         parameters = list(self._model.parameters())
         self._counted = [one for one in parameters if not one.is_inference()]
         identity = [(id(one), one.data_ptr()) for one in parameters]
         device = parameters[0].device
-        numbers = torch.cat([one.detach().flatten()[:_SEEN].to(device) for one in parameters])
+        numbers = torch.cat([one.detach().flatten()[:_COMPARED].to(device) for one in parameters])
         if identity != self._identity or not torch.equal(numbers, self._numbers):
             self._identity, self._numbers = identity, numbers
             self._generation += 1
 
     @contextmanager
-    def evaluating(self, *, look: bool) -> Iterator[object]:
-        """Evaluate inside, without gradients, and leave the model's mode as it was.
+    def evaluating(self, *, compare: bool) -> Iterator[object]:
+        """Put the model in evaluation mode without gradients inside, and restore its mode.
 
         Args:
-            look: Whether to look at the weights themselves. Without, only changes that torch
-                counts are seen; fused optimisers and ``parameter.data`` evade its count.
+            compare: Whether to compare some of the weights themselves. Otherwise only changes that
+                torch counts are seen, which fused optimisers and ``parameter.data`` evade.
 
         Yields:
-            What equals the last one as long as the weights are the same.
+            The version of the weights; equal to the last one if the weights have not changed.
         """
-        if look or not self._modules:
-            self._look()
+        if compare or not self._modules:
+            self._compare_weights()
         training = [module for module in self._modules if module.training]
         for module in training:
             module.training = False
@@ -76,29 +76,29 @@ class LiveModel:
 
     @property
     def can_cache(self) -> bool:
-        """Whether ``cached_forward`` gives the scores that the model gives; call in ``evaluating``.
+        """Whether ``cached_forward`` gives the model's own logits; call it in ``evaluating``.
 
-        Found out by trying, once for a model: models are free in what they make of a cache.
+        It is tested once for each model, because models use caches in different ways.
         """
         if self._windows is None:
             return False
-        if self._model not in _agreeing:
+        if self._model not in _can_cache:
             agrees = self._agrees()
             if agrees is None:
                 return False
-            _agreeing[self._model] = agrees
-        return _agreeing[self._model]
+            _can_cache[self._model] = agrees
+        return _can_cache[self._model]
 
     def cached_forward(self) -> CachedForward:
-        """Return forward passes with a cache."""
+        """Return forward passes with a new, empty cache."""
         return CachedForward(self._model, self._windows or {}, self._last_only)
 
     def plain_logits(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
-        """Return the logits of each sequence's last token, with nothing cached."""
+        """Return the logits of each sequence's last token, computed without a cache."""
         return plain_logits(self._model, sequences, self._last_only)
 
     def _agrees(self) -> bool | None:
-        """Compare with and without a cache; None if the scores are not finite."""
+        """Compare logits with and without a cache; None if they are not finite."""
         vocabulary = self._model.config.get_text_config().vocab_size
         sequences = [[(7 * n + 1) % vocabulary for n in range(count)] for count in (7, 4)]
         expected = self.plain_logits(sequences)
