@@ -1,6 +1,7 @@
-"""The sandboxes that tests run on, and what to do where one does not work.
+"""The sandboxes that the tests use.
 
-On a user's machine their tests are skipped and say why; in CI (``CI=true``) that is a failure.
+If one does not work on a machine, its tests are skipped with the reason; in CI (``CI=true``) they
+fail.
 """
 
 import contextlib
@@ -38,7 +39,7 @@ ISOLATED = [name for name in BACKENDS if name != "process"]
 
 @functools.cache
 def _reason(name: str) -> str:
-    """Return why a sandbox does not work here; nothing if it does."""
+    """Return why a sandbox does not work here, or nothing if it does."""
     if name.startswith("warm-"):
         return why_not(name.removeprefix("warm-"))
     if name != "docker":
@@ -49,11 +50,11 @@ def _reason(name: str) -> str:
     except SandboxError as error:
         return str(error)
     made = f"{DEFAULT_IMAGE}:latest" in tags
-    return "" if made else "there is no image: gem-core doctor --make-image"
+    return "" if made else "the image is missing: gem-core doctor --make-image"
 
 
 def require(name: str) -> None:
-    """Skip the test, or fail in CI, unless a sandbox works here."""
+    """Skip the test, or fail it in CI, if a sandbox does not work here."""
     reason = _reason(name)
     if not reason:
         return
@@ -63,6 +64,6 @@ def require(name: str) -> None:
 
 
 def make_backend(name: str, **options: object) -> Sandbox:
-    """Make a sandbox that has to work."""
+    """Return a sandbox; skip the test, or fail it in CI, if it does not work here."""
     require(name)
     return BACKENDS[name](**options)
