@@ -1,4 +1,4 @@
-"""The sandboxes that tests run on; the tests of one that does not work are skipped, and say why."""
+"""The sandboxes that the tests use; tests of one that does not work here are skipped."""
 
 import contextlib
 import functools
@@ -38,7 +38,7 @@ ISOLATED = [name for name in BACKENDS if name != "process"]
 
 @functools.cache
 def _reason(name: str) -> str:
-    """Return why a sandbox does not work here; nothing if it does."""
+    """Return why a sandbox does not work here, or nothing if it does."""
     if name.startswith("warm-"):
         return why_not(name.removeprefix("warm-"))
     if name != "docker":
@@ -49,11 +49,11 @@ def _reason(name: str) -> str:
     except SandboxError as error:
         return str(error)
     made = f"{DEFAULT_IMAGE}:latest" in tags
-    return "" if made else "there is no image: gem-core doctor --make-image"
+    return "" if made else "the image is missing: gem-core doctor --make-image"
 
 
 def require(name: str) -> None:
-    """Skip the test, as ``needs`` says, unless a sandbox works here."""
+    """Skip the test, or fail it if that is required, if a sandbox does not work here."""
     __tracebackhide__ = True
     reason = _reason(name)
     if reason:
@@ -63,6 +63,6 @@ def require(name: str) -> None:
 
 
 def make_backend(name: str, **options: object) -> Sandbox:
-    """Make a sandbox that has to work."""
+    """Return a sandbox; skip the test, or fail it in CI, if it does not work here."""
     require(name)
     return BACKENDS[name](**options)

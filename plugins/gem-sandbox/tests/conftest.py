@@ -1,4 +1,4 @@
-"""Finds the modules that several test modules use."""
+"""Make the modules that several test modules use importable."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""The escape suite: hostile programs, what they would have to reach, and how to see that they did.
+"""The escape suite: hostile programs, the secrets that they try to reach, and their detection.
 
-Each file of ``escapes/`` is a program that says in its first lines what it tries and how success
-would show. It is given a module ``host`` that knows where everything is that it must not reach.
+Each file in ``escapes/`` is a program. Its first lines say what it tries and what success would
+be. It gets a module ``host`` with the locations of everything that it must not reach.
 
     python plugins/gem-sandbox/tests/escape_suite.py table     # writes the table of the docs
     python plugins/gem-sandbox/tests/escape_suite.py soak docker 20000
@@ -43,7 +43,7 @@ ESCAPES = sorted((Path(__file__).parent / "escapes").glob("*.py"))
 PROJECT = Path(__file__).resolve().parents[3]
 MEMORY = 1 << 28
 TIMEOUT = 0.7
-SECONDS_TO_TIDY_UP = 10.0
+CLEANUP_SECONDS = 10.0
 NOT_ON_HOST = (
     "/dev/shm/gem-escape",
     "/dev/shm/gem_escape",
@@ -97,12 +97,12 @@ print(json.dumps([sum(range(1000)), statistics.mean([1, 2, 3]), input()]))
 
 
 def token() -> str:
-    """Return a secret that programs can recognise, and nobody can guess."""
+    """Return a secret that programs can recognise but not guess."""
     return "GEMTOKEN-" + secrets.token_hex(16)
 
 
 class HostSide:
-    """What programs must not reach: files, ports, processes, secrets in memory and environment."""
+    """Things that programs must not reach: files, ports, processes, and secrets in memory."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="gem-escape-host-"))
@@ -161,9 +161,11 @@ class HostSide:
         return (MODULE + "\n".join(lines) + "\n").encode()
 
     def damage(self, execution: Execution) -> list[str]:
-        """Return in which ways a program got out; what it left is put right."""
-        said = execution.stdout + execution.stderr
-        found = [f"it knows the secret of {place}" for place, t in self.tokens.items() if t in said]
+        """Return the ways in which a program escaped, and repair the damage."""
+        output = execution.stdout + execution.stderr
+        found = [
+            f"it knows the secret of {place}" for place, t in self.tokens.items() if t in output
+        ]
         found += re.findall(r"^ESCAPED: .*", execution.stdout, flags=re.MULTILINE)
         found += [*self._arrivals(), *self._changed_files(), *self._system_v()]
         state = Path(f"/proc/{self.victim.pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -215,7 +217,7 @@ class HostSide:
                 yield f"it left System V {kind} on the host"
 
     def close(self) -> None:
-        """Take everything away."""
+        """Remove everything."""
         self.victim.kill()
         self.victim.wait()
         for endpoint in (self.tcp, self.udp, self.unix, self.abstract):
@@ -225,7 +227,7 @@ class HostSide:
 
 
 def host_files() -> dict[str, str]:
-    """Return files that tell where a program is, with their digests."""
+    """Return files that identify the host, with their digests."""
     names = (
         "passwd shadow group hosts hostname machine-id resolv.conf fstab os-release ssl/openssl.cnf"
     )
@@ -239,7 +241,7 @@ def host_files() -> dict[str, str]:
 
 
 def addresses() -> list[str]:
-    """Return the addresses at which this machine can be reached."""
+    """Return the addresses of this machine."""
     found = ["127.0.0.1", "::1", "172.17.0.1"]
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))
@@ -248,19 +250,19 @@ def addresses() -> list[str]:
 
 
 def escape_program(path: Path, host: HostSide, **limits: object) -> Program:
-    """Return a hostile program, with limits that are soon met."""
+    """Return a hostile program, with tight limits."""
     tight = {"timeout": TIMEOUT, "memory": MEMORY, "output_limit": 1 << 20, "processes": 32}
     files = {"host.py": host.module(path.stem)}
     return Program(path.read_text(), files=files, stdin="", **{**tight, **limits})
 
 
 def benign(sandbox: Sandbox, host: HostSide) -> list[str]:
-    """Run a program that means no harm; return in which ways it was harmed."""
+    """Run a harmless program; return the ways in which it was affected."""
     source = BENIGN.format(token=host.tokens["earlier run"])
     execution = sandbox.run(Program(source, stdin=host.tokens["earlier run"], timeout=20.0))
     expected = f'[499500, 2, "{host.tokens["earlier run"]}"]\n'
-    harmless = execution.ok and execution.stdout == expected and not execution.stderr
-    return [] if harmless else [f"the next run was harmed: {execution}"]
+    unaffected = execution.ok and execution.stdout == expected and not execution.stderr
+    return [] if unaffected else [f"the next run was affected: {execution}"]
 
 
 def processes() -> dict[int, tuple[int, str]]:
@@ -288,45 +290,45 @@ def below(pid: int) -> dict[int, str]:
 
 
 def strays() -> list[int]:
-    """Return programs of sandboxes that have lost their parent."""
+    """Return processes of sandboxes that have lost their parent."""
     found = []
     for pid, (parent, _) in processes().items():
         with contextlib.suppress(OSError):
-            walled = "NoNewPrivs:\t1" in Path(f"/proc/{pid}/status").read_text()
+            confined = "NoNewPrivs:\t1" in Path(f"/proc/{pid}/status").read_text()
             python = "python" in Path(f"/proc/{pid}/exe").readlink().name
-            if parent == 1 and walled and python:
+            if parent == 1 and confined and python:
                 found.append(pid)
     return found
 
 
 def in_containers() -> int:
-    """Return how many processes run in the containers of this process."""
+    """Return the number of processes in the containers of this process."""
 
     with contextlib.closing(connect()) as client:
         return sum(len(container.top()["Processes"]) for container in owned(client))
 
 
 def count(backend: str) -> int:
-    """Return how many processes a sandbox of this process has."""
+    """Return the number of processes that a sandbox of this process has."""
     return in_containers() if backend == "docker" else len(below(os.getpid()))
 
 
 class Before(NamedTuple):
-    """What there is while no program runs."""
+    """The processes that exist while no program runs."""
 
     processes: int
     strays: frozenset[int]
 
     @classmethod
     def now(cls, backend: str) -> "Before":
-        """Look, once the next run's process has been made ready."""
+        """Wait until the next run's process is ready, and count."""
         time.sleep(0.5)
         return cls(count(backend), frozenset(strays()))
 
 
 def leftovers(backend: str, before: Before) -> list[str]:
-    """Return what is left of programs once there was time to tidy up."""
-    end = time.monotonic() + SECONDS_TO_TIDY_UP
+    """Return what is left of programs after there was time to clean up."""
+    end = time.monotonic() + CLEANUP_SECONDS
     while True:
         zombies = [pid for pid, state in below(os.getpid()).items() if state == "Z"]
         now = count(backend)
@@ -340,13 +342,13 @@ def leftovers(backend: str, before: Before) -> list[str]:
 
 
 def header(path: Path) -> tuple[str, str]:
-    """Return what a program tries, and how success would show."""
+    """Return what a program tries, and what success would be."""
     lines = path.read_text().splitlines()
     return lines[0].removeprefix("# Tries: "), lines[1].removeprefix("# Success: ")
 
 
 def memory(pids: Iterable[int]) -> int:
-    """Return the bytes that processes have for themselves alone."""
+    """Return the bytes of private memory of processes."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -358,7 +360,7 @@ def memory(pids: Iterable[int]) -> int:
 
 
 class Sample(NamedTuple):
-    """What a sandbox has, some runs into a soak."""
+    """The resources of a sandbox after a number of runs."""
 
     runs: int
     processes: int
@@ -374,10 +376,10 @@ def soak(
     hostile: float = 0.05,
     samples: int = 10,
 ) -> Iterator[Sample]:
-    """Run programs one after the other, a part of them hostile; say now and then what there is.
+    """Run programs one after another, some of them hostile; yield samples at intervals.
 
     Raises:
-        AssertionError: One got out, or harmed the next run.
+        AssertionError: A program escaped, or affected the next run.
     """
     rng = random.Random(0)
     for done in range(1, runs + 1):
@@ -395,7 +397,7 @@ def soak(
 
 
 def table(backends: Sequence[str]) -> str:
-    """Try every program on every sandbox; return the outcome as a table in Markdown."""
+    """Run every program in every sandbox; return the results as a Markdown table."""
     from backends import BACKENDS
 
     columns: dict[str, list[str]] = {}
@@ -408,7 +410,7 @@ def table(backends: Sequence[str]) -> str:
             for path in ESCAPES:
                 execution = sandbox.run(escape_program(path, host))
                 found = [*host.damage(execution), *benign(sandbox, host), *leftovers(name, before)]
-                outcomes.append("**out**" if found else execution.limit or "held")
+                outcomes.append("**escaped**" if found else execution.limit or "held")
             columns[name] = outcomes
             sandbox.close()
     rows = [
@@ -422,16 +424,16 @@ def table(backends: Sequence[str]) -> str:
 
 
 def write_table(page: Path, text: str) -> None:
-    """Put the table between the marks of a page."""
+    """Replace the table between the markers of a page."""
     before, begin, rest = page.read_text().partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
-        raise SystemExit(f"{page} has no lines {BEGIN!r} and {END!r}.")
+        raise SystemExit(f"{page} lacks the lines {BEGIN!r} and {END!r}.")
     page.write_text(f"{before}{begin}\n{text}\n{end}{after}")
 
 
 def main() -> None:
-    """Write the table, or soak."""
+    """Write the table, or run a soak."""
     sys.path.insert(0, str(Path(__file__).parent))
     from backends import BACKENDS, ISOLATED
 

@@ -12,7 +12,7 @@ from gem_workers.testing import check_sandbox
 
 
 class Flawed:
-    """A sandbox that works, but for what a test changes."""
+    """A sandbox that works, except for what a subclass changes."""
 
     isolated = False
 

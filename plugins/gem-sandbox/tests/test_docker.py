@@ -36,7 +36,7 @@ def sandbox(client: Any) -> Iterator[Sandbox]:
 def wait_until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + 30
     while not condition():
-        assert time.monotonic() < end, "it does not come about"
+        assert time.monotonic() < end, "the condition never became true"
         time.sleep(0.02)
 
 
@@ -62,7 +62,7 @@ def test_a_container_may_do_no_more_than_it_must(client: Any, sandbox: Sandbox) 
     assert container.attrs["HostConfig"]["Memory"] > 0
 
 
-def test_programs_are_nobody_and_can_become_nobody_else(sandbox: Sandbox) -> None:
+def test_programs_are_unprivileged_and_stay_so(sandbox: Sandbox) -> None:
     source = (
         "import os\n"
         "status = dict(line.split(':', 1) for line in open('/proc/self/status'))\n"

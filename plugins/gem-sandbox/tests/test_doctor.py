@@ -1,4 +1,4 @@
-"""``gem-core doctor`` says what works here, and what to do about the rest."""
+"""``gem-core doctor`` reports what works on this machine, and what to do about the rest."""
 
 import json
 import os

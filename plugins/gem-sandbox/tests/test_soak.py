@@ -1,6 +1,6 @@
-"""Many runs, some of them hostile: processes and memory stay what they were.
+"""Many runs, some of them hostile, leave no processes behind and leak no memory.
 
-The whole of it is ``python plugins/gem-sandbox/tests/escape_suite.py soak warm-full 20000``.
+A longer soak: ``python plugins/gem-sandbox/tests/escape_suite.py soak warm-full 20000``.
 """
 
 import platform
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize(("name", "runs"), [("warm-full", 1000), ("docker", 200)])
-def test_processes_and_memory_stay_what_they_were(name: str, runs: int) -> None:
+def test_processes_and_memory_do_not_grow(name: str, runs: int) -> None:
     sandbox, host = make_backend(name, workers=1), HostSide()
     assert benign(sandbox, host) == []
     before = Before.now(name)

@@ -1,4 +1,4 @@
-"""One program, many inputs: each run is as if there had been no other, in every tier."""
+"""One program, many inputs: in every tier, each run is independent of the others."""
 
 import contextlib
 import textwrap
@@ -25,7 +25,7 @@ def run_tests(sandbox, source, inputs, **options):
     return sandbox.run_tests(Program(textwrap.dedent(source), **options), inputs)
 
 
-def test_more_inputs_than_are_asked_for_at_once_come_out_in_order(sandbox):
+def test_the_results_of_several_batches_come_in_order(sandbox):
     inputs = [str(number) for number in range(60)]
     executions = run_tests(sandbox, "print(int(input()) ** 2)", inputs)
     assert [int(each.stdout) for each in executions] == [number**2 for number in range(60)]
@@ -41,7 +41,7 @@ def test_failures_in_the_middle_neither_end_nor_shift_the_rest(sandbox):
 
 
 @pytest.mark.parametrize("last", [0, 1, 2, 5, 18])
-def test_nothing_is_reported_after_the_run_that_was_to_be_the_last(sandbox, last):
+def test_nothing_is_reported_after_the_last_wanted_run(sandbox, last):
     seen = []
 
     def stop(index, execution):
@@ -80,7 +80,7 @@ def test_a_run_reads_its_own_input_however_much_another_one_left(sandbox):
     assert [each.stdout.strip() for each in executions] == ["none", "200000", "0"]
 
 
-def test_a_run_that_attacks_its_parent_harms_no_other(sandbox):
+def test_a_run_that_attacks_its_parent_does_not_affect_others(sandbox):
     source = (
         FIRST
         + """
@@ -171,7 +171,7 @@ except BlockingIOError:
 
 
 def test_programs_of_two_zygotes_are_not_counted_together(sandbox):
-    """Also in the tier that has no namespaces: there they are different users."""
+    """In the tier without namespaces, they are different users."""
     program = Program(
         "import os, time\nif os.fork() == 0:\n    time.sleep(60)\ntime.sleep(1)\nprint('both')",
         processes=2,
@@ -229,7 +229,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_every_run_finds_the_files_as_they_were_laid(sandbox, change):
+def test_every_run_finds_the_original_files(sandbox, change):
     files = {"data.txt": b"data", "a/b/deep.txt": b"deep"}
     source = (
         LOOK
@@ -261,7 +261,7 @@ def test_standard_input_begins_at_its_beginning(sandbox):
     assert sandbox.run(Program(READ, stdin=text)).stdout == said
 
 
-def test_objects_that_a_run_leaves_in_cycles_are_finished(sandbox):
+def test_objects_in_reference_cycles_are_finalized(sandbox):
     source = """
     class Node:
         def __del__(self):

@@ -1,4 +1,4 @@
-"""Programs that are run one after the other in the same room: each finds it as if it were new."""
+"""Programs that run one after another in the same isolation scope: each finds it like new."""
 
 import textwrap
 
@@ -52,7 +52,7 @@ CHANGES = {
     "the times of its folder": "os.utime('.', (1, 1))",
     "shared memory": "open('/dev/shm/new', 'w').write('mine')",
     "the mode of shared memory": "os.chmod('/dev/shm', 0o777)",
-    "a file by a process of its own": "os.fork() or os.setsid() or open('new', 'w').write('mine')",
+    "a file by another process": "os.fork() or os.setsid() or open('new', 'w').write('mine')",
     "a folder that is entered by a process that stays": """
         os.mkdir('new')
         if os.fork() == 0:
@@ -63,7 +63,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_program_finds_nothing_of_those_before_it(sandbox, change):
+def test_a_program_finds_nothing_of_earlier_ones(sandbox, change):
     look, others = Program(LOOK), [Program(LOOK, files={"data.txt": b"data"})] * 2
     found = sandbox.run(look)
     assert found.ok, found
@@ -88,8 +88,8 @@ def test_a_program_finds_nothing_of_those_before_it(sandbox, change):
     session.close()
 
 
-def test_the_times_at_which_a_folder_was_read_are_not_those_of_programs_before(sandbox):
-    """The kernel tells of no change if the time of the last access alone is set."""
+def test_access_times_of_a_folder_do_not_come_from_earlier_programs(sandbox):
+    """The kernel reports a change of only the last access time like a read, not like a change."""
     source = """
         import ctypes, os
         class Time(ctypes.Structure):

@@ -1,4 +1,4 @@
-"""The runs of one program, shared by several supervisors while turns are free."""
+"""Work stealing: several supervisors share the runs of one program while slots are free."""
 
 import asyncio
 import contextlib
@@ -32,18 +32,18 @@ def sandbox(request):
 
 
 def at_most_at_once(executions):
-    """Return how many of them ran at the same time, by the clock that they all share."""
+    """Return the number of runs at the same time, by the clock that they share."""
     spans = [tuple(map(float, each.stdout.split())) for each in executions]
     return max(sum(begin <= at < end for begin, end in spans) for at, _ in spans)
 
 
-def test_slow_runs_of_one_program_use_all_turns_that_are_free(sandbox):
+def test_slow_runs_of_one_program_use_all_free_slots(sandbox):
     executions = sandbox.run_tests(Program(TIMED), ["0.2"] * 9)
     assert all(each.ok for each in executions)
     assert 2 <= at_most_at_once(executions) <= 3
 
 
-def test_they_come_out_in_order_and_are_asked_about_in_order(sandbox):
+def test_results_and_calls_of_stop_come_in_order(sandbox):
     seconds = [f"0.{number * 7 % 5}" for number in range(15)]
     seen = []
 
@@ -62,7 +62,7 @@ def test_they_come_out_in_order_and_are_asked_about_in_order(sandbox):
         assert seen == list(enumerate(seconds))
 
 
-def test_nobody_waits_for_turns_that_only_help(sandbox):
+def test_no_caller_waits_for_slots_of_stealing_threads(sandbox):
     slow = Program(TIMED)
     with ThreadPoolExecutor(1) as threads:
         shared = threads.submit(sandbox.run_tests, slow, ["0.3"] * 24)
@@ -74,7 +74,7 @@ def test_nobody_waits_for_turns_that_only_help(sandbox):
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_once_a_run_was_the_last_the_others_are_ended(sandbox, asynchronous):
+def test_after_the_last_wanted_run_the_others_are_ended(sandbox, asynchronous):
     inputs = ["0.1", "0.1", "0.3", *["3600"] * 6]
     program = Program(TIMED, timeout=4000)
 
@@ -86,17 +86,17 @@ def test_once_a_run_was_the_last_the_others_are_ended(sandbox, asynchronous):
     else:
         executions = sandbox.run_tests(program, inputs, stop=stop)
     assert [each.ok for each in executions] == [True] * 3
-    check_all_turns_are_free(sandbox)
+    check_all_slots_are_free(sandbox)
 
 
-def check_all_turns_are_free(sandbox):
-    """Run something that needs all three turns at the same time."""
+def check_all_slots_are_free(sandbox):
+    """Run programs that need all three slots at the same time."""
     with ThreadPoolExecutor(3) as threads:
         spans = list(threads.map(sandbox.run, [Program(TIMED, stdin="1.5")] * 3))
     assert at_most_at_once(spans) == 3
 
 
-def test_a_stopper_that_raises_ends_all_of_it(sandbox):
+def test_if_stop_raises_all_runs_are_ended(sandbox):
     def stop(index, _execution):
         if index == 2:
             raise LookupError("mine")
@@ -104,10 +104,10 @@ def test_a_stopper_that_raises_ends_all_of_it(sandbox):
 
     with pytest.raises(LookupError, match="mine"):
         sandbox.run_tests(Program(TIMED, timeout=4000), ["0.2"] * 3 + ["3600"] * 6, stop=stop)
-    check_all_turns_are_free(sandbox)
+    check_all_slots_are_free(sandbox)
 
 
-def test_a_cancelled_task_ends_all_of_it(sandbox):
+def test_if_a_task_is_cancelled_all_runs_are_ended(sandbox):
     async def main():
         inputs = ["0.2"] * 3 + ["3600"] * 6
         task = asyncio.create_task(sandbox.arun_tests(Program(TIMED, timeout=4000), inputs))
@@ -117,10 +117,10 @@ def test_a_cancelled_task_ends_all_of_it(sandbox):
             await task
 
     asyncio.run(main())
-    check_all_turns_are_free(sandbox)
+    check_all_slots_are_free(sandbox)
 
 
-def test_without_threads_the_caller_does_it_alone(sandbox):
+def test_if_no_thread_can_start_the_caller_runs_everything(sandbox):
     usual = threading.stack_size(1 << 46)
     try:
         with pytest.raises(RuntimeError):
@@ -130,7 +130,7 @@ def test_without_threads_the_caller_does_it_alone(sandbox):
         threading.stack_size(usual)
     assert all(each.ok for each in executions)
     assert at_most_at_once(executions) == 1
-    check_all_turns_are_free(sandbox)
+    check_all_slots_are_free(sandbox)
 
 
 def test_runs_whose_supervisors_are_killed_are_run_again(sandbox):
@@ -145,7 +145,7 @@ def test_runs_whose_supervisors_are_killed_are_run_again(sandbox):
 
 
 def kill_one_supervisor():
-    """Kill the oldest process that a zygote has forked: supervisors come first, then rooms."""
+    """Kill the oldest process that a zygote has forked: supervisors come before init processes."""
     below, family = [os.getpid()], children()
     for pid in below:
         below += family.get(pid, [])
@@ -154,7 +154,7 @@ def kill_one_supervisor():
 
 
 class Supervisor:
-    """Answers as a supervisor does, without running anything."""
+    """Answers like a supervisor, without running anything."""
 
     def __init__(self, job):
         self._steps = job.steps(may_continue=lambda: not self.is_wanted_elsewhere)
@@ -178,12 +178,12 @@ class Supervisor:
             return Frame(ENDED)
         said = marshal.loads(asked.body)  # noqa: S302 - our own
         if asked.kind != NEXT:
-            assert self._left == 0, "it was asked anew in the middle"
+            assert self._left == 0, "a new program was requested in the middle of another"
             assert asked.kind in {RUN, TESTS}
             self._left = said["tests"]
             said = said["inputs"]
         outcomes = []
-        assert len(said) <= self._left, "it was asked for more than it was ready for"
+        assert len(said) <= self._left, "more runs were requested than announced"
         for text in said:
             self._left -= 1
             fails = b"fails" in text
@@ -204,20 +204,20 @@ def answer_all(supervisor):
 @given(
     fails=st.lists(st.booleans(), min_size=1, max_size=40),
     last=st.integers(0, 50),
-    turns=st.lists(st.tuples(st.integers(0, 3), FATES, st.booleans()), max_size=200),
+    events=st.lists(st.tuples(st.integers(0, 3), FATES, st.booleans()), max_size=200),
 )
-def test_however_it_is_shared_each_run_is_told_once_and_in_order(fails, last, turns):
-    """Whichever supervisor answers next, dies, or is wanted elsewhere."""
+def test_each_run_is_reported_once_and_in_order_however_it_is_shared(fails, last, events):
+    """The events: which supervisor answers, dies or was dead, and whether its slot is wanted."""
     inputs = [f"{number} {'fails' if each else ''}" for number, each in enumerate(fails)]
-    asked_about = []
+    reported = []
 
     def stop(index, execution):
-        asked_about.append((index, execution))
+        reported.append((index, execution))
         return index == last
 
     job = Job(Program("", timeout=1.0), inputs, stop)
     supervisors = [Supervisor(job)]
-    for number, fate, leaves in turns:
+    for number, fate, leaves in events:
         if job.workers_wanted > 0 and len(supervisors) < 4:
             supervisors.append(Supervisor(job))
         supervisor = supervisors[number % len(supervisors)]
@@ -231,7 +231,7 @@ def test_however_it_is_shared_each_run_is_told_once_and_in_order(fails, last, tu
     assert job.is_done
     executions = job.executions()
     assert len(executions) == min(len(inputs), last + 1)
-    assert asked_about == list(enumerate(executions))
-    died = any(fate == "dies" for _, fate, _ in turns)
+    assert reported == list(enumerate(executions))
+    died = any(fate == "dies" for _, fate, _ in events)
     for text, execution in zip(inputs, executions, strict=False):
         assert execution.stdout == text or (died and "was killed" in execution.stderr)
