@@ -93,7 +93,16 @@ def test_actions_of_the_wrong_form_are_counted_in_every_family(tmp_path, ok):
 def test_what_tools_pay_makes_no_wrong_answer_a_success(tmp_path, ok):
     script = r"agent.actions=['<python>print(1)</python>','\boxed{no}']"
     tools = ["tools=[python]", "+tool_use.tool_reward=2.0"]
-    ok("eval", "env=math/Sample", "agent=scripted", script, *tools, "episodes=1", "out=run", cwd=tmp_path)
+    ok(
+        "eval",
+        "env=math/Sample",
+        "agent=scripted",
+        script,
+        *tools,
+        "episodes=1",
+        "out=run",
+        cwd=tmp_path,
+    )
     row = rows(tmp_path / "run")["scripted", "env", "math:Sample"]
     assert row["mean_return"]["value"] == 2.0
     assert row["success"]["value"] == 0.0
@@ -200,7 +209,9 @@ def test_errors_are_told_and_can_be_played_once_more(tmp_path, ok, gem):
 
 @pytest.mark.parametrize("limit", ["max_episodes=5", "max_turns=5", "max_seconds=1e-9"])
 def test_a_limit_ends_the_run_and_is_told(tmp_path, gem, limit):
-    done = gem("eval", f"env={GUESS}", "agent=random", "episodes=200", "out=run", limit, cwd=tmp_path)
+    done = gem(
+        "eval", f"env={GUESS}", "agent=random", "episodes=200", "out=run", limit, cwd=tmp_path
+    )
     assert done.returncode == 0
     assert f"The limit of {limit[4:].partition('=')[0]} is reached" in done.stderr
     assert 200 - json.loads((tmp_path / "run" / "metrics.json").read_text())["missing"] == len(
@@ -236,7 +247,15 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_does_not_wait_for_a_model_that_does_not_answer(tmp_path, times):
     with EndpointServer(faults={"hang": 1.0}) as server:
-        command = [sys.executable, "-m", "gem_core", "eval", f"env={GUESS}", "agent=openai", "episodes=9"]
+        command = [
+            sys.executable,
+            "-m",
+            "gem_core",
+            "eval",
+            f"env={GUESS}",
+            "agent=openai",
+            "episodes=9",
+        ]
         command += ["agent.model=scripted", f"agent.base_url={server.url}", "out=run"]
         running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         while server.in_flight < 9:
@@ -286,7 +305,15 @@ def test_progress_is_live_at_a_terminal(tmp_path):
     if child == 0:
         os.chdir(tmp_path)
         os.environ["TERM"] = "xterm"
-        command = ["-m", "gem_core", "eval", f"env={GUESS}", "agent=random", "episodes=3000", "out=run"]
+        command = [
+            "-m",
+            "gem_core",
+            "eval",
+            f"env={GUESS}",
+            "agent=random",
+            "episodes=3000",
+            "out=run",
+        ]
         os.execv(sys.executable, [sys.executable, *command])
     seen = b""
     try:

@@ -58,13 +58,15 @@ def test_successes_that_come_and_go_are_counted(played, ok):
     assert plain["episodes"] == 30
     lost = [one for one in plain["changed"] if one["success_before"] and not one["success_after"]]
     assert lost
-    assert f"0 succeed now, {len(lost)} no longer do" in plain["verdict"]
+    assert f"0 now succeed, {len(lost)} now fail" in plain["verdict"]
 
 
 def test_an_episode_that_goes_on_where_the_actions_end_is_told(played, ok):
-    run = played("env=game/GuessTheNumber-v0-easy", "env.max_turns=1", "agent=random", "episodes=30")
+    run = played(
+        "env=game/GuessTheNumber-v0-easy", "env.max_turns=1", "agent=random", "episodes=30"
+    )
     shown = ok("replay", run, "env.max_turns=5")
-    assert "The stored actions end before the episode does" in shown
+    assert "The stored actions end before the episode ends" in shown
 
 
 def test_an_environment_that_shows_something_else_is_told(played, ok):
@@ -75,7 +77,7 @@ def test_an_environment_that_shows_something_else_is_told(played, ok):
     with TrajectoryFile(run / "trajectories.jsonl") as file:
         for one in trajectories:
             file.append(one)
-    assert "1 show other observations" in ok("replay", run)
+    assert "1 in their observations" in ok("replay", run)
 
 
 def test_what_the_model_gave_is_taken_over(trajectory, write, ok, tmp_path):
@@ -107,8 +109,8 @@ def test_what_gem_core_run_wrote_is_played_as_it_was(ok, tmp_path):
     ("arguments", "message"),
     [
         (["env.max_turn=3"], "Did you mean 'max_turns'"),
-        (["episodes=3"], "An override is key=value"),
-        (["--out", "{run}"], "holds a run already"),
+        (["episodes=3"], "An override is KEY=VALUE"),
+        (["--out", "{run}"], "already holds a run"),
     ],
 )
 def test_what_is_wrong_is_one_clear_message(played, gem, arguments, message):

@@ -62,7 +62,14 @@ def test_a_limit_of_tokens_or_cost_ends_a_run_that_goes_on_at_another_address(tm
 def test_a_key_is_written_nowhere(tmp_path, ok):
     with EndpointServer(reply) as server:
         model = ["agent=openai", "agent.model=scripted", f"agent.base_url={server.url}"]
-        ok("eval", "env=logic/Sample", *model, "agent.api_key=sk-secret", "episodes=1", cwd=tmp_path)
+        ok(
+            "eval",
+            "env=logic/Sample",
+            *model,
+            "agent.api_key=sk-secret",
+            "episodes=1",
+            cwd=tmp_path,
+        )
         assert "sk-secret" in server.headers
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(written) == 3
