@@ -43,7 +43,7 @@ def test_nothing_changes_where_nothing_has_changed(played, ok, overrides):
 def test_a_changed_reward_shows_what_it_changes(played, ok, tmp_path):
     run = played("env=math/Sample", "agent=silent", "episodes=4")
     shown = ok("replay", run, "env.use_format_error_reward=true", "--out", tmp_path / "again")
-    assert "4 of 4 episodes change: 4 in rewards" in shown
+    assert "4 of 4 episodes change: 4 in their rewards" in shown
     assert "0.000 -> -0.100" in shown
     again = Run.open(tmp_path / "again")
     assert again.info()["replay_of"] == str(run)
