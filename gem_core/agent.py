@@ -156,7 +156,7 @@ class SilentAgent(BaseAgent):
         return ""
 
 
-def null_agent() -> SilentAgent:
+def _null_agent() -> SilentAgent:
     """Return a ``SilentAgent`` under its deprecated id ``null``."""
     message = "The agent 'null' is called 'silent' now; the old id will be removed in 0.2."
     warnings.warn(message, DeprecationWarning, stacklevel=2)

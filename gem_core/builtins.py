@@ -39,7 +39,7 @@ AGENTS = {
     "oracle": ("OracleAgent", "plays with the best known agent of the environment"),
     "scripted": ("ScriptedAgent", "plays a fixed list of actions"),
     "silent": ("SilentAgent", "answers with nothing"),
-    "null": ("null_agent", "deprecated: the agent is called silent"),
+    "null": ("_null_agent", "deprecated: the agent is called silent"),
     "human": ("HumanAgent", "asks at the terminal"),
 }
 EXECUTORS = {

@@ -74,10 +74,7 @@ def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[s
         UnknownIdError: There is no such environment, agent, tool or wrapper.
         UnknownKwargError: An environment or agent does not take the parameter.
     """
-    try:
-        parsed = OverridesParser.create().parse_overrides(list(overrides))
-    except HydraException as error:
-        raise ConfigError(str(error)) from error
+    parsed = [_parsed(override) for override in overrides]
     for override in parsed:
         top = override.key_or_group.partition(".")[0]
         if top.partition("/")[0] not in keys:
@@ -101,6 +98,13 @@ def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[s
     if envs and len(envs[-1]) == 1:
         _check_parameters(checked, "env", envs[-1][0])
     return checked
+
+
+def _parsed(text: str) -> Override:
+    try:
+        return OverridesParser.create().parse_override(text)
+    except HydraException as error:
+        raise ConfigError(f"{text!r} cannot be parsed: {error}") from error
 
 
 def _specs(override: Override) -> list[Spec]:

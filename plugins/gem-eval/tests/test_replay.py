@@ -43,7 +43,7 @@ def test_nothing_changes_where_nothing_has_changed(played, ok, overrides):
 def test_a_changed_reward_shows_what_it_changes(played, ok, tmp_path):
     run = played("env=math/Sample", "agent=silent", "episodes=4")
     shown = ok("replay", run, "env.use_format_error_reward=true", "--out", tmp_path / "again")
-    assert "4 of 4 episodes change: 4 in rewards" in shown
+    assert "4 of 4 episodes change: 4 in their rewards" in shown
     assert "0.000 -> -0.100" in shown
     again = Run.open(tmp_path / "again")
     assert again.info()["replay_of"] == str(run)
@@ -58,7 +58,7 @@ def test_successes_that_come_and_go_are_counted(played, ok):
     assert plain["episodes"] == 30
     lost = [one for one in plain["changed"] if one["success_before"] and not one["success_after"]]
     assert lost
-    assert f"0 succeed now, {len(lost)} no longer do" in plain["verdict"]
+    assert f"0 now succeed, {len(lost)} now fail" in plain["verdict"]
 
 
 def test_an_episode_that_goes_on_where_the_actions_end_is_told(played, ok):
@@ -66,7 +66,7 @@ def test_an_episode_that_goes_on_where_the_actions_end_is_told(played, ok):
         "env=game/GuessTheNumber-v0-easy", "env.max_turns=1", "agent=random", "episodes=30"
     )
     shown = ok("replay", run, "env.max_turns=5")
-    assert "The stored actions end before the episode does" in shown
+    assert "The stored actions end before the episode ends" in shown
 
 
 def test_an_environment_that_shows_something_else_is_told(played, ok):
@@ -77,7 +77,7 @@ def test_an_environment_that_shows_something_else_is_told(played, ok):
     with TrajectoryFile(run / "trajectories.jsonl") as file:
         for one in trajectories:
             file.append(one)
-    assert "1 show other observations" in ok("replay", run)
+    assert "1 in their observations" in ok("replay", run)
 
 
 def test_what_the_model_gave_is_taken_over(trajectory, write, ok, tmp_path):
@@ -109,8 +109,8 @@ def test_what_gem_core_run_wrote_is_played_as_it_was(ok, tmp_path):
     ("arguments", "message"),
     [
         (["env.max_turn=3"], "Did you mean 'max_turns'"),
-        (["episodes=3"], "An override is key=value"),
-        (["--out", "{run}"], "holds a run already"),
+        (["episodes=3"], "An override is KEY=VALUE"),
+        (["--out", "{run}"], "already holds a run"),
     ],
 )
 def test_what_is_wrong_is_one_clear_message(played, gem, arguments, message):
