@@ -282,7 +282,7 @@ SOURCES = [
 
 
 def sources_of(run: Any) -> dict[int, str]:
-    return {one.index: one.source for one in run}
+    return {one.index: one.component for one in run}
 
 
 class TestAMixture:
@@ -332,7 +332,7 @@ class TestAMixture:
     def test_sees_the_first_rows_of_tasks_that_have_an_order(self) -> None:
         sources = {"rows": Component(Rows), "dice": Component(Dice)}
         run = collect(sources, NullAgent, episodes=60, concurrency=3)
-        asked = [one.turns[0].observation for one in run if one.source == "rows"]
+        asked = [one.turns[0].observation for one in run if one.component == "rows"]
         assert sorted(asked) == sorted(f"row {number}" for number in range(len(asked)))
 
     @pytest.mark.parametrize("fork_groups", [False, True])
@@ -349,7 +349,7 @@ class TestAMixture:
                 seed=4,
                 concurrency=5,
             )
-            played = {(t.source, t.index): (t.group, t.turns[0].observation) for t in run}
+            played = {(t.component, t.index): (t.group, t.turns[0].observation) for t in run}
             assert {name: env.episodes for name, env in run.report.envs.items()} == dict.fromkeys(
                 names, 6
             )
@@ -396,7 +396,7 @@ class Fewest:
 
     def update(self, trajectory: Trajectory) -> None:
         self.told.append(trajectory.index)
-        self.good[trajectory.source] += trajectory.error is None
+        self.good[trajectory.component] += trajectory.error is None
 
 
 class TestASampler:

@@ -133,7 +133,7 @@ class Collector:
             policy=FaultPolicy(turn_deadline=self._config.turn_deadline),
         )
         place = {pair: position for position, pair in enumerate(numbers)}
-        found = sorted(rollout, key=lambda one: place[one.source, one.index])
+        found = sorted(rollout, key=lambda one: place[one.component, one.index])
         self._report = rollout.report
         if not self._turns(found):
             error = next((one.error for one in found if one.error is not None), None) or {}

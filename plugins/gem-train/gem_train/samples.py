@@ -71,7 +71,7 @@ def samples_of(trajectories: Iterable[Trajectory], *, keep_failed: bool = False)
     samples: list[Sample] = []
     groups: dict[tuple[str, str, int, int], int] = {}
     for episode, one in enumerate(played(trajectories, keep_failed=keep_failed)):
-        group = groups.setdefault((one.source, one.env_id, one.seed, one.group), len(groups))
+        group = groups.setdefault((one.component, one.env_id, one.seed, one.group), len(groups))
         samples += _samples_of_episode(one, episode, group)
     return samples
 
