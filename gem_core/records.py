@@ -35,4 +35,6 @@ def from_fields(cls: type[R], fields: Mapping[str, Any]) -> R:
     if not extra:
         return cls(**fields)
     known = {name: value for name, value in fields.items() if name not in extra}
-    return cls(**known, extra=extra)
+    record = cls(**known)
+    record.extra = extra
+    return record

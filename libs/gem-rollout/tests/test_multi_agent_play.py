@@ -22,7 +22,7 @@ from gem_rollout import AgentSelector, MultiAgentEnv, Trajectory
 from gem_rollout.multi_agent.agent_view import AgentView
 from gem_rollout.testing import check_multi_agent_env
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "nim.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "nim.py"
 
 
 @pytest.fixture(scope="module")

@@ -302,7 +302,7 @@ class TestACutFile:
     def test_that_holds_something_else_is_not_touched(self, tmp_path: Path, content: str) -> None:
         path = tmp_path / "notes.txt"
         path.write_text(content)
-        with pytest.raises(ConfigError, match="other than trajectories|cannot be appended"):
+        with pytest.raises(ConfigError, match=r"other than trajectories|cannot be appended"):
             TrajectoryFile(path)
         assert path.read_text() == content
 
