@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation, visible_text
+from gem_core.records import from_fields, to_fields
 from gem_core.specs import load_entry_point
 
 __all__ = [
@@ -50,6 +51,7 @@ class Generation:
         model_seconds: Wall time of the attempt that succeeded.
         attempts: Number of requests to the endpoint.
         cost: Cost in the currency of the agent's prices; None without prices.
+        extra: Fields from a file of a newer version; they are kept, unread.
     """
 
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -67,15 +69,16 @@ class Generation:
     model_seconds: float = 0.0
     attempts: int = 1
     cost: float | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields; values are not copied."""
-        return dict(vars(self))
+        return to_fields(self)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """Return the generation from the fields that ``to_dict`` returned."""
-        return cls(**fields)
+        return from_fields(cls, fields)
 
 
 class Reply(NamedTuple):

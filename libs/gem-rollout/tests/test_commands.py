@@ -1,116 +1,98 @@
-"""What is typed at commands that Hydra configures, before Hydra reads it."""
+"""Commands of third parties that Hydra configures."""
 
 import pytest
+from pydantic import Field
 
-from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
-from gem_core.registry import Registry
-from gem_rollout.commands import agent_makers
-from gem_rollout.overrides import checked_overrides, renamed_overrides, with_environments
+from gem_core.errors import ConfigError
+from gem_rollout.commands import CommandKeys, HydraCommand, Job, env_factories
 
-OWN = ("env", "agent", "tools", "wrappers", "episodes", "seed")
-
-
-def test_the_parameters_of_the_only_agent_are_written_out():
-    typed = ["agent=scripted", "agent.actions=[a]", "+agent.repeat=true", "env=null"]
-    assert checked_overrides(typed, OWN) == [
-        "agent=scripted",
-        "agent.scripted.actions=[a]",
-        "+agent.scripted.repeat=true",
-        "env=null",
-    ]
+GUESS = "game:GuessTheNumber-v0-easy"
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
-        ["agent=scripted", "agent.scripted.actions=[a]"],
-        ["agent=[scripted,random]", "agent.scripted.actions=[a]"],
-        ["+agent@agent.one=scripted", "agent.one.actions=[a]"],
-        ["agent=random", "+agent@agent.one=scripted", "agent.one.actions=[a]"],
-    ],
-)
-def test_names_that_are_written_out_stay(typed):
-    assert checked_overrides(typed, OWN) == typed
+class Keys(CommandKeys):
+    """The keys of a command."""
+
+    size: int = Field(default=3, ge=1)
+    """How large it is."""
+    name: str = Field(default="x")
+    """Its name."""
+    out: str = "folder"
+    """The folder to write to."""
 
 
-@pytest.mark.parametrize(
-    ("typed", "read"),
-    [
-        (["game:X-v0", "seed=1"], ["env=game/X-v0", "seed=1"]),
-        (["game:X-*", "seed=1"], ["envs=['game:X-*']", "seed=1"]),
-        (["game:X", "seed=1", "game:Y"], ["envs=['game:X','game:Y']", "seed=1"]),
-        (["env=game/X-v0", "~tools"], ["env=game/X-v0", "~tools"]),
-    ],
-)
-def test_words_that_are_not_overrides_are_environments(typed, read):
-    assert with_environments(typed) == read
-
-
-@pytest.mark.parametrize("override", ["env=game/X", "envs=[game:X]"])
-def test_environments_are_given_once(override):
-    with pytest.raises(ConfigError, match="given twice"):
-        with_environments(["game:Y", override])
-
-
-def test_deprecated_keys_are_replaced_with_one_warning(capsys):
-    for _ in range(2):
-        assert renamed_overrides(["old=3", "seed=1"], {"old": "new"}) == ["new=3", "seed=1"]
-    assert capsys.readouterr().err.count("old= is deprecated") == 1
-
-
-def test_each_id_is_looked_up_once(monkeypatch):
-    asked = []
-    find = Registry.find
-
-    def counted(self, kind, spec_id):
-        asked.append(spec_id)
-        return find(self, kind, spec_id)
-
-    monkeypatch.setattr(Registry, "find", counted)
-    checked_overrides(
-        ["env=game/GuessTheNumber-v0-easy", "env.max_turns=3", "agent=oracle", "tools=[python]"],
-        OWN,
+def invoke(function, *words):
+    command = HydraCommand(
+        "test", function, Keys, agents=None, aliases={"n": "size"}, examples=["gem-core test X"]
     )
-    assert asked == ["game/GuessTheNumber-v0-easy", "oracle", "python"]
+    return command.main(list(words), prog_name="gem-core test", standalone_mode=False)
 
 
-@pytest.mark.parametrize(
-    ("typed", "error", "message"),
-    [
-        (["episode=3"], ConfigError, "There is no key 'episode'. Did you mean 'episodes'"),
-        (["agent=null"], ConfigError, "agent that says nothing is 'silent'"),
-        (["agent=[oracle,null]"], ConfigError, "agent that says nothing is 'silent'"),
-        (["agent=[oracle"], ConfigError, "cannot be parsed"),
-        (["agent=random,orcale"], UnknownIdError, "Did you mean 'oracle'"),
-        (["agent=orcale"], UnknownIdError, "Did you mean 'oracle'"),
-        (["agent=scripted", "agent.action=[a]"], UnknownKwargError, "Did you mean 'actions'"),
-        (["tools=[pyton]"], UnknownIdError, "Did you mean 'python'"),
-        (
-            ["env=game/GuessTheNumber-v0-easy", "env.max_turn=3"],
-            UnknownKwargError,
-            "Did you mean 'max_turns'",
-        ),
-    ],
-)
-def test_a_name_that_does_not_exist_is_refused_with_near_names(typed, error, message):
-    with pytest.raises(error, match=message):
-        checked_overrides(typed, OWN)
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["gem-core"])
 
 
-def test_agents_are_made_by_name():
-    makers = agent_makers({"agent": {"a": {"id": "scripted", "actions": ["x"]}, "random": None}})
-    assert makers["a"]().act("", {}) == "x"
-    assert set(makers) == {"a", "random"}
+def test_a_function_is_given_its_keys_the_environments_and_a_folder(tmp_path):
+    jobs: list[Job] = []
+    words = [GUESS, "env.max_turns=7", "size=5", "name=12", "--format", "json"]
+    invoke(jobs.append, *words)
+    (job,) = jobs
+    assert job.keys == Keys(size=5, name="12")
+    assert job.form == "json"
+    assert job.folder == tmp_path / "folder"
+    assert job.words[0] == "gem-core test"
+    (make_env,) = env_factories(job.config)
+    assert make_env.spec.kwargs["max_turns"] == 7
 
 
-@pytest.mark.parametrize(
-    ("agents", "message"),
-    [
-        ({}, "agent: give at least one"),
-        ({"a": {"actions": ["x"]}}, r"agent\.a needs an id"),
-        ({"a": {"id": "scripted", "actions": 3}}, r"agent\.a\.actions: .*got 3"),
-    ],
-)
-def test_agents_that_cannot_be_made_are_refused(agents, message):
-    with pytest.raises(ConfigError, match=message):
-        agent_makers({"agent": agents})
+def test_help_shows_the_keys_with_their_defaults_and_the_examples(capsys):
+    invoke(print, "--help")
+    shown = capsys.readouterr().out
+    assert "size=3" in shown
+    assert "How large it is." in shown
+    assert "gem-core test X" in shown
+    assert "agent=" not in shown
+
+
+def test_a_deprecated_key_still_works():
+    jobs: list[Job] = []
+    invoke(jobs.append, GUESS, "n=9")
+    assert jobs[0].keys.size == 9
+
+
+@pytest.mark.parametrize("error", [ConfigError("It is wrong."), OSError("It is wrong.")])
+def test_a_known_error_is_one_message_and_exit_status_1(error, capsys):
+    def fail(job):
+        raise error
+
+    assert invoke(fail, GUESS) == 1
+    assert capsys.readouterr().err == "Error: It is wrong.\n"
+
+
+def test_the_function_may_return_an_exit_status():
+    assert invoke(lambda job: 7, GUESS) == 7
+    assert invoke(lambda job: None, GUESS) == 0
+
+
+def test_a_value_that_cannot_be_used_is_named(capsys):
+    assert invoke(print, GUESS, "size=0") == 1
+    shown = capsys.readouterr().err
+    assert "size: Input should be greater than or equal to 1; got 0" in shown
+
+
+def test_ctrl_c_is_exit_status_130(capsys):
+    def interrupt(job):
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as caught:
+        invoke(interrupt, GUESS)
+    assert caught.value.code == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+
+
+def test_each_run_of_a_sweep_has_its_folder(tmp_path):
+    jobs: list[Job] = []
+    invoke(jobs.append, "-m", GUESS, "size=1,2")
+    assert [job.keys.size for job in jobs] == [1, 2]
+    assert [job.folder for job in jobs] == [tmp_path / "folder" / "0", tmp_path / "folder" / "1"]

@@ -298,7 +298,7 @@ class TestADeadline:
         for late in run:
             assert late.error is not None
             assert (late.error["type"], late.error["boundary"]) == ("DeadlineError", "env")
-            assert "environment was not done with turn 2" in late.error["message"]
+            assert "environment did not finish turn 2" in late.error["message"]
             assert len(late.turns) == 1
         assert run.report.envs["SleepyEnv"].stragglers == 2
 
@@ -312,7 +312,7 @@ class TestADeadline:
             Slow, SilentAgent, episodes=1, policy=FaultPolicy(turn_deadline=5, episode_deadline=0.1)
         )
         assert late.error is not None
-        assert "done with its reset within the 0.1 seconds" in late.error["message"]
+        assert "finish its reset within the 0.1 seconds" in late.error["message"]
 
     def test_is_noticed_after_a_step_that_cannot_be_interrupted(self) -> None:
         class Slow(Three):

@@ -223,7 +223,7 @@ class TestKeys:
         write(path, *found)
         assert list(read_keys(path)) == [
             EpisodeKey(
-                one.env_id, one.agent, one.index, one.seed, one.source, one.error is not None
+                one.env_id, one.agent, one.index, one.seed, one.component, one.error is not None
             )
             for one in found
         ]
@@ -243,7 +243,7 @@ class TestKeys:
             file.write(line + b"\n")
         keys = read_keys(tmp_path / "file")
         assert next(keys).index == 0
-        with pytest.raises(ConfigError, match="line 2, is no trajectory"):
+        with pytest.raises(ConfigError, match="line 2, is not a trajectory"):
             next(keys)
 
     def test_leave_out_a_line_that_was_cut(self, tmp_path: Path) -> None:
@@ -297,14 +297,14 @@ class TestACutFile:
         write(path, trajectory(2))
         lines = read_trajectories(path)
         assert [next(lines), next(lines)] == [trajectory(0), trajectory(1)]
-        with pytest.raises(ConfigError, match="line 3, is no trajectory"):
+        with pytest.raises(ConfigError, match="line 3, is not a trajectory"):
             next(lines)
 
     @pytest.mark.parametrize("content", ["a note to myself", "a\nnote\n", '{"a": 1}\n', "\n{}"])
     def test_that_holds_something_else_is_not_touched(self, tmp_path: Path, content: str) -> None:
         path = tmp_path / "notes.txt"
         path.write_text(content)
-        with pytest.raises(ConfigError, match="other than trajectories"):
+        with pytest.raises(ConfigError, match=r"other than trajectories|cannot be appended"):
             TrajectoryFile(path)
         assert path.read_text() == content
 

@@ -226,7 +226,7 @@ def _play(
                 file.append(trajectory)
                 episode = Episode.of(trajectory)
                 spent.add(episode)
-                progress.add(of_agent[trajectory.source].tally, episode)
+                progress.add(of_agent[trajectory.component].tally, episode)
                 yield episode
 
 

@@ -164,7 +164,7 @@ class _Player:
         if is_awaitable(new):
             new = self._loop().run_until_complete(new)
         new.index, new.group, new.sample = old.index, old.group, old.sample
-        new.attempts, new.failures, new.source = old.attempts, old.failures, old.source
+        new.attempts, new.failures, new.component = old.attempts, old.failures, old.component
         for before, now in zip(old.turns, new.turns, strict=False):
             now.agent_seconds = before.agent_seconds
         if _is_out_of_actions(new) and old.error is not None:

@@ -137,7 +137,7 @@ class Collector:
             policy=FaultPolicy(turn_deadline=self._config.turn_deadline),
         )
         position = {pair: number for number, pair in enumerate(numbers)}
-        found = sorted(rollout, key=lambda one: position[one.source, one.index])
+        found = sorted(rollout, key=lambda one: position[one.component, one.index])
         self._report = rollout.report
         if not self._turns(found):
             error = next((one.error for one in found if one.error is not None), None) or {}

@@ -141,8 +141,8 @@ class Levels:
         return weights
 
     def update(self, trajectory: Trajectory) -> None:
-        _check_source(trajectory.source, self._names)
-        if trajectory.error is not None or trajectory.source != self._names[self.level]:
+        _check_source(trajectory.component, self._names)
+        if trajectory.error is not None or trajectory.component != self._names[self.level]:
             return
         self._latest.append(bool(trajectory.success))
         if len(self._latest) < (self._latest.maxlen or 0):
@@ -225,7 +225,7 @@ class LearningProgress:
         return abs(fast - slow)
 
     def update(self, trajectory: Trajectory) -> None:
-        name = trajectory.source
+        name = trajectory.component
         _check_source(name, self._count)
         if trajectory.error is not None:
             return

@@ -21,7 +21,7 @@ from gem_core.observation import Action, Info, Observation, text_of, visible_tex
 from gem_core.seeding import child_seed
 from gem_core.wrappers.history import HistoryWrapper
 from gem_rollout import Trajectory, collect
-from gem_rollout.sources import Sources
+from gem_rollout.components import Environments
 
 __all__ = ["AGENT", "Demonstrator", "demonstrations"]
 
@@ -32,7 +32,7 @@ _NO_LIMIT = 2**31
 
 
 def demonstrations(
-    make_env: Sources,
+    make_env: Environments,
     tokenizer: Any,
     *,
     episodes: int,

@@ -72,7 +72,7 @@ def transitions_of(
     transitions: list[Transition] = []
     groups: dict[tuple[str, str, int, int], int] = {}
     for episode, one in enumerate(trainable(trajectories, keep_failed=keep_failed)):
-        group = groups.setdefault((one.source, one.env_id, one.seed, one.group), len(groups))
+        group = groups.setdefault((one.component, one.env_id, one.seed, one.group), len(groups))
         transitions += _of_episode(one, episode, group)
     return transitions
 

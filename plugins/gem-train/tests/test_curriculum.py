@@ -27,7 +27,7 @@ def made(name, names=NAMES, **options):
 
 def observe(sampler, source, *successes, **more):
     for success in successes:
-        sampler.update(trajectory(success=bool(success), source=source, **more))
+        sampler.update(trajectory(success=bool(success), component=source, **more))
 
 
 def shares(sampler):
@@ -57,7 +57,7 @@ class TestAll:
         sampler = made(name, **options)
         for source, success, failed in episodes:
             error = "env" if failed else None
-            sampler.update(trajectory(success=success, source=source, error=error))
+            sampler.update(trajectory(success=success, component=source, error=error))
             weights = sampler.weights(Report())
             assert list(weights) == NAMES
             assert min(weights.values()) >= 0
@@ -68,11 +68,11 @@ class TestAll:
     def test_a_state_goes_on_exactly_through_json(self, name, options, before, after):
         one, other = made(name, **options), made(name, **options)
         for source, success, _ in before:
-            one.update(trajectory(success=success, source=source))
+            one.update(trajectory(success=success, component=source))
         other.load_state_dict(json.loads(json.dumps(one.state_dict())))
         for source, success, _ in after:
             for sampler in (one, other):
-                sampler.update(trajectory(success=success, source=source))
+                sampler.update(trajectory(success=success, component=source))
         assert one.weights(Report()) == other.weights(Report())
         assert one.state_dict() == other.state_dict()
 
@@ -296,6 +296,6 @@ def test_the_rollouts_engine_takes_it_and_levels_of_a_game_are_sources_of_a_mixt
     sampler = load_sampler("levels", sources=mixture, episodes=4, earlier=0.0)
     assert isinstance(sampler, Levels)
     episodes = list(collect(mixture, OracleAgent, episodes=12, concurrency=1, sampler=sampler))
-    assert [one.source for one in episodes[:4]] == ids[:1] * 4
-    assert {one.source for one in episodes[6:]} == {ids[1]}
+    assert [one.component for one in episodes[:4]] == ids[:1] * 4
+    assert {one.component for one in episodes[6:]} == {ids[1]}
     assert sampler.level == 1

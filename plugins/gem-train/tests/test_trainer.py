@@ -43,7 +43,7 @@ def figures(out):
 
 def played(out):
     return [
-        (one.source, one.index, [turn.generation.token_ids for turn in one.turns])
+        (one.component, one.index, [turn.generation.token_ids for turn in one.turns])
         for one in read_trajectories(out / "trajectories.jsonl")
     ]
 

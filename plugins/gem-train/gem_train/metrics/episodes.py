@@ -34,7 +34,7 @@ def rollout_metrics(trajectories: Iterable[Trajectory]) -> dict[str, float]:
     episodes = list(trajectories)
     parts: dict[str, list[Trajectory]] = {}
     for one in episodes:
-        parts.setdefault(one.source or one.env_id, []).append(one)
+        parts.setdefault(one.component or one.env_id, []).append(one)
     metrics = _prefixed("rollout", _metrics(episodes))
     if len(parts) > 1:
         for name in sorted(parts):

@@ -1,6 +1,6 @@
-"""What episodes are played with: environments and agents, made when needed and used again.
+"""The environments and agents of a run, made when needed and used again.
 
-Also the start states that the episodes of a group are forked from.
+The pool also keeps the start states from which the episodes of a group are forked.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from gem_core.mixture import Component
 from gem_core.observation import Info, Observation
 from gem_rollout.threads import Threads
 
-__all__ = ["Seats", "Start", "close_quietly"]
+__all__ = ["EnvPool", "GroupStart", "close_quietly"]
 
 
 class _Closable(Protocol):
@@ -24,70 +24,71 @@ class _Closable(Protocol):
 
 
 def close_quietly(*things: _Closable | None) -> None:
-    """Close things; what fails in it cannot be helped any more."""
+    """Close things and ignore errors, for which it is too late."""
     for thing in things:
         if thing is not None:
             with contextlib.suppress(Exception):
                 thing.close()
 
 
-class Start:
-    """The state that the episodes of a group begin in."""
+class GroupStart:
+    """The state in which the episodes of a group begin."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.env: Env | None = None
-        """In the start state, never stepped; None until an episode of the group was reset."""
+        """An environment in the start state, never stepped; None before the first reset."""
         self.first: tuple[Observation, Info] = "", {}
 
 
-class Seats:
+class EnvPool:
     """Idle environments and agents of a run.
 
     Args:
-        sources: The environments, by name.
+        components: The environments, by name.
         make_agent: Makes an agent.
         threads: Where environments that block are made, forked and closed.
-        most_starts: Start states that are kept at a time.
+        most_starts: Most start states that are kept.
     """
 
     def __init__(
         self,
-        sources: Mapping[str, Component],
+        components: Mapping[str, Component],
         make_agent: Callable[[], Agent],
         threads: Threads,
         most_starts: int,
     ) -> None:
-        self._sources = sources
+        self._components = components
         self._make_agent = make_agent
         self._threads = threads
-        self._envs: dict[str, list[Env]] = {name: [] for name in sources}
+        self._envs: dict[str, list[Env]] = {name: [] for name in components}
         self._agents: list[Agent] = []
         self._blocking: dict[str, bool] = {}
         self._agent_was_made = False
-        self._starts: dict[tuple[str, int], Start] = {}
+        self._starts: dict[tuple[str, int], GroupStart] = {}
         self._most_starts = most_starts
 
-    def was_made(self, source: str) -> bool:
-        """Tell whether an environment of a source has been made before, and an agent."""
-        return source in self._blocking and self._agent_was_made
+    def was_made(self, component: str) -> bool:
+        """Return whether an agent and an environment of a component have been made before."""
+        return component in self._blocking and self._agent_was_made
 
-    async def env(self, source: str, *, fresh: bool) -> tuple[Env, float]:
+    async def take_env(self, component: str, *, fresh: bool) -> tuple[Env, float]:
         """Return an environment, and the seconds that making it took.
 
         Args:
-            source: The source's name.
-            fresh: Make a new one, even if there is one.
+            component: Name of the component.
+            fresh: Make a new one even if one is idle.
         """
-        if self._envs[source] and not fresh:
-            return self._envs[source].pop(), 0.0
+        if self._envs[component] and not fresh:
+            return self._envs[component].pop(), 0.0
         started = time.perf_counter()
-        env = await self._call(self._sources[source].make_env, self._blocking.get(source, False))
-        self._blocking[source] = env.blocking
+        blocking = self._blocking.get(component, False)
+        env = await self._call(self._components[component].make_env, blocking)
+        self._blocking[component] = env.blocking
         return env, time.perf_counter() - started
 
-    def agent(self, *, fresh: bool) -> Agent:
-        """Return an agent."""
+    def take_agent(self, *, fresh: bool) -> Agent:
+        """Return an agent; a new one if ``fresh`` or if none is idle."""
         if self._agents and not fresh:
             return self._agents.pop()
         agent = self._make_agent()
@@ -100,36 +101,35 @@ class Seats:
         fork = await self._call(env.fork, env.blocking)
         return fork, time.perf_counter() - started
 
-    def give_back_env(self, source: str, env: Env) -> None:
+    def give_back_env(self, component: str, env: Env) -> None:
         """Keep an environment for another episode."""
-        self._envs[source].append(env)
+        self._envs[component].append(env)
 
     def give_back_agent(self, agent: Agent) -> None:
         """Keep an agent for another episode."""
         self._agents.append(agent)
 
-    async def close_one(self, thing: Env | Agent) -> None:
-        """Close what is not to be used again."""
-        blocking = getattr(thing, "blocking", False)
-        await self._call(functools.partial(close_quietly, thing), blocking)
+    async def discard_env(self, env: Env) -> None:
+        """Close an environment that must not be used again."""
+        await self._call(functools.partial(close_quietly, env), env.blocking)
 
-    def start(self, group: tuple[str, int]) -> Start:
-        """Return the start state of a source's group; of many, the oldest are given up."""
+    def group_start(self, group: tuple[str, int]) -> GroupStart:
+        """Return the start state of a component's group; if there are too many, drop the oldest."""
         if group not in self._starts:
-            self._starts[group] = Start()
+            self._starts[group] = GroupStart()
             unused = [number for number, one in self._starts.items() if not one.lock.locked()]
             if len(unused) > self._most_starts:
-                self.end_start(unused[0])
+                self.drop_start(unused[0])
         return self._starts[group]
 
-    def end_start(self, group: tuple[str, int]) -> None:
-        """Close the start state of a group."""
+    def drop_start(self, group: tuple[str, int]) -> None:
+        """Close the start state of a group, if there is one."""
         start = self._starts.pop(group, None)
         if start is not None:
             close_quietly(start.env)
 
     async def _call(self, function: Callable[[], Any], blocking: bool) -> Any:  # noqa: FBT001
-        """Call a function, in a thread if it blocks; cancelled, close what it made."""
+        """Call a function, in a thread if it blocks; if cancelled, close its result."""
         if not blocking:
             return function()
         running = self._threads.run(function)
@@ -143,7 +143,7 @@ class Seats:
         return running.result()
 
     def close(self) -> None:
-        """Close everything that is idle."""
+        """Close all idle environments, agents and start states."""
         for envs in self._envs.values():
             close_quietly(*envs)
             envs.clear()
