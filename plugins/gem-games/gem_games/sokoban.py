@@ -92,9 +92,10 @@ class SokobanEnv(Game):
         self.room_state = [row[:] for row in self.room_fixed]
         _fill(self.room_state, level.boxes, _BOX)
         _fill(self.room_state, level.player, _PLAYER)
-        self.player_position = _place(level.player, width)
+        self.player_position = _coordinates(level.player, width)
         self.box_mapping = {
-            _place(goal, width): _place(box, width) for goal, box in level.origins.items()
+            _coordinates(goal, width): _coordinates(box, width)
+            for goal, box in level.origins.items()
         }
         """The cell of the box that the known solution pushes onto each goal."""
         self.solution_moves = level.moves
@@ -183,11 +184,11 @@ def _most_boxes(size: tuple[int, int]) -> int:
 
 def _fill(room: list[list[int]], mask: int, code: int) -> None:
     for cell in cells(mask):
-        row, column = _place(cell, len(room[0]))
+        row, column = _coordinates(cell, len(room[0]))
         room[row][column] = code
 
 
-def _place(cell: int, width: int) -> tuple[int, int]:
+def _coordinates(cell: int, width: int) -> tuple[int, int]:
     return divmod(cell.bit_length() - 1, width)
 
 
