@@ -89,12 +89,16 @@ class Sharing:
         done.set_result(None)
 
     def wait(self) -> None:
-        """Wait until all have done what they have taken."""
+        """Wait until all have done what they have taken; end it if no more is wanted."""
+        if self._work.is_over:
+            self._end_pending()
         if pending := self._pending():
             wait(pending)
 
     async def wait_async(self) -> None:
         """Do as ``wait`` does, without blocking the running event loop."""
+        if self._work.is_over and self._pending():
+            await asyncio.to_thread(self._end_pending)
         for done in self._pending():
             await asyncio.wrap_future(done)
 
