@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from commands import end_commands, hear_ctrl_c
+from hypothesis import settings
 from needs import PACKAGES, how_to_get, missing, required
 from quick import SlowWriter, choose
 
@@ -26,6 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check the required software, and restore the handling of Ctrl-C."""
     required()
     hear_ctrl_c()
+    settings.register_profile("any machine", deadline=None)  # nothing asserts a time
+    settings.load_profile("any machine")
     if config.getoption("--quick"):
         config.pluginmanager.register(_Quick(config))
     if hasattr(config, "workerinput"):

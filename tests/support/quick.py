@@ -43,22 +43,16 @@ class SlowWriter:
 
     def __init__(self) -> None:
         self._seconds: dict[str, list[float]] = defaultdict(list)
-        self._skipped: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the duration of a test."""
-        name = name_of(report.nodeid)
-        if report.skipped:
-            self._skipped.add(name)
-        elif report.when == "call":
-            self._seconds[name].append(report.duration)
+        if report.when == "call":
+            self._seconds[name_of(report.nodeid)].append(report.duration)
 
     def pytest_sessionfinish(self) -> None:
         """Write the list."""
-        ran = {name.partition("::")[0] for name in self._seconds}
-        stay = (name for name in slow() if name.partition("::")[0] not in ran)
         found = {name for name, each in self._seconds.items() if mean(each) > SECONDS}
-        both = {*stay, *found, *(slow() & self._skipped - self._seconds.keys())}
+        both = found | slow() - self._seconds.keys()
         SLOW.write_text("".join(f"{name}\n" for name in sorted(both)), encoding="utf-8")
 
 

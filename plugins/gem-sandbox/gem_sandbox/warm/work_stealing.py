@@ -91,12 +91,16 @@ class WorkStealing:
         done.set_result(None)
 
     def wait(self) -> None:
-        """Wait until all exchanges have ended."""
+        """Wait until all exchanges have ended; end them if no more results are wanted."""
+        if self._job.is_over:
+            self._end_pending()
         if pending := self._pending():
             wait(pending)
 
     async def wait_async(self) -> None:
-        """Wait until all exchanges have ended, without blocking the event loop."""
+        """Wait until all exchanges have ended, without blocking the event loop; see ``wait``."""
+        if self._job.is_over and self._pending():
+            await asyncio.to_thread(self._end_pending)
         for done in self._pending():
             await asyncio.wrap_future(done)
 
