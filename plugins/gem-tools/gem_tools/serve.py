@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gem_core.errors import ConfigError
+from gem_tools.extras import require
 
 __all__ = ["command"]
 
@@ -80,6 +81,7 @@ def search(
     **options: Any,
 ) -> None:
     """Answer searches over HTTP, at /retrieve, until it is ended."""
+    require("serve", "gem-core serve search")
     from gem_tools.search.index import IndexOptions, open_retriever  # noqa: PLC0415 - numpy
     from gem_tools.search.server import make_app, serve  # noqa: PLC0415 - aiohttp
 

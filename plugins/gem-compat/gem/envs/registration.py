@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gem.core import EnvWrapper
 from gem.errors import InstallationError, UnknownEnvError
+from gem.modules import GAMES
 from gem_core import api
 from gem_core.errors import ConfigError, DuplicateIdError, UnknownIdError
 from gem_core.plugins import default_registry
@@ -60,24 +61,14 @@ _COUNTERPARTS = {
     "gem_rg.env:ReasoningGymEnv": _Counterpart(
         "gem.envs.reasoning_gym:ReasoningGymEnv", added={"size": 500, "seed": 42}
     ),
-    "gem_games.sudoku:SudokuEnv": _Counterpart(
-        "gem.envs.game_env.sudoku:SudokuEnv", {"empty_cells": "clues"}
-    ),
+    **{
+        f"gem_games.{name}:{game.cls}": _Counterpart(
+            f"gem.envs.game_env.{name}:{game.cls}",
+            {theirs: ours for ours, theirs in game.renamed.items() if theirs is not None},
+        )
+        for name, game in GAMES.items()
+    },
 }
-_GAMES = (
-    "crosswords:CrosswordsEnv",
-    "fifteen_puzzle:FifteenPuzzleEnv",
-    "game_2048:Game2048Env",
-    "guess_the_number:GuessTheNumberEnv",
-    "hangman:HangmanEnv",
-    "mastermind:MastermindEnv",
-    "minesweeper:MinesweeperEnv",
-    "sokoban:SokobanEnv",
-    "tower_of_hanoi:TowerofHanoiEnv",
-    "word_search:WordSearchEnv",
-    "wordle:WordleEnv",
-)
-_COUNTERPARTS |= {f"gem_games.{game}": _Counterpart(f"gem.envs.game_env.{game}") for game in _GAMES}
 _PLUGINS = {
     "code": ("gem-code",),
     "eval": ("gem-math", "gem-qa", "gem-code"),
