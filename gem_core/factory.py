@@ -7,17 +7,18 @@ import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from gem_core.calls.format import CallFormat
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.optional import seeded
 from gem_core.plugins import default_registry
 from gem_core.seeded_env import check_single_agent
-from gem_core.specs import EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
+from gem_core.specs import CallFormatSpec, EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
 from gem_core.tool import Tool, copy_of
 
-__all__ = ["EnvFactory", "Part", "make_factory"]
+__all__ = ["EnvFactory", "Part", "make_call_format", "make_factory"]
 
 Part = str | Mapping[str, Any] | Callable[..., Any] | Tool
 """A tool or wrapper: an id, a mapping with an ``id`` and arguments, or a function that makes one.
@@ -102,7 +103,10 @@ def make_factory(
     spec = env_id if isinstance(env_id, EnvSpec) else default_registry().find(EnvSpec, env_id)
     tool_wrapper = None
     if tools or tool_use is not None:
-        tool_wrapper = _resolve(WrapperSpec, {"id": "tools", **(tool_use or {})})
+        options = {"id": "tools", **(tool_use or {})}
+        if "call_format" in options:
+            options["call_format"] = make_call_format(options["call_format"])
+        tool_wrapper = _resolve(WrapperSpec, options)
     return EnvFactory(
         spec=_checked(spec, kwargs or {}),
         tools=tuple(_resolve(ToolSpec, part) for part in tools),
@@ -125,6 +129,27 @@ def _resolve(kind: type[Spec], part: Part) -> Any:
     if "id" not in kwargs:
         raise ConfigError(f"A {kind.kind} given as a mapping needs an 'id'; got {dict(part)!r}.")
     return _checked(default_registry().find(kind, kwargs.pop("id")), kwargs)
+
+
+def make_call_format(
+    part: str | Mapping[str, Any] | CallFormat,
+) -> CallFormat | Literal["tags"]:
+    """Return the call format of an id or a mapping; ``"tags"`` and objects are returned as is.
+
+    Args:
+        part: An id, a mapping with an ``id`` and arguments, or a ``CallFormat``.
+
+    Raises:
+        ConfigError: A mapping without an ``id``, or neither of the three.
+        UnknownIdError: There is no such call format.
+        UnknownKwargError: An argument that the format does not take.
+    """
+    if part == "tags":
+        return "tags"
+    if isinstance(part, CallFormat):
+        return part
+    made: CallFormat = _resolve(CallFormatSpec, part).make()
+    return made
 
 
 def _checked(spec: Any, kwargs: Mapping[str, Any]) -> Any:
@@ -154,7 +179,7 @@ def _made(part: ToolSpec | Callable[[], Any] | Tool) -> Any:
     if isinstance(part, ToolSpec):
         return part.make()
     if _is_tool(part):
-        return copy_of(part)  # type: ignore[arg-type]
+        return copy_of(part)  # type: ignore[type-var]
     tool = part()  # type: ignore[operator]
     if not _is_tool(tool):
         raise ConfigError(

@@ -4,15 +4,17 @@ import asyncio
 import dataclasses
 import datetime as dt
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import FunctionTool, Tool, ToolCall, ToolResult, ToolSet, as_tool
+from gem_core import FunctionTool, Tool, ToolCall, ToolResult, ToolSet, ToolSpec, as_tool
 from gem_core.errors import ConfigError
 from gem_core.testing import check_tool
 
@@ -250,6 +252,7 @@ class TestRuns:
         inline, aside = asyncio.run(both())
         assert inline == str(threading.get_ident()) != aside
 
+    @settings(suppress_health_check=[HealthCheck.too_slow])  # the first draw is slow
     @given(st.dictionaries(st.sampled_from(["city", "days", "x"]), st.integers() | st.text()))
     def test_no_arguments_make_it_raise(self, arguments: dict[str, Any]) -> None:
         fits = (
@@ -411,3 +414,49 @@ class TestConformance:
         (finding,) = report.findings
         assert finding.check == "functions"
         assert match in finding.message
+
+
+REVERSE = '''
+from gem_core import as_tool
+
+@as_tool
+def reverse(text: str) -> str:
+    """Reverses a text."""
+    return text[::-1]
+'''
+USE = """
+import gem_core
+from gem_core.config import build
+from gem_core.plugins import default_registry
+from hydra import compose, initialize
+
+default_registry().add(gem_core.ToolSpec(id="acme:reverse", entry_point="acme_tools:reverse"))
+first, second = gem_core.make_tool("acme:reverse"), gem_core.make_tool("acme:reverse")
+game = "game:GuessTheNumber-v0-easy"
+env = gem_core.make(game, tools=["acme:reverse"])
+with initialize(config_path=None, version_base=None):
+    config = compose(overrides=["+env=game/GuessTheNumber-v0-easy", "+tools=[acme/reverse]"])
+composed = build(config)
+for stack in (env, composed):
+    stack.reset(seed=1)
+    print(stack.step("<reverse>abc</reverse>").observation)
+print(first is second)
+try:
+    gem_core.make(game, tools=[{"id": "acme:reverse", "topk": 3}])
+except TypeError as error:
+    print(error)
+"""
+
+
+class TestRegistered:
+    def test_a_decorated_function_is_made_by_its_id(
+        self, run_python: Callable[..., str], tmp_path: Path
+    ) -> None:
+        (tmp_path / "acme_tools.py").write_text(REVERSE)
+        printed = run_python(USE, PYTHONPATH=str(tmp_path)).splitlines()
+        assert printed[:3] == ["cba", "cba", "False"]
+        assert printed[3] == "tool 'acme:reverse' takes no argument 'topk'. It takes: none."
+
+    def test_an_object_is_an_entry_point_too(self) -> None:
+        spec = ToolSpec(id="acme:shop", entry_point=ToolSet(Shop()))  # type: ignore[arg-type]
+        assert run(spec.make(), "open").output == "true"

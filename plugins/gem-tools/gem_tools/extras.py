@@ -29,7 +29,7 @@ def require(extra: str, feature: str) -> None:
     if problems:
         raise MissingExtraError(
             f"{feature} needs {', '.join(problems)}. "
-            f"Install what it needs with: pip install '{_DISTRIBUTION}[{extra}]'"
+            f"Run: pip install '{_DISTRIBUTION}[{extra}]'"
         )
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gem_core
 from gem_core import AsyncEnv, BaseEnv, Step
+from gem_core.calls import HermesFormat
 from gem_core.errors import ConfigError
 from gem_core.testing import check_tool
 from gem_core.wrappers import ToolWrapper
@@ -184,7 +185,7 @@ def test_an_episode_goes_on_after_calls_good_and_bad(odd):
 
 
 def test_formats_that_name_functions_call_the_same_tools(odd):
-    env = ToolWrapper(Question(), tools=[odd], call_format="hermes")
+    env = ToolWrapper(Question(), tools=[odd], call_format=HermesFormat())
     env.reset()
     step = env.step('<tool_call>\n{"name": "echo", "arguments": {"text": "ho"}}\n</tool_call>')
     assert "ho" in step.observation
