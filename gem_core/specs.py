@@ -149,7 +149,7 @@ class ToolSpec(Spec):
 
     def load(self) -> Callable[..., Any]:
         """Return what makes the tool; for an entry point that is a tool, what copies it."""
-        target = super().load() if isinstance(self.entry_point, str) else self.entry_point
+        target: Any = super().load() if isinstance(self.entry_point, str) else self.entry_point
         is_tool = hasattr(target, "parse") and not isinstance(target, type)
         return functools.partial(copy_of, target) if is_tool else target
 

@@ -28,8 +28,7 @@ def require(extra: str, feature: str) -> None:
     problems = _problems(extra)
     if problems:
         raise MissingExtraError(
-            f"{feature} needs {', '.join(problems)}. "
-            f"Run: pip install '{_DISTRIBUTION}[{extra}]'"
+            f"{feature} needs {', '.join(problems)}. Run: pip install '{_DISTRIBUTION}[{extra}]'"
         )
 
 

@@ -10,7 +10,7 @@ from bm25s.tokenization import Tokenized
 from numpy.typing import NDArray
 
 from gem_core.errors import DataError
-from gem_tools.search.index import Ranks, Track
+from gem_tools.search.base import Ranks, Track
 from gem_tools.search.passages import Passages
 from gem_tools.search.words import words
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gem_core.errors import DataError
 from gem_tools.search.encoder import Encoder
-from gem_tools.search.index import IndexOptions, Ranks, Track
+from gem_tools.search.base import IndexOptions, Ranks, Track
 from gem_tools.search.passages import Passages
 
 __all__ = ["DenseIndex"]
