@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gem_core.errors import DataError
-from gem_tools.search.encoder import Encoder
 from gem_tools.search.base import IndexOptions, Ranks, Track
+from gem_tools.search.encoder import Encoder
 from gem_tools.search.passages import Passages
 
 __all__ = ["DenseIndex"]
