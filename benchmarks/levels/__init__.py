@@ -1,0 +1,1 @@
+"""How hard the levels of games are; see ``suite.py``."""
