@@ -80,7 +80,7 @@ class ToolWrapper(Wrapper):
         env: Env,
         *,
         tools: Sequence[Tool] = (),
-        call_format: Literal["tags"] | CallFormat = "tags",
+        call_format: str | Mapping[str, Any] | CallFormat = "tags",  # configurations have ids
         instructions: Literal["text", "schemas"] = "text",
         tool_reward: float = 0.0,
         tool_success_reward: float = 0.0,
