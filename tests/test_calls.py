@@ -203,7 +203,7 @@ class TestReading:
 
     def test_openai_text_that_is_cut_off_has_failed(self) -> None:
         (request,) = OpenAIFormat().read('{"tool_calls": [{"id": "x"').requests
-        assert "no JSON" in request.problem
+        assert "not valid JSON" in request.problem
 
     def test_openai_messages_without_calls_stand_for_their_content(self) -> None:
         parts = [
@@ -435,7 +435,7 @@ class TestCatalog:
         ("offerings", "match"),
         [
             ([Offering("mute")], "'mute' names no functions"),
-            ([Offering("one", ADD), Offering("two", ADD)], "'add' is one of 'one' and of 'two'"),
+            ([Offering("one", ADD), Offering("two", ADD)], "both 'one' and 'two' have a 'add'"),
             ([Offering("odd", Function("a b", "", {}))], "'a b' of the tool 'odd'"),
             ([Offering("odd", Function("a" * 65, "", {}))], "up to 64"),
         ],

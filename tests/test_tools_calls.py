@@ -182,7 +182,7 @@ class TestCalls:
     @pytest.mark.parametrize(
         ("action", "expected"),
         [
-            ("<tool_call>oops", "The call is no JSON"),
+            ("<tool_call>oops", "The call is not valid JSON"),
             (call("ad", number=1), "There is no function 'ad'. Did you mean 'add'?"),
             (call("add"), "'number' is a required property"),
             (call("add", number="1"), "number: '1' is not of type 'integer'"),

@@ -1,4 +1,4 @@
-"""Python functions and objects as tools: what an agent is told, what it may send, what it gets."""
+"""Python functions and objects as tools: schemas, accepted arguments, results."""
 
 import asyncio
 import dataclasses
@@ -163,10 +163,10 @@ class TestWhatIsTold:
         [
             (lambda: as_tool(lambda x: x), "needs a docstring"),
             (lambda: as_tool(_no_types), "'x' has no annotation"),
-            (lambda: as_tool(_variadic), "has no name in a call"),
+            (lambda: as_tool(_variadic), "cannot be passed by name"),
             (lambda: as_tool(_unknown_type).functions(), "Nowhere"),
             (lambda: ToolSet(object()), "no public methods"),
-            (lambda: ToolSet([]), "docstring|annotation|no name"),
+            (lambda: ToolSet([]), "docstring|annotation|by name"),
         ],
     )
     def test_what_an_agent_could_not_be_told_is_refused(self, make: Any, match: str) -> None:
@@ -394,7 +394,7 @@ class TestConformance:
     @pytest.mark.parametrize(
         ("functions", "match"),
         [
-            ([gem_core.Function("shout it", "S.", {"type": "object"})], "no name"),
+            ([gem_core.Function("shout it", "S.", {"type": "object"})], "not a name"),
             ([gem_core.Function("shout", "", {"type": "object"})], "say what it does"),
             ([gem_core.Function("shout", "S.", {"type": "string"})], "JSON object"),
             ([gem_core.Function("shout", "S.", {"type": "object", "required": 7})], "7 is not"),

@@ -247,8 +247,8 @@ class ToolWrapper(Wrapper):
         uses = Counter(self._uses)
         outcomes: list[Outcome] = []
         for number, request in enumerate(requests, start=self.tool_use_counter):
-            place = self.catalog.places.get(request.function)
-            outcome = Outcome(request, None if place is None else self.tools[place])
+            position = self.catalog.positions.get(request.function)
+            outcome = Outcome(request, None if position is None else self.tools[position])
             if self.max_tool_uses is not None and number >= self.max_tool_uses:
                 outcome.result = ToolResult(OVER_BUDGET.format(self.max_tool_uses), ok=False)
                 outcome.counts = False

@@ -82,10 +82,10 @@ class Library:
 
     def make_task(self, family: str, rows: Any) -> Any:
         if family == "math":
-            from gem.envs.math_env import MathEnv  # noqa: PLC0415 - likewise
+            from gem.envs.math_env import MathEnv  # noqa: PLC0415 - as above
 
             return MathEnv(dataset=rows)
-        from gem.envs.qa_env import QaEnv  # noqa: PLC0415 - likewise
+        from gem.envs.qa_env import QaEnv  # noqa: PLC0415 - as above
 
         return QaEnv(dataset=rows)
 
@@ -98,21 +98,21 @@ class Library:
             getattr(one, "close", lambda: None)()
 
     def make_tool(self, sandbox: str) -> Callable[[str], str]:
-        from gem.tools.python_code_tool import PythonCodeTool  # noqa: PLC0415 - likewise
+        from gem.tools.python_code_tool import PythonCodeTool  # noqa: PLC0415 - as above
 
         _show_interpreter(sandbox)
         tool = PythonCodeTool(sandbox_type=sandbox)
         return lambda action: tool.execute_action(action)[2]
 
     def make_judge(self, rows: Any, sandbox: str) -> Any:
-        from gem.envs.code_env import CodeEnv  # noqa: PLC0415 - likewise
+        from gem.envs.code_env import CodeEnv  # noqa: PLC0415 - as above
 
         _show_interpreter(sandbox)
         return CodeEnv(dataset_name="codecontest", dataset=rows, sandbox_type=sandbox)
 
     def make_mcp(self, config: Any) -> Callable[[str], str]:
-        from gem.tools.mcp_tool import MCPTool  # noqa: PLC0415 - likewise
-        from gem.tools.tool_env_wrapper import ToolEnvWrapper  # noqa: PLC0415 - likewise
+        from gem.tools.mcp_tool import MCPTool  # noqa: PLC0415 - as above
+        from gem.tools.tool_env_wrapper import ToolEnvWrapper  # noqa: PLC0415 - as above
 
         tool = MCPTool(config, execution_timeout=300)
         env = ToolEnvWrapper(_Echo(""), tools=[tool], max_tool_uses=sys.maxsize)
@@ -120,8 +120,8 @@ class Library:
         return lambda action: env.step(action)[0]
 
     def make_search(self, url: str) -> Callable[[str], str]:
-        from gem.tools.search_tool import SearchTool  # noqa: PLC0415 - likewise
-        from gem.tools.tool_env_wrapper import ToolEnvWrapper  # noqa: PLC0415 - likewise
+        from gem.tools.search_tool import SearchTool  # noqa: PLC0415 - as above
+        from gem.tools.tool_env_wrapper import ToolEnvWrapper  # noqa: PLC0415 - as above
 
         tool = SearchTool(search_url=url, timeout=60)
         env = ToolEnvWrapper(_Echo(""), tools=[tool], max_tool_uses=sys.maxsize)

@@ -167,7 +167,7 @@ def test_the_timeout_given_is_the_timeout_kept(keep):
 def test_other_limits_are_named():
     result = shown(PythonTool(memory=1 << 27), "x = bytearray(1 << 30)")
     assert not result.ok
-    assert "it met the limit of memory" in result.output
+    assert "it reached the limit of memory" in result.output
 
 
 def test_long_output_loses_its_middle():

@@ -29,11 +29,11 @@ class CodeEnv(DatasetEnv):
         question_key: Column of the problems.
         test_key: Column of the tests: an object with ``inputs`` and ``outputs``, or its JSON.
         seed: Seed of the order of rows.
-        max_workers: Makes no difference: tests run one after the other, until one fails.
+        max_workers: Ignored: tests run one after the other, until one fails.
         max_tests: Most tests that are run, those with the longest inputs.
-        verbose: Makes no difference.
-        sandbox_type: As ``gem.utils.sandbox.run_python`` has it.
-        kwargs: Make no difference.
+        verbose: Ignored.
+        sandbox_type: See ``gem.utils.sandbox.run_python``.
+        kwargs: Ignored.
 
     Raises:
         DataError: The data cannot be used.

@@ -34,7 +34,7 @@ class MathEnv(DatasetEnv):
         answer_key: Column of the answers: text, a number, or a list of which each is right.
         use_format_error_reward: Give -0.1 for an answer without a box instead of 0.
         seed: Seed of the order of rows.
-        use_mp: Makes no difference: what takes long is compared in workers that all environments of
+        use_mp: Ignored: what takes long is compared in workers that all environments of
             the process share, and is wrong after a second.
         kwargs: ``eval=True`` keeps the rows' own order; anything else makes no difference.
 

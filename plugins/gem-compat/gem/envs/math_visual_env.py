@@ -14,14 +14,14 @@ class MathVisualEnv(MathEnv):
     The observation is ``{"problem": text, "images": what is in the column of images}``.
 
     Args:
-        dataset_name: As in ``MathEnv``.
-        split: Likewise.
-        dataset: Likewise.
+        dataset_name: See ``MathEnv``.
+        split: See ``MathEnv``.
+        dataset: See ``MathEnv``.
         image_key: Column of the images.
-        question_key: As in ``MathEnv``.
-        answer_key: Likewise.
-        seed: Likewise.
-        use_mp: Likewise.
+        question_key: See ``MathEnv``.
+        answer_key: See ``MathEnv``.
+        seed: See ``MathEnv``.
+        use_mp: See ``MathEnv``.
         kwargs: Likewise; ``use_format_error_reward`` too.
     """
 

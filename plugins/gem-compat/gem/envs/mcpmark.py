@@ -23,7 +23,7 @@ class MCPMarkEnv(EnvWrapper):
         tasks: ``all``, a category, or ``category/task``.
         seed: Seed of the order of tasks.
         environments: Folder with the state that each category starts from, for tasks of a folder.
-        kwargs: Make no difference.
+        kwargs: Ignored.
 
     Raises:
         DataError: There are no such tasks.

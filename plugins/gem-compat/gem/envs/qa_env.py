@@ -37,7 +37,7 @@ class QaEnv(DatasetEnv):
             the prompt asks for it.
         load_from_cache_file: Whether prompts that ``datasets`` has put round questions before may
             be used again.
-        kwargs: Make no difference.
+        kwargs: Ignored.
 
     Raises:
         DataError: The data cannot be used.

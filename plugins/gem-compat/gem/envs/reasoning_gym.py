@@ -25,7 +25,7 @@ class ReasoningGymEnv(Env):
         seed: Seed of the first dataset.
         hint: What follows the question, such as ``gem_rg.env.HINT``.
         config: Values for fields of the task's own config.
-        kwargs: Make no difference.
+        kwargs: Ignored.
 
     Raises:
         ConfigError: There is no such task, or a parameter that cannot work.

@@ -207,10 +207,10 @@ def make_vec(
 
     Raises:
         ConfigError: ``vec_kwargs`` is not of the same length; it is a ValueError.
-        UnknownEnvError: As in ``make``.
+        UnknownEnvError: See ``make``.
     """
     from gem.vector.async_vector_env import AsyncVectorEnv  # noqa: PLC0415 - threads and numpy
-    from gem.vector.sync_vector_env import SyncVectorEnv  # noqa: PLC0415 - likewise
+    from gem.vector.sync_vector_env import SyncVectorEnv  # noqa: PLC0415 - as above
 
     ids = [env_ids] if isinstance(env_ids, str) else list(env_ids)
     each = [{}] * len(ids) if vec_kwargs is None else list(vec_kwargs)

@@ -34,7 +34,7 @@ class MCPTool(BaseTool):
         delay_between_retries: Seconds before each.
         execution_timeout: Seconds for each sending of a call.
         validate_on_init: Connect at once, and see that there are tools.
-        num_workers: Makes no difference.
+        num_workers: Ignored.
 
     Raises:
         ConfigError: The configuration cannot be used, or a server cannot be reached; it is a

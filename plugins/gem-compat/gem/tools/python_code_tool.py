@@ -19,7 +19,7 @@ class PythonCodeTool(BaseTool):
 
     Args:
         timeout: Seconds of wall time of one run.
-        sandbox_type: As ``gem.utils.sandbox.run_python`` has it.
+        sandbox_type: See ``gem.utils.sandbox.run_python``.
         keep_error_last_line: Show only the last line of errors.
 
     Raises:

@@ -21,7 +21,7 @@ class SearchTool(BaseTool):
     """Asks a retrieval server, over the tool ``search`` of gem-tools.
 
     Args:
-        num_workers: Makes no difference.
+        num_workers: Ignored.
         search_url: URL of the server; None for ``$SEARCH_URL``, read at the first search.
         topk: Documents that are shown.
         timeout: Seconds after which a search is given up.

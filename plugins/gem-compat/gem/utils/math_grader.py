@@ -67,7 +67,7 @@ def grade(model_answer: str, gt_answer: str, fast: bool = True) -> bool:
     Args:
         model_answer: The answer, as it stands in its box.
         gt_answer: The right one; if it has a ``\boxed{}``, what is in that.
-        fast: Makes no difference: computer algebra is asked where nothing else decides.
+        fast: Ignored: computer algebra is asked where nothing else decides.
     """
     boxed = last_boxed(gt_answer) if "\\boxed" in gt_answer else None
     return _same(model_answer, boxed or gt_answer)
@@ -133,7 +133,7 @@ def boxed_reward_fn(
     Args:
         model_response: The response.
         gt_answer: The right answer, or a list of which each is right.
-        fast: Makes no difference.
+        fast: Ignored.
         correct_reward: Reward of a right answer.
         incorrect_reward: Reward of any other, and of none.
     """
@@ -253,7 +253,7 @@ def should_allow_eval(expr: str) -> bool:
 def latex_eval(latex: str) -> Any:
     """Return the value of a LaTeX expression, as a number of sympy."""
     import sympy  # noqa: PLC0415 - it takes a second
-    from latex2sympy2_extended import latex2sympy  # noqa: PLC0415 - likewise
+    from latex2sympy2_extended import latex2sympy  # noqa: PLC0415 - as above
 
     return sympy.N(latex2sympy(latex))
 

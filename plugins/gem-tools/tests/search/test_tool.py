@@ -86,9 +86,9 @@ def test_topk_is_the_tool_s_unless_the_call_has_its_own():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"query": "  "}, "no query"),
-        ({}, "no query"),
-        ({"query": 5}, "no query"),
+        ({"query": "  "}, "query is empty"),
+        ({}, "query is empty"),
+        ({"query": 5}, "query is empty"),
         ({"query": "a", "topk": 0}, "from 1 to 100; got 0"),
         ({"query": "a", "topk": "many"}, "'many'"),
         ({"query": "a", "topk": True}, "True"),
