@@ -1,4 +1,4 @@
-"""Starts a program of the benchmarks in a process of its own: ``worker.py MODULE ARGUMENT...``.
+"""Starts a program of the benchmarks in a separate process: ``worker.py MODULE ARGUMENT...``.
 
 A program is a module with ``main()``. It may run under the interpreter of another library, and its
 start-up may be what is measured, so this file imports nothing but ``sys``.

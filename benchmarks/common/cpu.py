@@ -1,7 +1,8 @@
-"""CPU time of this process and all that it starts: what lives in namespaces of its own, too.
+"""CPU time of a process and all its descendants, including those in other namespaces.
 
-Processes that are killed with their PID namespace leave their time to nobody, so adding up a family
-tree misses them. A control group misses nothing; the tree is for where none can be made.
+The time of processes that are killed with their PID namespace is lost to their parents, so adding
+up a process tree misses it. A control group counts everything; the tree is the fallback where none
+can be created.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ _NAME = "gem-bench"
 
 
 def cpu_clock() -> Callable[[], float]:
-    """Return a function that returns the CPU seconds so far; call it before anything is started."""
+    """Return a function that returns the CPU seconds so far; call it before starting processes."""
     with contextlib.suppress(OSError, StopIteration):
         if (_GROUPS / "cgroup.controllers").exists():
             own = next(
@@ -33,12 +34,12 @@ def cpu_clock() -> Callable[[], float]:
 
 
 def cpu_of(process: int) -> float:
-    """Return the CPU seconds so far of another process and all that it started, in 10 ms steps."""
+    """Return the CPU seconds so far of another process and its descendants, in 10 ms steps."""
     return sum(_ticks(one) for one in _family(str(process))) / _TICK
 
 
 def peak_rss_of(process: int) -> float:
-    """Return the peak of the resident memory of another process and all that it started, in MiB."""
+    """Return the peak resident memory of another process and its descendants in MiB."""
     return sum(_peak_rss(one) for one in _family(str(process)))
 
 
@@ -50,7 +51,7 @@ def _peak_rss(process: str) -> float:
 
 
 def _join(parent: Path) -> Path:
-    """Move this process into a group of its own; remove those of earlier runs."""
+    """Move this process into a new group; remove groups of earlier runs."""
     for old in parent.glob(f"{_NAME}-*"):
         with contextlib.suppress(OSError):  # it is in use
             old.rmdir()

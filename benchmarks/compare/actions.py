@@ -1,4 +1,4 @@
-"""Actions for each game: well-formed, drawn from one seeded stream, the same on both sides."""
+"""Well-formed actions for each game, from one seeded stream, the same on both sides."""
 
 import random
 import re
@@ -9,7 +9,7 @@ __all__ = ["NoActionsError", "make_actions"]
 
 
 class NoActionsError(KeyError):
-    """The benchmark does not know how actions of this game are written."""
+    """There is no writer of actions for this game."""
 
 
 def _numbers(*ranges: tuple[int, int]) -> Callable[[random.Random], str]:
@@ -62,7 +62,7 @@ _ACTIONS: dict[str, dict[str, Callable[[random.Random], str]]] = {
     "Crosswords": {"": _cell_and_letter},
     "WordSearch": {"": _line},
 }
-"""Writers of the text in the box, by game and level; the level "" stands for all others."""
+"""Writers of the text in the box, by game and level; the level "" means all others."""
 
 
 def make_actions(env_id: str, *, count: int, seed: int = 0) -> list[str]:

@@ -1,4 +1,4 @@
-"""Callers that do the same thing again and again at once, and what that took."""
+"""Concurrent callers that repeat a call, and their latencies and CPU time."""
 
 import threading
 import time
@@ -12,13 +12,13 @@ __all__ = ["Work", "work"]
 
 @dataclass(frozen=True)
 class Work:
-    """What callers did.
+    """The work of some callers.
 
     Args:
-        seconds: From the first call to the end of the last.
+        seconds: Time from the first call to the end of the last.
         latencies: Seconds of each call.
-        cpu_seconds: CPU time of this process and all that it started.
-        right: How many calls had the expected outcome.
+        cpu_seconds: CPU time of this process and its descendants.
+        right: Number of calls with the expected outcome.
     """
 
     seconds: float
@@ -32,16 +32,16 @@ class Work:
         return self.right / len(self.latencies)
 
     def figures(self, unit: str) -> dict[str, float]:
-        """Return what tables show: only calls with the expected outcome count as done.
+        """Return the figures of tables; only calls with the expected outcome count.
 
         Args:
-            unit: What was done.
+            unit: Name of a call, in plural.
 
         Raises:
             RuntimeError: No call had the expected outcome.
         """
         if not self.right:
-            raise RuntimeError(f"none of {len(self.latencies)} {unit} gave what it should")
+            raise RuntimeError(f"none of {len(self.latencies)} {unit} had the expected outcome")
         ordered = sorted(self.latencies)
         median, slow = (ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.99))
         return {
@@ -54,12 +54,12 @@ class Work:
 
 
 def work(calls: Sequence[Callable[[], bool]], *, seconds: float, warm_up: int = 2) -> Work:
-    """Let each caller call until the time is over; a call that has begun is waited for.
+    """Let each caller repeat its call until the time is over; running calls are finished.
 
     Args:
-        calls: What each caller calls; says whether the outcome was the expected one.
-        seconds: How long to begin new calls.
-        warm_up: Calls of each caller before the clock starts.
+        calls: The call of each caller; returns whether the outcome was the expected one.
+        seconds: Time in which new calls start.
+        warm_up: Number of calls of each caller before the clock starts.
     """
     cpu_seconds = cpu_clock()
     latencies: list[float] = []

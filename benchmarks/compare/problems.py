@@ -1,7 +1,7 @@
 r"""Rows for tasks, made from a seed: a problem, its answer, another form of it, and a wrong one.
 
-The wrong answer has the shape of the right one, so that it takes a comparison to tell. Standard
-library only: both sides' interpreters make the same rows.
+The wrong answer has the form of the right one, so that only a comparison tells them apart. It uses
+the standard library only, so both sides' interpreters make the same rows.
 """
 
 import random
@@ -13,13 +13,13 @@ __all__ = ["Problem", "make_problems"]
 
 
 class Problem(NamedTuple):
-    """A row, and what is answered to it.
+    """A row with its answers.
 
     Attributes:
-        row: The columns of the dataset.
+        row: Columns of the dataset.
         same: The gold answer.
         equivalent: Another form of it, which is right.
-        wrong: An answer that is wrong.
+        wrong: A wrong answer.
     """
 
     row: dict[str, str]
@@ -36,9 +36,9 @@ def make_problems(family: str, *, count: int, seed: int = 0) -> list[Problem]:
     """Return ``count`` problems.
 
     Args:
-        family: ``math``, with kinds of answers in turns; ``algebra``, whose answers take computer
-            algebra to compare; or ``qa``.
-        count: How many.
+        family: ``math``, with alternating kinds of answers; ``algebra``, whose comparison takes
+            computer algebra; or ``qa``.
+        count: Number of problems.
         seed: The same seed makes the same problems.
     """
     rng = random.Random(seed)

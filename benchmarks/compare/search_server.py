@@ -1,8 +1,8 @@
-"""A retrieval server that answers every query with the same passages: only asking it takes time.
+"""A retrieval server that answers every query with the same passages, to measure clients.
 
     python search_server.py
 
-It prints its port, and reads requests of which the length is given; standard library only.
+It prints its port, and reads requests with a Content-Length; standard library only.
 """
 
 import asyncio

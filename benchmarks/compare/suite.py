@@ -38,7 +38,7 @@ _READING = (
     "load on the machine changes single figures by tens of percent, ratios by less."
 )
 _MEAN_OF = 10
-"""A table with at least so many ratios ends with their geometric mean."""
+"""Number of ratios from which a table ends with their geometric mean."""
 Rounds = dict[str, dict[str, list[dict[str, float]]]]
 """The figures of each round, by title of the case and by side."""
 

@@ -50,7 +50,7 @@ def write_report(runs: Sequence[Run], folder: Path, results: Path, *, seeds: int
 
 
 _HOW = f"""\
-Mean over seeds and, behind ±, half of the 95 % interval of Student's t over the seeds. *Start* is
+Mean over seeds ± half of the 95 % interval of Student's t over the seeds. *Start* is
 the mean of the first {_FIRST} steps, *end* that of the last {_LAST}, *whole* that of all steps.
 Differences are of the same seeds. 64 episodes a step, one update a step; all runs of a task begin
 with the same model. `python benchmarks/run.py learning` makes all of it."""

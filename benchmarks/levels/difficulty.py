@@ -1,6 +1,6 @@
-"""How hard levels are: the exact length of the shortest solution, and whether there is only one.
+"""Difficulty of levels: the exact length of the shortest solution, and whether it is unique.
 
-A level is a list of boards, as ``measures/levels.py`` returns it. The searches give up after a
+A level is a list of boards from ``compare/measures/levels.py``. The searches give up after a
 number of positions that takes some seconds.
 """
 

@@ -1,11 +1,11 @@
-"""The scripted endpoint in a process of its own, which notes the episodes that it is asked for.
+"""The scripted endpoint in a separate process, which records the episodes of its requests.
 
     python benchmarks/worker.py rollouts.endpoint --latency 0.02 --tail 0.05:1 --fault 500=0.01
 
 It prints its URL, and for each line on its standard input a line of JSON: ``completed`` calls,
 ``ideal_seconds`` (the sum of their latencies), ``met`` (faults by kind); and of episodes how many
 were ``begun``, ``finished`` (the reply of the last turn was given as it should be), and ``redone``:
-begun again after they were finished. The line ``killed`` says that the client is no more.
+begun again after they were finished. The line ``killed`` means that the client was killed.
 """
 
 import argparse
@@ -21,7 +21,7 @@ __all__ = ["NotingServer"]
 
 
 class NotingServer(EndpointServer):
-    """An endpoint that knows the episodes of the workload; see the module."""
+    """An endpoint that recognises the episodes of the workload; see the module."""
 
     def __init__(self, **options: Any) -> None:
         self._fault = ""
@@ -65,11 +65,11 @@ class NotingServer(EndpointServer):
                 self._finished.add(ends)
 
     def forget_calls(self) -> None:
-        """Do not count calls that are in flight now: who made them was killed."""
+        """Do not count the calls that are running now, because the client was killed."""
         self._kills += 1
 
     def counts(self) -> dict[str, Any]:
-        """Return what is known so far."""
+        """Return the counts so far."""
         return {
             "completed": self.requests - self.in_flight,
             "ideal_seconds": self._ideal_seconds,

@@ -1,8 +1,8 @@
-"""Lets an engine play a workload, under the interpreter that has the engine's library.
+"""Plays a workload with an engine, under the interpreter that has the engine's library.
 
     python benchmarks/worker.py rollouts.play gem_core http://127.0.0.1:8000/v1 --out FOLDER
 
-Engines are files in ``engines``. Nothing is printed: the endpoint counts what is done.
+Engines are files in ``engines``. Nothing is printed: the endpoint counts the calls.
 """
 
 import argparse
@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 
 def main() -> None:
-    """Play until it is done, or until the process is killed."""
+    """Play until all episodes are finished or the process is killed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -18,12 +18,12 @@ _FIGURES = (
 
 @dataclass
 class Results:
-    """Figures of each round, by scenario, engine and column (episodes at once)."""
+    """Figures of each round, by scenario, engine and column (number of episodes)."""
 
     rounds: dict[str, dict[str, dict[str, list[dict[str, float]]]]] = field(default_factory=dict)
 
     def add(self, scenario: str, engine: str, column: str, figures: dict[str, float]) -> None:
-        """Add what was measured in a round."""
+        """Add the figures of a round."""
         by_engine = self.rounds.setdefault(scenario, {})
         by_engine.setdefault(engine, {}).setdefault(column, []).append(figures)
 
@@ -70,7 +70,7 @@ def parts_of(results: Results, titles: Mapping[str, str]) -> list[str]:
 
 
 def _looks(results: Results, scenario: str) -> list[str]:
-    """Return the tables of a scenario: engines and episodes at once."""
+    """Return the tables of a scenario: engines by number of episodes."""
     columns = results.columns(scenario)
     tables: list[str] = []
 
@@ -79,15 +79,13 @@ def _looks(results: Results, scenario: str) -> list[str]:
             (engine, *(number(value(engine, column)) for column in columns))
             for engine in results.rounds[scenario]
         ]
-        tables.append(table((title, *(f"{int(one):,} at once" for one in columns)), rows))
+        tables.append(table((title, *(f"{int(one):,} episodes" for one in columns)), rows))
 
     for figure, title in _FIGURES:
         if figure != "utilisation" or scenario != "0ms":
             add(title, lambda engine, column, f=figure: results.median(scenario, engine, column, f))  # type: ignore[misc]
     if "1" in results.columns("0ms") and columns != ["1"]:
-        add(
-            "KiB an episode at once", lambda engine, column: _kib(results, scenario, engine, column)
-        )
+        add("KiB an episode", lambda engine, column: _kib(results, scenario, engine, column))
     add(
         "start to first call, s",
         lambda engine, column: results.median(scenario, engine, column, "startup_s"),
@@ -96,7 +94,7 @@ def _looks(results: Results, scenario: str) -> list[str]:
 
 
 def _kib(results: Results, scenario: str, engine: str, column: str) -> float | None:
-    """Return how much more memory an engine took than for one episode at a time, for each."""
+    """Return the memory per episode beyond that of a single episode."""
     one = results.median("0ms", engine, "1", "peak_rss_mib")
     many = results.median(scenario, engine, column, "peak_rss_mib")
     if one is None or many is None or column == "1":

@@ -1,6 +1,6 @@
-"""Runs an engine against the endpoint, both in processes of their own, and looks on from outside.
+"""Runs an engine against the endpoint, both in separate processes, and measures from outside.
 
-The endpoint counts what is done, so every engine is measured alike and needs to report nothing.
+The endpoint counts the calls, so every engine is measured in the same way and reports nothing.
 """
 
 import json
@@ -28,22 +28,22 @@ __all__ = ["Engine", "Scenario", "eval_seconds", "play_with_faults", "resume", "
 _FILE = "trajectories.jsonl"
 _ENDLESS = 100_000_000
 _LISTED_PER_SECOND = 300
-"""Episodes that an engine that lists them all before it begins gets for each second."""
+"""Episodes per second for an engine that lists all episodes before it begins."""
 _LONGEST_WARM_UP = 4.0
 _FAULTS = ("429", "500", "cut", "malformed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """How the endpoint behaves, and how long episodes are.
+    """The behaviour of the endpoint, and the length of episodes.
 
     Args:
         name: For ``--only``.
-        title: What readers see.
+        title: Heading.
         latency: Seconds of each answer.
-        tail: A share of the calls, and the seconds that they take instead.
-        multi_turn: Episodes have 3.7 turns in the mean, and not one.
-        concurrency: Episodes at once, unless other numbers are asked for.
+        tail: A share of the calls, and their seconds instead.
+        multi_turn: Whether episodes have 3.7 turns on average instead of one.
+        concurrency: Default numbers of simultaneous episodes.
     """
 
     name: str
@@ -56,14 +56,14 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """What plays.
+    """An engine.
 
     Args:
-        name: What readers see.
-        command: Starts it; ``{url}``, ``{concurrency}``, ``{episodes}``, ``{out}`` and ``{turns}``
-            (``one`` or ``several``) are replaced.
-        lists: It makes a list of all episodes before it begins.
-        stores: It writes a file of trajectories as gem-core does, which is looked at.
+        name: Name in the tables.
+        command: Its command line; ``{url}``, ``{concurrency}``, ``{episodes}``, ``{out}`` and
+            ``{turns}`` (``one`` or ``several``) are replaced.
+        lists: Whether it makes a list of all episodes before it begins.
+        stores: Whether it writes a trajectory file of gem-core, which is then checked.
     """
 
     name: str
@@ -91,10 +91,10 @@ class _Endpoint:
         return line.strip()
 
     def counts(self, *, killed: bool = False) -> dict[str, Any]:
-        """Return what ``endpoint.py`` prints.
+        """Return the counts that ``endpoint.py`` prints.
 
         Args:
-            killed: The engine has been killed: its calls in flight are in vain.
+            killed: The engine has been killed, so its running calls do not count.
         """
         self._process.stdin.write("killed\n" if killed else "\n")  # type: ignore[union-attr]
         self._process.stdin.flush()  # type: ignore[union-attr]
@@ -112,7 +112,7 @@ class _Player:
     """An engine's process."""
 
     def __init__(self, command: Sequence[str], folder: Path) -> None:
-        # What a library would look up elsewhere fails at once.
+        # Requests to other hosts fail immediately.
         nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
         environ = {**os.environ, **nowhere, "no_proxy": "127.0.0.1", "HF_HUB_OFFLINE": "1"}
         self._log = folder / "errors.txt"
@@ -131,10 +131,10 @@ class _Player:
         return time.perf_counter() - self._began
 
     def has_ended(self) -> bool:
-        """Return whether it has come to its end.
+        """Return whether it has ended.
 
         Raises:
-            RuntimeError: It failed; the message is its last word.
+            RuntimeError: It failed; the message is its last line of output.
         """
         status = self._process.poll()
         if status:
@@ -143,7 +143,7 @@ class _Player:
         return status is not None
 
     def wait(self, condition: Callable[[], Any], limit: float) -> bool:
-        """Wait until something is so or it has ended; return False if ``limit`` seconds passed.
+        """Wait until a condition holds or it has ended; return False after ``limit`` seconds.
 
         Raises:
             RuntimeError: It failed.
@@ -156,7 +156,7 @@ class _Player:
         return True
 
     def kill(self) -> None:
-        """Kill it and all that it started, as ``kill -9`` does."""
+        """Kill it and its descendants, as ``kill -9`` does."""
         stop(self._process)
 
     def __enter__(self) -> Self:
@@ -168,7 +168,7 @@ class _Player:
 
 @dataclass(frozen=True)
 class _Stage:
-    """An engine, the endpoint that it asks, and where it writes."""
+    """An engine, its endpoint, and its output folder."""
 
     engine: Engine
     scenario: Scenario
@@ -189,7 +189,7 @@ class _Stage:
         return _Player([part.format_map(place) for part in self.engine.command], self.folder)
 
     def stored(self) -> int | None:
-        """Return how many successes are stored; None for an engine whose files are its own."""
+        """Return the number of stored successes; None if the engine has its own file format."""
         if not self.engine.stores:
             return None
         trajectories = read_trajectories(self.folder / "out" / _FILE)
@@ -207,21 +207,20 @@ def _staged(
 def throughput(
     engine: Engine, scenario: Scenario, concurrency: int, *, seconds: float, limit: float
 ) -> dict[str, float]:
-    """Let an engine play, and look at it for a while once it is at work.
+    """Let an engine play, and measure it for a while once it is running.
 
     Args:
         engine: The engine.
-        scenario: What it is asked to do.
-        concurrency: Episodes at once.
-        seconds: How long it is looked at, after as many episodes as there are at once could have
-            come to an end (or after some seconds, where that takes long).
-        limit: Seconds after which it is given up if it makes no call.
+        scenario: The scenario.
+        concurrency: Number of simultaneous episodes.
+        seconds: Length of the measurement. It starts when that number of episodes could have
+            ended, or after some seconds if this takes long.
+        limit: Seconds to wait for its first call.
 
     Returns:
-        ``turns_per_s``; ``cpu_ms`` of the engine's processes a turn; ``utilisation``, the time that
-        the calls would have taken ideally (their latencies, over the episodes at once) as a share
-        of the time that they took; ``peak_rss_mib``; ``startup_s``, from the start of the process
-        to its first call.
+        ``turns_per_s``; ``cpu_ms`` of the engine's processes a turn; ``utilisation``, the ideal
+        time of the calls (their latencies divided by the simultaneous episodes) as a share of the
+        real time; ``peak_rss_mib``; ``startup_s``, from the start of the process to its first call.
 
     Raises:
         RuntimeError: It failed, was too slow, or did not store and score what it played.
@@ -260,12 +259,11 @@ def throughput(
 def play_with_faults(
     engine: Engine, episodes: int, *, share: float, concurrency: int, limit: float
 ) -> dict[str, float]:
-    """Let an engine play while a share of the calls meet 429, 500, a cut line or half a JSON.
+    """Let an engine play while a share of the calls fails: 429, 500, cut off, malformed.
 
     Returns:
-        ``episodes``; ``lost``, how many were never finished, or not stored as successes;
-        ``faults``, how many calls met one; ``seconds``, until the engine ended by itself or was
-        given up.
+        ``episodes``; ``lost``, the episodes that were never finished or not stored as successes;
+        ``faults``, the failed calls; ``seconds``, until the engine ended or the limit was reached.
 
     Raises:
         RuntimeError: It failed.
@@ -285,11 +283,11 @@ def play_with_faults(
 
 
 def resume(engine: Engine, episodes: int, *, concurrency: int, limit: float) -> dict[str, float]:
-    """Kill an engine with ``kill -9`` when half is finished, and start it again.
+    """Kill an engine with ``kill -9`` when half of the episodes are finished, and restart it.
 
     Returns:
-        ``episodes``; ``finished`` of them when it was killed; ``redone``, how many of those were
-        played again; ``lost``, how many were not finished in the end.
+        ``episodes``; ``finished``, those finished when it was killed; ``redone``, how many of
+        those were played again; ``lost``, how many were not finished in the end.
 
     Raises:
         RuntimeError: It failed, or was too slow.

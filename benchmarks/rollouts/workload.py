@@ -1,7 +1,7 @@
-"""What all engines play: episodes of some turns, in which the model is to say ``ok`` each turn.
+"""The workload of all engines: episodes in which the model has to say ``ok`` in each turn.
 
-An episode is a chat. Each message of the user says which episode and turn it is, so the endpoint
-knows, whatever library asks it, which episodes were begun and finished. Standard library only.
+An episode is a chat. Each user message contains the numbers of the episode and the turn, so the
+endpoint knows which episodes were begun and finished. Standard library only.
 """
 
 import re
@@ -37,15 +37,15 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """What an engine is to do.
+    """The work of an engine.
 
     Args:
         url: The endpoint, up to and with ``/v1``.
-        concurrency: Episodes at once.
-        multi_turn: Episodes have one to seven turns, 3.7 in the mean, and not just one.
-        episodes: How many. An engine that needs no list of them may play on: it is stopped.
-        out: Folder for what the engine writes. What an earlier run has left there says which
-            episodes need not be played again, for an engine that can go on with a run.
+        concurrency: Number of simultaneous episodes.
+        multi_turn: Whether episodes have one to seven turns, 3.7 on average, instead of one.
+        episodes: Number of episodes. An engine that needs no list may continue until it is killed.
+        out: Folder for the output of the engine. An engine that can resume a run finds its earlier
+            output there.
     """
 
     url: str
@@ -60,12 +60,12 @@ class Workload:
 
 
 def message(episode: int, turn: int, turns: int) -> str:
-    """Return what the environment says before a turn."""
+    """Return the message of the environment before a turn."""
     return f"Episode {episode}, turn {turn} of {turns}. Say {REPLY}."
 
 
 def place_of(messages: list[Message]) -> Place | None:
-    """Return where a request belongs; None if it is of no episode."""
+    """Return the episode and turn of a request; None if it has none."""
     content = messages[-1].get("content") if messages else ""
     if isinstance(content, list):  # parts
         content = "".join(part.get("text", "") for part in content)

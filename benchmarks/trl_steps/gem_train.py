@@ -40,7 +40,7 @@ def train(setting: Setting, clock: Clock) -> None:
             after_step=after_step,
             console=Console(quiet=True),
         )
-        collector: Any = trainer._collector  # noqa: SLF001 - to know what is sampling
+        collector: Any = trainer._collector  # noqa: SLF001 - to time the sampling
         collect: Callable[[], list[Trajectory]] = collector.collect
 
         def timed() -> list[Trajectory]:
@@ -71,7 +71,7 @@ def _config(setting: Setting) -> TrainConfig:
             "max_new_tokens": setting.max_new_tokens,
             "temperature": setting.temperature,
         },
-        "loss": {"length_norm": "token"},  # as TRL has it unless told otherwise
+        "loss": {"length_norm": "token"},  # TRL's default
         "optim": {
             "lr": setting.lr,
             "betas": setting.betas,

@@ -1,4 +1,4 @@
-"""What a trainer is asked to do, and the clock of its steps."""
+"""The setting of a training, and the clock of its steps."""
 
 import json
 import os
@@ -14,28 +14,28 @@ from gem_core import Env
 __all__ = ["INVALID_ACTION", "Clock", "Setting"]
 
 INVALID_ACTION = "(cut)"
-"""What an environment is given instead of a response that was cut at its limit."""
+"""Action in place of a response that was cut off at its limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """The same for all trainers.
+    """The setting, the same for all trainers.
 
     Args:
         entry_point: Class of the environment, ``module:name``.
         kwargs: Its parameters.
-        multi_turn: An episode may have several turns.
+        multi_turn: Whether an episode may have several turns.
         model: Folder of the model.
         threads: Threads of torch.
         steps: Steps, each with one update.
         prompts: Start states of a step.
         completions: Episodes of each.
-        max_new_tokens: Most tokens of a response.
-        temperature: Of the sampling.
+        max_new_tokens: Maximum number of tokens of a response.
+        temperature: Sampling temperature.
         lr: Learning rate of AdamW.
         betas: Decay of its moments.
         max_grad_norm: Gradients are scaled down to this norm.
-        seed: Of the sampling.
+        seed: Seed of the sampling.
     """
 
     entry_point: str
@@ -65,21 +65,21 @@ class Setting:
         return env
 
     def to_json(self) -> str:
-        """Return it as text."""
+        """Return the setting as JSON text."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return what ``to_json`` made a text of."""
+        """Return the setting of a JSON text."""
         found = json.loads(text)
         return cls(**{**found, "betas": tuple(found["betas"])})
 
 
 class Clock:
-    """Tells of each step on standard output, and waits to be told to take the next one.
+    """Reports each step on standard output, and waits for a line on standard input before the next.
 
-    So sides can take turns without the one at rest using the processor; the rest is not counted.
-    What libraries print goes to standard error.
+    So the sides can alternate, and the waiting one uses no CPU; waiting is not counted. Output of
+    libraries goes to standard error.
     """
 
     def __init__(self) -> None:
@@ -88,17 +88,17 @@ class Clock:
         self._began = self._cpu_began = 0.0
 
     def ready(self, versions: Mapping[str, str]) -> None:
-        """Say that the first step can be taken, and wait."""
+        """Report that the first step can start, and wait."""
         self._say({"versions": dict(versions)})
 
     def stepped(self, *, sampling: float, tokens: int, turns: float, reward: float) -> None:
-        """Say that a step is done, with its update, and wait.
+        """Report that a step with its update is done, and wait.
 
         Args:
-            sampling: Seconds that it took to collect its episodes, rewards included.
-            tokens: How many were sampled.
-            turns: Turns of an episode, mean.
-            reward: Return of an episode, mean.
+            sampling: Seconds to collect its episodes, including rewards.
+            tokens: Number of sampled tokens.
+            turns: Mean number of turns of an episode.
+            reward: Mean return of an episode.
         """
         seconds, cpu = time.perf_counter() - self._began, time.process_time() - self._cpu_began
         figures = {"tokens": tokens, "turns": turns, "reward": reward}
@@ -107,5 +107,5 @@ class Clock:
     def _say(self, what: Mapping[str, Any]) -> None:
         print(json.dumps(what), file=self._out, flush=True)
         if not sys.stdin.readline():
-            raise EOFError("nobody wants another step")
+            raise EOFError("the comparison has ended")
         self._began, self._cpu_began = time.perf_counter(), time.process_time()

@@ -39,7 +39,7 @@ def train(setting: Setting, clock: Clock) -> None:
 
 
 class _Timed(GRPOTrainer):
-    """Knows how long it took to sample and to judge."""
+    """Measures the time for sampling and rewards."""
 
     sampling_seconds = 0.0
 
@@ -51,7 +51,7 @@ class _Timed(GRPOTrainer):
 
 
 class _Steps(transformers.TrainerCallback):
-    """Tells the clock of each step."""
+    """Reports each step to the clock."""
 
     def __init__(self, trainer: Any, clock: Clock, setting: Setting) -> None:
         self._trainer = trainer
@@ -162,7 +162,7 @@ class _Episode:
         self.turns += 1
         self.is_over = step.terminated or step.truncated
         if not self.is_over:
-            # What the template writes behind the mark that ends a message.
+            # The template writes a newline after the end-of-message token.
             asked = self._asked(step.observation, before="\n")
             self.completion += asked
             self.mask += [0] * len(asked)
@@ -194,7 +194,7 @@ def _rollout(setting: Setting, tokenizer: Any) -> Callable[[Any, Any], dict[str,
 
 def _metrics(trainer: Any) -> Any:
     """Return TRL's own figures, lists with a value for each step."""
-    return trainer._metrics["train"]  # noqa: SLF001 - logging, which tells them, is off
+    return trainer._metrics["train"]  # noqa: SLF001 - logging is off
 
 
 def _returns(episode_return: list[float], **_: Any) -> list[float]:

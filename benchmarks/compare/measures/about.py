@@ -1,4 +1,4 @@
-"""What is measured: versions, and the ids of the games."""
+"""Version of the library and of Python, and the ids of the games."""
 
 import importlib.metadata
 import platform

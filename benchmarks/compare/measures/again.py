@@ -1,6 +1,6 @@
 """An environment made and reset: the first time in a bare interpreter, and once more.
 
-It imports next to nothing before the library, so that what the library needs is not there already.
+It imports almost nothing before the library, so that the library's own imports are timed.
 """
 
 import time

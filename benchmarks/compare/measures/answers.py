@@ -1,4 +1,4 @@
-"""How fast answers to tasks are graded, and whether the verdicts are the expected ones."""
+"""Speed of grading answers to tasks, and whether the verdicts are the expected ones."""
 
 import re
 import time
@@ -10,13 +10,13 @@ from compare.sides import load_side
 __all__ = ["measure"]
 
 _WARM_UP = 7
-"""Steps before the clock starts: one for each kind of answer."""
+"""Number of steps before the clock starts: one for each kind of answer."""
 _MOST_ROWS = 20_000
 _BOXES = {"math": r"\boxed{{{}}}", "qa": "<answer>{}</answer>"}
 
 
 class _Answerer:
-    """Knows the action to every problem, and how many answers are left before one comes again."""
+    """Finds the action to every problem."""
 
     def __init__(self, family: str, kind: str, problems_of: str) -> None:
         problems = make_problems(problems_of, count=_MOST_ROWS)
@@ -38,10 +38,10 @@ def measure(
     Args:
         side: The library.
         family: ``math`` or ``qa``.
-        kind: Which answer to give: ``same``, ``equivalent`` or ``wrong``.
+        kind: The answer to give: ``same``, ``equivalent`` or ``wrong``.
         num_envs: 1 for an environment; more for a vector on threads.
-        seconds: How long to answer.
-        problems: Family of the problems, if that is not the environment's; see ``problems``.
+        seconds: Time to answer.
+        problems: Family of the problems, by default the environment's; see ``problems``.
 
     Returns:
         ``answers_per_s``, by the time spent in ``step``; ``as_expected``, the share of rewards that

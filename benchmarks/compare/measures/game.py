@@ -1,4 +1,4 @@
-"""One game, one environment: how fast it steps, and how fast it starts an episode."""
+"""Speed of steps and resets of one game in one environment."""
 
 import itertools
 import time
@@ -16,19 +16,19 @@ _MOST_RESETS = 5000
 def measure(
     side: str, *, env_id: str, seconds: float, reset_seconds: float | None = None
 ) -> dict[str, float]:
-    """Step for ``seconds``, then reset for ``reset_seconds``; what has begun is finished.
+    """Step for ``seconds``, then reset for ``reset_seconds``.
 
     Args:
         side: The library.
         env_id: The game.
-        seconds: How long to step.
-        reset_seconds: How long to reset; None: as long as to step. A mean over few resets misses
-            the slowest ones, so where those are far slower than most it takes a minute.
+        seconds: Time to step.
+        reset_seconds: Time to reset, by default ``seconds``. A mean over few resets misses the
+            slowest ones, so games with very slow ones need a minute.
 
     Returns:
-        ``steps_per_s``, in which the resets at episodes' ends are counted as the time they take;
-        ``bare_steps_per_s``, with that time taken out; ``resets_per_s``; ``reset_p50_ms`` and
-        ``reset_p99_ms``; ``resets``, the number that these come from.
+        ``steps_per_s``, including the time of resets at the ends of episodes;
+        ``bare_steps_per_s``, without that time; ``resets_per_s``; ``reset_p50_ms`` and
+        ``reset_p99_ms``; ``resets``, the number of resets.
     """
     env = load_side(side).make(env_id)
     env.reset(seed=0)

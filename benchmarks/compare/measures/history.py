@@ -1,4 +1,4 @@
-"""What the text history costs a turn, as an episode grows."""
+"""Time of a turn with the text history, as an episode grows."""
 
 import statistics
 import time
@@ -19,7 +19,7 @@ def measure(side: str, *, turns: int, seconds: float) -> dict[str, float]:
     Returns:
         Microseconds, medians: ``turn_us``, a whole step; ``join_us``, merely joining the lines of
         such a history to a text; ``append_us``, merely adding one line to such a text;
-        ``beyond_text_us``, the step without the latter, which no history can do without.
+        ``beyond_text_us``, the step without the latter, which every history needs.
     """
     env = load_side(side).make_echo(_OBSERVATION)
     lines = [_OBSERVATION + "\n"] * (turns + 1)

@@ -1,4 +1,4 @@
-"""How fast programs are graded that must pass twelve tests, for one caller and for many at once."""
+"""Speed of grading programs by twelve tests, for one caller and for several."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +18,9 @@ def measure(side: str, *, callers: int, seconds: float, sandbox: str) -> dict[st
 
     Args:
         side: The library.
-        callers: How many environments grade at once.
-        seconds: How long.
-        sandbox: The library's name for where programs run.
+        callers: Number of environments that grade at the same time.
+        seconds: Time to grade.
+        sandbox: The library's name of the sandbox.
 
     Returns:
         ``programs_per_s``, ``cpu_ms`` of a program, ``median_ms``, ``p99_to_median`` and

@@ -1,4 +1,4 @@
-"""How fast many episodes call the tool of an MCP server, through the wrapper for tools."""
+"""Speed of calls of an MCP server from several episodes, through the tool wrapper."""
 
 import contextlib
 import json
@@ -24,8 +24,8 @@ def measure(side: str, *, transport: str, episodes: int, seconds: float) -> dict
     Args:
         side: The library.
         transport: ``stdio`` or ``http``.
-        episodes: How many call at once, each its own stack.
-        seconds: How long.
+        episodes: Number of episodes that call at the same time, each with its own stack.
+        seconds: Time to call.
 
     Returns:
         ``calls_per_s``, ``p99_ms`` and ``failed``, the number of calls without the right answer.

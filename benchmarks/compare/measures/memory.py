@@ -1,4 +1,4 @@
-"""What environments of mathematics take: memory of this process and of those that it started."""
+"""Memory of math environments: of this process and its descendants."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _FIELDS = {"Pss": "pss_mib", "Rss": "rss_mib"}
 
 
 def measure(side: str, *, num_envs: int) -> dict[str, float]:
-    """Make environments, let each grade a few answers, and look (Linux only).
+    """Make environments, let each grade a few answers, and read the memory (Linux only).
 
     Returns:
         ``pss_mib``, in which memory that processes share is counted once; ``rss_mib``, in which it
@@ -40,7 +40,7 @@ def measure(side: str, *, num_envs: int) -> dict[str, float]:
 
 
 def _descendants(process: str) -> list[str]:
-    """Return a process and everything that it started."""
+    """Return a process and its descendants."""
     children: list[str] = []
     for task in Path(f"/proc/{process}/task").iterdir():
         children += (task / "children").read_text().split()

@@ -1,4 +1,4 @@
-"""How fast a tool runs programs, for one caller and for many at once."""
+"""Speed of programs run by a tool, for one caller and for several."""
 
 import os
 import sys
@@ -23,14 +23,14 @@ _PROGRAMS = {
 def measure(
     side: str, *, kind: str, callers: int, seconds: float, sandbox: str
 ) -> dict[str, float]:
-    """Run programs of a kind for ``seconds``; each prints a number that is known.
+    """Run programs of a kind for ``seconds``; each prints a known number.
 
     Args:
         side: The library.
-        kind: What they import: ``bare`` (nothing), ``numpy`` or ``sympy``.
-        callers: How many call the tool at once, each its own.
-        seconds: How long.
-        sandbox: The library's name for where programs run.
+        kind: Their import: ``bare`` (nothing), ``numpy`` or ``sympy``.
+        callers: Number of simultaneous callers, each with its own tool.
+        seconds: Time to run.
+        sandbox: The library's name of the sandbox.
 
     Returns:
         ``runs_per_s``, ``cpu_ms`` of a run, ``median_ms``, ``p99_to_median`` and ``as_expected``.

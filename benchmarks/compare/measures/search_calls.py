@@ -1,4 +1,4 @@
-"""How fast many episodes search, through the wrapper for tools."""
+"""Speed of searches from several episodes, through the tool wrapper."""
 
 import contextlib
 import itertools
@@ -19,14 +19,14 @@ _WORDS = ("river", "planet", "poet", "whale", "king", "number", "metal", "city",
 
 
 def measure(side: str, *, where: str, episodes: int, seconds: float) -> dict[str, float]:
-    """Search for ``seconds``, never twice for the same.
+    """Search for ``seconds``, with queries that never repeat.
 
     Args:
         side: The library.
         where: ``process``: in the library's own process; ``stub``: on a server that always gives
             the same answer; ``server``: on gem-core's retrieval server.
-        episodes: How many search at once, each its own stack.
-        seconds: How long.
+        episodes: Number of episodes that search at the same time, each with its own stack.
+        seconds: Time to search.
 
     Returns:
         ``calls_per_s``, ``p99_ms`` and ``failed``, the number of calls without documents.
@@ -35,7 +35,7 @@ def measure(side: str, *, where: str, episodes: int, seconds: float) -> dict[str
         RuntimeError: The library has no such search, or the server does not start.
     """
     if side != "gem_core" and where != "stub":
-        raise RuntimeError("it has no search that runs here by itself")
+        raise RuntimeError("it has no search without another program")
     library, numbers = load_side(side), itertools.count()
     with _url(where) as url:
         steps = [library.make_search(url) for _ in range(episodes)]

@@ -1,6 +1,6 @@
 """From a bare interpreter to a playable game: seconds, memory, modules.
 
-It imports nothing before the library, so that nothing the library needs is there already.
+It imports almost nothing before the library, so that the library's own imports are measured.
 """
 
 import sys

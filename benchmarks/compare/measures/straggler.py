@@ -1,4 +1,4 @@
-"""A vector in which one environment is slow: what is left of the others' speed."""
+"""Speed of a vector in which one environment is slow."""
 
 import itertools
 import time
@@ -14,7 +14,7 @@ def measure(
 ) -> dict[str, float]:
     """Step for ``seconds`` a vector whose first environment sleeps ``delay`` seconds each step.
 
-    A library that can go on does so with the ``wait_for`` environments that are ready first.
+    A library that can continue does so with the first ``wait_for`` environments that are ready.
 
     Returns:
         ``steps_per_s``, summed over the environments.

@@ -1,4 +1,4 @@
-"""How long environments of tasks take to be made, and to be reset."""
+"""Time to make and to reset environments of tasks."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""Many environments behind one ``step``: environment steps per second."""
+"""Environment steps per second of a vector."""
 
 import statistics
 import time
@@ -26,7 +26,7 @@ def measure(
     vec.reset(seed=0)
     actions = make_actions(env_id, count=_BATCHES * num_envs)
     batches = [actions[i * num_envs : (i + 1) * num_envs] for i in range(_BATCHES)]
-    for batch in batches[:3]:  # threads and caches are there when the clock starts
+    for batch in batches[:3]:  # start threads and fill caches before the clock starts
         vec.step(batch)
     rates = [_rate(vec, batches, seconds / _WINDOWS) for _ in range(_WINDOWS)]
     library.close_vec(vec)

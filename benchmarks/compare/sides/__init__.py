@@ -1,7 +1,7 @@
-"""The two libraries, each behind the same few functions.
+"""Adapters that give both libraries the same functions.
 
-``gem_core.py`` and ``gem_llm.py`` hold a class ``Library`` each, and are all that knows how the
-libraries differ. Everything else is measured by the same code on both sides.
+``gem_core.py`` and ``gem_llm.py`` have a class ``Library`` each and contain all differences between
+the libraries. The measurements use the same code on both sides.
 """
 
 import importlib
@@ -12,13 +12,13 @@ __all__ = ["Side", "load_side"]
 
 
 class Side(Protocol):
-    """What a measurement asks of a library."""
+    """The interface of an adapter."""
 
     def ids(self) -> list[str]:
         """Return the ids of all games."""
 
     def make(self, env_id: str) -> Any:
-        """Make one environment; the caller resets it."""
+        """Make one environment without resetting it."""
 
     def make_vec(self, env_id: str, num_envs: int, executor: str) -> Any:
         """Make a vector; ``executor`` is one of the library's own kinds."""
@@ -27,16 +27,16 @@ class Side(Protocol):
         """End a vector's threads and processes, where the library can."""
 
     def make_straggling_vec(self, env_id: str, delays: Sequence[float]) -> Any:
-        """Make a vector on threads, with an environment per delay that sleeps so long each step."""
+        """Make a vector on threads with an environment per delay, which sleeps in each step."""
 
     def exchange(self, vec: Any, actions: dict[int, str], wait_for: int) -> list[int]:
-        """Hand in actions and return who is ready for the next; ``wait_for`` of them if it can."""
+        """Send actions, and return the environments ready next; ``wait_for`` of them if possible."""
 
     def make_echo(self, observation: str) -> Any:
-        """Make an environment that always answers ``observation``, behind the text history."""
+        """Make an environment that always returns ``observation``, under the text history."""
 
     def rows(self, rows: Sequence[Mapping[str, Any]]) -> Any:
-        """Return rows as the library takes them from memory."""
+        """Return rows in memory in the library's form."""
 
     def make_task(self, family: str, rows: Any) -> Any:
         """Make an environment of ``math`` or ``qa`` over what ``rows`` returned."""
@@ -45,13 +45,13 @@ class Side(Protocol):
         """Make a vector of them on threads."""
 
     def close_env(self, env: Any) -> None:
-        """End what an environment has started, where the library can."""
+        """End the processes of an environment, if the library can."""
 
     def make_tool(self, sandbox: str) -> Callable[[str], str]:
         """Make a Python tool: from an action with a program in it to what the agent is shown.
 
         Args:
-            sandbox: The library's name for where programs run.
+            sandbox: The library's name of the sandbox.
         """
 
     def make_judge(self, rows: Any, sandbox: str) -> Any:
@@ -68,7 +68,7 @@ class Side(Protocol):
         """Make an environment with the search tool: from an action to what it shows.
 
         Args:
-            url: Where the retrieval server is; empty to search in process.
+            url: URL of the retrieval server; empty to search in process.
         """
 
     def grade(self, answer: str, gold: str) -> bool:

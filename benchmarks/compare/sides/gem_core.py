@@ -1,4 +1,4 @@
-"""gem-core, as the measurements use it."""
+"""The adapter of gem-core."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ class _Echo(BaseEnv):
 
 
 class Library:
-    """gem-core behind the functions of ``Side``."""
+    """gem-core with the interface of ``Side``."""
 
     def ids(self) -> list[str]:
         return list_envs("game:*")

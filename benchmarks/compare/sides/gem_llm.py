@@ -1,4 +1,4 @@
-"""gem-llm, as the measurements use it: by its documented interface only."""
+"""The adapter of gem-llm, which uses its documented interface only."""
 # mypy: ignore-errors
 # gem-llm is not installed where mypy runs.
 
@@ -43,7 +43,7 @@ class _Echo(Env):
 
 
 class Library:
-    """gem-llm behind the functions of ``Side``."""
+    """gem-llm with the interface of ``Side``."""
 
     def ids(self) -> list[str]:
         return sorted(env_id for env_id in ENV_REGISTRY if env_id.startswith("game:"))
@@ -55,7 +55,7 @@ class Library:
         return gem.make_vec([env_id] * num_envs, async_mode=executor == "async")
 
     def close_vec(self, vec: Any) -> None:
-        """Leave it: it has no ``close``."""
+        """Do nothing: it has no ``close``."""
 
     def make_straggling_vec(self, env_id: str, delays: Sequence[float]) -> Any:
         def maker(seconds: float) -> Any:

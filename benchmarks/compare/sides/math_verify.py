@@ -1,4 +1,4 @@
-"""math-verify by itself, as its documentation shows it; it grades, and knows no environments."""
+"""math-verify on its own, as in its documentation; it only grades."""
 # mypy: ignore-errors
 # It has no type hints.
 
@@ -15,5 +15,5 @@ class Library:
 
 
 def _parsed(text: str) -> list:
-    """Return what is found in a text, read as LaTeX: of all ways to hand it over the best one."""
+    """Return the parsed LaTeX of a text, passed in the way that gives the best results."""
     return parse(text if "$" in text else f"${text}$", parsing_timeout=1)

@@ -1,4 +1,4 @@
-"""What plays episodes against an endpoint: each file has ``play(workload)``.
+"""Engines that play episodes against an endpoint: each file has ``play(workload)``.
 
-Bare loops show the limits; the others are libraries, used by their documented interfaces.
+Bare loops show the limits; the others are libraries, used through their documented interfaces.
 """

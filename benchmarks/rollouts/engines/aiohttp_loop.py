@@ -1,4 +1,4 @@
-"""The limit: tasks of asyncio that ask with aiohttp, on uvloop; nothing is scored or stored."""
+"""The limit: asyncio tasks with aiohttp on uvloop; nothing is scored or stored."""
 
 import asyncio
 from collections.abc import Iterator

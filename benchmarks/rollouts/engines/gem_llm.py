@@ -1,6 +1,6 @@
-"""gem-llm 0.1.0: its vector on threads, all of whose environments step at once (in lock-step).
+"""gem-llm 0.1.0: its vector on threads, whose environments step in lock-step.
 
-It has no client for models, so the openai SDK asks, from a pool of threads.
+It has no client for models, so a pool of threads uses the openai SDK.
 """
 # mypy: ignore-errors
 # gem-llm is not installed where mypy runs.
@@ -59,7 +59,7 @@ class _Player:
 
 def play(workload: Workload) -> None:
     """Play episodes with the openai SDK until the process is killed."""
-    import openai  # noqa: PLC0415 - gem_llm_http has no use for it
+    import openai  # noqa: PLC0415 - gem_llm_http does not need it
 
     client = openai.OpenAI(base_url=workload.url, api_key="any", timeout=600)
 

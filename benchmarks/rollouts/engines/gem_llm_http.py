@@ -1,6 +1,6 @@
-"""gem-llm 0.1.0, likewise, but each environment has a connection of the standard library.
+"""gem-llm 0.1.0 with a connection of the standard library for each environment.
 
-That is the cheapest client there is for threads; it knows nothing of retries or errors.
+This is the cheapest client for threads; it handles neither retries nor errors.
 """
 # mypy: ignore-errors
 # gem-llm is not installed where mypy runs.

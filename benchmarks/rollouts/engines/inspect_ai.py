@@ -1,4 +1,4 @@
-"""inspect-ai: a task whose solver takes the turns; scored, and logged as it does by itself."""
+"""inspect-ai: a task whose solver takes the turns; with its own scores and logs."""
 # mypy: ignore-errors
 # inspect-ai is not installed where mypy runs.
 
@@ -29,7 +29,7 @@ def _talk() -> Any:
 
 
 def play(workload: Workload) -> None:
-    """Play the episodes; a set of evaluations goes on with what its log has."""
+    """Play the episodes; a set of evaluations resumes from its log."""
     samples = [
         Sample(
             id=number,

@@ -1,4 +1,4 @@
-"""Tasks of asyncio that ask with the openai SDK; nothing is scored or stored."""
+"""Asyncio tasks with the openai SDK; nothing is scored or stored."""
 
 import asyncio
 from collections.abc import Iterator

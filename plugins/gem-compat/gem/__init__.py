@@ -1,6 +1,6 @@
-"""gem: the API of gem-llm, over gem-core and its plugins.
+"""gem: the API of gem-llm, on top of gem-core and its plugins.
 
-Scripts and trainers that were written for gem-llm import this package instead, unchanged. Its
+Scripts and trainers written for gem-llm import this package instead, unchanged. Its
 modules have gem-llm's paths and contain only adapters. Names are imported on first use, so
 ``import gem`` stays light.
 
@@ -41,7 +41,7 @@ def _refuse_gem_llm() -> None:
             if entry.startswith("gem_llm") and entry.endswith((".dist-info", ".egg-info")):
                 raise InstallationError(
                     f"gem-compat and gem-llm are both installed ({entry} in {place or '.'}), and "
-                    f"both are the package 'gem': their files lie over each other. Keep one of "
+                    f"both are the package 'gem': their files overwrite each other. Keep one of "
                     f"them: run 'pip uninstall gem-llm gem-compat', then 'pip install gem-compat', "
                     f"or 'pip install gem-llm'."
                 )

@@ -18,7 +18,7 @@ __all__ = ["GAMES", "Game", "home_of"]
 
 
 class Game(NamedTuple):
-    """A game as gem-llm has it.
+    """The interface of a game in gem-llm.
 
     Args:
         cls: Name of its class, here and in ``gem_games``.
@@ -152,7 +152,7 @@ class _TableImporter:
         else:
             homes = _REEXPORTED[name].items()
             found = {item: getattr(importlib.import_module(home), item) for item, home in homes}
-        module.__doc__ = f"{', '.join(found)}, as gem-llm has it."
+        module.__doc__ = f"{', '.join(found)} of gem-llm."
         module.__dict__.update(found, __all__=sorted(found))
 
 

@@ -9,9 +9,9 @@ __all__ = ["MathVisualEnv"]
 
 
 class MathVisualEnv(MathEnv):
-    r"""One problem with its images an episode; see ``MathEnv``.
+    r"""One problem with its images per episode; see ``MathEnv``.
 
-    The observation is ``{"problem": text, "images": what is in the column of images}``.
+    The observation is ``{"problem": text, "images": value of the column of images}``.
 
     Args:
         dataset_name: See ``MathEnv``.
@@ -22,7 +22,7 @@ class MathVisualEnv(MathEnv):
         answer_key: See ``MathEnv``.
         seed: See ``MathEnv``.
         use_mp: See ``MathEnv``.
-        kwargs: Likewise; ``use_format_error_reward`` too.
+        kwargs: See ``MathEnv``; also ``use_format_error_reward``.
     """
 
     def __init__(

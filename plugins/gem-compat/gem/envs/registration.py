@@ -1,7 +1,7 @@
-"""The ids: those of gem-core and its plugins, and what ``register`` adds.
+"""The ids: those of gem-core and its plugins, and those that ``register`` adds.
 
-What gem-llm has too is made by the classes of this package; anything else is gem-core's own, in a
-wrapper that only changes how it is called.
+Environments that gem-llm has too are made by the classes of this package. Others are gem-core's
+own, in a wrapper that adapts the signatures.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,12 +28,12 @@ __all__ = ["ENV_REGISTRY", "EnvSpec", "make", "make_vec", "print_envs", "registe
 
 @dataclass
 class EnvSpec:
-    """What an environment is made from.
+    """The id of an environment, and how to make it.
 
     Args:
-        id: Its name.
+        id: The id.
         entry_point: ``"package.module:Class"``, or a callable.
-        kwargs: What the entry point is called with, unless ``make`` overrides it.
+        kwargs: Arguments of the entry point, unless ``make`` overrides them.
     """
 
     id: str
@@ -42,7 +42,7 @@ class EnvSpec:
 
 
 class _Counterpart(NamedTuple):
-    """The class of this package that stands for one of a plugin."""
+    """The class of this package that takes the place of a plugin's class."""
 
     entry_point: str
     renamed: Mapping[str, str] = {}
@@ -78,7 +78,7 @@ _PLUGINS = {
     "qa": ("gem-qa",),
     "rg": ("gem-rg",),
 }
-"""Which plugins have the ids of a namespace."""
+"""Plugins that have the ids of a namespace."""
 
 
 _NAME = "ENV_REGISTRY"
@@ -98,7 +98,7 @@ def _registry() -> "dict[str, EnvSpec]":
 
 
 def _spec_of(spec: CoreSpec) -> EnvSpec:
-    """Return how ``make`` makes what gem-core calls by this spec."""
+    """Return the spec with which ``make`` makes an environment of gem-core."""
     entry_point = spec.entry_point if isinstance(spec.entry_point, str) else ""
     counterpart = _COUNTERPARTS.get(entry_point)
     if counterpart is None:
@@ -120,26 +120,26 @@ def register(env_id: str, entry_point: Callable[..., Any] | str, **kwargs: Any) 
 
     Args:
         env_id: Any text.
-        entry_point: ``"package.module:Class"``, imported when first made, or a callable.
-        kwargs: What it is made with.
+        entry_point: ``"package.module:Class"``, imported on first use, or a callable.
+        kwargs: Arguments of the entry point.
 
     Raises:
         DuplicateIdError: The id is taken; it is a ValueError.
     """
     if env_id in _registry():
-        raise DuplicateIdError(f"The environment {env_id!r} is registered already.")
+        raise DuplicateIdError(f"The environment {env_id!r} is already registered.")
     _registry()[env_id] = EnvSpec(env_id, entry_point, kwargs)
 
 
 def make(env_id: str, **kwargs: Any) -> Any:
-    """Make an environment, without wrappers; call ``reset`` to start its first episode.
+    """Make an environment without wrappers; call ``reset`` to start its first episode.
 
     Args:
         env_id: An id such as ``game:GuessTheNumber-v0``.
         kwargs: Parameters; they override the registered ones.
 
     Raises:
-        UnknownEnvError: Nobody registered the id; it is a ValueError.
+        UnknownEnvError: The id is not registered; it is a ValueError.
         InstallationError: The plugin that has the id is not installed; it is an ImportError.
         EntryPointError: The environment cannot be imported; it is an ImportError.
     """
@@ -198,7 +198,7 @@ def make_vec(
     """Make several environments behind one ``step``; see ``VectorEnv``.
 
     Args:
-        env_ids: One id per environment; one text is one environment.
+        env_ids: One id per environment; a text is a single environment.
         wrappers: Functions from an environment to the wrapped one, the innermost first.
         vec_kwargs: Parameters per environment; they override ``kwargs``.
         async_mode: Step in threads.

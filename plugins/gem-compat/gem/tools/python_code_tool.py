@@ -15,10 +15,10 @@ __all__ = ["PythonCodeTool"]
 
 
 class PythonCodeTool(BaseTool):
-    """Runs the first piece of Python in an action, over the tool ``python`` of gem-tools.
+    """Runs the first piece of Python in an action, with the tool ``python`` of gem-tools.
 
     Args:
-        timeout: Seconds of wall time of one run.
+        timeout: Wall time of a run in seconds.
         sandbox_type: See ``gem.utils.sandbox.run_python``.
         keep_error_last_line: Show only the last line of errors.
 
