@@ -30,7 +30,7 @@ class Side(Protocol):
         """Make a vector on threads with an environment per delay, which sleeps in each step."""
 
     def exchange(self, vec: Any, actions: dict[int, str], wait_for: int) -> list[int]:
-        """Send actions, and return the environments ready next; ``wait_for`` of them if possible."""
+        """Send actions, and return the environments ready next; ``wait_for`` if possible."""
 
     def make_echo(self, observation: str) -> Any:
         """Make an environment that always returns ``observation``, under the text history."""
