@@ -1,4 +1,4 @@
-"""Runs the benchmarks: ``python benchmarks/run.py SUITE``, with ``--help`` after any suite.
+"""Runs the benchmarks: ``python benchmarks/run.py SUITE``; ``SUITE --help`` shows its options.
 
 Each suite writes its tables to ``benchmarks/results`` as Markdown, and every round as JSON.
 """

@@ -144,7 +144,7 @@ def test_memory_counts_the_processes_that_environments_start():
 
 
 @pytest.mark.parametrize("kind", ["bare", "sympy"])
-def test_programs_are_run_for_several_callers_at_once(kind):
+def test_programs_are_run_for_concurrent_callers(kind):
     figures = measure("programs", kind=kind, callers=3, seconds=0.1, sandbox="warm")
     assert figures["as_expected"] == 1
     assert figures["runs_per_s"] > 0

@@ -98,7 +98,7 @@ class TestReading:
 
     @pytest.mark.parametrize("call_format", FORMATS)
     @pytest.mark.parametrize("action", [None, 7, b"<tool_call>", ["a"], {"move": "up"}])
-    def test_what_is_no_text_is_the_environments_as_it_is(
+    def test_an_action_that_is_not_text_goes_to_the_environment_unchanged(
         self, call_format: CallFormat, action: Any
     ) -> None:
         reading = call_format.read(action)
@@ -248,7 +248,7 @@ class TestReading:
             (OpenAIFormat(), openai(*[("a", {})] * 100)),
         ],
     )
-    def test_so_many_calls_are_read_and_no_more(self, call_format: CallFormat, call: Any) -> None:
+    def test_the_number_of_calls_is_limited(self, call_format: CallFormat, call: Any) -> None:
         reading = call_format.read(call)
         assert len(reading.requests) == MOST_CALLS
         outputs = ["x"] * MOST_CALLS
@@ -399,7 +399,7 @@ class TestCatalog:
             ({"a": 1, "how": "well"}, "how: 'well' is not one of"),
         ],
     )
-    def test_arguments_that_do_not_fit_are_told_with_what_would(
+    def test_arguments_that_do_not_fit_are_explained_with_the_signature(
         self, arguments: dict[str, Any], told: str
     ) -> None:
         problem = catalog(ADD).problem(Request("add", arguments))
@@ -410,7 +410,7 @@ class TestCatalog:
         assert "Did you mean 'add'?" in catalog(ADD).problem(Request("ad"))
         assert "There are: add." in catalog(ADD).problem(Request("x" * 1000))
 
-    def test_what_an_agent_wrote_is_told_again_in_part(self) -> None:
+    def test_long_texts_by_an_agent_are_repeated_in_part(self) -> None:
         problem = catalog(ADD).problem(Request("add", {"a": "x" * 100_000}))
         assert len(problem) < 1000
 

@@ -216,7 +216,7 @@ class TestCalls:
             env.step(calls(1))
 
     @given(st.lists(st.lists(st.integers(-1, 2), max_size=4), max_size=6), st.integers(0, 6))
-    def test_counters_count_whatever_the_order(self, turns: list[list[int]], limit: int) -> None:
+    def test_counters_count_in_any_order(self, turns: list[list[int]], limit: int) -> None:
         env = question(Adder(), max_tool_uses=limit, env=Deaf())
         uses = successes = 0
         for numbers in turns:
@@ -255,7 +255,7 @@ class TestBudget:
         assert step.observation == f"heard {calls(1)}"
         assert step.info["use_tool"] is False
 
-    def test_a_tool_may_have_a_budget_of_its_own(self) -> None:
+    def test_a_tool_may_have_its_own_budget(self) -> None:
         env = question(Adder(), Adder("more"), max_uses_per_tool={"add": 2})
         step = env.step(calls(1, 2, 3) + calls(4, name="more"))
         assert told(step) == [
@@ -316,7 +316,7 @@ class TestBudget:
 
 
 class TestCopies:
-    def test_a_fork_has_tools_counters_and_budgets_of_its_own(self) -> None:
+    def test_a_fork_has_its_own_tools_counters_and_budgets(self) -> None:
         env = question(Adder(), max_tool_uses=5, max_uses_per_tool={"add": 3})
         env.step(calls(1, 2))
         saved, fork = env.snapshot(), env.fork()

@@ -102,7 +102,7 @@ def run(tool: Any, function: str = "", /, **arguments: Any) -> ToolResult:
     return asyncio.run(wait())
 
 
-class TestWhatIsTold:
+class TestDescription:
     def test_the_schema_comes_from_signature_and_docstring(self) -> None:
         (function,) = forecast.functions()
         assert function.name == "forecast"
@@ -169,7 +169,7 @@ class TestWhatIsTold:
             (lambda: ToolSet([]), "docstring|annotation|by name"),
         ],
     )
-    def test_what_an_agent_could_not_be_told_is_refused(self, make: Any, match: str) -> None:
+    def test_functions_that_cannot_be_described_are_refused(self, make: Any, match: str) -> None:
         with pytest.raises(ConfigError, match=match):
             make()
 
@@ -230,7 +230,9 @@ class TestRuns:
             ({"city": None}, "city: Input should be a valid string"),
         ],
     )
-    def test_arguments_that_do_not_fit_are_told(self, arguments: dict[str, Any], told: str) -> None:
+    def test_arguments_that_do_not_fit_are_explained(
+        self, arguments: dict[str, Any], told: str
+    ) -> None:
         result = run(forecast, **arguments)
         assert not result.ok
         assert told in result.output
@@ -364,11 +366,11 @@ class TestInMake:
         assert env.step("<shout>a</shout>").observation == "A"
 
     @pytest.mark.parametrize("part", [lambda: "no tool", lambda: max_of])
-    def test_a_function_that_makes_none_is_told_how(self, part: Any) -> None:
+    def test_a_function_that_makes_no_tool_gets_a_hint(self, part: Any) -> None:
         with pytest.raises(ConfigError, match=r"no tool.*as_tool"):
             gem_core.make("game:GuessTheNumber-v0-easy", tools=[part])
 
-    def test_a_plain_function_with_parameters_is_told_how(self) -> None:
+    def test_a_plain_function_with_parameters_gets_a_hint(self) -> None:
         with pytest.raises(ConfigError, match=r"it needs numbers.*as_tool"):
             gem_core.make("game:GuessTheNumber-v0-easy", tools=[max_of])
 

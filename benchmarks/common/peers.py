@@ -41,7 +41,7 @@ class Peer:
 
     @property
     def requirement(self) -> str:
-        """What pip installs."""
+        """The requirement for pip."""
         return f"{self.name}=={self.version}"
 
     @property

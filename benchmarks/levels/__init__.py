@@ -1,1 +1,1 @@
-"""How hard the levels of games are; see ``suite.py``."""
+"""The difficulty of levels; see ``suite.py``."""

@@ -61,7 +61,7 @@ _QUICK = Effort(count=100, seconds=5.0, examined=20)
 
 @dataclass(frozen=True)
 class Result:
-    """What is found about one level: a number, whose spread is shown, and flags to count."""
+    """The examination of a level: a number, whose spread is shown, and flags to count."""
 
     number: float
     flags: tuple[bool, ...]

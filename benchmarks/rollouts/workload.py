@@ -22,7 +22,7 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a run a message belongs.
+    """The position of a message in a run.
 
     Args:
         episode: Number of the episode, from 0.

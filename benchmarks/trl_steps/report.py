@@ -40,14 +40,14 @@ needs actions that are tool calls, and a chat template that it can parse; this m
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What was measured of both sides.
+    """The measurements of both sides.
 
     Args:
         task: Its name.
-        setting: What both were asked to do.
-        steps_of_a_turn: Steps that one side takes before the other has its turn.
-        versions: Of libraries.
-        steps: By side, figures of each step.
+        setting: The setting of both.
+        steps_of_a_turn: Number of steps of one side before it is the other's turn.
+        versions: Versions of the libraries.
+        steps: Figures of each step, by side.
     """
 
     task: str
@@ -57,7 +57,7 @@ class Comparison:
     steps: Mapping[str, Sequence[Mapping[str, float]]]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything, without where the model was."""
+        """Return everything except the path of the model."""
         found = asdict(self)
         del found["setting"]["model"]
         return found
@@ -67,7 +67,7 @@ class Comparison:
         return statistics.median(step[figure] for step in self.steps[side])
 
     def ratio(self, figure: str) -> float:
-        """Return how many times as much of a figure TRL needs: the median over turns."""
+        """Return the ratio of TRL's figure to gem-train's: the median over turns."""
         ours, peer = (self._turns(side, figure) for side in SIDES)
         return statistics.median(b / a for a, b in zip(ours, peer, strict=True))
 

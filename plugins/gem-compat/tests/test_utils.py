@@ -54,7 +54,7 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize(("answer", "gold"), EQUAL)
-def test_equal_answers_are_right_whatever_the_function(answer, gold):
+def test_equal_answers_are_right_in_every_function(answer, gold):
     assert math_grader.grade(answer, gold)
     assert math_grader.grade(answer, rf"\boxed{{{gold}}}", fast=False)
     assert math_grader.grade_answer_mathd(answer, gold)

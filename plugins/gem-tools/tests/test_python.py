@@ -177,7 +177,7 @@ def test_long_output_loses_its_middle():
     assert result.output == f"{RESULT}{'a' * 50}{left_out}{'b' * 49}\n\n"
 
 
-def test_each_run_is_a_program_of_its_own(tool):
+def test_each_run_is_a_separate_program(tool):
     assert shown(tool, "x = 1").ok
     assert "NameError" in shown(tool, "print(x)").output
 
@@ -270,7 +270,7 @@ def test_other_tasks_go_on_while_an_asynchronous_environment_runs_a_program():
     assert len(ticks) > 10
 
 
-def test_many_environments_run_programs_at_once():
+def test_many_environments_run_programs_concurrently():
     vec = gem_core.make_vec("math:Sample", num_envs=8, tools=["python"], executor="threads")
     vec.reset(seed=0)
     observations, *_ = vec.step([f"<python>print({n} * 2)</python>" for n in range(8)])

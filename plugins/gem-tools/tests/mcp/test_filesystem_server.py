@@ -102,7 +102,7 @@ def test_no_path_leads_out_of_the_folder(folder, name, path):
 
 
 @given(st.lists(st.sampled_from(["..", ".", "notes", "way_out", "a.txt", "~", "//", "x"])))
-def test_whatever_a_path_is_made_of_it_ends_inside_or_is_refused(tmp_path_factory, parts):
+def test_any_path_ends_inside_the_folder_or_is_refused(tmp_path_factory, parts):
     top = tmp_path_factory.getbasetemp() / "paths"
     root = top / "root"
     if not root.exists():

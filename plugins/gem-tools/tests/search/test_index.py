@@ -147,7 +147,7 @@ def test_an_index_of_another_corpus_is_refused_and_left_alone(write_corpus, tmp_
     assert (place / "manifest.json").read_text() == before
 
 
-def test_a_folder_that_is_no_index_is_refused(write_corpus, tmp_path):
+def test_a_folder_without_an_index_is_refused(write_corpus, tmp_path):
     with pytest.raises(DataError, match="not a saved index"):
         open_retriever(write_corpus(made_up_passages(2)), BM25, index_path=tmp_path)
 
