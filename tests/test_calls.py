@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
@@ -65,6 +65,7 @@ def asked(reading: Reading) -> list[tuple[str, dict[str, Any]]]:
 
 
 class TestReading:
+    @settings(deadline=None)
     @given(CALLS, PROSE)
     def test_hermes_reads_every_call_as_it_was_meant(self, calls: list[Any], prose: str) -> None:
         action = f"{prose}{hermes(*calls)}"
@@ -72,11 +73,13 @@ class TestReading:
         assert asked(reading) == calls
         assert reading.text == (action if calls else "")
 
+    @settings(deadline=None)
     @given(CALLS, PROSE)
     def test_fenced_reads_every_call_as_it_was_meant(self, calls: list[Any], prose: str) -> None:
         reading = FencedFormat().read(f"{prose}\n{fenced(*calls)}")
         assert asked(reading) == calls
 
+    @settings(deadline=None)
     @given(CALLS)
     def test_openai_reads_messages_and_their_text(self, calls: list[Any]) -> None:
         message, lenient = openai(*calls), openai(*calls)
@@ -89,6 +92,7 @@ class TestReading:
             assert ids == [f"id{index}" for index in range(len(calls))]
 
     @pytest.mark.parametrize("call_format", FORMATS)
+    @settings(deadline=None)
     @given(PROSE)
     def test_text_without_a_call_is_the_environments_as_it_is(
         self, call_format: CallFormat, prose: str
@@ -106,6 +110,7 @@ class TestReading:
         assert reading.requests == ()
 
     @pytest.mark.parametrize("call_format", FORMATS)
+    @settings(deadline=None)
     @given(st.text() | st.text("<tool_call>{}/`\n\"':,name[]0\\"))
     def test_no_text_makes_a_format_raise(self, call_format: CallFormat, text: str) -> None:
         for action in (
@@ -321,6 +326,7 @@ class TestShowing:
         said = OpenAIFormat().messages(OpenAIFormat().read(message), ["no"])[0]
         assert said["tool_calls"][0]["function"]["arguments"] == '{"x": '
 
+    @settings(deadline=None)
     @given(st.text("`ab\n", max_size=30))
     def test_a_fence_is_longer_than_any_in_it(self, output: str) -> None:
         shown = FencedFormat().show(self.READING, [output])
@@ -338,6 +344,7 @@ class TestShowing:
 
 
 class TestJson:
+    @settings(deadline=None)
     @given(VALUES)
     def test_json_is_read_as_it_was_written(self, value: Any) -> None:
         assert json_of(f" {json.dumps(value)}\n") == value

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
@@ -259,6 +259,7 @@ class TestCalls:
         with pytest.raises(LookupError, match="answer"):
             env.step("answer")
 
+    @settings(deadline=None)
     @given(st.lists(st.sampled_from(["<add>1</add>", "<add>x</add>", "answer"]), max_size=12))
     def test_counters_count_in_any_order(self, actions: list[str]) -> None:
         env = question(Adder(), max_tool_uses=4)

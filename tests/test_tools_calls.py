@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
@@ -215,6 +215,7 @@ class TestCalls:
         with pytest.raises(EpisodeEndedError, match="no episode"):
             env.step(calls(1))
 
+    @settings(deadline=None)
     @given(st.lists(st.lists(st.integers(-1, 2), max_size=4), max_size=6), st.integers(0, 6))
     def test_counters_count_in_any_order(self, turns: list[list[int]], limit: int) -> None:
         env = question(Adder(), max_tool_uses=limit, env=Deaf())

@@ -254,7 +254,7 @@ class TestRuns:
         inline, aside = asyncio.run(both())
         assert inline == str(threading.get_ident()) != aside
 
-    @settings(suppress_health_check=[HealthCheck.too_slow])  # the first draw is slow
+    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the first draw is slow
     @given(st.dictionaries(st.sampled_from(["city", "days", "x"]), st.integers() | st.text()))
     def test_no_arguments_make_it_raise(self, arguments: dict[str, Any]) -> None:
         fits = (
@@ -311,6 +311,7 @@ class TestTags:
         assert "<buy>" in text
         assert "<price>what</price>: Tells a price." in text
 
+    @settings(deadline=None)
     @given(st.text() | st.text("<>/forecast{}\":'"))
     def test_no_text_makes_it_raise(self, text: str) -> None:
         for action in (text, f"<forecast>{text}</forecast>"):

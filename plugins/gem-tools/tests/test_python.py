@@ -4,7 +4,7 @@ import asyncio
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
@@ -99,6 +99,7 @@ def test_all_else_is_not_for_the_tool(action):
     assert parsed(action) is None
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab ="), st.text(alphabet="xy =\n"), st.text())
 def test_the_text_kept_is_the_action_up_to_the_end_of_the_piece(before, code, after):
     found, kept = parsed(f"{before}<python>{code}</python>{after}")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
@@ -64,6 +64,7 @@ def test_an_action_without_a_block_is_not_a_call(odd, action):
     assert odd.parse(action) is None
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_text_makes_parse_raise(text):
     tool = MCPTool(["never-started"], validate_on_init=False)
@@ -304,6 +305,7 @@ def test_names_that_clash_get_their_servers_name_and_the_long_form_always_works(
 NAMES = st.text(st.sampled_from("ab._/ü"), min_size=1, max_size=70)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(NAMES, st.lists(NAMES, max_size=4, unique=True)), max_size=4))
 def test_every_tool_of_every_server_has_a_unique_name_that_models_accept(servers):
     listings = tuple((name, tuple(map(offer, tools))) for name, tools in dict(servers).items())

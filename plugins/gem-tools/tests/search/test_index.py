@@ -7,7 +7,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gem_core.errors import ConfigError, DataError
@@ -67,6 +67,7 @@ def test_case_accents_and_endings_make_no_difference():
     assert words("running planets") == words("Run, planet!")
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_can_be_searched_for(text):
     found = make_backend("bm25").search(text.encode("utf-8", "replace").decode(), topk=3, seconds=1)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgpack
 import pytest
 from aiohttp import web
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gem_core import make
@@ -466,6 +466,7 @@ def test_of_pages_the_paragraphs_come_back_that_the_snippet_is_from(loopback):
     assert [d.contents for d in search(backend)] == [f'"Cats"\n{text}']
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="<>/![]-=\"' apdivscript&;", max_size=60))
 @example("<![x]>")
 def test_any_page_can_be_read(page):

@@ -16,7 +16,7 @@ from importlib.resources import files
 import aiohttp
 import msgpack
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gem_core.errors import DataError
@@ -204,6 +204,7 @@ def test_a_saved_index_is_served_again(run_server, write_corpus, tmp_path):
     assert (tmp_path / "index" / "manifest.json").exists()
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=40), st.sampled_from(["", "application/json", "application/msgpack"]))
 def test_any_body_is_read_or_refused(body, content_type):
     with contextlib.suppress(DataError):
