@@ -7,17 +7,18 @@ import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from gem_core.calls.format import CallFormat
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.optional import seeded
 from gem_core.resolve import configured, resolve
 from gem_core.seeded_env import check_single_agent
-from gem_core.specs import EnvSpec, Spec, ToolSpec, WrapperSpec
+from gem_core.specs import CallFormatSpec, EnvSpec, Spec, ToolSpec, WrapperSpec
 from gem_core.tool import Tool, copy_of
 
-__all__ = ["EnvFactory", "Part", "make_factory"]
+__all__ = ["EnvFactory", "Part", "make_call_format", "make_factory"]
 
 Part = str | Mapping[str, Any] | Spec | Callable[..., Any] | Tool
 """A tool or wrapper: an id, a mapping with an ``id`` and parameters, a spec, or a function.
@@ -98,7 +99,10 @@ def make_factory(
     """
     tool_wrapper = None
     if tools or tool_use is not None:
-        tool_wrapper = resolve(WrapperSpec, {"id": "tools", **(tool_use or {})})
+        options = {"id": "tools", **(tool_use or {})}
+        if "call_format" in options:
+            options["call_format"] = make_call_format(options["call_format"])
+        tool_wrapper = resolve(WrapperSpec, options)
     return EnvFactory(
         spec=configured(resolve(EnvSpec, env_id), kwargs or {}),
         tools=tuple(_tool(part) for part in _parts("tools", tools)),
@@ -127,6 +131,27 @@ def _wrapper(part: Part) -> Any:
     return part if callable(part) else resolve(WrapperSpec, part)  # type: ignore[arg-type]
 
 
+def make_call_format(
+    part: str | Mapping[str, Any] | CallFormat,
+) -> CallFormat | Literal["tags"]:
+    """Return the call format of an id or a mapping; ``"tags"`` and objects are returned as is.
+
+    Args:
+        part: An id, a mapping with an ``id`` and parameters, or a ``CallFormat``.
+
+    Raises:
+        ConfigError: The part is something else, or a mapping without an id.
+        UnknownIdError: The id is not registered.
+        UnknownKwargError: A parameter that the format does not accept.
+    """
+    if part == "tags":
+        return "tags"
+    if isinstance(part, CallFormat):
+        return part
+    made: CallFormat = resolve(CallFormatSpec, part).make()
+    return made
+
+
 def _is_tool(part: object) -> bool:
     return isinstance(part, Tool) and not isinstance(part, type)
 
@@ -149,7 +174,7 @@ def _made(part: ToolSpec | Callable[[], Any] | Tool) -> Any:
     if isinstance(part, ToolSpec):
         return part.make()
     if _is_tool(part):
-        return copy_of(part)  # type: ignore[arg-type]
+        return copy_of(part)  # type: ignore[type-var]
     tool = part()  # type: ignore[operator]
     if not _is_tool(tool):
         raise ConfigError(

@@ -1,8 +1,8 @@
 """Python functions as tools: a function, or the methods of an object.
 
-What an agent is told comes from the signature and the docstring, and arguments are checked against
-the annotations, by pydantic, before the function sees them. With the call format ``tags`` a call is
-``<name>{"argument": "value"}</name>``; of a function whose only parameter is a text, that text.
+The signature and the docstring describe the function to an agent, and pydantic checks arguments
+against the annotations. With the call format ``tags`` a call is
+``<name>{"argument": "value"}</name>``; if the only parameter is a text, the tags contain that text.
 """
 
 import functools
@@ -27,7 +27,7 @@ __all__ = ["FunctionTool", "ToolSet", "as_tool"]
 
 @dataclass(frozen=True)
 class _Unreadable(Mapping[str, Any]):
-    """Stands for the arguments of a call in tags that cannot be read."""
+    """Takes the place of arguments that cannot be read, in a call in tags."""
 
     problem: str
 
@@ -42,17 +42,17 @@ class _Unreadable(Mapping[str, Any]):
 
 
 class _PythonTool(BaseTool, ABC):
-    """What tools that are made of Python functions have in common."""
+    """Base class of tools that consist of Python functions."""
 
     shared: ClassVar[tuple[str, ...]] = ("_described", "blocking", "in_order", "name")
     _described: dict[str, Described]
 
     @abstractmethod
     def _target(self, function: str) -> Callable[..., Any]:
-        """Return what to call."""
+        """Return the function to call."""
 
     def functions(self) -> Sequence[Function]:
-        """Return what the signatures and docstrings say."""
+        """Return the schemas from the signatures and docstrings."""
         return [one.function for one in self._described.values()]
 
     def instructions(self) -> str:
@@ -66,15 +66,15 @@ class _PythonTool(BaseTool, ABC):
         return min(calls, key=lambda call: len(call.text)) if calls else None
 
     def run(self, call: ToolCall) -> Any:
-        """Call the function; what it raises is the result, as text."""
+        """Call the function; an exception becomes a failed result."""
         try:
             value = self._call(call)
             return self._awaited(call, value) if is_awaitable(value) else _result(value)
-        except Exception as error:  # noqa: BLE001 - functions tell of failures by raising
+        except Exception as error:  # noqa: BLE001 - functions report failures by raising
             return _failure(call, error)
 
     async def arun(self, call: ToolCall) -> ToolResult:
-        """``run`` for asynchronous environments: a blocking function gets a thread."""
+        """``run`` for asynchronous environments; a blocking function runs in a thread."""
         if self.blocking:
             import asyncio  # noqa: PLC0415 - only where something waits
 
@@ -86,7 +86,7 @@ class _PythonTool(BaseTool, ABC):
     async def _awaited(self, call: ToolCall, value: Any) -> ToolResult:
         try:
             return _result(await value)
-        except Exception as error:  # noqa: BLE001 - functions tell of failures by raising
+        except Exception as error:  # noqa: BLE001 - functions report failures by raising
             return _failure(call, error)
 
     def _call(self, call: ToolCall) -> Any:
@@ -96,26 +96,26 @@ class _PythonTool(BaseTool, ABC):
         try:
             arguments = described.checked(call.arguments)
         except ValueError as error:
-            told = signature(described.function)
-            return ToolResult(f"The arguments do not fit {told}: {error}.", ok=False)
+            text = f"The arguments do not fit {signature(described.function)}: {error}."
+            return ToolResult(text, ok=False)
         return self._target(call.function)(**arguments)
 
 
 class FunctionTool(_PythonTool):
-    """A Python function as a tool, which can still be called as the function that it is.
+    """A Python function as a tool; it can still be called as a function.
 
-    The function has a docstring and annotations; ``Args:`` in the docstring, as Google writes it,
-    describes the parameters. What it returns is shown to the agent: text as it is, a
-    ``ToolResult`` as such, other values as JSON. What it raises is a call that failed.
+    The function has a docstring and annotations; ``Args:`` in the docstring, in Google style,
+    describes the parameters. The agent sees the return value: text as it is, a ``ToolResult`` as
+    such, other values as JSON. An exception is a failed call.
 
     Args:
         function: The function; it may be a coroutine function.
-        name: What it is called by; the function's name if left out.
-        blocking: Whether it waits, for a process or a network, so that it deserves a thread.
+        name: Name of the tool; by default, the function's name.
+        blocking: Whether it waits for a process or a network; it then runs in a thread.
         in_order: Whether calls of one action wait for each other.
 
     Raises:
-        ConfigError: The function lacks a docstring or an annotation.
+        ConfigError: The function has no docstring, or a parameter has no annotation.
 
     Example:
         >>> @FunctionTool
@@ -155,17 +155,17 @@ class ToolSet(_PythonTool):
     """An object as a tool: its public methods are the functions.
 
     A class (or a function without parameters) is called for a new object at the start of every
-    episode. An object lives on from episode to episode, and belongs to the state: copies of the
+    episode. An object is kept across episodes. It is part of the state, so copies of the
     environment have a copy of it.
 
     Args:
         target: The class or the object. Its methods have docstrings and annotations.
-        name: Name of the tool; that of the class in lower case if left out.
-        blocking: Whether methods wait, so that they deserve a thread.
-        in_order: Whether calls of one action wait for each other, as they may build on one another.
+        name: Name of the tool; by default, the name of the class in lower case.
+        blocking: Whether methods wait for a process or a network; they then run in a thread.
+        in_order: Whether calls of one action wait for each other.
 
     Raises:
-        ConfigError: There are no public methods, or one lacks a docstring or an annotation.
+        ConfigError: There are no public methods, or one has no docstring or annotation.
     """
 
     shared: ClassVar[tuple[str, ...]] = ("_make",)
@@ -186,7 +186,7 @@ class ToolSet(_PythonTool):
         return getattr(self.object, function)  # type: ignore[no-any-return]
 
     def reset(self) -> None:
-        """Make a new object, if it is known how."""
+        """Make a new object, if the tool was made from a class."""
         if self._make is not None:
             self.object = self._make()
 
@@ -199,7 +199,7 @@ def _describe_methods(cls: type) -> dict[str, Described]:
             has_self = inspect.isfunction(method)
             found[name] = Described(getattr(cls, name), name, first=1 if has_self else 0)
     if not found:
-        raise ConfigError(f"{cls.__name__} has no public methods that could be called.")
+        raise ConfigError(f"{cls.__name__} has no public methods to call.")
     return found
 
 
@@ -214,14 +214,14 @@ def as_tool(
 
 
 def as_tool(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Make a function a tool: ``@as_tool``, or ``@as_tool(name=..., blocking=...)``.
+    """Turn a function into a tool: ``@as_tool``, or ``@as_tool(name=..., blocking=...)``.
 
     Args:
         function: The function.
-        options: As ``FunctionTool`` has them.
+        options: See ``FunctionTool``.
 
     Raises:
-        ConfigError: The function lacks a docstring or an annotation.
+        ConfigError: The function has no docstring, or a parameter has no annotation.
     """
     if function is None:
         return functools.partial(as_tool, **options)
@@ -257,15 +257,15 @@ def _parse(tool: str, described: Described, action: str) -> ToolCall | None:
 def _read_arguments(
     action: str, start: int, end: int, closing: str
 ) -> tuple[Mapping[str, Any], int]:
-    """Return the JSON object between tags and where it ends; a text in it may hold the tag."""
+    """Return the JSON object between tags and its end; a text in it may contain the tag."""
     if not action[start:end].strip():
         return {}, end
     try:
         value, after = json_at(action, start)
     except ValueError as error:
-        return _Unreadable(f"The arguments are no JSON: {error}."), end
+        return _Unreadable(f"The arguments are not valid JSON: {error}."), end
     if not isinstance(value, dict) or not action.startswith(closing, after):
-        return _Unreadable("Between the tags must be one JSON object and nothing else."), end
+        return _Unreadable("The tags must contain one JSON object and nothing else."), end
     return value, after
 
 

@@ -10,20 +10,28 @@ member             of                         without it
 ``seed_actions``   the innermost environment  random actions of a group's episodes may be the same
 ``reset_options``  the innermost environment  episode ``n`` is reset with its seed alone
 ``seed_episode``   an agent                   what the agent draws does not depend on the episode
+``arun``           a tool                     ``run`` runs where the environment is asynchronous too
+``in_order``       a tool                     calls of one action may run at the same time
 =================  =========================  ======================================================
 """
 
+from collections.abc import Awaitable
 from typing import Any, Protocol, runtime_checkable
 
 from gem_core.agent import Agent
 from gem_core.env import Env
+from gem_core.tool import Tool, ToolCall, ToolResult
 
 __all__ = [
+    "HasArun",
+    "HasInOrder",
     "HasResetOptions",
     "HasSeed",
     "HasSeedActions",
     "HasSeedEpisode",
     "reset_options",
+    "run_async",
+    "runs_in_order",
     "seed_actions",
     "seed_agent",
     "seeded",
@@ -62,6 +70,22 @@ class HasSeedEpisode(Protocol):
         """Take the seed for what the agent draws in the next episode; called before ``reset``."""
 
 
+@runtime_checkable
+class HasArun(Protocol):
+    """A tool with a coroutine function that takes the place of ``run`` where it can be awaited."""
+
+    async def arun(self, call: ToolCall) -> ToolResult:
+        """Run a call without holding up the event loop."""
+
+
+@runtime_checkable
+class HasInOrder(Protocol):
+    """A tool that says whether its calls build on one another."""
+
+    in_order: bool
+    """Whether calls of one action wait for each other instead of running at the same time."""
+
+
 def seeded(env: Env, seed: int) -> Env:
     """Return the environment with its random stream seeded; it may be a new one (``spawn``)."""
     inner = env.unwrapped
@@ -90,3 +114,13 @@ def seed_agent(agent: Agent, seed: int) -> None:
     """Seed what an agent draws in its next episode, if it can."""
     if isinstance(agent, HasSeedEpisode):
         agent.seed_episode(seed)
+
+
+def run_async(tool: Tool, call: ToolCall) -> ToolResult | Awaitable[ToolResult]:
+    """Run a call for an asynchronous environment: with ``arun`` if the tool has it."""
+    return tool.arun(call) if isinstance(tool, HasArun) else tool.run(call)
+
+
+def runs_in_order(tool: Tool) -> bool:
+    """Return whether calls of one action to a tool wait for each other."""
+    return isinstance(tool, HasInOrder) and tool.in_order

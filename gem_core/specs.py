@@ -5,6 +5,7 @@ omit the namespace (``concat``). A config path writes the same id with slashes
 (``game/Wordle-v0-easy``).
 """
 
+import functools
 import importlib
 import inspect
 import re
@@ -19,6 +20,7 @@ from gem_core.errors import (
     UnknownKwargError,
     near_names,
 )
+from gem_core.stateful import copy_of
 
 __all__ = [
     "AgentSpec",
@@ -142,7 +144,7 @@ class EnvSpec(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec(Spec):
-    """A tool; its entry point returns a ``Tool``.
+    """A tool; its entry point returns a ``Tool``, or is one, of which copies are made.
 
     Args:
         id: Its name.
@@ -152,6 +154,12 @@ class ToolSpec(Spec):
     kind: ClassVar[str] = "tool"
 
     examples: tuple[str, ...] = ()
+
+    def load(self) -> Callable[..., Any]:
+        """Return what makes the tool; for an entry point that is a tool, what copies it."""
+        target: Any = super().load() if isinstance(self.entry_point, str) else self.entry_point
+        is_tool = hasattr(target, "parse") and not isinstance(target, type)
+        return functools.partial(copy_of, target) if is_tool else target
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,12 +1,21 @@
 """Objects whose state can be saved, restored and copied: environments, wrappers, tools."""
 
+import copy
 import functools
 import pickle
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from gem_core.errors import SnapshotError
 
-__all__ = ["Stateful"]
+__all__ = ["Stateful", "copy_of"]
+
+
+class _Saves(Protocol):
+    def snapshot(self) -> bytes: ...
+    def restore(self, snapshot: bytes) -> None: ...
+
+
+Saved = TypeVar("Saved", bound=_Saves)
 
 
 class Stateful:
@@ -76,6 +85,13 @@ class Stateful:
                 twin.__dict__[name] = self.__dict__[name]
         twin.restore(self.snapshot())
         return twin
+
+
+def copy_of(thing: Saved) -> Saved:
+    """Return an independent copy in the same state; ``__copy__`` decides what it shares."""
+    twin = copy.copy(thing)
+    twin.restore(thing.snapshot())
+    return twin
 
 
 def _name_of(cls: type) -> str:

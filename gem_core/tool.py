@@ -1,28 +1,28 @@
-"""Tools: what an agent may call in the middle of an episode without using up a turn.
+"""Tools: what an agent may call during an episode without using up a turn.
 
-A tool first says whether an action calls it (``parse``), then runs the call (``run``). "Not for me"
-is ``None`` from ``parse``; "for me, but it failed" is a ``ToolResult`` with ``ok=False``.
+A tool first decides whether an action calls it (``parse``), then runs the call (``run``). ``parse``
+returns ``None`` for an action that is not a call of this tool. A call that fails is a
+``ToolResult`` with ``ok=False``.
 """
 
-import copy
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from gem_core.observation import Action
-from gem_core.stateful import Stateful
+from gem_core.stateful import Stateful, copy_of
 
 __all__ = ["BaseTool", "Function", "Tool", "ToolCall", "ToolResult", "copy_of"]
 
 
 @dataclass(frozen=True)
 class Function:
-    """What a model is told of something that it can call by name.
+    """The schema of a function that a model can call by name.
 
     Args:
-        name: Letters, digits, ``_`` and ``-``; no other function of the same stack has it.
-        description: What it does, for the model.
-        parameters: JSON schema of its arguments: an object with ``properties``.
+        name: Letters, digits, ``_`` and ``-``; unique among the functions of a stack.
+        description: What the function does, for the model.
+        parameters: JSON schema of the arguments: an object with ``properties``.
     """
 
     name: str
@@ -45,10 +45,10 @@ class ToolCall:
 
     Args:
         tool: Name of the tool that runs it.
-        arguments: What to run it with.
-        text: The action up to the end of the call; it stands for the action in the history, so
-            that what an agent wrote after a call, before it saw the result, is dropped.
-        function: Which of the tool's functions is called; left out, the one of the tool's name.
+        arguments: Arguments of the call, by name.
+        text: The action up to the end of the call. It replaces the action in the history, so text
+            that an agent wrote after the call, before it saw the result, is dropped.
+        function: Name of the function that is called; by default, the name of the tool.
     """
 
     tool: str
@@ -63,12 +63,12 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a call came to.
+    """The result of a call.
 
     Args:
-        output: Text for the agent, an explanation of the failure if there was one.
+        output: Text for the agent; if the call failed, an explanation.
         ok: False if the call failed.
-        info: More for whoever reads the trajectory.
+        info: Further details for readers of the trajectory.
     """
 
     output: str
@@ -78,64 +78,57 @@ class ToolResult:
 
 @runtime_checkable
 class Tool(Protocol):
-    """What the ``tools`` wrapper needs of a tool. ``run`` may return an awaitable.
+    """The interface that the ``tools`` wrapper needs. ``run`` may return an awaitable.
 
-    A tool whose ``run`` waits may have ``arun`` too, a coroutine function that takes the place of
-    ``run`` where the environment is asynchronous. Calls of one action run at once there; a tool
-    whose calls build on one another says ``in_order = True``, and they wait for each other.
+    ``gem_core.optional`` lists the members that a tool may have besides these: ``arun`` and
+    ``in_order``.
     """
 
     name: str
     blocking: bool
-    """Whether ``run`` may wait (for a process, a network)."""
+    """Whether ``run`` may wait, for example for a process or a network."""
 
     def instructions(self) -> str:
-        """Return what an agent must know to call it."""
+        """Return what an agent must know to call the tool."""
 
     def parse(self, action: Action) -> ToolCall | None:
         """Return the call that ``action`` makes to this tool, or None. Never raises."""
 
     def functions(self) -> Sequence[Function]:
-        """Return what can be called by name, for the formats that name functions."""
+        """Return the functions that can be called by name; empty if there are none."""
 
     def run(self, call: ToolCall) -> ToolResult | Awaitable[ToolResult]:
-        """Run a call. A failure is a result; what is raised is recorded as the tool's fault."""
+        """Run a call. Return a failure as a result; an exception is recorded as a fault."""
 
     def reset(self) -> None:
-        """Forget the episode."""
+        """Forget the state of the last episode."""
 
     def snapshot(self) -> bytes:
         """Return the state of the episode."""
 
     def restore(self, snapshot: bytes) -> None:
-        """Return to a snapshot."""
+        """Return to the state of a snapshot."""
 
     def close(self) -> None:
-        """Release what it holds; may be called twice."""
+        """Release all resources; may be called twice."""
 
 
 class BaseTool(Stateful):
-    """Base of tools: write ``name``, ``instructions``, ``parse`` and ``run``."""
+    """Base class of tools: write ``name``, ``instructions``, ``parse`` and ``run``."""
 
     name: str
     blocking: bool = False
     in_order: bool = False
-    """Whether calls of one action wait for each other where they could run at once."""
+    """Whether calls of one action wait for each other instead of running at the same time."""
     shared: ClassVar[tuple[str, ...]] = ()
+    """Names of attributes that copies share, such as large read-only data and connections."""
 
     def functions(self) -> Sequence[Function]:
-        """Return what can be called by name: nothing, unless a tool says otherwise."""
+        """Return the functions that can be called by name: none, unless a subclass has some."""
         return ()
 
     def reset(self) -> None:
-        """Forget the episode."""
+        """Forget the state of the last episode."""
 
     def close(self) -> None:
-        """Release what the tool holds; may be called twice."""
-
-
-def copy_of(tool: Tool) -> Tool:
-    """Return an independent tool in the same state, for another environment."""
-    twin = copy.copy(tool)
-    twin.restore(tool.snapshot())
-    return twin
+        """Release all resources; may be called twice."""

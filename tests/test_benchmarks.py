@@ -23,7 +23,7 @@ def run(script, *arguments):
 
 
 def load(name):
-    """Import a module of the benchmarks, which are scripts and no package."""
+    """Import a module of the benchmarks, which are not installed."""
     sys.path.insert(0, str(BENCHMARKS))
     try:
         return importlib.import_module(name)
@@ -33,22 +33,35 @@ def load(name):
 
 def measure(name, **arguments):
     pairs = [f"{key}={value}" for key, value in arguments.items()]
-    done = run("worker.py", "gem_core", name, *pairs)
+    done = run("worker.py", "compare.measuring", "gem_core", name, *pairs)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_the_comparison_explains_itself_with_examples():
-    done = run("compare.py", "--help")
-    assert done.returncode == 0
-    assert "--peer-python" in done.stdout
-    assert "examples:" in done.stdout
+@pytest.mark.parametrize(
+    "suite", ["compare", "grading", "learning", "levels", "migration", "rollouts", "trl"]
+)
+def test_every_suite_is_listed_and_explains_itself(suite):
+    assert f"  {suite}" in run("run.py", "--help").stdout
+    done = run("run.py", suite, "--help")
+    assert done.returncode == 0, done.stderr
+    assert f"usage: run.py {suite}" in done.stdout
 
 
 def test_an_unknown_group_is_refused_and_the_known_ones_are_named():
-    done = run("compare.py", "--only", "speed")
+    done = run("run.py", "compare", "--only", "speed")
     assert done.returncode == 2
     assert "startup" in done.stderr
+
+
+def test_a_comparison_without_the_peer_writes_tables_and_rounds(tmp_path):
+    done = run(
+        "run.py", "compare", "--own", "--quick", "--only", "startup", "--output", str(tmp_path)
+    )
+    assert done.returncode == 0, done.stderr
+    assert "| one game |" in (tmp_path / "compare-quick-startup.md").read_text()
+    rounds = json.loads((tmp_path / "compare-quick-startup.json").read_text())["rounds"]
+    assert len(rounds["startup"]["one game"]["gem_core"]) == 2
 
 
 def test_startup_counts_the_library_and_what_it_imports():
@@ -82,7 +95,14 @@ def test_an_environment_shows_the_same_in_a_vector_as_alone():
 
 
 def test_a_game_without_known_actions_fails_with_a_hint_instead_of_figures():
-    done = run("worker.py", "gem_core", "game", "env_id=game:Nothing-v0", "seconds=0.01")
+    done = run(
+        "worker.py",
+        "compare.measuring",
+        "gem_core",
+        "game",
+        "env_id=game:Nothing-v0",
+        "seconds=0.01",
+    )
     assert done.returncode != 0
     assert "Nothing" in done.stderr
     assert done.stdout == ""
@@ -124,7 +144,7 @@ def test_memory_counts_the_processes_that_environments_start():
 
 
 @pytest.mark.parametrize("kind", ["bare", "sympy"])
-def test_programs_are_run_for_several_callers_at_once(kind):
+def test_programs_are_run_for_concurrent_callers(kind):
     figures = measure("programs", kind=kind, callers=3, seconds=0.1, sandbox="warm")
     assert figures["as_expected"] == 1
     assert figures["runs_per_s"] > 0
@@ -139,8 +159,8 @@ def test_programs_are_graded_by_their_tests():
 
 
 def test_problems_have_distinct_answers_and_the_same_come_from_a_seed():
-    problems = load("problems").make_problems("math", count=50, seed=3)
-    assert problems == load("problems").make_problems("math", count=50, seed=3)
+    problems = load("compare.problems").make_problems("math", count=50, seed=3)
+    assert problems == load("compare.problems").make_problems("math", count=50, seed=3)
     assert all(len({one.same, one.equivalent, one.wrong}) == 3 for one in problems)
     assert [one.row["answer"] for one in problems] == [one.same for one in problems]
 
@@ -152,9 +172,9 @@ def write_pairs(path, *pairs):
     return str(path)
 
 
-def grade_pairs(tmp_path, *pairs, options=("--grader", "gem_core")):
+def grade_pairs(tmp_path, *pairs, options=("--only", "gem_core")):
     path = write_pairs(tmp_path / "pairs.jsonl", *pairs)
-    return run("grading.py", "--pairs", path, "--output", str(tmp_path), *options)
+    return run("run.py", "grading", "--pairs", path, "--output", str(tmp_path), *options)
 
 
 def test_graders_are_counted_against_the_labels_and_ambiguous_pairs_are_not(tmp_path):
@@ -173,8 +193,8 @@ def test_graders_are_counted_against_the_labels_and_ambiguous_pairs_are_not(tmp_
     assert len(json.loads((tmp_path / "grading.json").read_text())) == 3
 
 
-def test_a_grader_that_is_stuck_has_no_verdict_and_the_next_pair_is_graded(tmp_path, monkeypatch):
-    grading = load("grading")
+def test_a_grader_that_is_stuck_has_no_verdict_and_the_next_pair_is_graded(tmp_path):
+    grading = load("grading.suite")
     script = tmp_path / "grader.py"
     script.write_text(
         "import json, sys, time\n"
@@ -186,8 +206,7 @@ def test_a_grader_that_is_stuck_has_no_verdict_and_the_next_pair_is_graded(tmp_p
         "    if answer == 'crash': sys.exit(1)\n"
         "    print(json.dumps(answer == gold), flush=True)\n"
     )
-    monkeypatch.setattr(grading, "_HERE", tmp_path)
-    grader = grading.Grader("gem_core", sys.executable, 1.0)
+    grader = grading.Grader([sys.executable, str(script)], 1.0)
     answers = ["1", "stuck", "1", "crash", "2"]
     said = [grader.grade(grading.Pair(one, "1", equal=True, category="")).said for one in answers]
     grader.close()
@@ -195,23 +214,17 @@ def test_a_grader_that_is_stuck_has_no_verdict_and_the_next_pair_is_graded(tmp_p
 
 
 def test_an_unknown_category_of_pairs_is_refused_and_the_known_ones_are_named(tmp_path):
-    options = ("--grader", "gem_core", "--category", "unit")
+    options = ("--only", "gem_core", "--category", "unit")
     done = grade_pairs(tmp_path, ("5 cm", "5 m", False, "units"), options=options)
     assert done.returncode != 0
     assert "units" in done.stderr
 
 
-def test_the_comparison_of_graders_explains_itself_with_examples():
-    done = run("grading.py", "--help")
-    assert done.returncode == 0
-    assert "--pairs" in done.stdout
-    assert "examples:" in done.stdout
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_rollouts_are_measured_and_none_is_lost_to_faults_or_a_kill(tmp_path):
     done = run(
-        "rollouts.py",
+        "run.py",
+        "rollouts",
         "--quick",
         "--engine",
         "gem-core",
@@ -238,9 +251,10 @@ def test_rollouts_are_measured_and_none_is_lost_to_faults_or_a_kill(tmp_path):
 
 def test_bare_loops_play_the_same_episodes(tmp_path):
     for engine in ("aiohttp_loop", "openai_loop"):
-        with load("endpoint").NotingServer() as server:
+        with load("rollouts.endpoint").NotingServer() as server:
             done = run(
-                "play.py",
+                "worker.py",
+                "rollouts.play",
                 engine,
                 server.url,
                 "--concurrency",
@@ -258,24 +272,11 @@ def test_bare_loops_play_the_same_episodes(tmp_path):
             assert server.counts()["redone"] == 0
 
 
-def test_targets_compare_medians_and_the_rounds_ratios():
-    report = load("rollout_report")
-    results = report.Results()
-    for ours, limit in ((80, 100), (60, 50), (90, 100)):
-        results.add("20ms", "gem-core", "64", {"turns_per_s": ours})
-        results.add("20ms", "bare aiohttp", "64", {"turns_per_s": limit})
-    results.add("kill", "gem-core", "", {"redone": 30, "finished": 1000, "lost": 0})
-    redone, lost = [one for one in report.targets_of(results) if "kill" in one.title]
-    [ratio] = [one for one in report.targets_of(results) if "beside" in one.title]
-    assert (ratio.value, ratio.reached) == (0.9, True)
-    assert (redone.value, redone.reached) == (3, False)
-    assert (lost.value, lost.reached) == (0, True)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_an_engine_that_fails_is_named_with_its_last_word(tmp_path):
     done = run(
-        "rollouts.py",
+        "run.py",
+        "rollouts",
         "--quick",
         "--only",
         "0ms",
@@ -298,7 +299,7 @@ def test_an_engine_that_fails_is_named_with_its_last_word(tmp_path):
 
 def test_steps_of_trainers_are_compared_turn_by_turn():
     """A pause of the machine in one turn of one side moves no ratio."""
-    report = load("grpo_report")
+    report = load("trl_steps.report")
     seconds = {"gem_train": [1.0, 1.0, 9.0, 1.0, 1.0, 1.0], "trl": [2.0, 2.0, 2.0, 2.0, 3.0, 3.0]}
     steps = {
         side: [
@@ -307,7 +308,7 @@ def test_steps_of_trainers_are_compared_turn_by_turn():
         ]
         for side, values in seconds.items()
     }
-    setting = load("trainers.setting").Setting(
+    setting = load("trl_steps.setting").Setting(
         entry_point="module:Env", multi_turn=False, model="model", threads=1, steps=6
     )
     found = report.Comparison(
@@ -315,12 +316,4 @@ def test_steps_of_trainers_are_compared_turn_by_turn():
     )
     assert found.ratio("seconds") == 2.0  # of 2, 0.4 and 3
     assert found.median("trl", "seconds") == 2.0
-    text = report.document([found], ["two CPUs"])
-    assert "reached in 1 of 1" in text
-    assert "| episodes/s | 64 | 32 | 2.00 |" in text
-
-
-def test_the_comparison_of_trainers_explains_itself_with_examples():
-    done = run("grpo.py", "--help")
-    assert done.returncode == 0, done.stderr
-    assert "examples:" in done.stdout
+    assert "| episodes/s | 64 | 32 | 2.00 |" in "\n".join(report.parts_of([found]))

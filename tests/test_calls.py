@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs
 
@@ -66,6 +66,7 @@ def asked(reading: Reading) -> list[tuple[str, dict[str, Any]]]:
 
 
 class TestReading:
+    @settings(deadline=None)
     @given(CALLS, PROSE)
     def test_hermes_reads_every_call_as_it_was_meant(self, calls: list[Any], prose: str) -> None:
         action = f"{prose}{hermes(*calls)}"
@@ -73,11 +74,13 @@ class TestReading:
         assert asked(reading) == calls
         assert reading.text == (action if calls else "")
 
+    @settings(deadline=None)
     @given(CALLS, PROSE)
     def test_fenced_reads_every_call_as_it_was_meant(self, calls: list[Any], prose: str) -> None:
         reading = FencedFormat().read(f"{prose}\n{fenced(*calls)}")
         assert asked(reading) == calls
 
+    @settings(deadline=None)
     @given(CALLS)
     def test_openai_reads_messages_and_their_text(self, calls: list[Any]) -> None:
         message, lenient = openai(*calls), openai(*calls)
@@ -90,6 +93,7 @@ class TestReading:
             assert ids == [f"id{index}" for index in range(len(calls))]
 
     @pytest.mark.parametrize("call_format", FORMATS)
+    @settings(deadline=None)
     @given(PROSE)
     def test_text_without_a_call_is_the_environments_as_it_is(
         self, call_format: CallFormat, prose: str
@@ -99,7 +103,7 @@ class TestReading:
 
     @pytest.mark.parametrize("call_format", FORMATS)
     @pytest.mark.parametrize("action", [None, 7, b"<tool_call>", ["a"], {"move": "up"}])
-    def test_what_is_no_text_is_the_environments_as_it_is(
+    def test_an_action_that_is_not_text_goes_to_the_environment_unchanged(
         self, call_format: CallFormat, action: Any
     ) -> None:
         reading = call_format.read(action)
@@ -107,6 +111,7 @@ class TestReading:
         assert reading.requests == ()
 
     @pytest.mark.parametrize("call_format", FORMATS)
+    @settings(deadline=None)
     @given(st.text() | st.text("<tool_call>{}/`\n\"':,name[]0\\"))
     def test_no_text_makes_a_format_raise(self, call_format: CallFormat, text: str) -> None:
         for action in (
@@ -204,7 +209,7 @@ class TestReading:
 
     def test_openai_text_that_is_cut_off_has_failed(self) -> None:
         (request,) = OpenAIFormat().read('{"tool_calls": [{"id": "x"').requests
-        assert "no JSON" in request.problem
+        assert "not valid JSON" in request.problem
 
     def test_openai_messages_without_calls_stand_for_their_content(self) -> None:
         parts = [
@@ -249,7 +254,7 @@ class TestReading:
             (OpenAIFormat(), openai(*[("a", {})] * 100)),
         ],
     )
-    def test_so_many_calls_are_read_and_no_more(self, call_format: CallFormat, call: Any) -> None:
+    def test_the_number_of_calls_is_limited(self, call_format: CallFormat, call: Any) -> None:
         reading = call_format.read(call)
         assert len(reading.requests) == MOST_CALLS
         outputs = ["x"] * MOST_CALLS
@@ -322,6 +327,7 @@ class TestShowing:
         said = OpenAIFormat().messages(OpenAIFormat().read(message), ["no"])[0]
         assert said["tool_calls"][0]["function"]["arguments"] == '{"x": '
 
+    @settings(deadline=None)
     @given(st.text("`ab\n", max_size=30))
     def test_a_fence_is_longer_than_any_in_it(self, output: str) -> None:
         shown = FencedFormat().show(self.READING, [output])
@@ -339,6 +345,7 @@ class TestShowing:
 
 
 class TestJson:
+    @settings(deadline=None)
     @given(VALUES)
     def test_json_is_read_as_it_was_written(self, value: Any) -> None:
         assert json_of(f" {json.dumps(value)}\n") == value
@@ -400,7 +407,7 @@ class TestCatalog:
             ({"a": 1, "how": "well"}, "how: 'well' is not one of"),
         ],
     )
-    def test_arguments_that_do_not_fit_are_told_with_what_would(
+    def test_arguments_that_do_not_fit_are_explained_with_the_signature(
         self, arguments: dict[str, Any], told: str
     ) -> None:
         problem = catalog(ADD).problem(Request("add", arguments))
@@ -411,7 +418,7 @@ class TestCatalog:
         assert "Did you mean 'add'?" in catalog(ADD).problem(Request("ad"))
         assert "There are: add." in catalog(ADD).problem(Request("x" * 1000))
 
-    def test_what_an_agent_wrote_is_told_again_in_part(self) -> None:
+    def test_long_texts_by_an_agent_are_repeated_in_part(self) -> None:
         problem = catalog(ADD).problem(Request("add", {"a": "x" * 100_000}))
         assert len(problem) < 1000
 
@@ -436,7 +443,7 @@ class TestCatalog:
         ("offerings", "match"),
         [
             ([Offering("mute")], "'mute' names no functions"),
-            ([Offering("one", ADD), Offering("two", ADD)], "'add' is one of 'one' and of 'two'"),
+            ([Offering("one", ADD), Offering("two", ADD)], "both 'one' and 'two' have a 'add'"),
             ([Offering("odd", Function("a b", "", {}))], "'a b' of the tool 'odd'"),
             ([Offering("odd", Function("a" * 65, "", {}))], "up to 64"),
         ],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gem_core
@@ -232,7 +232,7 @@ class TestCalls:
         assert step.info["tool_type"] == "first"
         assert env.turn == 0
 
-    def test_of_several_errors_the_first_is_told(self) -> None:
+    def test_of_several_errors_the_first_is_shown(self) -> None:
         env = question(Adder("first"), Adder("second"))
         step = env.step("<second>two</second><first>one</first>")
         assert step.observation == "'one' is no number."
@@ -259,8 +259,9 @@ class TestCalls:
         with pytest.raises(LookupError, match="answer"):
             env.step("answer")
 
+    @settings(deadline=None)
     @given(st.lists(st.sampled_from(["<add>1</add>", "<add>x</add>", "answer"]), max_size=12))
-    def test_counters_count_whatever_the_order(self, actions: list[str]) -> None:
+    def test_counters_count_in_any_order(self, actions: list[str]) -> None:
         env = question(Adder(), max_tool_uses=4)
         uses = successes = turns = 0
         for action in actions:
@@ -294,7 +295,7 @@ class TestBudget:
         assert step.info["use_tool"] is False
         assert counters(step) == (1, 1)
 
-    def test_a_budget_of_none_is_no_limit(self) -> None:
+    def test_a_budget_of_none_means_no_limit(self) -> None:
         env = question(Adder(), max_tool_uses=None)
         steps = [env.step("<add>1</add>") for _ in range(50)]
         assert steps[-1].observation == "total 50"
@@ -375,7 +376,7 @@ class TestCopies:
 
     ACTIONS: ClassVar[list[str]] = ["<add>4</add>", "<fail>x</fail>", "<safe>2</safe>", "answer"]
 
-    def test_a_fork_has_tools_of_its_own_in_the_same_state(self, env: Any) -> None:
+    def test_a_fork_has_its_own_tools_in_the_same_state(self, env: Any) -> None:
         fork = env.fork()
         expected = [env.step(action) for action in self.ACTIONS]
         assert expected[0].observation.endswith("total 7\n")
@@ -494,7 +495,7 @@ class TestAsyncTools:
         assert "OSError: the line is dead" in step.observation
         assert step.info["error"]["type"] == "OSError"
 
-    def test_a_cancelled_call_is_no_fault_of_the_tool(self) -> None:
+    def test_a_cancelled_call_is_not_a_fault_of_the_tool(self) -> None:
         class Stuck(AsyncAdder):
             async def run(self, call: ToolCall) -> ToolResult:  # type: ignore[override]
                 await asyncio.Event().wait()

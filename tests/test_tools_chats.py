@@ -167,7 +167,7 @@ class TestOpenAI:
         env = chat(STRICT, call_format="openai", instructions="schemas")
         broken = openai({"a": 1, "b": 2})
         broken["tool_calls"][0]["function"]["arguments"] = '{"a": 1'
-        assert "[tool]The arguments are no JSON" in env.step(broken).observation
+        assert "[tool]The arguments are not valid JSON" in env.step(broken).observation
 
 
 class TestFenced:

@@ -1,18 +1,20 @@
-"""Python functions and objects as tools: what an agent is told, what it may send, what it gets."""
+"""Python functions and objects as tools: schemas, accepted arguments, results."""
 
 import asyncio
 import dataclasses
 import datetime as dt
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import FunctionTool, Tool, ToolCall, ToolResult, ToolSet, as_tool
+from gem_core import FunctionTool, Tool, ToolCall, ToolResult, ToolSet, ToolSpec, as_tool
 from gem_core.errors import ConfigError
 from gem_core.testing import check_tool
 
@@ -100,7 +102,7 @@ def run(tool: Any, function: str = "", /, **arguments: Any) -> ToolResult:
     return asyncio.run(wait())
 
 
-class TestWhatIsTold:
+class TestDescription:
     def test_the_schema_comes_from_signature_and_docstring(self) -> None:
         (function,) = forecast.functions()
         assert function.name == "forecast"
@@ -161,13 +163,13 @@ class TestWhatIsTold:
         [
             (lambda: as_tool(lambda x: x), "needs a docstring"),
             (lambda: as_tool(_no_types), "'x' has no annotation"),
-            (lambda: as_tool(_variadic), "has no name in a call"),
+            (lambda: as_tool(_variadic), "cannot be passed by name"),
             (lambda: as_tool(_unknown_type).functions(), "Nowhere"),
             (lambda: ToolSet(object()), "no public methods"),
-            (lambda: ToolSet([]), "docstring|annotation|no name"),
+            (lambda: ToolSet([]), "docstring|annotation|by name"),
         ],
     )
-    def test_what_an_agent_could_not_be_told_is_refused(self, make: Any, match: str) -> None:
+    def test_functions_that_cannot_be_described_are_refused(self, make: Any, match: str) -> None:
         with pytest.raises(ConfigError, match=match):
             make()
 
@@ -228,7 +230,9 @@ class TestRuns:
             ({"city": None}, "city: Input should be a valid string"),
         ],
     )
-    def test_arguments_that_do_not_fit_are_told(self, arguments: dict[str, Any], told: str) -> None:
+    def test_arguments_that_do_not_fit_are_explained(
+        self, arguments: dict[str, Any], told: str
+    ) -> None:
         result = run(forecast, **arguments)
         assert not result.ok
         assert told in result.output
@@ -250,6 +254,7 @@ class TestRuns:
         inline, aside = asyncio.run(both())
         assert inline == str(threading.get_ident()) != aside
 
+    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the first draw is slow
     @given(st.dictionaries(st.sampled_from(["city", "days", "x"]), st.integers() | st.text()))
     def test_no_arguments_make_it_raise(self, arguments: dict[str, Any]) -> None:
         fits = (
@@ -306,6 +311,7 @@ class TestTags:
         assert "<buy>" in text
         assert "<price>what</price>: Tells a price." in text
 
+    @settings(deadline=None)
     @given(st.text() | st.text("<>/forecast{}\":'"))
     def test_no_text_makes_it_raise(self, text: str) -> None:
         for action in (text, f"<forecast>{text}</forecast>"):
@@ -361,11 +367,11 @@ class TestInMake:
         assert env.step("<shout>a</shout>").observation == "A"
 
     @pytest.mark.parametrize("part", [lambda: "no tool", lambda: max_of])
-    def test_a_function_that_makes_none_is_told_how(self, part: Any) -> None:
+    def test_a_function_that_makes_no_tool_gets_a_hint(self, part: Any) -> None:
         with pytest.raises(ConfigError, match=r"not a tool.*as_tool"):
             gem_core.make("game:GuessTheNumber-v0-easy", tools=[part])
 
-    def test_a_plain_function_with_parameters_is_told_how(self) -> None:
+    def test_a_plain_function_with_parameters_gets_a_hint(self) -> None:
         with pytest.raises(ConfigError, match=r"cannot be called without numbers.*as_tool"):
             gem_core.make("game:GuessTheNumber-v0-easy", tools=[max_of])
 
@@ -391,7 +397,7 @@ class TestConformance:
     @pytest.mark.parametrize(
         ("functions", "match"),
         [
-            ([gem_core.Function("shout it", "S.", {"type": "object"})], "no name"),
+            ([gem_core.Function("shout it", "S.", {"type": "object"})], "not a name"),
             ([gem_core.Function("shout", "", {"type": "object"})], "say what it does"),
             ([gem_core.Function("shout", "S.", {"type": "string"})], "JSON object"),
             ([gem_core.Function("shout", "S.", {"type": "object", "required": 7})], "7 is not"),
@@ -411,3 +417,49 @@ class TestConformance:
         (finding,) = report.findings
         assert finding.check == "functions"
         assert match in finding.message
+
+
+REVERSE = '''
+from gem_core import as_tool
+
+@as_tool
+def reverse(text: str) -> str:
+    """Reverses a text."""
+    return text[::-1]
+'''
+USE = """
+import gem_core
+from gem_core.config import build
+from gem_core.plugins import default_registry
+from hydra import compose, initialize
+
+default_registry().add(gem_core.ToolSpec(id="acme:reverse", entry_point="acme_tools:reverse"))
+first, second = gem_core.make_tool("acme:reverse"), gem_core.make_tool("acme:reverse")
+game = "game:GuessTheNumber-v0-easy"
+env = gem_core.make(game, tools=["acme:reverse"])
+with initialize(config_path=None, version_base=None):
+    config = compose(overrides=["+env=game/GuessTheNumber-v0-easy", "+tools=[acme/reverse]"])
+composed = build(config)
+for stack in (env, composed):
+    stack.reset(seed=1)
+    print(stack.step("<reverse>abc</reverse>").observation)
+print(first is second)
+try:
+    gem_core.make(game, tools=[{"id": "acme:reverse", "topk": 3}])
+except TypeError as error:
+    print(error)
+"""
+
+
+class TestRegistered:
+    def test_a_decorated_function_is_made_by_its_id(
+        self, run_python: Callable[..., str], tmp_path: Path
+    ) -> None:
+        (tmp_path / "acme_tools.py").write_text(REVERSE)
+        printed = run_python(USE, PYTHONPATH=str(tmp_path)).splitlines()
+        assert printed[:3] == ["cba", "cba", "False"]
+        assert printed[3] == "tool 'acme:reverse' takes no argument 'topk'. It takes: none."
+
+    def test_an_object_is_an_entry_point_too(self) -> None:
+        spec = ToolSpec(id="acme:shop", entry_point=ToolSet(Shop()))  # type: ignore[arg-type]
+        assert run(spec.make(), "open").output == "true"

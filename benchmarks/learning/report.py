@@ -1,4 +1,4 @@
-"""Tables, plots and CSV files of what was learned."""
+"""Tables, plots and CSV files of the learning curves."""
 
 import csv
 import statistics
@@ -29,7 +29,7 @@ _Curves = dict[str, list[float]]
 
 
 def write_report(runs: Sequence[Run], folder: Path, results: Path, *, seeds: int) -> None:
-    """Write what there is of each figure: curves as CSV, plots, and a page with the tables."""
+    """Write the finished runs of each figure: curves as CSV, plots, and a page with tables."""
     lines = ["# Learning curves", "", _HOW, ""]
     for figure in dict.fromkeys(run.figure for run in runs):
         curves: dict[str, list[_Curves]] = {}
@@ -50,10 +50,10 @@ def write_report(runs: Sequence[Run], folder: Path, results: Path, *, seeds: int
 
 
 _HOW = f"""\
-Mean over seeds and, behind ±, half of the 95 % interval of Student's t over the seeds. *Start* is
+Mean over seeds ± half of the 95 % interval of Student's t over the seeds. *Start* is
 the mean of the first {_FIRST} steps, *end* that of the last {_LAST}, *whole* that of all steps.
 Differences are of the same seeds. 64 episodes a step, one update a step; all runs of a task begin
-with the same model. `python benchmarks/learning/run.py` makes all of it."""
+with the same model. `python benchmarks/run.py learning` makes all of it."""
 
 
 def _read(path: Path) -> _Curves:

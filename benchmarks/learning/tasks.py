@@ -1,4 +1,4 @@
-"""What is learned: environments, warm starts, and runs with what differs between them."""
+"""The tasks and runs of the learning curves: environments, warm starts, settings."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,16 +17,16 @@ class Task:
     """An environment, and a model that can play a little of it.
 
     Args:
-        env: Its spec, or its id.
-        kwargs: Its parameters.
-        tools: Its tools.
-        skill: Share of the oracle's actions in the demonstrations; of several, one an episode.
-        demonstrations: Episodes of them.
-        warm_steps: Updates on them.
-        max_new_tokens: Most tokens of a response.
-        vocab: Tokens of the tokenizer at most.
-        steps: Steps of reinforcement learning.
-        lr: Their learning rate.
+        env: The environment's spec or id.
+        kwargs: Parameters of the environment.
+        tools: Tools of the environment.
+        skill: Share of the oracle's actions in the demonstrations; several values alternate.
+        demonstrations: Number of demonstrated episodes.
+        warm_steps: Number of updates on the demonstrations.
+        max_new_tokens: Maximum number of tokens of a response.
+        vocab: Maximum number of tokens of the tokenizer.
+        steps: Number of reinforcement learning steps.
+        lr: Learning rate of these steps.
     """
 
     env: EnvSpec | str
@@ -41,7 +41,7 @@ class Task:
     lr: float = 1e-3
 
     def factory(self) -> EnvFactory:
-        """Return what makes it."""
+        """Return a factory of the environment."""
         spec = default_registry().find(EnvSpec, self.env) if isinstance(self.env, str) else self.env
         wrappers = [FirstLine] if self.tools else []
         return make_factory(spec.with_kwargs(**self.kwargs), tools=self.tools, wrappers=wrappers)
@@ -49,13 +49,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Run:
-    """What is trained on a task, once for each seed.
+    """A training on a task, once for each seed.
 
     Args:
         task: Name of the task.
-        label: What it is called in tables and plots.
-        config: Where it differs from the common configuration; see ``TrainConfig``.
-        figure: Which comparison it is part of.
+        label: Name in tables and plots.
+        config: Differences from the common configuration; see ``TrainConfig``.
+        figure: The comparison that it belongs to.
     """
 
     task: str

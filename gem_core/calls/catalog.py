@@ -1,4 +1,4 @@
-"""The functions of several tools by name, and whether a call fits the one that it names."""
+"""The functions of several tools by name, with a check of calls against their schemas."""
 
 import itertools
 import re
@@ -15,28 +15,28 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LISTED = 30
 _PROBLEMS = 5
 _LONGEST = 200
-"""Characters of a message or a name of an agent's making that it is shown again."""
-# With one of these a schema may allow what its `properties` do not name.
+"""Characters of a text by an agent that are repeated to it."""
+# With one of these keys, a schema may allow arguments that its `properties` do not name.
 _OPEN = ("additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf")
 
 
 class Catalog:
-    """The functions of tools, each with the place of its tool in the list.
+    """The functions of tools, each with the position of its tool in the list.
 
     Args:
         tools: The tools.
 
     Raises:
-        ConfigError: A tool without functions, two functions of one name, a name that models and
-            APIs do not take.
+        ConfigError: A tool has no functions, two functions have the same name, or a name is not
+            one that models and APIs accept.
     """
 
     def __init__(self, tools: Sequence[Tool]) -> None:
-        self.places: dict[str, int] = {}
-        """Place of a function's tool, by the function's name."""
+        self.positions: dict[str, int] = {}
+        """Position of a function's tool, by the function's name."""
         self._functions: dict[str, Function] = {}
         self._validators: dict[str, Any] = {}
-        for place, tool in enumerate(tools):
+        for position, tool in enumerate(tools):
             functions = tool.functions()
             if not functions:
                 raise ConfigError(
@@ -44,30 +44,30 @@ class Catalog:
                     f"call it. Give it a method functions()."
                 )
             for function in functions:
-                self._add(function, place, tools)
+                self._add(function, position, tools)
 
-    def _add(self, function: Function, place: int, tools: Sequence[Tool]) -> None:
+    def _add(self, function: Function, position: int, tools: Sequence[Tool]) -> None:
         name = function.name
         if not _NAME.fullmatch(name):
             raise ConfigError(
-                f"{name!r} of the tool {tools[place].name!r} is no name of a function: it is up "
-                f"to 64 letters, digits, '_' and '-'."
+                f"{name!r} of the tool {tools[position].name!r} is not a name of a "
+                f"function: use up to 64 letters, digits, '_' and '-'."
             )
-        if name in self.places:
-            first, second = tools[self.places[name]].name, tools[place].name
+        if name in self.positions:
+            first, second = tools[self.positions[name]].name, tools[position].name
             raise ConfigError(
-                f"Functions need different names; {name!r} is one of {first!r} and of {second!r}."
+                f"Functions need different names; both {first!r} and {second!r} have a {name!r}."
             )
-        self.places[name] = place
+        self.positions[name] = position
         self._functions[name] = function
 
     @property
     def functions(self) -> list[Function]:
-        """All functions, in the order of their tools."""
+        """All functions in the order of their tools."""
         return list(self._functions.values())
 
     def problem(self, request: Request) -> str:
-        """Return why a call cannot be run, for the agent; empty if it can."""
+        """Return why a call cannot run, as a message for the agent; empty if it can."""
         function = self._functions.get(request.function)
         if request.function and function is None:
             return self._unknown(request.function)
@@ -95,13 +95,13 @@ class Catalog:
             return []
         try:
             errors = itertools.islice(validator.iter_errors(arguments), _PROBLEMS)
-            return [_told(error) for error in errors]
-        except Exception:  # noqa: BLE001 - the schema itself is broken: the tool must judge
+            return [_message(error) for error in errors]
+        except Exception:  # noqa: BLE001 - the schema is broken, so the tool must check
             return []
 
 
 def _validator(parameters: Mapping[str, Any]) -> Any:
-    """Return a validator of arguments; None without jsonschema: then the tool itself must check."""
+    """Return a validator of arguments; None without jsonschema, when the tool must check them."""
     try:
         from jsonschema import Draft202012Validator  # noqa: PLC0415 - only if a tool is called
         from jsonschema.validators import validator_for  # noqa: PLC0415
@@ -116,7 +116,7 @@ def _validator(parameters: Mapping[str, Any]) -> Any:
     return make(schema, registry=Registry())  # an empty registry: nothing is fetched
 
 
-def _told(error: Any) -> str:
+def _message(error: Any) -> str:
     message = error.message
     if len(message) > _LONGEST:
         message = f"{message[:_LONGEST]}..."

@@ -1,4 +1,4 @@
-"""What an agent is told of a Python function: its signature and docstring as a JSON schema."""
+"""The signature and docstring of a Python function as a JSON schema for an agent."""
 
 import functools
 import inspect
@@ -21,23 +21,23 @@ _SCHEMAS_INSIDE = ("items", "additionalProperties", "anyOf", "allOf", "oneOf", "
 
 
 class Described:
-    """What is known of a function from its signature and docstring.
+    """The description of a function, from its signature and docstring.
 
     Args:
         function: The function.
-        name: What it is called by.
-        first: Number of leading parameters that are not the agent's: 1 for ``self``.
+        name: Name by which the agent calls it.
+        first: Number of leading parameters that the agent does not pass: 1 for ``self``.
 
     Raises:
-        ConfigError: A parameter without an annotation or one that cannot be named in a call, or no
-            docstring.
+        ConfigError: There is no docstring, or a parameter has no annotation or cannot be passed by
+            name.
     """
 
     def __init__(self, function: Callable[..., Any], name: str, *, first: int = 0) -> None:
         self.name = name
-        self.description, self._told = _read_docstring(function.__doc__ or "")
+        self.description, self._descriptions = _read_docstring(function.__doc__ or "")
         if not self.description:
-            raise ConfigError(f"{name} needs a docstring: it is what an agent is told of it.")
+            raise ConfigError(f"{name} needs a docstring, which describes it to an agent.")
         self._function = function
         self._parameters = list(inspect.signature(function).parameters.values())[first:]
         for parameter in self._parameters:
@@ -48,9 +48,9 @@ class Described:
         """A pydantic model of the arguments, whose fields have the parameters' names as aliases.
 
         Raises:
-            ConfigError: An annotation that cannot be found or has no JSON schema.
+            ConfigError: An annotation cannot be resolved or has no JSON schema.
         """
-        import pydantic  # noqa: PLC0415 - a tenth of a second, and only for those who are called
+        import pydantic  # noqa: PLC0415 - a tenth of a second, only for tools in use
 
         try:
             hints = self._hints()
@@ -64,7 +64,7 @@ class Described:
             raise ConfigError(f"The annotations of {self.name} cannot be used: {error}") from error
 
     def _hints(self) -> dict[str, Any]:
-        """Return the annotations of the parameters; what it returns may be named in vain."""
+        """Return the annotations of the parameters; that of the result is not resolved."""
         names = {parameter.name: parameter.annotation for parameter in self._parameters}
         holder = types.SimpleNamespace(__annotations__=names)
         scope = getattr(inspect.unwrap(self._function), "__globals__", {})
@@ -74,13 +74,13 @@ class Described:
         import pydantic  # noqa: PLC0415 - imported already, by the model
 
         default: Any = ... if parameter.default is parameter.empty else parameter.default
-        told = self._told.get(parameter.name)
-        more: dict[str, Any] = {"description": told} if told else {}
+        description = self._descriptions.get(parameter.name)
+        more: dict[str, Any] = {"description": description} if description else {}
         return pydantic.Field(default, alias=parameter.name, **more)
 
     @functools.cached_property
     def function(self) -> Function:
-        """What an agent is told."""
+        """The schema for the agent."""
         schema = _untitled(self._model.model_json_schema())
         schema.setdefault("properties", {})
         schema.pop("description", None)
@@ -88,7 +88,7 @@ class Described:
 
     @property
     def only_text(self) -> str:
-        """Name of the parameter, if there is but one and it is a text; else empty."""
+        """Name of the only parameter if that is a text; else empty."""
         properties = self.function.parameters["properties"]
         if not properties:
             return ""
@@ -96,10 +96,10 @@ class Described:
         return str(name) if len(properties) == 1 and schema.get("type") == "string" else ""
 
     def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments as the types of their annotations.
+        """Return arguments converted to the types of their annotations.
 
         Raises:
-            ValueError: They do not fit; the message is for the agent.
+            ValueError: They do not fit the schema; the message is for the agent.
         """
         import pydantic  # noqa: PLC0415 - imported already, by the model
 
@@ -120,19 +120,19 @@ class Described:
 def _check_parameter(name: str, parameter: inspect.Parameter) -> None:
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         raise ConfigError(
-            f"{name} cannot be a tool: its parameter {parameter} has no name in a call."
+            f"{name} cannot be a tool: its parameter {parameter} cannot be passed by name."
         )
     if parameter.annotation is parameter.empty:
         raise ConfigError(
             f"{name} cannot be a tool: its parameter {parameter.name!r} has no annotation, so an "
-            f"agent cannot know what it takes."
+            f"agent cannot know its type."
         )
 
 
 def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """Return what stands before the first section, and the entries of ``Args:`` by name."""
+    """Return the text before the first section, and the entries of ``Args:`` by name."""
     head: list[str] = []
-    told: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     section, indent, last = "", 0, ""
     for line in inspect.cleandoc(text).splitlines():
         match = _SECTION.fullmatch(line.rstrip())
@@ -146,14 +146,14 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
             entry = _PARAMETER.fullmatch(line.strip()) if depth == indent else None
             if entry:
                 last = entry[1]
-                told[last] = entry[2]
+                descriptions[last] = entry[2]
             elif last:
-                told[last] = f"{told[last]} {line.strip()}".strip()
-    return "\n".join(head).strip(), told
+                descriptions[last] = f"{descriptions[last]} {line.strip()}".strip()
+    return "\n".join(head).strip(), descriptions
 
 
 def _untitled(schema: Any) -> Any:
-    """Return a schema without the titles that pydantic makes of names."""
+    """Return a schema without the titles that pydantic derives from names."""
     if isinstance(schema, list):
         return [_untitled(one) for one in schema]
     if not isinstance(schema, dict):

@@ -1,7 +1,7 @@
-"""What a call format is: it reads actions, shows results, and says how to call.
+"""The interface of call formats: they read actions, show results, and explain how to call.
 
-A third party writes one as a class, derived from ``BaseCallFormat``, and adds a ``CallFormatSpec``
-of it to the registry; ``call_format="its-id"`` then finds it.
+A third party derives a class from ``BaseCallFormat`` and adds a ``CallFormatSpec`` to the registry;
+``call_format="its-id"`` then finds it.
 """
 
 import json
@@ -24,18 +24,18 @@ __all__ = [
 ]
 
 MOST_CALLS = 64
-"""Calls of one action that are read; what follows them is dropped, like any text after a call."""
+"""Maximum number of calls in an action; further ones are dropped, like any text after a call."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A call as an action has it, before anybody asked whether there is such a function.
+    """A call as it was read from an action, before its function is looked up.
 
     Args:
-        function: The name that is called; empty if none can be read.
-        arguments: What it is called with.
-        id: What the result is to refer to, in formats that have such ids.
-        problem: Why it cannot be run, for the agent; empty if it can be read.
+        function: Name of the function; empty if it cannot be read.
+        arguments: Arguments of the call, by name.
+        id: Id that the result refers to, in formats with such ids.
+        problem: Why the call cannot be read, as a message for the agent; else empty.
     """
 
     function: str = ""
@@ -46,13 +46,13 @@ class Request:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a format found in an action.
+    """The calls that a format found in an action.
 
     Args:
-        action: What the environment is given if there are no calls.
-        requests: The calls in order; empty if there are none.
+        action: Action for the environment if there are no calls.
+        requests: The calls in order.
         text: The action up to the end of the last call, as text for a history.
-        message: The same as a chat message of the role ``assistant``.
+        message: The same as a chat message with the role ``assistant``.
     """
 
     action: Action
@@ -63,19 +63,19 @@ class Reading:
 
 @runtime_checkable
 class CallFormat(Protocol):
-    """How an action calls functions by name. It has no state: all environments share one."""
+    """How an action calls functions by name. It has no state, so environments share one object."""
 
     def instructions(self, functions: Sequence[Function]) -> str:
-        """Return what an agent must know to call ``functions``, with their schemas."""
+        """Return instructions for an agent, with the schemas of ``functions``."""
 
     def read(self, action: Action) -> Reading:
         """Return the calls in an action. Never raises; takes linear time.
 
-        What is meant as a call and cannot be read is a request with a ``problem``.
+        A call that cannot be read becomes a request with a ``problem``.
         """
 
     def show(self, reading: Reading, outputs: Sequence[str]) -> str:
-        """Return the text that shows an agent the outputs of its calls, one each, in order."""
+        """Return the text that shows an agent the outputs of its calls, in their order."""
 
     def messages(self, reading: Reading, outputs: Sequence[str]) -> list[dict[str, Any]]:
         """Return the same as chat messages: the assistant's with the calls, then the results."""
@@ -86,7 +86,7 @@ class BaseCallFormat(ABC):
 
     @abstractmethod
     def instructions(self, functions: Sequence[Function]) -> str:
-        """Return what an agent must know to call ``functions``; see ``CallFormat``."""
+        """Return instructions for an agent; see ``CallFormat``."""
 
     @abstractmethod
     def read(self, action: Action) -> Reading:
@@ -97,10 +97,9 @@ class BaseCallFormat(ABC):
         """Return the text that shows the outputs; see ``CallFormat``."""
 
     def messages(self, reading: Reading, outputs: Sequence[str]) -> list[dict[str, Any]]:
-        """Return chat messages: the action as it was written, then all results in one.
+        """Return chat messages: the unchanged action, then one with all results.
 
-        That one is the user's, as a format that models were not trained on has no other role for
-        it that every chat template knows.
+        The second one has the role ``user``, which every chat template supports.
         """
         return [
             {"role": "assistant", "content": reading.text},
@@ -109,14 +108,14 @@ class BaseCallFormat(ABC):
 
 
 def schema_lines(functions: Sequence[Function]) -> str:
-    """Return the schemas of functions as JSON, one a line."""
+    """Return the schemas of functions as JSON, one on each line."""
     return "\n".join(json.dumps(one.to_openai(), ensure_ascii=False) for one in functions)
 
 
 def after_thoughts(text: str) -> int:
-    """Return where a text goes on after the ``<think>...</think>`` that it opens with.
+    """Return the position after the ``<think>...</think>`` that a text begins with.
 
-    A call that a model only thinks about is none. Thoughts that are never closed are all of it.
+    Calls inside it do not count. If it is never closed, it is the whole text.
     """
     if not text.lstrip().startswith("<think>"):
         return 0

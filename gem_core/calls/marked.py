@@ -1,8 +1,8 @@
 """Formats that mark calls in a text: between tags (``hermes``) or between fences (``fenced``).
 
-Between the marks is one JSON object with ``name`` and ``arguments``. An opening mark always makes a
-call: what is between the marks and cannot be read has failed. The last call may go without its
-closing mark, as generation often stops there.
+Between the marks is one JSON object with ``name`` and ``arguments``. An opening mark begins a
+call; if its content cannot be read, the call has failed. The last call may lack its closing mark,
+because generation often stops there.
 """
 
 import re
@@ -25,13 +25,13 @@ __all__ = ["FencedFormat", "HermesFormat", "MarkedFormat"]
 
 
 class MarkedFormat(BaseCallFormat):
-    """Base of formats that mark calls: write ``opening``, ``closing`` and how results look."""
+    """Base class of formats that mark calls: write ``opening``, ``closing`` and ``show``."""
 
     opening: ClassVar[re.Pattern[str]]
     closing: ClassVar[re.Pattern[str]]
 
     def read(self, action: Action) -> Reading:
-        """Return every marked call behind the agent's thoughts."""
+        """Return every marked call after the agent's thoughts."""
         mark = self._next(action, after_thoughts(action)) if isinstance(action, str) else None
         requests: list[Request] = []
         end = 0
@@ -46,12 +46,12 @@ class MarkedFormat(BaseCallFormat):
         return self.opening.search(text, start)
 
     def _request(self, text: str, start: int) -> tuple[Request, int]:
-        """Return the call that begins at ``start``, and where it ends."""
+        """Return the call that begins at ``start``, and its end."""
         problem = ""
         try:
             value, end = json_at(text, start)
         except ValueError as error:
-            problem = f"The call is no JSON: {error}."
+            problem = f"The call is not valid JSON: {error}."
         else:
             closing = self.closing.match(text, end)
             if closing or end == len(text):
@@ -64,16 +64,16 @@ class MarkedFormat(BaseCallFormat):
 class HermesFormat(MarkedFormat):
     """Calls as Hermes and Qwen models write them, ``<tool_call>{"name": ...}</tool_call>``.
 
-    Results stand between ``<tool_response>`` tags. In a chat each is a message of the role
-    ``tool``, round which the models' own templates put those tags; the action stays as it was
-    written, so that the tokens of the next prompt begin with those of this one.
+    Results are between ``<tool_response>`` tags. In a chat each result is a message with the role
+    ``tool``, which the models' chat templates put between those tags. The action is not changed,
+    so the tokens of the next prompt begin with those of this one.
     """
 
     opening = re.compile("<tool_call>")
     closing = re.compile("</tool_call>")
 
     def instructions(self, functions: Sequence[Function]) -> str:
-        """Return the schemas between ``<tools>`` tags, and how a call is written."""
+        """Return the schemas between ``<tools>`` tags, and the form of a call."""
         return (
             "You may call functions while you work. Their schemas are between the tools tags:\n"
             f"<tools>\n{schema_lines(functions)}\n</tools>\n"
@@ -93,7 +93,7 @@ class HermesFormat(MarkedFormat):
         )
 
     def messages(self, reading: Reading, outputs: Sequence[str]) -> list[dict[str, Any]]:
-        """Return the action as it was written, and a message of the role ``tool`` per result."""
+        """Return the unchanged action, and a message with the role ``tool`` for each result."""
         results = [
             {"role": "tool", "name": request.function, "content": output.rstrip()}
             for request, output in zip(reading.requests, outputs, strict=True)
@@ -102,16 +102,16 @@ class HermesFormat(MarkedFormat):
 
 
 class FencedFormat(MarkedFormat):
-    """Calls in fences of backticks that are marked ``tool_call``, for models of no call format.
+    """Calls in fenced blocks marked ``tool_call``, for models without their own call format.
 
-    Results come back in fences that are marked ``tool_result``.
+    Results are in fenced blocks marked ``tool_result``.
     """
 
     opening = re.compile(r"^ {0,3}```tool_call[ \t]*$", re.MULTILINE)
     closing = re.compile("```")
 
     def instructions(self, functions: Sequence[Function]) -> str:
-        """Return the schemas and how a call is written."""
+        """Return the schemas, and the form of a call."""
         return (
             "You may call functions while you work. Their schemas, one a line:\n"
             f"{schema_lines(functions)}\n"
@@ -123,7 +123,7 @@ class FencedFormat(MarkedFormat):
         )
 
     def show(self, reading: Reading, outputs: Sequence[str]) -> str:
-        """Return the outputs, each in a fence that is longer than any in it."""
+        """Return the outputs, each in a fence longer than any inside it."""
         return "\n".join(_fenced(output.rstrip()) for output in outputs)
 
 

@@ -1,7 +1,7 @@
-"""Calls as the OpenAI API has them: an assistant's message with ``tool_calls``.
+"""Calls in the form of the OpenAI API: an assistant message with ``tool_calls``.
 
-An action is such a message as a dict (or an object of a client library that has ``model_dump``), or
-its JSON text. A message without calls stands for its ``content``; any other text is an action.
+An action is such a message as a dict (or an object of a client library with ``model_dump``), or its
+JSON text. A message without calls is replaced by its ``content``; any other text is an action.
 """
 
 import json
@@ -29,14 +29,14 @@ FORM = (
 
 
 class OpenAIFormat(BaseCallFormat):
-    """Assistant's messages with ``tool_calls``, answered by messages of the role ``tool``.
+    """Assistant messages with ``tool_calls``, answered by messages with the role ``tool``.
 
-    In a chat, arguments are objects, as chat templates want them (what cannot be read stays as it
-    was), and every result names its ``tool_call_id``. As text, messages are JSON.
+    In a chat, arguments are objects, as chat templates expect (unreadable ones are not changed),
+    and every result has its ``tool_call_id``. As text, messages are JSON.
     """
 
     def instructions(self, functions: Sequence[Function]) -> str:
-        """Return the schemas, and how a message with calls is written as JSON."""
+        """Return the schemas, and the form of a message with calls as JSON."""
         return (
             "You may call functions while you work. Their schemas, one a line:\n"
             f"{schema_lines(functions)}\n"
@@ -47,7 +47,7 @@ class OpenAIFormat(BaseCallFormat):
         )
 
     def read(self, action: Action) -> Reading:
-        """Return the calls of a message, or the text that a message without calls stands for."""
+        """Return the calls of a message, or the content of a message without calls."""
         if isinstance(action, str):
             return self._read_text(action)
         dump = getattr(action, "model_dump", None)
@@ -63,18 +63,18 @@ class OpenAIFormat(BaseCallFormat):
         except ValueError as error:
             if '"tool_calls"' not in text:
                 return Reading(action)
-            problem = f"The message is no JSON: {error}."
+            problem = f"The message is not valid JSON: {error}."
             said = {"role": "assistant", "content": action}
             return Reading(action, (Request(problem=problem),), action, said)
         return _read_message(message, action)
 
     def show(self, reading: Reading, outputs: Sequence[str]) -> str:
-        """Return the messages of the role ``tool`` as JSON, one a line."""
+        """Return the messages with the role ``tool`` as JSON, one on each line."""
         results = self.messages(reading, outputs)[1:]
         return "\n".join(json.dumps(message, ensure_ascii=False) for message in results)
 
     def messages(self, reading: Reading, outputs: Sequence[str]) -> list[dict[str, Any]]:
-        """Return the assistant's message, and a message per call with its ``tool_call_id``."""
+        """Return the assistant message, and a message for each call with its ``tool_call_id``."""
         results = [
             {
                 "role": "tool",
@@ -118,7 +118,7 @@ def _function_of(call: Any) -> dict[str, Any]:
 
 
 def _written(request: Request, call: Any) -> dict[str, Any]:
-    """Return a call as it is shown again: as it was read, or as it was if it cannot be read."""
+    """Return a call for the history: as it was read, or unchanged if it cannot be read."""
     as_it_was = _function_of(call).get("arguments")
     arguments = str(as_it_was) if request.problem else dict(request.arguments)
     function = {"name": request.function, "arguments": arguments}
@@ -126,7 +126,7 @@ def _written(request: Request, call: Any) -> dict[str, Any]:
 
 
 def _text_of(content: Any) -> str:
-    """Return the text of a message's content, which may be none, text, or a list of parts."""
+    """Return the text of a message's content: None, a text, or a list of parts."""
     if content is None or isinstance(content, str):
         return content or ""
     parts = content if isinstance(content, Sequence) else []

@@ -1,4 +1,4 @@
-"""Runs the calls of one action: at once where they wait, and in order where a tool asks for it."""
+"""Runs the calls of one action: at the same time if they wait, in order if a tool asks for it."""
 
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -9,6 +9,7 @@ from gem_core.calls.format import Request
 from gem_core.faults import error_record
 from gem_core.maybe_async import drive, is_awaitable
 from gem_core.observation import Info
+from gem_core.optional import runs_in_order
 from gem_core.tool import Tool, ToolCall, ToolResult
 
 __all__ = ["Outcome", "fault", "run_all"]
@@ -16,14 +17,14 @@ __all__ = ["Outcome", "fault", "run_all"]
 
 @dataclass
 class Outcome:
-    """What becomes of a request.
+    """A request and its result.
 
     Args:
         request: The call as it was read.
-        tool: Whose function it is; None if nobody's.
-        result: What it came to; None until it has run.
-        seconds: What running it took.
-        counts: Whether it is a use of the budget.
+        tool: The tool that has the function; None if there is none.
+        result: The result; None until the call has run.
+        seconds: How long the call took.
+        counts: Whether the call counts towards the budget.
     """
 
     request: Request
@@ -64,27 +65,27 @@ def fault(tool: Tool, error: Exception) -> ToolResult:
 def run_all(
     outcomes: Sequence[Outcome], text: str, run: Callable[[Tool, ToolCall], Any]
 ) -> Awaitable[None] | None:
-    """Run every call that has no result yet, and note results and times.
+    """Run every call that has no result yet, and set results and times.
 
     Args:
         outcomes: The calls of one action, in order.
-        text: The action up to the end of the last of them.
-        run: Runs one call; what it returns may be awaitable.
+        text: The action up to the end of the last call.
+        run: Runs one call; its result may be awaitable.
 
     Returns:
-        None, or an awaitable if a call waits: then those that wait do so together.
+        None, or an awaitable if any call waits; those that wait do so at the same time.
     """
-    lanes: dict[int, list[Outcome]] = {}
+    queues: dict[int, list[Outcome]] = {}
     for outcome in outcomes:
-        if outcome.result is None:
-            queues = getattr(outcome.tool, "in_order", False)
-            lanes.setdefault(id(outcome.tool if queues else outcome), []).append(outcome)
-    running = [drive(_lane(lane, text, run)) for lane in lanes.values()]
+        if outcome.result is None and outcome.tool is not None:
+            key = outcome.tool if runs_in_order(outcome.tool) else outcome
+            queues.setdefault(id(key), []).append(outcome)
+    running = [drive(_run_queue(queue, text, run)) for queue in queues.values()]
     waiting = [one for one in running if is_awaitable(one)]
     return _all_of(waiting) if waiting else None
 
 
-def _lane(
+def _run_queue(
     outcomes: Sequence[Outcome], text: str, run: Callable[[Tool, ToolCall], Any]
 ) -> Generator[Any, Any, None]:
     for outcome in outcomes:

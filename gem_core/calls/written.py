@@ -1,4 +1,4 @@
-"""Reads calls that models write as JSON: leniently as to line breaks, safely as to depth."""
+"""Reads calls that models write as JSON: line breaks in texts are allowed, depth is limited."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from gem_core.calls.format import Request
 __all__ = ["DEEPEST", "json_at", "json_of", "request_of"]
 
 DEEPEST = 64
-"""Levels of lists and objects in one another that a call may have."""
+"""Maximum number of nested lists and objects in a call."""
 FORM = '{"name": "...", "arguments": {...}}'
 
 _SPACE = re.compile(r"\s*")
@@ -24,10 +24,11 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse)
 
 
 def json_at(text: str, start: int = 0) -> tuple[Any, int]:
-    """Return the JSON value that begins at a place of a text, and the place after it.
+    """Return the JSON value that begins at a position of a text, and the position after it.
 
     Raises:
-        ValueError: There is none, or it is deeper than ``DEEPEST``; the message is for the agent.
+        ValueError: There is no value, or it is nested deeper than ``DEEPEST``; the message is for
+            the agent.
     """
     start = _end_of_space(text, start)
     try:
@@ -42,10 +43,10 @@ def json_at(text: str, start: int = 0) -> tuple[Any, int]:
 
 
 def json_of(text: str) -> Any:
-    """Return the JSON value that a text is, but for space around it.
+    """Return the JSON value of a text; only space may surround it.
 
     Raises:
-        ValueError: As ``json_at``, or for more text after the value.
+        ValueError: See ``json_at``; or there is more text after the value.
     """
     value, end = json_at(text)
     if end < len(text):
@@ -68,9 +69,9 @@ def _depth(value: Any) -> int:
 
 
 def request_of(value: Any, request_id: str = "") -> Request:
-    """Return the call that a JSON value makes: an object with ``name`` and ``arguments``.
+    """Return the call in a JSON value: an object with ``name`` and ``arguments``.
 
-    ``arguments`` may be left out, and may be the JSON text of an object.
+    ``arguments`` may be missing, and may be the JSON text of an object.
     """
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return Request(id=request_id, problem=f"A call is a JSON object of the form {FORM}.")
@@ -79,7 +80,9 @@ def request_of(value: Any, request_id: str = "") -> Request:
         try:
             arguments = json_of(arguments) if arguments.strip() else {}
         except ValueError as error:
-            return Request(name, id=request_id, problem=f"The arguments are no JSON: {error}.")
+            return Request(
+                name, id=request_id, problem=f"The arguments are not valid JSON: {error}."
+            )
     if not isinstance(arguments, dict):
         problem = f"The arguments must be a JSON object, not {_kind(arguments)}."
         return Request(name, id=request_id, problem=problem)

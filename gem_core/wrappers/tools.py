@@ -1,4 +1,4 @@
-"""Lets an agent call tools in mid-episode, without using up the environment's turns."""
+"""A wrapper that lets an agent call tools during an episode without using up turns."""
 
 import contextlib
 from collections import Counter
@@ -12,8 +12,7 @@ from gem_core.errors import ConfigError, SnapshotError, near_names
 from gem_core.faults import boundary
 from gem_core.maybe_async import drive, then
 from gem_core.observation import Action, Info, Observation, text_of, with_text
-from gem_core.plugins import default_registry
-from gem_core.specs import CallFormatSpec
+from gem_core.optional import run_async
 from gem_core.tool import Tool, ToolCall, ToolResult, copy_of
 
 __all__ = ["ToolWrapper"]
@@ -34,41 +33,43 @@ OVER_TOOL_BUDGET = "This call was not run: the {} calls of {} in this episode ar
 class ToolWrapper(Wrapper):
     """Runs the tool calls that it finds in actions; every other action goes to the environment.
 
-    A step with calls has a reward, and never ends the episode: ``info`` then has ``use_tool=True``,
-    ``parsed_action`` (the action up to the end of the calls) and ``tool_type``; on every step it
-    has ``tool_use_counter`` and ``tool_success_counter``.
+    A step with calls has a reward and never ends the episode. Its ``info`` has ``use_tool=True``,
+    ``parsed_action`` (the action up to the end of the calls) and ``tool_type``. The ``info`` of
+    every step has ``tool_use_counter`` and ``tool_success_counter``.
 
-    With the format ``tags`` each tool looks for its own call. Tools are tried in order; the first
-    call that succeeds counts, or, if none does, the first that failed.
+    With the format ``tags``, each tool looks for its own call. Tools are tried in order; the first
+    call that succeeds counts or, if none does, the first that failed.
 
     With any other format, calls name functions of the tools, and an action may have several. They
-    run at once where the environment or the tools are asynchronous. Each counts and earns by
-    itself, and the step's reward is the sum. What names no function, or does not fit the one that
-    it names, is a call that failed. ``info`` also has ``tool_calls`` (a dict for each call) and
-    ``tool_messages`` (the step as chat messages).
+    run at the same time if the environment or the tools are asynchronous. Each call is counted and
+    rewarded separately, and the step's reward is the sum. A call that names no known function, or
+    whose arguments do not fit its schema, has failed. ``info`` also has ``tool_calls`` (a dict for
+    each call) and ``tool_messages`` (the step as chat messages).
 
     Args:
         env: The environment.
-        tools: The tools. They belong to this wrapper alone.
-        call_format: How an action calls tools: ``tags``, ``hermes``, ``openai``, ``fenced`` or
-            another that is installed; a mapping with an ``id`` and arguments; or a ``CallFormat``.
-        instructions: Where an agent is told of functions: in the ``text`` of the first
-            observation, or as ``schemas`` in ``info["tool_schemas"]`` of ``reset``, for a chat
-            template or an API. The format ``tags`` has only text.
+        tools: The tools. No other wrapper may use them.
+        call_format: How an action calls tools: ``"tags"``, or a ``CallFormat`` object.
+            ``gem_core.make(tool_use={"call_format": ...})`` also takes an id (``tags``,
+            ``hermes``, ``openai``, ``fenced`` or another that is installed) or a mapping with an
+            ``id`` and arguments.
+        instructions: Where the agent finds the functions: as ``text`` in the first observation, or
+            as ``schemas`` in ``info["tool_schemas"]`` of ``reset``, for a chat template or an API.
+            The format ``tags`` supports only text.
         tool_reward: Reward of a call.
         tool_success_reward: Further reward of a call that succeeds.
         tool_execute_error_reward: Reward of a call that fails, if not 0; it must be negative, and
             the other two must be 0.
-        max_tool_uses: Calls in one episode, after which actions go to the environment as they
-            are; None for no limit. Calls beyond it in the same action are answered but not run,
-            count for nothing and earn nothing.
-        max_uses_per_tool: Calls of single tools in one episode, by name. A call beyond is answered
-            but not run, and has failed.
+        max_tool_uses: Maximum number of calls in one episode, or None. Once it is reached, actions
+            go to the environment unchanged. Calls beyond it in the same action get an answer, but
+            do not run, do not count and earn nothing.
+        max_uses_per_tool: Maximum number of calls of single tools in one episode, by name. A call
+            beyond it gets an answer, does not run, and counts as failed.
 
     Raises:
-        ConfigError: Rewards that exclude one another, a negative limit, a limit of an unknown
-            tool, two tools of one name, schemas of tags.
-        UnknownIdError: There is no such call format.
+        ConfigError: Rewards that exclude one another, a negative limit, a limit for an unknown
+            tool, two tools of the same name, schemas with the format ``tags``, or a
+            ``call_format`` that is not a ``CallFormat``.
     """
 
     layer = Layer.TOOLS
@@ -79,7 +80,7 @@ class ToolWrapper(Wrapper):
         env: Env,
         *,
         tools: Sequence[Tool] = (),
-        call_format: str | Mapping[str, Any] | CallFormat = "tags",
+        call_format: str | Mapping[str, Any] | CallFormat = "tags",  # configurations have ids
         instructions: Literal["text", "schemas"] = "text",
         tool_reward: float = 0.0,
         tool_success_reward: float = 0.0,
@@ -117,7 +118,7 @@ class ToolWrapper(Wrapper):
 
     @property
     def blocking(self) -> bool:
-        """Whether a step may wait."""
+        """Whether a step may wait for a process or a network."""
         return self.env.blocking or any(tool.blocking for tool in self.tools)
 
     @property
@@ -125,7 +126,7 @@ class ToolWrapper(Wrapper):
         """The functions of the tools by name.
 
         Raises:
-            ConfigError: A tool without functions, or functions whose names do not work together.
+            ConfigError: A tool has no functions, or two functions have the same name.
         """
         if self._catalog is None:
             self._catalog = Catalog(self.tools)
@@ -133,7 +134,7 @@ class ToolWrapper(Wrapper):
 
     @property
     def tool_schemas(self) -> list[dict[str, Any]]:
-        """What ``apply_chat_template`` and APIs take as ``tools``."""
+        """The schemas that ``apply_chat_template`` and APIs take as ``tools``."""
         return [one.to_openai() for tool in self.tools for one in tool.functions()]
 
     def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
@@ -199,13 +200,13 @@ class ToolWrapper(Wrapper):
         return Step(output, reward, False, False, info)
 
     def _run(self, tool: Tool, call: ToolCall) -> Any:
-        """Run a call; where the environment is asynchronous, without holding up the event loop."""
+        """Run a call; if the environment is asynchronous, without blocking the event loop."""
         if self._is_asynchronous:
-            return getattr(tool, "arun", tool.run)(call)
+            return run_async(tool, call)
         return tool.run(call)
 
     def _count(self, tool: str, result: ToolResult) -> float:
-        """Count a call and return its reward."""
+        """Count a call, and return its reward."""
         self.tool_use_counter += 1
         self.tool_success_counter += result.ok
         self._uses[tool] += 1
@@ -214,7 +215,7 @@ class ToolWrapper(Wrapper):
         return self.tool_reward + (self.tool_success_reward if result.ok else 0.0)
 
     def _with_notice(self, tool: str, output: str) -> str:
-        """Return the output of the call that was counted last, with a word if none may follow."""
+        """Return the output of the last counted call, with a notice if it was the last allowed."""
         if self.tool_use_counter == self.max_tool_uses:
             return f"{output.rstrip()}\n\n{BUDGET_SPENT}"
         if self.max_uses_per_tool and self._uses[tool] == self.max_uses_per_tool.get(tool):
@@ -242,12 +243,12 @@ class ToolWrapper(Wrapper):
         )
 
     def _plan(self, requests: Sequence[Request]) -> list[Outcome]:
-        """Return an outcome for each request, with a result already if it is not to be run."""
+        """Return an outcome for each request; one that must not run already has its result."""
         uses = Counter(self._uses)
         outcomes: list[Outcome] = []
         for number, request in enumerate(requests, start=self.tool_use_counter):
-            place = self.catalog.places.get(request.function)
-            outcome = Outcome(request, None if place is None else self.tools[place])
+            position = self.catalog.positions.get(request.function)
+            outcome = Outcome(request, None if position is None else self.tools[position])
             if self.max_tool_uses is not None and number >= self.max_tool_uses:
                 outcome.result = ToolResult(OVER_BUDGET.format(self.max_tool_uses), ok=False)
                 outcome.counts = False
@@ -293,12 +294,12 @@ class ToolWrapper(Wrapper):
         return Step(observation, reward, terminated, truncated, info)
 
     def _step_env_as(self, given: Action) -> Any:
-        """Step the environment with what stands for an action that it could not read."""
+        """Step the environment with ``given`` in place of the action, and record it in info."""
 
-        def told(step: Step) -> Step:
+        def with_given(step: Step) -> Step:
             return step._replace(info={**step.info, "parsed_action": given})
 
-        return then(self._step_env(given), told)
+        return then(self._step_env(given), with_given)
 
     def _counters(self) -> Info:
         return {
@@ -307,11 +308,11 @@ class ToolWrapper(Wrapper):
         }
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state, each tool's included."""
+        """Return the state, including that of each tool."""
         return {**super().get_state(), "tools": [tool.snapshot() for tool in self.tools]}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state from ``get_state``, each tool's included."""
+        """Take over a state from ``get_state``, including that of each tool."""
         own = dict(state)
         snapshots = own.pop("tools")
         if len(snapshots) != len(self.tools):
@@ -371,16 +372,14 @@ def _check_limits(total: int | None, each: Mapping[str, int], names: Sequence[st
             raise ConfigError(f"max_uses_per_tool must be 0 or more; got {limit} of {name!r}.")
 
 
-def _format_of(value: str | Mapping[str, Any] | CallFormat) -> CallFormat | None:
-    """Return a call format; None for ``tags``, which the tools read by themselves."""
+def _format_of(value: Any) -> CallFormat | None:
+    """Return a call format; None for ``tags``, which the tools read themselves."""
     if value == "tags":
         return None
     if isinstance(value, CallFormat):
         return value
-    arguments = {"id": value} if isinstance(value, str) else dict(value)
-    if "id" not in arguments:
-        raise ConfigError(f"A call format given as a mapping needs an 'id'; got {arguments!r}.")
-    call_format: CallFormat = default_registry().make(
-        CallFormatSpec, arguments.pop("id"), **arguments
+    raise ConfigError(
+        f"call_format of ToolWrapper is 'tags' or a CallFormat, for example "
+        f"gem_core.calls.HermesFormat(); got {value!r}. For the id of a call format, use "
+        f"gem_core.make(..., tool_use={{'call_format': ...}})."
     )
-    return call_format

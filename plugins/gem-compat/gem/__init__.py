@@ -1,8 +1,8 @@
-"""gem: the API of gem-llm, over gem-core and its plugins.
+"""gem: the API of gem-llm, on top of gem-core and its plugins.
 
-Scripts and trainers that were written for gem-llm import this package instead, unchanged. Modules
-are where gem-llm has them, and hold no more than the adapting. Names are imported when they are
-first used, so that ``import gem`` stays light.
+Scripts and trainers written for gem-llm import this package instead, unchanged. Its
+modules have gem-llm's paths and contain only adapters. Names are imported on first use, so
+``import gem`` stays light.
 
 Raises:
     InstallationError: gem-llm is installed too; both are the package ``gem``.
@@ -13,6 +13,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+import gem.modules  # noqa: F401 - makes the modules without a file importable
 from gem.__about__ import __version__
 from gem.errors import InstallationError
 
@@ -30,8 +31,7 @@ __all__ = ["Env", "__version__", "make", "make_vec", "print_envs", "register"]
 
 
 def _refuse_gem_llm() -> None:
-    # Folders are read as importlib.metadata would, which takes ten times longer to import than all
-    # of this.
+    # Reading the folders is ten times faster than importing importlib.metadata.
     for place in sys.path:
         try:
             entries = os.listdir(place or ".")  # noqa: PTH208 - pathlib takes as long
@@ -41,7 +41,7 @@ def _refuse_gem_llm() -> None:
             if entry.startswith("gem_llm") and entry.endswith((".dist-info", ".egg-info")):
                 raise InstallationError(
                     f"gem-compat and gem-llm are both installed ({entry} in {place or '.'}), and "
-                    f"both are the package 'gem': their files lie over each other. Keep one of "
+                    f"both are the package 'gem': their files overwrite each other. Keep one of "
                     f"them: run 'pip uninstall gem-llm gem-compat', then 'pip install gem-compat', "
                     f"or 'pip install gem-llm'."
                 )

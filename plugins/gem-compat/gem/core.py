@@ -1,4 +1,4 @@
-"""``Env`` and ``EnvWrapper``, the bases of environments and wrappers that people write."""
+"""``Env`` and ``EnvWrapper``, the base classes of environments and wrappers."""
 
 import abc
 import random
@@ -39,11 +39,11 @@ class Env(Stateful, abc.ABC):
         """Start an episode and return observation and info.
 
         Subclasses call this one first. With a seed it seeds the global ``random`` and, if it has
-        been imported, ``numpy.random``, as environments of gem-llm draw from those. The
-        environments of this package have generators of their own and do not call it.
+        been imported, ``numpy.random``, because environments for gem-llm use those. The
+        environments of this package have their own generators and do not call it.
 
         Raises:
-            ConfigError: The seed is no int, or negative; it is a ValueError.
+            ConfigError: The seed is not an int, or is negative; it is a ValueError.
         """
         if seed is None:
             return
@@ -59,7 +59,7 @@ class Env(Stateful, abc.ABC):
 
     @property
     def unwrapped(self) -> Any:
-        """The environment itself; a wrapper answers with what it wraps."""
+        """The environment itself; for a wrapper, the innermost environment."""
         return self
 
     def spawn(self, same_state: bool = False, **kwargs: Any) -> Any:

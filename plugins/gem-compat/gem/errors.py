@@ -6,7 +6,7 @@ __all__ = ["InstallationError", "UnknownEnvError"]
 
 
 class InstallationError(GemError, ImportError):
-    """A name cannot be had from what is installed."""
+    """A name needs something that is not installed, or conflicts with it."""
 
 
 class UnknownEnvError(UnknownIdError, ValueError):

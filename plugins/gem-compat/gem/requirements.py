@@ -1,4 +1,4 @@
-"""Explains why a name cannot be imported: its plugin is missing, or nobody has written it yet."""
+"""Explains why a name cannot be imported: its plugin is missing, or gem-core does not have it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ __all__ = ["absent", "needs"]
 
 @contextmanager
 def needs(distribution: str) -> Iterator[None]:
-    """Import what a plugin brings, with a message that says what to install if it is missing.
+    """Import from a plugin, with an error that names it if it is missing.
 
     Args:
         distribution: Name of the plugin, such as ``gem-math``.
@@ -31,12 +31,12 @@ def needs(distribution: str) -> Iterator[None]:
 
 
 def absent(module: str, names: Sequence[str], what: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a module whose names gem-llm has and this package has not.
+    """Return the ``__getattr__`` of a module with names that only gem-llm has.
 
     Args:
         module: The module.
-        names: What gem-llm has in it.
-        what: What these names are about, for the message.
+        names: The names of gem-llm's module.
+        what: Subject of these names, for the message.
     """
 
     def getattribute(name: str) -> Any:
@@ -44,7 +44,7 @@ def absent(module: str, names: Sequence[str], what: str) -> Callable[[str], Any]
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         raise InstallationError(
             f"{module}.{name} is not in this release of gem-compat: gem-core has no {what} yet. "
-            f"Scripts that need it need gem-llm."
+            f"Scripts that need it require gem-llm."
         )
 
     return getattribute

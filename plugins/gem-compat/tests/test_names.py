@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import pickle
 import re
 
 import pytest
@@ -294,6 +295,19 @@ def test_the_package_says_what_it_exports():
     )
     with pytest.raises(AttributeError, match="no attribute 'mak'"):
         _ = gem.mak
+
+
+def test_games_are_pickled_by_the_path_of_gem_llm():
+    from gem.envs.game_env.crosswords import CrosswordsEnv
+
+    assert CrosswordsEnv.__module__ == "gem.envs.game_env.crosswords.crosswords"
+    assert pickle.loads(pickle.dumps(CrosswordsEnv)) is CrosswordsEnv  # noqa: S301
+
+
+def test_a_star_import_of_a_game_brings_its_class():
+    names = {}
+    exec("from gem.envs.game_env.wordle import *", names)
+    assert "WordleEnv" in names
 
 
 def test_absent_modules_have_no_other_names():

@@ -73,7 +73,7 @@ def test_a_new_environment_is_registered_and_made(registered):
 def test_an_id_is_taken_once(registered):
     registered("test:Echo-v0", Echo)
     for env_id in ("test:Echo-v0", "game:Wordle-v0"):
-        with pytest.raises(ValueError, match="registered already"):
+        with pytest.raises(ValueError, match="already registered"):
             registered(env_id, Echo)
 
 

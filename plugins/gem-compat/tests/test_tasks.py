@@ -210,7 +210,7 @@ def test_tests_may_be_lists_and_are_limited_to_the_longest():
     assert not env._check_correct("print(int(input()) + int(input()))")
 
 
-def test_an_unknown_sandbox_is_an_error_at_once():
+def test_an_unknown_sandbox_is_an_immediate_error():
     with pytest.raises(ValueError, match="sandbox_type is one of none, bwrap"):
         CodeEnv(dataset=[DOUBLE], sandbox_type="jail")
 

@@ -274,5 +274,5 @@ def test_mcp_configurations_are_checked(tmp_path):
         (ValueError("no such tool"), False),
     ],
 )
-def test_timeouts_are_told_from_other_errors(error, expected):
+def test_timeouts_are_distinguished_from_other_errors(error, expected):
     assert is_timeout_error(error) is expected

@@ -163,7 +163,7 @@ def test_what_an_environment_raises_is_raised(cls):
     vector.close()
 
 
-def test_environments_step_at_once_in_threads():
+def test_environments_step_concurrently_in_threads():
     barrier = threading.Barrier(3, timeout=60)
 
     class Meet(Count):

@@ -1,8 +1,9 @@
-"""One event loop in a thread of its own, for all that waits on behalf of synchronous code.
+"""An event loop in a separate thread, which keeps the connections of the process.
 
 Connections belong to an event loop, while environments are stepped from any number of threads and
-loops. So what keeps connections lives here, once per process, and both kinds of callers wait for
-it. The thread starts with the first call; a fork of the process starts its own.
+loops. So the code that keeps connections runs here, once per process, and synchronous and
+asynchronous callers wait for it. The thread starts with the first call; a fork of the process
+starts its own.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ __all__ = ["before_exit", "run", "start", "wait_for"]
 
 Result = TypeVar("Result")
 _EXIT_SECONDS = 10.0
-"""Programs that were started may take some seconds to end."""
+"""Servers that were started may take some seconds to end."""
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -31,29 +32,29 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine in the background and wait for its result.
 
     Raises:
-        GemError: It was called within the background, where waiting would never end.
+        GemError: It was called in the background thread, where it would wait forever.
     """
     if threading.current_thread() is _thread:
         coroutine.close()
         raise GemError(
-            "A tool was called from the background thread, in a handler perhaps. Make the handler "
+            "A tool was called from the background thread, perhaps in a handler. Make the handler "
             "a coroutine function, and await the tool's arun."
         )
     future = start(coroutine)
     try:
         return future.result()
     except BaseException:
-        future.cancel()  # whoever waited was interrupted
+        future.cancel()  # the waiting thread was interrupted
         raise
 
 
 async def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine in the background; the caller's event loop goes on meanwhile."""
+    """Run a coroutine in the background without blocking the caller's event loop."""
     return await asyncio.wrap_future(start(coroutine))
 
 
 def before_exit(close: Callable[[], Awaitable[None]]) -> None:
-    """Have ``close`` awaited in the background before the process ends."""
+    """Await ``close`` in the background before the process ends."""
     _closers.append(close)
 
 
@@ -96,7 +97,7 @@ def _end() -> None:
 
 
 def _forget() -> None:
-    """Start anew in a fork of the process: threads and connections stay with the parent."""
+    """Reset in a fork of the process: threads and connections stay with the parent."""
     global _lock, _loop, _thread
     _lock, _loop, _thread = threading.Lock(), None, None
     _closers.clear()

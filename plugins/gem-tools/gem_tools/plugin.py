@@ -1,4 +1,4 @@
-"""The tools, wrappers that bring one with its rewards, servers. Nothing here imports a tool."""
+"""The specs of the tools, their wrappers and servers; importing this imports no tool."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the tools, the wrappers, the tasks for tools and the command that serves."""
+    """Add the tools, the wrappers, the environment and the command."""
     for spec in (*_tools(), *_wrappers(), *_search_wrappers()):
         registry.add(spec)
     registry.add(
@@ -26,7 +26,7 @@ def gem_register(registry: Registry) -> None:
         CommandSpec(
             id="serve",
             entry_point="gem_tools.serve:command",
-            description="Serve what environments and tools use",
+            description="Run a server for tools",
         )
     )
 
@@ -35,12 +35,12 @@ def _tools() -> Iterator[ToolSpec]:
     yield ToolSpec(
         id="python",
         entry_point="gem_tools.python:PythonTool",
-        description="runs Python programs, each by itself",
+        description="runs Python programs, each on its own",
     )
     yield ToolSpec(
         id="python_session",
         entry_point="gem_tools.python:PythonSessionTool",
-        description="runs Python that keeps its variables and files over an episode",
+        description="runs Python that keeps variables and files during an episode",
     )
     yield ToolSpec(
         id="search",
@@ -57,12 +57,12 @@ def _tools() -> Iterator[ToolSpec]:
 def _wrappers() -> Iterator[WrapperSpec]:
     unpaid = {"tool_reward": 0.0, "tool_success_reward": 0.0}
     for name, kwargs, description in (
-        ("", {}, "the tool python, calls paid 0.05 and 0.25 more if they succeed, at most 5"),
+        ("", {}, "the tool python: 0.05 for a call, 0.25 more for success, at most 5"),
         ("_no_int_reward", unpaid, "the tool python, at most 5 calls"),
         (
             "_no_int_reward_last_line_error",
             {**unpaid, "keep_error_last_line": True},
-            "the tool python, at most 5 calls, of errors the last line",
+            "the tool python, at most 5 calls, only the last line of errors",
         ),
     ):
         yield WrapperSpec(
@@ -75,7 +75,7 @@ def _wrappers() -> Iterator[WrapperSpec]:
 
 def _search_wrappers() -> Iterator[WrapperSpec]:
     for name, kwargs, description in (
-        ("", {}, "the tool search, calls paid 0.3, at most 5"),
+        ("", {}, "the tool search: 0.3 for a call, at most 5"),
         ("_no_int_reward", {"tool_reward": 0.0}, "the tool search, at most 5 calls"),
     ):
         yield WrapperSpec(

@@ -1,4 +1,4 @@
-"""Tools as wrappers, with the rewards and budgets under which they are often trained."""
+"""Tools as wrappers, with rewards and budgets that are common in training."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,20 +22,20 @@ def python_tool(
     tool_execute_error_reward: float = 0.0,
     max_tool_uses: int | None = 5,
 ) -> ToolWrapper:
-    """Put the tool ``python`` round an environment.
+    """Wrap an environment with the tool ``python``.
 
     Args:
         env: The environment.
-        timeout: As ``PythonTool`` has it.
-        sandbox: Likewise.
-        keep_error_last_line: Likewise.
-        tool_reward: As ``ToolWrapper`` has it.
-        tool_success_reward: Likewise.
-        tool_execute_error_reward: Likewise.
-        max_tool_uses: Likewise.
+        timeout: See ``PythonTool``.
+        sandbox: See ``PythonTool``.
+        keep_error_last_line: See ``PythonTool``.
+        tool_reward: See ``ToolWrapper``.
+        tool_success_reward: See ``ToolWrapper``.
+        tool_execute_error_reward: See ``ToolWrapper``.
+        max_tool_uses: See ``ToolWrapper``.
 
     Raises:
-        ConfigError: A parameter that cannot work.
+        ConfigError: A parameter is out of range.
         UnknownIdError: There is no such sandbox.
     """
     tool = PythonTool(timeout=timeout, sandbox=sandbox, keep_error_last_line=keep_error_last_line)
@@ -62,22 +62,22 @@ def search_tool(
     tool_execute_error_reward: float = 0.0,
     max_tool_uses: int | None = 5,
 ) -> ToolWrapper:
-    """Put the tool ``search`` round an environment.
+    """Wrap an environment with the tool ``search``.
 
     Args:
         env: The environment.
-        search_url: As ``SearchTool`` has it.
-        topk: Likewise.
-        timeout: Likewise.
-        backend: Likewise.
-        wrapped: Likewise.
-        tool_reward: As ``ToolWrapper`` has it.
-        tool_success_reward: Likewise.
-        tool_execute_error_reward: Likewise.
-        max_tool_uses: Likewise.
+        search_url: See ``SearchTool``.
+        topk: See ``SearchTool``.
+        timeout: See ``SearchTool``.
+        backend: See ``SearchTool``.
+        wrapped: See ``SearchTool``.
+        tool_reward: See ``ToolWrapper``.
+        tool_success_reward: See ``ToolWrapper``.
+        tool_execute_error_reward: See ``ToolWrapper``.
+        max_tool_uses: See ``ToolWrapper``.
 
     Raises:
-        ConfigError: A parameter that cannot work.
+        ConfigError: A parameter is out of range.
         UnknownIdError: There is no such backend.
     """
     tool = SearchTool(

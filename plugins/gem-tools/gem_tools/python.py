@@ -1,8 +1,8 @@
 """The Python tool: runs the first piece of Python in an action and shows what it printed.
 
-A piece of Python stands between ``<python>`` and ``</python>``, or in a block between fences of
-three backticks that is marked ``python``; of several, the one that ends first is run. Programs run
-in a sandbox, so nothing that they do reaches the host.
+A piece of Python is the text between ``<python>`` and ``</python>``, or a block fenced by three
+backticks and marked ``python``; of several, the one that ends first is run. Programs run in a
+sandbox, isolated from the host.
 """
 
 import re
@@ -19,10 +19,10 @@ from gem_core.tool import BaseTool, Function, ToolCall, ToolResult
 __all__ = ["PythonSessionTool", "PythonTool"]
 
 RESULT = "Code execution result: "
-"""Stands before the output of a program."""
+"""Text before the output of a program."""
 
 NO_CODE = ToolResult("The argument 'code' is missing; it is the text of a program.", ok=False)
-"""What a call comes to that was made by name, without the argument."""
+"""Result of a call by name without the argument."""
 
 _FENCE = re.compile(r"```\n?python3?\b")
 
@@ -35,8 +35,8 @@ to know. {state} There is no network, and a run may take {timeout:g} seconds. Wh
 give the final answer in \\boxed{{}}, in a message without code."""
 
 FRESH = (
-    "Each run is a program of its own: import what you need, and define again what earlier "
-    "code defined."
+    "Each run is a separate program: import what you need, and define again what earlier code "
+    "defined."
 )
 KEPT = "Variables, imports and files stay from one run to the next, as in a notebook."
 
@@ -49,29 +49,29 @@ class _Piece(NamedTuple):
 
 
 class PythonTool(BaseTool):
-    """Runs each piece of Python as a program of its own.
+    """Runs each piece of Python as a separate program.
 
-    The call succeeds if the program ends by itself, without an error. The output is the program's
-    standard output, then its standard error, behind ``Code execution result:``.
+    The call succeeds if the program ends by itself and without an error. The output is
+    ``Code execution result:``, the program's standard output, then its standard error.
 
     Args:
-        timeout: Seconds of wall time of one run.
+        timeout: Wall time of a run in seconds.
         sandbox: Id of the sandbox, or a mapping with an ``id`` and arguments.
         keep_error_last_line: Show only the last line of the standard error.
-        memory: Bytes of memory of one run.
+        memory: Memory of a run in bytes.
         supply_names: Supply common names that a program uses without importing them, such as
             ``math``, ``deque`` and ``np``, if the sandbox can.
-        longest_output: Characters of output that are shown; what is in the middle is left out.
+        longest_output: Maximum number of characters that are shown; the middle is left out.
 
     Raises:
-        ConfigError: A limit that is not positive.
+        ConfigError: A limit is not positive.
         UnknownIdError: There is no such sandbox.
     """
 
     name = "python"
     blocking = True
     state = FRESH
-    """What the instructions say of variables."""
+    """Sentence of the instructions about variables."""
     shared: ClassVar[tuple[str, ...]] = (
         "_sandbox",
         "keep_error_last_line",
@@ -164,17 +164,17 @@ class PythonTool(BaseTool):
             return ""
         if execution.limit == "wall_time":
             return f"Execution timed out after {self.timeout:g} seconds."
-        return f"Execution was ended: it met the limit of {execution.limit.replace('_', ' ')}."
+        return f"Execution was ended: it reached the limit of {execution.limit.replace('_', ' ')}."
 
     def close(self) -> None:
         self._sandbox.close()
 
 
 class PythonSessionTool(PythonTool):
-    """Runs each piece of Python where the last one of the episode left off; see ``PythonTool``.
+    """Runs pieces of Python that share variables and files; see ``PythonTool``.
 
-    A fork of an episode gets its variables and files by running the pieces again. Names that are
-    not imported are not supplied here.
+    A fork of an episode gets its variables and files by running the pieces again. Names that a
+    program does not import are not supplied.
     """
 
     name = "python_session"
@@ -184,7 +184,7 @@ class PythonSessionTool(PythonTool):
 
     def __copy__(self) -> Self:
         twin = super().__copy__()
-        twin._session = None  # noqa: SLF001 - it stays with the original
+        twin._session = None  # noqa: SLF001 - the session stays with the original
         return twin
 
     def _run(self, code: str) -> Execution:
@@ -235,7 +235,7 @@ def _fenced(text: str) -> _Piece | None:
 
 
 def _code(body: str) -> str:
-    """Return a piece without surrounding space; it may begin on the line of its mark."""
+    """Return a piece without surrounding space; it may begin on the line of its opening mark."""
     body = body.replace("\r\n", "\n")
     begins_below = body.lstrip(" \t").startswith("\n")
     return unindented(body.lstrip(" \t") if begins_below else body.strip())

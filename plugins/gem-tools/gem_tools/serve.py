@@ -1,4 +1,4 @@
-"""``gem-core serve``: servers that environments and tools use."""
+"""``gem-core serve``: servers for tools."""
 
 import asyncio
 import os
@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gem_core.errors import ConfigError
+from gem_tools.extras import require
 
 __all__ = ["command"]
 
 
 @click.group()
 def command() -> None:
-    """Serve what environments and tools use."""
+    """Run a server for tools."""
 
 
 @command.command(
@@ -29,7 +30,7 @@ def command() -> None:
 @click.option(
     "--corpus",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSON lines with contents, or title and text. Default: the small one that comes along.",
+    help="JSON lines with contents, or title and text. Default: the small corpus of gem-tools.",
 )
 @click.option("--index", type=click.Choice(["bm25", "dense"]), default="bm25", show_default=True)
 @click.option(
@@ -39,7 +40,7 @@ def command() -> None:
     help="For dense: name or folder of a transformers encoder.",
 )
 @click.option(
-    "--pooling", type=click.Choice(["mean", "cls"]), help="For dense. Default: as suits the model."
+    "--pooling", type=click.Choice(["mean", "cls"]), help="For dense. Default: that of the model."
 )
 @click.option(
     "--faiss",
@@ -51,14 +52,14 @@ def command() -> None:
 @click.option(
     "--index-path",
     type=click.Path(path_type=Path),
-    help="Where the index is saved: built once, mapped into memory from then on.",
+    help="Folder of the index: built once, mapped into memory from then on.",
 )
 @click.option(
     "--topk",
     type=click.IntRange(1, 1000),
     default=3,
     show_default=True,
-    help="Documents for a query that does not say how many.",
+    help="Number of documents, unless a query says another.",
 )
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--host", default="127.0.0.1", show_default=True)
@@ -67,7 +68,7 @@ def command() -> None:
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="0 for any that is free.",
+    help="0 for any free port.",
 )
 def search(
     *,
@@ -79,7 +80,8 @@ def search(
     port: int,
     **options: Any,
 ) -> None:
-    """Answer searches over HTTP, at /retrieve, until it is ended."""
+    """Answer searches over HTTP, at /retrieve, until SIGTERM or Ctrl-C."""
+    require("serve", "gem-core serve search")
     from gem_tools.search.index import IndexOptions, open_retriever  # noqa: PLC0415 - numpy
     from gem_tools.search.server import make_app, serve  # noqa: PLC0415 - aiohttp
 

@@ -13,7 +13,7 @@ BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 def test_rebn_raises_success_by_a_wide_margin_with_both_seeds(tmp_path):
     """From about 0.4 to above 0.8 where it was tried; 64 episodes a step vary by 0.06."""
     sys.path.insert(0, str(BENCHMARKS))
-    from learning.run import train, warm_start
+    from learning.suite import train, warm_start
     from learning.tasks import RUNS, folder_of
 
     warm_start("reverse", tmp_path)

@@ -1,1 +1,1 @@
-"""Environments, each where gem-llm has it."""
+"""Environments, at the paths of gem-llm."""

@@ -1,4 +1,4 @@
-"""Programming problems of a dataset, judged by tests in a sandbox."""
+"""Programming problems of a dataset, graded by tests in a sandbox."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ __all__ = ["CodeEnv"]
 
 
 class CodeEnv(DatasetEnv):
-    """One problem an episode; 1.0 for a program that passes all tests, -0.1 for none at all.
+    """One problem per episode; 1.0 for a program that passes all tests, -0.1 without a program.
 
     Args:
         dataset_name: ``org/name`` of a dataset on the hub, unless ``dataset`` is given.
@@ -29,15 +29,15 @@ class CodeEnv(DatasetEnv):
         question_key: Column of the problems.
         test_key: Column of the tests: an object with ``inputs`` and ``outputs``, or its JSON.
         seed: Seed of the order of rows.
-        max_workers: Makes no difference: tests run one after the other, until one fails.
-        max_tests: Most tests that are run, those with the longest inputs.
-        verbose: Makes no difference.
-        sandbox_type: As ``gem.utils.sandbox.run_python`` has it.
-        kwargs: Make no difference.
+        max_workers: Ignored: tests run one after the other, until one fails.
+        max_tests: Maximum number of tests to run, those with the longest inputs.
+        verbose: Ignored.
+        sandbox_type: See ``gem.utils.sandbox.run_python``.
+        kwargs: Ignored.
 
     Raises:
         DataError: The data cannot be used.
-        HubError: The hub does not give the dataset.
+        HubError: The dataset cannot be fetched from the hub.
         ConfigError: There is no such sandbox.
     """
 
@@ -73,19 +73,19 @@ class CodeEnv(DatasetEnv):
     def take(self, row: Mapping[str, Any]) -> Any:
         self.tests = row[self.test_key]
         if isinstance(self.tests, str):
-            with contextlib.suppress(ValueError):  # then they are the text of a test program
+            with contextlib.suppress(ValueError):  # not JSON: the text of a test program
                 self.tests = json.loads(self.tests)
         return row[self.question_key]
 
     def step(self, action: Any) -> Any:
-        """Judge a program."""
+        """Grade a program."""
         code = extract_code_from_model(action)
         if code is None:
             return TERMINAL_STATE, FORMAT_ERROR_REWARD, True, True, {}
         return TERMINAL_STATE, float(self._check_correct(code)), True, True, {}
 
     def _check_correct(self, model_code: str) -> bool:
-        """Tell whether a program passes all tests."""
+        """Return whether a program passes all tests."""
         suite = read_suite(self.tests, "").longest(self.max_tests)
         verdict = judge(
             model_code, suite, sandbox=shared_sandbox(self.sandbox_type), limits=Limits()

@@ -1,4 +1,4 @@
-"""What the environments over datasets share: which row comes next, and the reset."""
+"""The base class of environments over datasets: the order of rows, and the reset."""
 
 import abc
 import copy
@@ -16,18 +16,18 @@ __all__ = ["DatasetEnv", "shuffled"]
 
 
 class DatasetEnv(Env):
-    """Base of the environments of one question and one answer.
+    """Base class of environments with one question and one answer per episode.
 
-    Subclasses may set the attributes by themselves instead of calling ``load``, and may replace
+    Subclasses may set the attributes themselves instead of calling ``load``, and may replace
     ``reset`` and ``step``. The answer to a question may be graded again.
     """
 
     dataset: Any
-    """The rows, in the order in which they come: a ``datasets.Dataset``, or a list of dicts."""
+    """The rows in their order: a ``datasets.Dataset``, or a list of dicts."""
     idx: int
     """Number of the next row."""
     epoch: int
-    """How often all rows have come."""
+    """Number of completed passes over the rows."""
     seed: int
     """Seed of the order of rows."""
     first_obs: Any
@@ -49,15 +49,15 @@ class DatasetEnv(Env):
         Args:
             columns: Name and type of the columns that are read.
             dataset_name: ``org/name`` on the hub, if there is no ``dataset``.
-            split: Which split; None if there is only one.
-            dataset: A ``datasets.Dataset`` or ``DatasetDict``, or whatever ``gem_core.make`` takes
-                as ``data``.
+            split: The split; None if there is only one.
+            dataset: A ``datasets.Dataset`` or ``DatasetDict``, or any ``data`` that
+                ``gem_core.make`` takes.
             seed: Seed of the order of rows.
-            shuffle: False for the rows' own order.
+            shuffle: False to keep the order of the rows.
 
         Raises:
-            DataError: There are no such rows, columns or split.
-            HubError: The hub does not give the dataset.
+            DataError: The rows, a column or the split is missing.
+            HubError: The dataset cannot be fetched from the hub.
         """
         source = RowSource(dataset_name=dataset_name or "", split=split, data=dataset)
         rows: Any = load_rows(source, columns)
@@ -68,7 +68,7 @@ class DatasetEnv(Env):
         """Ask the next question, a random one, or that of row ``idx``.
 
         Args:
-            seed: Chooses a random row; the rows after it come next.
+            seed: Selects a random row; the rows after it follow.
             idx: Number of the row, in the current order.
 
         Raises:
@@ -92,14 +92,14 @@ class DatasetEnv(Env):
 
     @abc.abstractmethod
     def take(self, row: Mapping[str, Any]) -> Any:
-        """Keep what grading needs of a row, and return the question."""
+        """Keep the data of a row that grading needs, and return the question."""
 
     def spawn(self, same_state: bool = False, **kwargs: Any) -> Self:
         """Return a new environment over the same rows.
 
         Args:
-            same_state: Ask the same question, and go on in the same order.
-            kwargs: ``seed`` of the order otherwise; default 0.
+            same_state: Ask the same question, and continue in the same order.
+            kwargs: ``seed`` of the order, without ``same_state``; default 0.
         """
         twin = copy.copy(self)
         if not same_state:
@@ -115,7 +115,7 @@ class DatasetEnv(Env):
         return self.spawn(same_state=True)
 
     def get_state(self) -> dict[str, Any]:
-        """Return the question, what grades it, and the place in the order."""
+        """Return the question, the data that grades it, and the position in the order."""
         names = ("first_obs", "answer", "tests", "idx", "epoch")
         return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
@@ -125,7 +125,7 @@ class DatasetEnv(Env):
 
 
 def shuffled(rows: Any, seed: int) -> Any:
-    """Return rows in a random order; the same as gem-llm's for a ``datasets.Dataset``."""
+    """Return rows in a random order; for a ``datasets.Dataset``, that of gem-llm."""
     if hasattr(rows, "shuffle"):
         return rows.shuffle(seed=seed)
     return random.Random(seed).sample(rows, len(rows))

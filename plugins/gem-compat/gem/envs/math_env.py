@@ -20,27 +20,27 @@ __all__ = ["FORMAT_ERROR_REWARD", "MathEnv", "verify_fn"]
 
 verify_fn = functools.partial(boxed_reward_fn, fast=False, correct_reward=1, incorrect_reward=0)
 LONGEST_ANSWER = 100_000
-"""Characters of an action that are graded, counted from its end."""
+"""Number of characters of an action that are graded, from its end."""
 
 
 class MathEnv(DatasetEnv):
-    r"""One problem an episode; 1.0 for an answer that is mathematically equal to a right one.
+    r"""One problem per episode; 1.0 for an answer that is mathematically equal to a right one.
 
     Args:
         dataset_name: ``org/name`` of a dataset on the hub, unless ``dataset`` is given.
         split: Split of the dataset; None if it has only one.
         dataset: Rows from elsewhere; see ``DatasetEnv.load``.
         question_key: Column of the problems.
-        answer_key: Column of the answers: text, a number, or a list of which each is right.
+        answer_key: Column of the answers: text, a number, or a list of right answers.
         use_format_error_reward: Give -0.1 for an answer without a box instead of 0.
         seed: Seed of the order of rows.
-        use_mp: Makes no difference: what takes long is compared in workers that all environments of
-            the process share, and is wrong after a second.
-        kwargs: ``eval=True`` keeps the rows' own order; anything else makes no difference.
+        use_mp: Ignored: slow comparisons run in workers that all environments of the process
+            share, and count as wrong after a second.
+        kwargs: ``eval=True`` keeps the order of the rows; others are ignored.
 
     Raises:
         DataError: The data cannot be used.
-        HubError: The hub does not give the dataset.
+        HubError: The dataset cannot be fetched from the hub.
     """
 
     answer: Any
@@ -89,14 +89,14 @@ class MathEnv(DatasetEnv):
 
     @staticmethod
     def check_correct(model_answer: str, gt_answer: Any) -> bool:
-        r"""Tell whether an answer is right.
+        r"""Return whether an answer is right.
 
         Args:
-            model_answer: A response, of which the last box counts; or the answer itself.
-            gt_answer: The right answer, or a list of which each is right.
+            model_answer: A response, whose last box counts; or the answer itself.
+            gt_answer: The right answer, or a list of right answers.
 
         Raises:
-            ValueError: ``gt_answer`` is of another type.
+            ValueError: ``gt_answer`` has another type.
         """
         if not isinstance(gt_answer, str | int | float | list):
             raise ValueError(  # noqa: TRY004 - gem-llm's

@@ -9,20 +9,20 @@ __all__ = ["MathVisualEnv"]
 
 
 class MathVisualEnv(MathEnv):
-    r"""One problem with its images an episode; see ``MathEnv``.
+    r"""One problem with its images per episode; see ``MathEnv``.
 
-    The observation is ``{"problem": text, "images": what is in the column of images}``.
+    The observation is ``{"problem": text, "images": value of the column of images}``.
 
     Args:
-        dataset_name: As in ``MathEnv``.
-        split: Likewise.
-        dataset: Likewise.
+        dataset_name: See ``MathEnv``.
+        split: See ``MathEnv``.
+        dataset: See ``MathEnv``.
         image_key: Column of the images.
-        question_key: As in ``MathEnv``.
-        answer_key: Likewise.
-        seed: Likewise.
-        use_mp: Likewise.
-        kwargs: Likewise; ``use_format_error_reward`` too.
+        question_key: See ``MathEnv``.
+        answer_key: See ``MathEnv``.
+        seed: See ``MathEnv``.
+        use_mp: See ``MathEnv``.
+        kwargs: See ``MathEnv``; also ``use_format_error_reward``.
     """
 
     def __init__(

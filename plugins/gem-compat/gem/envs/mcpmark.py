@@ -13,20 +13,19 @@ __all__ = ["MCPMarkEnv"]
 
 
 class MCPMarkEnv(EnvWrapper):
-    """Shows a task; the first step that calls no tool ends the episode, and the task is verified.
+    """Shows a task; the first step that calls no tool ends the episode and verifies the task.
 
-    ``unwrapped.root`` is the folder in which the task takes place, for the MCP server's
-    configuration.
+    ``unwrapped.root`` is the folder of the task, for the configuration of the MCP server.
 
     Args:
         mcp_service: ``filesystem`` for the tasks that come with gem-tools, or a folder of tasks.
         tasks: ``all``, a category, or ``category/task``.
         seed: Seed of the order of tasks.
-        environments: Folder with the state that each category starts from, for tasks of a folder.
-        kwargs: Make no difference.
+        environments: Folder with the initial state of each category, for a folder of tasks.
+        kwargs: Ignored.
 
     Raises:
-        DataError: There are no such tasks.
+        DataError: There are no tasks.
         ConfigError: No task is selected.
     """
 
@@ -49,6 +48,6 @@ class MCPMarkEnv(EnvWrapper):
         super().__init__(env)
 
     def step(self, action: Any) -> Any:
-        """End the episode, and verify what was done."""
+        """End the episode, and verify the task."""
         observation, reward, _, _, info = super().step(action)
         return observation, reward, True, True, info

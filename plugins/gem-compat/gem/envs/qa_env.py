@@ -19,29 +19,28 @@ __all__ = ["QaEnv", "apply_prompt"]
 def apply_prompt(
     example: dict[str, Any], question_key: str = "question", prompt: str = TAGGED_PROMPT
 ) -> dict[str, Any]:
-    """Return a row whose question is in a prompt that asks for thoughts and an answer in tags."""
+    """Return a row with the question in a prompt that asks for thoughts and an answer in tags."""
     return {**example, question_key: prompt.replace("{question}", example[question_key])}
 
 
 class QaEnv(DatasetEnv):
-    r"""One question an episode; 1.0 for an answer that matches a right one.
+    r"""One question per episode; 1.0 for an answer that matches a right one.
 
     Args:
         dataset_name: ``org/name`` of a dataset on the hub, unless ``dataset`` is given.
         split: Split of the dataset; None if it has only one.
         dataset: Rows from elsewhere; see ``DatasetEnv.load``.
         question_key: Column of the questions.
-        answer_key: Column of the answers: text, a number, or a list of which each is right.
+        answer_key: Column of the answers: text, a number, or a list of right answers.
         seed: Seed of the order of rows.
         extract_boxed: Read the answer from the last ``\boxed{}`` instead of the last ``<answer>``;
             the prompt asks for it.
-        load_from_cache_file: Whether prompts that ``datasets`` has put round questions before may
-            be used again.
-        kwargs: Make no difference.
+        load_from_cache_file: Whether to reuse prompts from the cache of ``datasets``.
+        kwargs: Ignored.
 
     Raises:
         DataError: The data cannot be used.
-        HubError: The hub does not give the dataset.
+        HubError: The dataset cannot be fetched from the hub.
     """
 
     answer: Any
@@ -92,10 +91,10 @@ class QaEnv(DatasetEnv):
 
     @staticmethod
     def check_correct(model_answer: str, gt_answer: Any) -> bool:
-        """Tell whether an answer matches a right one.
+        """Return whether an answer matches a right one.
 
         Raises:
-            ValueError: ``gt_answer`` is no text, number or list.
+            ValueError: ``gt_answer`` is not a text, number or list.
         """
         if not isinstance(gt_answer, str | int | float | list):
             raise ValueError(  # noqa: TRY004 - gem-llm's

@@ -15,20 +15,20 @@ __all__ = ["ReasoningGymEnv"]
 
 
 class ReasoningGymEnv(Env):
-    r"""One item of a task an episode; the reward is its score, 0 to 1.
+    r"""One item of a task per episode; the reward is its score, 0 to 1.
 
-    The answer is what the last ``\boxed{}`` holds or, where there is none, the last ``<answer>``.
+    The answer is the content of the last ``\boxed{}`` or, without one, of the last ``<answer>``.
 
     Args:
         name: The task's name in reasoning-gym.
         size: Number of items of a dataset; after the last one another dataset follows.
         seed: Seed of the first dataset.
-        hint: What follows the question, such as ``gem_rg.env.HINT``.
-        config: Values for fields of the task's own config.
-        kwargs: Make no difference.
+        hint: Text after the question, such as ``gem_rg.env.HINT``.
+        config: Values for fields of the task's config.
+        kwargs: Ignored.
 
     Raises:
-        ConfigError: There is no such task, or a parameter that cannot work.
+        ConfigError: There is no such task, or a parameter is out of range.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ReasoningGymEnv(Env):
         return first
 
     def step(self, action: Any) -> Any:
-        """Score an answer; another answer to the same item may follow."""
+        """Score an answer; the same item can be answered again."""
         try:
             step = self._env.step(action)
         except EpisodeEndedError:
@@ -76,8 +76,8 @@ class ReasoningGymEnv(Env):
         """Return a new environment of the same task.
 
         Args:
-            same_state: Ask the same item, and go on in the same order.
-            kwargs: ``seed`` of the first dataset otherwise; default 42.
+            same_state: Ask the same item, and continue in the same order.
+            kwargs: ``seed`` of the first dataset, without ``same_state``; default 42.
         """
         seed = self.seed if same_state else kwargs.get("seed", 42)
         if seed == self.seed and not same_state:

@@ -1,7 +1,7 @@
-"""The ids: those of gem-core and its plugins, and what ``register`` adds.
+"""The ids: those of gem-core and its plugins, and those that ``register`` adds.
 
-What gem-llm has too is made by the classes of this package; anything else is gem-core's own, in a
-wrapper that only changes how it is called.
+Environments that gem-llm has too are made by the classes of this package. Others are gem-core's
+own, in a wrapper that adapts the signatures.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gem.core import EnvWrapper
 from gem.errors import InstallationError, UnknownEnvError
+from gem.modules import GAMES
 from gem_core import api
 from gem_core.errors import ConfigError, DuplicateIdError, UnknownIdError
 from gem_core.plugins import default_registry
@@ -27,12 +28,12 @@ __all__ = ["ENV_REGISTRY", "EnvSpec", "make", "make_vec", "print_envs", "registe
 
 @dataclass
 class EnvSpec:
-    """What an environment is made from.
+    """The id of an environment, and how to make it.
 
     Args:
-        id: Its name.
+        id: The id.
         entry_point: ``"package.module:Class"``, or a callable.
-        kwargs: What the entry point is called with, unless ``make`` overrides it.
+        kwargs: Arguments of the entry point, unless ``make`` overrides them.
     """
 
     id: str
@@ -41,7 +42,7 @@ class EnvSpec:
 
 
 class _Counterpart(NamedTuple):
-    """The class of this package that stands for one of a plugin."""
+    """The class of this package that takes the place of a plugin's class."""
 
     entry_point: str
     renamed: Mapping[str, str] = {}
@@ -60,24 +61,14 @@ _COUNTERPARTS = {
     "gem_rg.env:ReasoningGymEnv": _Counterpart(
         "gem.envs.reasoning_gym:ReasoningGymEnv", added={"size": 500, "seed": 42}
     ),
-    "gem_games.sudoku:SudokuEnv": _Counterpart(
-        "gem.envs.game_env.sudoku:SudokuEnv", {"empty_cells": "clues"}
-    ),
+    **{
+        f"gem_games.{name}:{game.cls}": _Counterpart(
+            f"gem.envs.game_env.{name}:{game.cls}",
+            {theirs: ours for ours, theirs in game.renamed.items() if theirs is not None},
+        )
+        for name, game in GAMES.items()
+    },
 }
-_GAMES = (
-    "crosswords:CrosswordsEnv",
-    "fifteen_puzzle:FifteenPuzzleEnv",
-    "game_2048:Game2048Env",
-    "guess_the_number:GuessTheNumberEnv",
-    "hangman:HangmanEnv",
-    "mastermind:MastermindEnv",
-    "minesweeper:MinesweeperEnv",
-    "sokoban:SokobanEnv",
-    "tower_of_hanoi:TowerofHanoiEnv",
-    "word_search:WordSearchEnv",
-    "wordle:WordleEnv",
-)
-_COUNTERPARTS |= {f"gem_games.{game}": _Counterpart(f"gem.envs.game_env.{game}") for game in _GAMES}
 _PLUGINS = {
     "code": ("gem-code",),
     "eval": ("gem-math", "gem-qa", "gem-code"),
@@ -87,7 +78,7 @@ _PLUGINS = {
     "qa": ("gem-qa",),
     "rg": ("gem-rg",),
 }
-"""Which plugins have the ids of a namespace."""
+"""Plugins that have the ids of a namespace."""
 
 
 _NAME = "ENV_REGISTRY"
@@ -107,7 +98,7 @@ def _registry() -> "dict[str, EnvSpec]":
 
 
 def _spec_of(spec: CoreSpec) -> EnvSpec:
-    """Return how ``make`` makes what gem-core calls by this spec."""
+    """Return the spec with which ``make`` makes an environment of gem-core."""
     entry_point = spec.entry_point if isinstance(spec.entry_point, str) else ""
     counterpart = _COUNTERPARTS.get(entry_point)
     if counterpart is None:
@@ -129,26 +120,26 @@ def register(env_id: str, entry_point: Callable[..., Any] | str, **kwargs: Any) 
 
     Args:
         env_id: Any text.
-        entry_point: ``"package.module:Class"``, imported when first made, or a callable.
-        kwargs: What it is made with.
+        entry_point: ``"package.module:Class"``, imported on first use, or a callable.
+        kwargs: Arguments of the entry point.
 
     Raises:
         DuplicateIdError: The id is taken; it is a ValueError.
     """
     if env_id in _registry():
-        raise DuplicateIdError(f"The environment {env_id!r} is registered already.")
+        raise DuplicateIdError(f"The environment {env_id!r} is already registered.")
     _registry()[env_id] = EnvSpec(env_id, entry_point, kwargs)
 
 
 def make(env_id: str, **kwargs: Any) -> Any:
-    """Make an environment, without wrappers; call ``reset`` to start its first episode.
+    """Make an environment without wrappers; call ``reset`` to start its first episode.
 
     Args:
         env_id: An id such as ``game:GuessTheNumber-v0``.
         kwargs: Parameters; they override the registered ones.
 
     Raises:
-        UnknownEnvError: Nobody registered the id; it is a ValueError.
+        UnknownEnvError: The id is not registered; it is a ValueError.
         InstallationError: The plugin that has the id is not installed; it is an ImportError.
         EntryPointError: The environment cannot be imported; it is an ImportError.
     """
@@ -207,7 +198,7 @@ def make_vec(
     """Make several environments behind one ``step``; see ``VectorEnv``.
 
     Args:
-        env_ids: One id per environment; one text is one environment.
+        env_ids: One id per environment; a text is a single environment.
         wrappers: Functions from an environment to the wrapped one, the innermost first.
         vec_kwargs: Parameters per environment; they override ``kwargs``.
         async_mode: Step in threads.
@@ -216,10 +207,10 @@ def make_vec(
 
     Raises:
         ConfigError: ``vec_kwargs`` is not of the same length; it is a ValueError.
-        UnknownEnvError: As in ``make``.
+        UnknownEnvError: See ``make``.
     """
     from gem.vector.async_vector_env import AsyncVectorEnv  # noqa: PLC0415 - threads and numpy
-    from gem.vector.sync_vector_env import SyncVectorEnv  # noqa: PLC0415 - likewise
+    from gem.vector.sync_vector_env import SyncVectorEnv  # noqa: PLC0415 - as above
 
     ids = [env_ids] if isinstance(env_ids, str) else list(env_ids)
     each = [{}] * len(ids) if vec_kwargs is None else list(vec_kwargs)

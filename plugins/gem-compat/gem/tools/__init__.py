@@ -1,1 +1,1 @@
-"""Tools, each where gem-llm has it."""
+"""Tools, at the paths of gem-llm."""

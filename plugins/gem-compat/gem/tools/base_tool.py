@@ -1,4 +1,4 @@
-"""``BaseTool``, the base of tools that people write; what turns other tools into one and back."""
+"""``BaseTool``, the base class of tools, and adapters from and to tools of gem-core."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,22 +12,23 @@ __all__ = ["AdaptedTool", "BaseTool", "usable"]
 
 @dataclass(frozen=True)
 class _Executed(ToolCall):
-    """A call that has run already, as a ``BaseTool`` runs what it parses."""
+    """A call that has already run, because a ``BaseTool`` runs a call when it parses it."""
 
     result: ToolResult = field(default_factory=lambda: ToolResult("", ok=False))
 
 
 class BaseTool(core.BaseTool):
-    """Base of tools: write ``instruction_string`` and ``execute_action``.
+    """Base class of tools: write ``instruction_string`` and ``execute_action``.
 
-    A subclass is also a tool of gem-core: ``gem_core.make(..., tools=[MyTool()])`` takes it.
+    A subclass is also a tool of gem-core: pass it to
+    ``gem_core.make(..., tools=[MyTool()])``.
 
     Args:
         num_workers: Kept for subclasses.
     """
 
     tool_type = "base"
-    """How ``info["tool_type"]`` calls it."""
+    """Name of the tool in ``info["tool_type"]``."""
     blocking = True
 
     def __init__(self, num_workers: int = 1) -> None:
@@ -42,13 +43,13 @@ class BaseTool(core.BaseTool):
 
         Returns:
             Whether the action calls this tool; whether the call failed; its output; the action up
-            to the end of the call, which stands for it in the history.
+            to the end of the call, which replaces it in the history.
         """
         raise NotImplementedError(f"{type(self).__name__} has no execute_action.")
 
     @property
     def name(self) -> str:
-        """What tells it from the other tools of a stack; ``tool_type`` unless it was set."""
+        """Unique name of the tool in a stack; by default ``tool_type``."""
         return str(self.__dict__.get("_name", self.tool_type))
 
     @name.setter
@@ -59,7 +60,7 @@ class BaseTool(core.BaseTool):
         return self.instruction_string()
 
     def parse(self, action: Action) -> ToolCall | None:
-        """Return the call that an action makes, which has run then; None if it makes none."""
+        """Run the call that an action makes, and return it; None if there is no call."""
         is_valid, has_error, observation, parsed_action = self.execute_action(action)
         if not is_valid:
             return None
@@ -67,14 +68,14 @@ class BaseTool(core.BaseTool):
         return _Executed(self.tool_type, {}, parsed_action, result=result)
 
     def run(self, call: ToolCall) -> ToolResult:
-        """Return what the call came to."""
+        """Return the result of the call."""
         if isinstance(call, _Executed):
             return call.result
         return ToolResult(f"{self.name} is called by what its instructions say.", ok=False)
 
 
 class AdaptedTool(BaseTool):
-    """Makes a ``BaseTool`` of a tool of gem-core, or of any object with the methods of one.
+    """Adapts a tool of gem-core, or any object with its methods, to ``BaseTool``.
 
     Args:
         tool: The tool.
@@ -100,7 +101,7 @@ class AdaptedTool(BaseTool):
 
 
 def usable(tools: Any) -> list[Any]:
-    """Return tools as gem-core's wrapper takes them: with its methods, and names that differ."""
+    """Return tools for gem-core's wrapper: with its methods and unique names."""
     found = [tool if isinstance(tool, Tool) else AdaptedTool(tool) for tool in tools]
     names: set[str] = set()
     for tool in found:

@@ -15,26 +15,26 @@ _TIMEOUTS = ("etimedout", "econnreset", "timeout", "timed out", "failed to conne
 
 
 def is_timeout_error(error: Exception) -> bool:
-    """Tell whether an error says that there was no answer, or no connection."""
+    """Return whether an error means that there was no answer or no connection."""
     said = str(error).lower()
     return isinstance(error, TimeoutError) or any(word in said for word in _TIMEOUTS)
 
 
 class MCPTool(BaseTool):
-    """Calls the tools of MCP servers, over the tool ``mcp`` of gem-tools, which explains the rest.
+    """Calls the tools of MCP servers, with ``gem_tools.mcp.MCPTool``.
 
     Args:
         config: A URL, or a mapping with ``mcpServers`` or with one server.
         auth: A bearer token.
-        headers: For servers that have a URL.
+        headers: Headers for servers that have a URL.
         log_handler: Called with each log message of a server.
         progress_handler: Called with progress, total and message of a call.
-        sampling_handler: Called when a server asks for text of a model.
-        max_retries: How often a call is sent again.
-        delay_between_retries: Seconds before each.
-        execution_timeout: Seconds for each sending of a call.
-        validate_on_init: Connect at once, and see that there are tools.
-        num_workers: Makes no difference.
+        sampling_handler: Called when a server asks for text from a model.
+        max_retries: Number of retries of a call.
+        delay_between_retries: Seconds before each retry.
+        execution_timeout: Seconds for each attempt.
+        validate_on_init: Connect immediately, and check that there are tools.
+        num_workers: Ignored.
 
     Raises:
         ConfigError: The configuration cannot be used, or a server cannot be reached; it is a
@@ -103,7 +103,7 @@ class MCPTool(BaseTool):
     def reconfigure(
         self, new_config: Any, auth: Any = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Leave the servers for others."""
+        """Disconnect, and use other servers."""
         self._tool.reconfigure(new_config, auth=auth, headers=headers)
 
     def instruction_string(self) -> str:

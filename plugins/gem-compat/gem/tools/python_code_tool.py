@@ -15,11 +15,11 @@ __all__ = ["PythonCodeTool"]
 
 
 class PythonCodeTool(BaseTool):
-    """Runs the first piece of Python in an action, over the tool ``python`` of gem-tools.
+    """Runs the first piece of Python in an action, with the tool ``python`` of gem-tools.
 
     Args:
-        timeout: Seconds of wall time of one run.
-        sandbox_type: As ``gem.utils.sandbox.run_python`` has it.
+        timeout: Wall time of a run in seconds.
+        sandbox_type: See ``gem.utils.sandbox.run_python``.
         keep_error_last_line: Show only the last line of errors.
 
     Raises:

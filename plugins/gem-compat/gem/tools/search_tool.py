@@ -1,4 +1,4 @@
-"""Searches what stands between ``<search>`` and ``</search>``."""
+"""Searches for the text between ``<search>`` and ``</search>``."""
 
 import functools
 import os
@@ -14,17 +14,17 @@ with needs("gem-tools"):
 __all__ = ["TIMEOUT", "SearchTool"]
 
 TIMEOUT = 5
-"""Seconds that a search may take unless it says otherwise."""
+"""Default timeout of a search in seconds."""
 
 
 class SearchTool(BaseTool):
-    """Asks a retrieval server, over the tool ``search`` of gem-tools.
+    """Asks a retrieval server, with the tool ``search`` of gem-tools.
 
     Args:
-        num_workers: Makes no difference.
+        num_workers: Ignored.
         search_url: URL of the server; None for ``$SEARCH_URL``, read at the first search.
-        topk: Documents that are shown.
-        timeout: Seconds after which a search is given up.
+        topk: Number of documents.
+        timeout: Timeout of a search in seconds.
         wrapped: Put the documents between ``<information>`` tags, as the instructions promise.
     """
 
@@ -67,7 +67,7 @@ class SearchTool(BaseTool):
         """Search; see ``BaseTool.execute_action``.
 
         Raises:
-            ConfigError: There is a search, and no URL; it is a ValueError.
+            ConfigError: There is no URL for a search; it is a ValueError.
         """
         if search.OPEN not in action:
             return False, True, "", ""

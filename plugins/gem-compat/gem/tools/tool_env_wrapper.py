@@ -1,4 +1,4 @@
-"""Lets an agent call tools, over gem-core's wrapper of tools."""
+"""Lets an agent call tools, with gem-core's tool wrapper."""
 
 import logging
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class ToolEnvWrapper(ToolWrapper, EnvWrapper):  # type: ignore[misc]  # spawn by
         tool_success_reward: Added for a call that succeeds.
         tool_execute_error_reward: Reward of a call that fails, if not 0; negative, and the other
             two are 0 then.
-        max_tool_uses: Calls in one episode; None for no limit.
+        max_tool_uses: Maximum number of calls in one episode; None for no limit.
 
     Raises:
         ConfigError: Rewards that exclude one another, or a negative limit.
@@ -54,8 +54,8 @@ class ToolEnvWrapper(ToolWrapper, EnvWrapper):  # type: ignore[misc]  # spawn by
         """Run a call, or step the environment.
 
         Args:
-            action: What the agent wrote.
-            verbose: Log which tool was called and what came out.
+            action: Text by the agent.
+            verbose: Log the tool and its output.
         """
         step = super().step(action)
         if verbose and step[4].get("use_tool"):

@@ -1,1 +1,1 @@
-"""What gem-llm's environments and tools use, for programs that use it too."""
+"""Utilities of gem-llm's environments and tools."""

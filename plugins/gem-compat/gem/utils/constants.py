@@ -1,9 +1,9 @@
-"""Constants of environments, and texts that programs of models may be preceded by."""
+"""Constants of environments, and code to run before the programs of models."""
 
 __all__ = ["BASE_IMPORTS", "BASE_LEETCODE_IMPORTS", "TERMINAL_STATE", "LanguageGameReward"]
 
 TERMINAL_STATE = "<\uff5cTERMINAL_STATE\uff5c>"
-"""The last observation of environments of one question and one answer."""
+"""The last observation of environments with one question and one answer."""
 
 
 class LanguageGameReward:

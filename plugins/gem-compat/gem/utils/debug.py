@@ -1,4 +1,4 @@
-"""Prints episodes, to look at an environment by hand."""
+"""Prints episodes, to inspect an environment."""
 
 import inspect
 import pprint
@@ -17,7 +17,7 @@ __all__ = [
 
 
 def ppprint(x: Any) -> None:
-    """Print a value so that it can be read; the items of a list or tuple one by one."""
+    """Print a value readably; the items of a list or tuple one by one."""
     if not isinstance(x, list | tuple):
         pprint.pprint(x)
         return
@@ -33,13 +33,13 @@ def run_and_print_episode(
     ignore_done: bool = False,
     max_steps: float = 1e9,
 ) -> None:
-    """Play an episode, of one environment or of a vector, and print it.
+    """Play and print an episode of an environment or a vector.
 
     Args:
         env: The environment, or a vector.
-        policy: From an observation to an action.
-        ignore_done: Go on after an episode's end, as vectors can.
-        max_steps: Most steps.
+        policy: Function from an observation to an action.
+        ignore_done: Continue after the end of an episode, as vectors can.
+        max_steps: Maximum number of steps.
     """
     began = time.perf_counter()
     observation, _ = env.reset()
@@ -78,13 +78,13 @@ def run_and_print_episode_with_selective_step(
     ignore_done: bool = False,
     max_steps: float = 1e9,
 ) -> None:
-    """Play a vector, in each step about half of its environments, and print it.
+    """Play and print a vector; each step uses about half of its environments.
 
     Args:
         env: The vector.
-        policy: From all observations to all actions.
-        ignore_done: Go on after an episode's end.
-        max_steps: Most steps.
+        policy: Function from all observations to all actions.
+        ignore_done: Continue after the end of an episode.
+        max_steps: Maximum number of steps.
     """
     began = time.perf_counter()
     observations, _ = env.reset()

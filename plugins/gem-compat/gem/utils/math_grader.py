@@ -1,7 +1,7 @@
-r"""Grading of mathematical answers, all of it by the one grader of gem-math.
+r"""Grades mathematical answers with the grader of gem-math.
 
-The functions that compare take what gem-llm's take. Where that has several ways to compare, of
-which some miss what is equal and others accept what is not, each is the same comparison here.
+The functions have the parameters of gem-llm's. gem-llm has several comparisons with different
+errors; here all of them are the same comparison.
 """
 
 import itertools
@@ -62,49 +62,49 @@ def _same(given: str | None, truth: str | None) -> bool:
 
 
 def grade(model_answer: str, gt_answer: str, fast: bool = True) -> bool:
-    r"""Tell whether an answer is right.
+    r"""Return whether an answer is right.
 
     Args:
-        model_answer: The answer, as it stands in its box.
-        gt_answer: The right one; if it has a ``\boxed{}``, what is in that.
-        fast: Makes no difference: computer algebra is asked where nothing else decides.
+        model_answer: The answer, without its box.
+        gt_answer: The right answer, with or without a ``\boxed{}``.
+        fast: Ignored: computer algebra is used only if nothing else decides.
     """
     boxed = last_boxed(gt_answer) if "\\boxed" in gt_answer else None
     return _same(model_answer, boxed or gt_answer)
 
 
 def grade_answer_mathd(given_answer: str, ground_truth: str) -> bool:
-    """Tell whether two answers are equal."""
+    """Return whether two answers are equal."""
     return _same(given_answer, ground_truth)
 
 
 def grade_answer_sympy(given_answer: str, ground_truth: str) -> bool:
-    """Tell whether two answers are equal."""
+    """Return whether two answers are equal."""
     return _same(given_answer, ground_truth)
 
 
 def is_latex_equal(given_answer: str, ground_truth: str) -> bool:
-    """Tell whether two answers are equal."""
+    """Return whether two answers are equal."""
     return _same(given_answer, ground_truth)
 
 
 def is_value_equal(given_answer: str, ground_truth: str) -> bool:
-    """Tell whether two answers are equal."""
+    """Return whether two answers are equal."""
     return _same(given_answer, ground_truth)
 
 
 def are_equal_under_sympy(ground_truth_normalized: str, given_normalized: str) -> bool:
-    """Tell whether two answers are equal."""
+    """Return whether two answers are equal."""
     return _same(given_normalized, ground_truth_normalized)
 
 
 def symbolic_equal(a: Any, b: Any) -> bool:
-    """Tell whether two expressions are equal."""
+    """Return whether two expressions are equal."""
     return _same(str(a), str(b))
 
 
 def numeric_equal(prediction: float, reference: float) -> bool:
-    """Tell whether two numbers differ by no more than a ten-thousandth."""
+    """Return whether two numbers differ by no more than a ten-thousandth."""
     return math.isclose(reference, prediction, rel_tol=1e-4)
 
 
@@ -112,12 +112,12 @@ def numeric_equal(prediction: float, reference: float) -> bool:
 
 
 def extract_answer(passage: str) -> str | None:
-    r"""Return what the last ``\boxed{}`` holds, None if there is none."""
+    r"""Return the content of the last ``\boxed{}``; None without one."""
     return extract_last_boxed_answer(passage)
 
 
 def extract_boxed_answer(solution: str) -> str | None:
-    r"""Return what the last ``\boxed{}`` holds, None if there is none."""
+    r"""Return the content of the last ``\boxed{}``; None without one."""
     return extract_last_boxed_answer(solution)
 
 
@@ -128,14 +128,14 @@ def boxed_reward_fn(
     correct_reward: float = 1.0,
     incorrect_reward: float = 0.0,
 ) -> Rewarded:
-    r"""Grade what the last ``\boxed{}`` of a response holds.
+    r"""Grade the content of the last ``\boxed{}`` of a response.
 
     Args:
         model_response: The response.
-        gt_answer: The right answer, or a list of which each is right.
-        fast: Makes no difference.
+        gt_answer: The right answer, or a list of right answers.
+        fast: Ignored.
         correct_reward: Reward of a right answer.
-        incorrect_reward: Reward of any other, and of none.
+        incorrect_reward: Reward of any other answer, and without one.
     """
     answer = last_boxed(model_response)
     correct = answer is not None and any(grade(answer, gold) for gold in gold_answers(gt_answer))
@@ -149,7 +149,7 @@ def r1_distill_qwen_math_reward_fn(
     correct_reward: float = 1.0,
     incorrect_reward: float = 0.0,
 ) -> Rewarded:
-    """Grade the box behind the one ``</think>`` of a response; see ``boxed_reward_fn``."""
+    """Grade the box after the only ``</think>`` of a response; see ``boxed_reward_fn``."""
     _, *after = model_response.split("</think>")
     if len(after) != 1:
         return {"formatted": False}, 0.0
@@ -214,9 +214,9 @@ _WORDS = re.compile(r"\\(?:text|textbf|mathrm|mbox|overline)\{(.*?)\}")
 
 
 def normalize_final_answer(final_answer: str) -> str:
-    r"""Return an answer in a plain form: without units, spaces and marks of thousands.
+    r"""Return an answer in a plain form: without units, spaces and thousands separators.
 
-    After appendix D.1 of Lewkowycz et al. 2022, "Solving Quantitative Reasoning Problems with
+    See appendix D.1 of Lewkowycz et al. 2022, "Solving Quantitative Reasoning Problems with
     Language Models".
     """
     answer = _WORDS.sub(r"\1", _SIGNS.sub("", _UNIT.sub("", final_answer)))
@@ -228,7 +228,7 @@ def normalize_final_answer(final_answer: str) -> str:
 
 
 def split_tuple(expr: str) -> list[str]:
-    """Return the elements of a tuple or interval; of anything else, itself."""
+    """Return the elements of a tuple or interval; for other texts, the text itself."""
     plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", expr)
     if not plain:
         return []
@@ -239,12 +239,12 @@ def split_tuple(expr: str) -> list[str]:
 
 
 def count_unknown_letters_in_expr(expr: str) -> int:
-    """Return how many different letters an expression has, those of sqrt and frac aside."""
+    """Return the number of different letters in an expression, without sqrt and frac."""
     return len({one for one in expr.replace("sqrt", "").replace("frac", "") if one.isalpha()})
 
 
 def should_allow_eval(expr: str) -> bool:
-    """Tell whether an expression is plain enough to be computed: few letters, small powers."""
+    """Return whether an expression is simple enough to evaluate: few letters, small powers."""
     if count_unknown_letters_in_expr(expr) > 2 or "^{" in expr or "^(" in expr:
         return False
     return re.search(r"\^[0-9]+\^|\^[0-9][0-9]+", expr) is None
@@ -253,13 +253,13 @@ def should_allow_eval(expr: str) -> bool:
 def latex_eval(latex: str) -> Any:
     """Return the value of a LaTeX expression, as a number of sympy."""
     import sympy  # noqa: PLC0415 - it takes a second
-    from latex2sympy2_extended import latex2sympy  # noqa: PLC0415 - likewise
+    from latex2sympy2_extended import latex2sympy  # noqa: PLC0415 - as above
 
     return sympy.N(latex2sympy(latex))
 
 
 def repeatness(s: str) -> bool:
-    """Tell whether a text repeats itself: neighbours among its sorted suffixes share much."""
+    """Return whether a text repeats itself: its sorted suffixes have long common prefixes."""
     if not s:
         return False
     suffixes = sorted(s[start:] for start in range(len(s)))
@@ -268,7 +268,7 @@ def repeatness(s: str) -> bool:
 
 
 def _common(one: str, other: str) -> int:
-    """Return how many characters two texts have in common at their beginning."""
+    """Return the length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -277,18 +277,18 @@ def _common(one: str, other: str) -> int:
 
 
 class TimeoutException(Exception):  # noqa: N818 - gem-llm's
-    """Something took too long."""
+    """A time limit was exceeded."""
 
 
 class timeout:  # noqa: N801 - gem-llm's
     """Raise ``TimeoutException`` in a block that takes too long; in the main thread only.
 
     Args:
-        seconds: How long it may take.
+        seconds: The time limit.
         error_message: The message.
 
     Raises:
-        ValueError: It is used in another thread, where nothing can be interrupted.
+        ValueError: It is used in another thread, which cannot be interrupted.
     """
 
     def __init__(self, seconds: float = 1, error_message: str = "Timeout") -> None:
@@ -314,9 +314,9 @@ def run_with_timeout_signal(
     kwargs: dict[str, Any] | None = None,
     timeout_seconds: float = 5,
 ) -> Any:
-    """Return what a function returns; None if it raises or takes too long.
+    """Return the result of a function; None if it raises or takes too long.
 
-    In a thread other than the main one it is not interrupted, but left behind.
+    Outside the main thread the function is not interrupted, but abandoned.
     """
     results: list[Any] = []
 

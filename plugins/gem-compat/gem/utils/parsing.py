@@ -1,4 +1,4 @@
-"""Answers in what a model wrote."""
+"""Finds answers in responses of models."""
 
 import re
 
@@ -16,7 +16,7 @@ _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 
 
 def last_boxed_only_string(string: str) -> str | None:
-    r"""Return the last ``\boxed{...}`` (else ``\fbox{...}``) up to its own closing brace.
+    r"""Return the last ``\boxed{...}`` (else ``\fbox{...}``) up to its closing brace.
 
     Returns:
         The box with its content; None if there is none, or it is not closed.
@@ -35,22 +35,22 @@ def last_boxed_only_string(string: str) -> str | None:
 
 
 def remove_boxed(s: str | None) -> str | None:
-    r"""Return what is inside ``\boxed{...}``; None if the text is anything else."""
+    r"""Return the content of a text ``\boxed{...}``; None for other texts."""
     if s is None or not (s.startswith("\\boxed{") and s.endswith("}")):
         return None
     return s[len("\\boxed{") : -1]
 
 
 def extract_last_boxed_answer(solution: str) -> str | None:
-    r"""Return what the last ``\boxed{...}`` holds, None if there is none."""
+    r"""Return the content of the last ``\boxed{...}``; None without one."""
     return remove_boxed(last_boxed_only_string(solution))
 
 
 def extract_code_from_model(model_response: str) -> str | None:
-    """Return the code of the last block between fences, None if there is none."""
+    """Return the code of the last fenced block; None without one."""
     return last_code_block(model_response)
 
 
 def extract_last_tagged_answer(model_response: str) -> str | None:
-    """Return what the last ``<answer>...</answer>`` holds, None if there is none."""
+    """Return the content of the last ``<answer>...</answer>``; None without one."""
     return last_tagged(model_response)

@@ -1,4 +1,4 @@
-"""Runs Python that nobody has read, in a sandbox of gem-core."""
+"""Runs untrusted Python in a sandbox of gem-core."""
 
 import functools
 import re
@@ -22,9 +22,9 @@ __all__ = [
 ]
 
 DEFAULT_TIMEOUT = 10
-"""Seconds that a program may take unless it says otherwise."""
+"""Default timeout of a program in seconds."""
 CLI_ARG_SIZE_LIMIT = 3072
-"""Kept for programs that read it: no program is passed on a command line here."""
+"""Kept for code that reads it; programs are not passed on a command line here."""
 ERROR_MSG_PREFIX = "Failed to execute program: "
 
 _FORBIDDEN_MODULES = "subprocess|multiprocessing|threading|socket|psutil|resource|ctypes"
@@ -36,11 +36,11 @@ def sandbox_id(sandbox_type: str) -> str:
     """Return the id of gem-core's sandbox for a type of gem-llm.
 
     Args:
-        sandbox_type: ``none`` and ``bwrap`` are both ``warm``, which isolates; the id of any other
-            sandbox that is installed, such as ``docker`` or ``process``, is itself.
+        sandbox_type: ``none`` or ``bwrap``, which both mean the isolated ``warm``; or the id of
+            another sandbox that is installed, such as ``docker`` or ``process``.
 
     Raises:
-        ConfigError: It is neither.
+        ConfigError: It is none of these.
     """
     if sandbox_type in {"none", "bwrap"}:
         return "warm"
@@ -53,7 +53,7 @@ def sandbox_id(sandbox_type: str) -> str:
 
 
 def shared_sandbox(sandbox_type: str) -> Any:
-    """Return the sandbox of a type, one for all of the process.
+    """Return the sandbox of a type; the process has one of each.
 
     Raises:
         ConfigError: There is no such type.
@@ -67,9 +67,9 @@ def _made(identity: str) -> Any:
 
 
 def check_forbidden_imports(code: str) -> bool:
-    """Tell whether code names modules and functions that reach out of a program.
+    """Return whether code names modules and functions that act outside the program.
 
-    Nothing here relies on it: programs run in a sandbox.
+    It is not a safeguard: programs run in a sandbox.
     """
     return _FORBIDDEN.search(code) is not None
 
@@ -82,18 +82,18 @@ def run_python(
     Args:
         code: The program. Common names that it uses without importing them are supplied.
         sandbox_type: See ``sandbox_id``.
-        stdin: Text for its standard input; None for an input that is at its end.
-        timeout: Seconds that it may take, after which it is ended with all that it started.
+        stdin: Text for the standard input; None for an empty input.
+        timeout: Seconds after which it is killed with its child processes.
 
     Returns:
-        Whether it ended by itself and without an error, its standard output, and its standard
+        Whether it ended by itself and without an error; its standard output; and its standard
         error without surrounding space.
 
     Raises:
         ConfigError: There is no such sandbox; it is a ValueError.
     """
     sandbox = shared_sandbox(sandbox_type)
-    if code.strip() == "...":  # a placeholder, which as a program would succeed
+    if code.strip() == "...":  # a placeholder, which would succeed as a program
         return False, "", "SyntaxError: invalid syntax"
     program = Program(code, stdin=stdin or "", timeout=timeout, supply_names=True)
     execution = sandbox.run(program)
@@ -112,5 +112,5 @@ def subprocess_run(
     stdin: str | None = None,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> tuple[bool, str, str]:
-    """Run a program; see ``run_python``. ``cmd_list`` makes no difference: sandboxes know how."""
+    """Run a program; see ``run_python``. ``cmd_list`` is ignored."""
     return run_python(code, sandbox_type, stdin, timeout)

@@ -1,4 +1,4 @@
-"""Seeds of the generators that programs share, and generators of one's own."""
+"""Seeds the global random generators, and makes separate ones."""
 
 import operator
 import random
@@ -16,14 +16,14 @@ def set_seed(seed: int | None = None) -> None:
     """Seed the global ``random`` and ``numpy.random``; None does nothing."""
     if seed is not None:
         random.seed(seed)
-        np.random.seed(seed)  # noqa: NPY002 - what it is for
+        np.random.seed(seed)  # noqa: NPY002 - its purpose
 
 
 def np_random(seed: int | None = None) -> tuple[np.random.Generator, int]:
-    """Return a generator and its seed, a fresh one if there is none.
+    """Return a generator and its seed, which is random if ``seed`` is None.
 
     Raises:
-        ConfigError: The seed is no int, or negative.
+        ConfigError: The seed is not an int, or is negative.
     """
     if seed is not None:
         try:

@@ -19,12 +19,12 @@ def step_reset_env(
     autoreset_mode: AutoresetMode | str,
     autoreset_env: bool,
 ) -> Any:
-    """Step one environment, or reset it if that is due.
+    """Step one environment, or reset it if its episode has ended.
 
     Args:
         action: The action.
         env: The environment.
-        autoreset_mode: When an episode that has ended is followed by the next.
+        autoreset_mode: When the next episode starts after the end of one.
         autoreset_env: Whether the environment's episode had ended before this step.
 
     Returns:

@@ -1,4 +1,4 @@
-"""A vector whose environments step one after the other."""
+"""A vector whose environments step one after another."""
 
 from gem.vector.vector_env import VectorEnv
 
@@ -6,4 +6,4 @@ __all__ = ["SyncVectorEnv"]
 
 
 class SyncVectorEnv(VectorEnv):
-    """Steps one environment after the other; see ``VectorEnv``."""
+    """Steps one environment after another; see ``VectorEnv``."""

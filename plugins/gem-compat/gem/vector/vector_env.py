@@ -1,4 +1,4 @@
-"""Several environments behind one ``reset`` and ``step``, over ``gem_core.VectorEnv``."""
+"""Several environments with one ``reset`` and ``step``, based on ``gem_core.VectorEnv``."""
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
@@ -20,14 +20,14 @@ ArrayType = TypeVar("ArrayType")
 
 
 class AutoresetMode(enum.Enum):
-    """When an episode that has ended is followed by the next."""
+    """When the next episode starts after the end of one."""
 
     NEXT_STEP = "NextStep"
     """The next step ignores its action and returns the new episode's first observation."""
     SAME_STEP = "SameStep"
-    """At once: the step has the old episode's reward and flags, the new one's observation and info.
+    """The step has the old episode's reward and flags, and the new one's observation and info.
 
-    ``info["final_obs"]`` and ``info["final_info"]`` are the old one's.
+    ``info["final_obs"]`` and ``info["final_info"]`` belong to the old episode.
     """
 
 
@@ -38,19 +38,19 @@ _MODES: dict[AutoresetMode, Autoreset] = {
 
 
 class VectorEnv(Env):
-    """Environments behind one ``step``.
+    """Several environments with one ``step``.
 
     Args:
         env_ids: Their ids.
-        env_fns: A function for each that makes it.
+        env_fns: Functions that make them.
         autoreset_mode: An ``AutoresetMode``, or its value.
 
     Raises:
-        ConfigError: No environments, or no such mode.
+        ConfigError: There are no environments, or no such mode.
     """
 
     executor: ClassVar[str] = "serial"
-    """What runs the environments: ``serial`` or ``threads``."""
+    """The executor: ``serial`` or ``threads``."""
 
     def __init__(
         self,
@@ -76,14 +76,14 @@ class VectorEnv(Env):
         """Start an episode in every environment.
 
         Args:
-            seed: An int s, of which environment i gets s + i; or a seed for each.
+            seed: An int s, so that environment i gets s + i; or a seed for each.
             kwargs: ``env0_kwargs={...}`` goes to the reset of environment 0, and so on.
 
         Returns:
             A list of observations and a list of infos.
 
         Raises:
-            ConfigError: The wrong number of seeds.
+            ConfigError: The number of seeds is wrong.
         """
         if seed is None or isinstance(seed, Sequence | np.ndarray):
             seeds: list[int | None] = [None] * self.num_envs if seed is None else list(seed)
@@ -100,7 +100,7 @@ class VectorEnv(Env):
             (bool), and a list of infos, in the order of the actions.
 
         Raises:
-            ConfigError: The wrong number of actions, or an index that does not exist.
+            ConfigError: The number of actions is wrong, or an index does not exist.
         """
         if isinstance(actions, Mapping):
             actions = {int(index): action for index, action in actions.items()}
@@ -132,7 +132,7 @@ def _given(env: Any) -> Any:
 
 
 def _unwrapped(call: Callable[[], Any]) -> Any:
-    """Return what a call returns; raise what an environment raised as it raised it."""
+    """Return the result of a call; raise an environment's own exception."""
     try:
         return call()
     except EnvironmentFault as fault:

@@ -1,1 +1,1 @@
-"""Wrappers, each where gem-llm has it."""
+"""Wrappers, at the paths of gem-llm."""

@@ -1,4 +1,4 @@
-"""Shows the whole episode in each observation, over gem-core's wrapper of histories."""
+"""Shows the whole episode in each observation, with gem-core's history wrapper."""
 
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ WrapperObsType = TypeVar("WrapperObsType")
 
 
 def maybe_add_new_line(text: str) -> str:
-    """Return a text with a newline at its end, if it is not empty and has none."""
+    """Return a text with a newline at its end, unless it is empty or has one."""
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 
@@ -26,8 +26,8 @@ class ObservationWrapper(HistoryWrapper, EnvWrapper):
         apply_chat_template_on_reset: Show the first observation as a chat, and append as text.
         max_history_length: Number of past turns that are kept; None for all.
         tokenizer: Renders chats.
-        suffix_in_message: False puts ``info``'s prefix and suffix around the rendered chat, where
-            gem-llm has them, instead of inside its messages.
+        suffix_in_message: False puts ``info``'s prefix and suffix around the rendered chat, as in
+            gem-llm, instead of inside its messages.
 
     Raises:
         ConfigError: Flags that exclude one another, or a chat without a tokenizer.

@@ -51,15 +51,15 @@ WRAPPER_FACTORY: dict[str, Callable[..., Any]] = {
     ),
     "episode_tracking": EpisodeTrackingWrapper,
 }
-"""Functions from an environment to the wrapped one; each makes tools of its own."""
+"""Functions from an environment to the wrapped one; each makes its own tools."""
 
 
 def get_wrapper_fns(wrappers: str, tokenizer: Any = None) -> list[Callable[..., Any]]:
-    """Return the functions of names.
+    """Return the functions of some wrappers.
 
     Args:
-        wrappers: Names with commas between them, the innermost first; empty for none.
-        tokenizer: For the wrappers that need one.
+        wrappers: Comma-separated names, the innermost first; empty for none.
+        tokenizer: Tokenizer for the wrappers that need one.
 
     Raises:
         KeyError: There is no such wrapper.

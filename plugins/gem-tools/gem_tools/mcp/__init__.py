@@ -1,5 +1,13 @@
-"""MCP: a tool that calls the tools of MCP servers, and servers to try it with."""
+"""MCP: a tool that calls the tools of MCP servers, and two servers to use it with.
 
-from gem_tools.mcp.tool import MCPTool
+Raises:
+    MissingExtraError: The extra ``gem-tools[mcp]`` is not installed.
+"""
+
+from gem_tools.extras import require
+
+require("mcp", "gem_tools.mcp")
+
+from gem_tools.mcp.tool import MCPTool  # noqa: E402 - its modules import what the extra installs
 
 __all__ = ["MCPTool"]

@@ -1,4 +1,4 @@
-"""Puts plain functions and coroutine functions where the SDK wants callbacks of its own form."""
+"""Adapts plain functions and coroutine functions to the callbacks of the SDK."""
 
 import asyncio
 import inspect
@@ -13,7 +13,7 @@ Handler = Callable[..., Any]
 
 
 def log_callback(handler: Handler) -> Callable[[Any], Awaitable[None]]:
-    """Return a callback that hands over each message, with ``level``, ``logger`` and ``data``."""
+    """Return a callback that passes on each message, with ``level``, ``logger`` and ``data``."""
 
     async def callback(message: Any) -> None:
         await _called(handler, message)
@@ -24,7 +24,7 @@ def log_callback(handler: Handler) -> Callable[[Any], Awaitable[None]]:
 def progress_callback(
     handler: Handler,
 ) -> Callable[[float, float | None, str | None], Awaitable[None]]:
-    """Return a callback that hands over progress, total and message."""
+    """Return a callback that passes on progress, total and message."""
 
     async def callback(progress: float, total: float | None, message: str | None) -> None:
         await _called(handler, progress, total, message)
@@ -33,10 +33,10 @@ def progress_callback(
 
 
 def sampling_callback(handler: Handler) -> Callable[[Any, Any], Awaitable[Any]]:
-    """Return a callback that asks ``handler(messages, params, context)`` for text of a model.
+    """Return a callback that gets a model's text from ``handler(messages, params, context)``.
 
-    It answers with a text or with the SDK's ``CreateMessageResult``. It runs in a thread unless it
-    is a coroutine function, as a model takes its time.
+    The handler returns a text or the SDK's ``CreateMessageResult``. Because a model may be slow, a
+    handler that is not a coroutine function runs in a thread.
     """
 
     async def callback(context: Any, params: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Which servers there are and how each is reached, from the many forms that people write.
+"""Reads the configuration of MCP servers in its many forms.
 
-Every form becomes a dict of ``Server``, one each, which compare equal if they mean the same
-server: tools whose servers are equal share one session.
+Every form becomes a dict of ``Server``. Two of them compare equal if they mean the same server, and
+tools with equal servers share one session.
 """
 
 import json
@@ -45,18 +45,18 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """How one server is reached.
+    """The address of one server.
 
     Args:
         transport: ``stdio``, ``http`` (streamable), ``sse``, or ``python``: in this process.
         command: The program and its arguments, for ``stdio``.
-        env: Environment variables of the program, beside a few harmless ones of the host.
-        cwd: Its working directory.
-        url: For ``http`` and ``sse``.
-        headers: Sent with every request.
+        env: Environment variables of the program, besides a few harmless ones of the host.
+        cwd: Working directory of the program.
+        url: URL, for ``http`` and ``sse``.
+        headers: Headers of every request.
         auth: An ``httpx2.Auth`` for every request.
         entry_point: ``"module:function"`` that makes the server, for ``python``.
-        arguments: What the function is called with: an object in JSON.
+        arguments: Arguments of that function, as a JSON object.
     """
 
     transport: Transport
@@ -70,7 +70,7 @@ class Server:
     arguments: str = "{}"
 
     def __str__(self) -> str:
-        """Return what messages call it; it shows no secrets."""
+        """Return a name for messages, without secrets."""
         return self.url or self.entry_point or " ".join(self.command)
 
 
@@ -83,12 +83,11 @@ def read_config(
         config: A URL; the path of a JSON file; a command as a list of texts; a mapping with
             ``mcpServers``, from names to servers; or a mapping that is one server, which is then
             called ``default``.
-        auth: A bearer token, or an ``httpx2.Auth``, for all servers that have a URL and none of
-            their own.
-        headers: For all servers that have a URL; their own ones come first.
+        auth: A bearer token, or an ``httpx2.Auth``, for servers with a URL and without ``auth``.
+        headers: Headers for all servers with a URL; headers of a server override them.
 
     Raises:
-        ConfigError: It is of no such form, or a server cannot be reached by what it says.
+        ConfigError: It has none of these forms, or a server lacks a key or has an unknown one.
     """
     entries = _entries(config)
     if not entries:

@@ -1,7 +1,7 @@
 """An MCP server for the files of one folder.
 
 ``python -m gem_tools.mcp.filesystem_server FOLDER --transport stdio``. Paths are relative to the
-folder; what leads out of it, links included, is refused.
+folder; paths outside it, also through links, are refused.
 """
 
 import difflib
@@ -23,7 +23,7 @@ from gem_tools.mcp.serving import serve, serving_options
 __all__ = ["Folder", "filesystem_server", "main"]
 
 _MOST_ENTRIES = 1000
-"""Of a listing."""
+"""Maximum number of entries in a listing."""
 
 PathName = Annotated[str, Field(description="Path relative to the folder, such as notes/a.txt")]
 
@@ -43,14 +43,14 @@ class Folder:
         try:
             return self._file(path).read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            raise ToolError(f"{path!r} is no text in UTF-8.") from None
+            raise ToolError(f"{path!r} is not text in UTF-8.") from None
 
     def read_image(self, path: PathName) -> Image:
         """Show an image file."""
         return Image(path=self._file(path))
 
     def write_file(self, path: PathName, content: str) -> str:
-        """Write a text file: a new one, or over what is there. Its folder must exist."""
+        """Write a text file, new or existing. Its folder must exist."""
         place = self._place(path)
         if place.is_dir():
             raise ToolError(f"{path!r} is a folder.")
@@ -74,12 +74,12 @@ class Folder:
         """List a folder, one entry a line; folders end with a slash."""
         place = self._existing(path)
         if not place.is_dir():
-            raise ToolError(f"{path!r} is no folder.")
+            raise ToolError(f"{path!r} is not a folder.")
         names = sorted(child.name + "/" * child.is_dir() for child in place.iterdir())
         return _lines(names) or "The folder is empty."
 
     def directory_tree(self, path: PathName = ".") -> str:
-        """List all that is in a folder and in its folders, one path a line."""
+        """List a folder and all folders in it, one path a line."""
         return _lines([self._name(place) + "/" * place.is_dir() for place in self._walk(path)])
 
     def search_files(
@@ -87,12 +87,12 @@ class Folder:
         pattern: Annotated[str, Field(description="Pattern of the name, such as *.txt")],
         path: PathName = ".",
     ) -> str:
-        """Find files by name, in a folder and in its folders, one path a line."""
+        """Find files by name in a folder and all folders in it, one path a line."""
         found = [p for p in self._walk(path) if p.is_file() and fnmatch.fnmatch(p.name, pattern)]
-        return _lines([self._name(place) for place in found]) or "No file has such a name."
+        return _lines([self._name(place) for place in found]) or "No file name matches the pattern."
 
     def search_text(self, text: str, path: PathName = ".") -> str:
-        """Find a text in the text files of a folder and of its folders: path, line number, line."""
+        """Find a text in all files under a folder: path, line number, line."""
         found = [
             f"{self._name(place)}:{number}: {line}"
             for place in self._walk(path)
@@ -103,21 +103,23 @@ class Folder:
         return _lines(found) or "The text does not occur."
 
     def create_directory(self, path: PathName) -> str:
-        """Create a folder, and those above it; nothing happens if it is there."""
+        """Create a folder and its parents, if they do not exist."""
         place = self._place(path)
         try:
             place.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            raise ToolError(f"There is a file in the way of the folder {path!r}.") from None
-        return f"The folder {self._name(place)!r} is there."
+            raise ToolError(
+                f"The folder {path!r} cannot be created: a file has that name."
+            ) from None
+        return f"The folder {self._name(place)!r} exists."
 
     def move_file(self, source: PathName, destination: PathName) -> str:
         """Move or rename a file or folder; there must be nothing at the destination."""
         start, end = self._existing(source), self._place(destination)
         if start == self.root:
-            raise ToolError("The whole folder cannot be moved.")
+            raise ToolError("The root folder cannot be moved.")
         if end.exists():
-            raise ToolError(f"{destination!r} is there already.")
+            raise ToolError(f"{destination!r} already exists.")
         if not end.parent.is_dir() or end.is_relative_to(start):
             raise ToolError(f"There is no folder {self._name(end.parent)!r} to move it to.")
         shutil.move(start, end)
@@ -127,7 +129,7 @@ class Folder:
         """Copy a file; there must be nothing at the destination."""
         start, end = self._file(source), self._place(destination)
         if end.exists():
-            raise ToolError(f"{destination!r} is there already.")
+            raise ToolError(f"{destination!r} already exists.")
         if not end.parent.is_dir():
             raise ToolError(f"There is no folder {self._name(end.parent)!r}. Create it first.")
         shutil.copy2(start, end)
@@ -145,7 +147,7 @@ class Folder:
         return f"Deleted {path!r}."
 
     def get_file_info(self, path: PathName) -> dict[str, Any]:
-        """Tell kind and size (bytes) of a file or folder, and the number of lines of a text."""
+        """Return kind and size (bytes) of a file, and its lines; or the entries of a folder."""
         place = self._existing(path)
         if place.is_dir():
             return {"kind": "folder", "entries": len(list(place.iterdir()))}
@@ -153,13 +155,13 @@ class Folder:
         return {"kind": "file", "size": size, "lines": len(_text_lines(place))}
 
     def _place(self, path: str) -> Path:
-        """Return where a path leads, which must be inside the folder."""
+        """Return the absolute path, which must be inside the folder."""
         try:
             place = (self.root / path).resolve()
         except (OSError, ValueError, RuntimeError):
-            raise ToolError(f"{path[:200]!r} is no path.") from None
+            raise ToolError(f"{path[:200]!r} is not a path.") from None
         if not place.is_relative_to(self.root):
-            raise ToolError(f"{path!r} leads out of the folder. Paths are relative to it.")
+            raise ToolError(f"{path!r} is outside the folder. Paths are relative to it.")
         return place
 
     def _existing(self, path: str) -> Path:
@@ -171,11 +173,11 @@ class Folder:
     def _file(self, path: str) -> Path:
         place = self._existing(path)
         if not place.is_file():
-            raise ToolError(f"{path!r} is no file.")
+            raise ToolError(f"{path!r} is not a file.")
         return place
 
     def _walk(self, path: str) -> Iterator[Path]:
-        """Yield what is under a folder, by name; links are not followed."""
+        """Yield all paths under a folder, sorted by name; links are not followed."""
         for folder, names, files in os.walk(self._existing(path)):
             names.sort()
             yield from sorted(Path(folder) / name for name in [*names, *files])

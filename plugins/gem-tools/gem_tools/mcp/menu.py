@@ -1,8 +1,8 @@
-"""What the servers of a configuration offer, under names that are clear, and what agents are told.
+"""The tools of all servers under unambiguous names, with instructions for agents.
 
-A tool keeps its own name where it can. Where two servers offer the same name, each of theirs
-becomes ``server_tool``; and what models and APIs do not take in a name becomes ``_``. The long form
-``server.tool`` is understood for every tool, needed or not.
+A tool keeps its name if no other server has it; otherwise both are called ``server_tool``.
+Characters that models and APIs do not accept in a name become ``_``. Every tool can also be called
+by its long name ``server.tool``.
 """
 
 import functools
@@ -41,8 +41,8 @@ class Entry:
 
     Args:
         server: Name of its server in the configuration.
-        offer: As its server lists it.
-        function: As agents are told of it.
+        offer: The tool as its server lists it.
+        function: The schema for agents.
     """
 
     server: str
@@ -54,7 +54,7 @@ class Menu:
     """The tools of all servers.
 
     Args:
-        listings: Name and offers of each server.
+        listings: Name and tools of each server.
     """
 
     def __init__(self, listings: Listings) -> None:
@@ -64,31 +64,31 @@ class Menu:
 
     @functools.cached_property
     def functions(self) -> list[Function]:
-        """The tools as formats that name functions want them, by name."""
+        """The schemas of the tools, sorted by name."""
         return [entry.function for _, entry in sorted(self.entries.items())]
 
     @functools.cached_property
     def instructions(self) -> str:
-        """What an agent must know to call the tools."""
+        """Instructions for an agent."""
         lines = (json.dumps(one.to_openai(), ensure_ascii=False) for one in self.functions)
         return INSTRUCTIONS.format(tools="\n".join(lines))
 
     @functools.cached_property
     def _catalog(self) -> Catalog:
         offering: Any = SimpleNamespace(name="mcp", functions=lambda: self.functions)
-        return Catalog([offering])  # it asks for no more of a tool
+        return Catalog([offering])  # it needs no other member of a tool
 
     def find(self, name: str) -> Entry | None:
-        """Return the tool of a name: as agents know it, as its server does, or the long one."""
+        """Return the tool with a name: that for agents, that of its server, or the long one."""
         return self.entries.get(name) or self._own_names.get(name) or self._long_names.get(name)
 
     def problem(self, name: str, arguments: Mapping[str, Any], *, unreadable: str = "") -> str:
-        """Return why a call cannot be sent, for the agent; empty if it can.
+        """Return why a call cannot be sent, as a message for the agent; empty if it can.
 
         Args:
-            name: The tool that is asked for.
-            arguments: With what.
-            unreadable: Why there are no arguments, if there are none.
+            name: Name of the tool.
+            arguments: Arguments of the call.
+            unreadable: Why the arguments cannot be read, if they cannot.
         """
         entry = self.find(name)
         known = name if entry is None else entry.function.name
@@ -117,7 +117,7 @@ def _shown(name: str) -> str:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Return a name that can be shown and is not taken."""
+    """Return an accepted name that is not taken."""
     shown, number = _shown(name), 2
     while shown in taken:
         shown = f"{_shown(name)[: _LONGEST_NAME - 4]}_{number}"
@@ -127,5 +127,5 @@ def _free(name: str, taken: set[str]) -> str:
 
 @functools.lru_cache(maxsize=64)
 def menu_of(listings: Listings) -> Menu:
-    """Return the menu of some listings; all tools of the same servers share it."""
+    """Return the menu of some listings; tools with the same servers share it."""
     return Menu(listings)

@@ -1,4 +1,4 @@
-"""Turns what a server answers into what an agent reads."""
+"""Converts the answers of servers to text for agents."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ NO_OUTPUT = "The tool ran and returned no output."
 
 
 def failed(why: str, **info: Any) -> ToolResult:
-    """Return the result of a call that did not come about, or was not answered."""
+    """Return the result of a call that was not sent or not answered."""
     return ToolResult(f"[Tool execution failed: {why}]", ok=False, info=info)
 
 
@@ -26,14 +26,14 @@ def error_result(said: str, **info: Any) -> ToolResult:
 
 
 def result_of(answer: Any, *, longest_output: int, **info: Any) -> ToolResult:
-    """Return what a call came to.
+    """Return the result of a call.
 
-    Structured data stands for the texts beside it, as servers send the same thing twice. Images
+    Structured data replaces the text beside it, because servers send the same content twice. Images
     are in ``info["images"]``, and other data is described.
 
     Args:
         answer: The SDK's ``CallToolResult``.
-        longest_output: Characters that are shown; what is in the middle is left out.
+        longest_output: Maximum number of characters that are shown; the middle is left out.
         info: Info of the result.
     """
     images: list[Image] = []
@@ -51,7 +51,7 @@ def result_of(answer: Any, *, longest_output: int, **info: Any) -> ToolResult:
 
 
 def _of_data(data: Any) -> str:
-    """Write structured data; what is no object comes from servers in an object of one key."""
+    """Return structured data as text; servers wrap values other than objects in one key."""
     if isinstance(data, dict) and set(data) == {"result"}:
         data = data["result"]
     return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
@@ -88,12 +88,12 @@ def _of_resource(resource: Any) -> str:
 
 
 def _size(encoded: str) -> int:
-    """Return the number of bytes that a text in base64 stands for."""
+    """Return the number of bytes that a base64 text encodes."""
     return len(encoded.rstrip("=")) * 3 // 4
 
 
 def cut(text: str, length: int) -> str:
-    """Return a text with what is too much for ``length`` characters left out of its middle."""
+    """Return a text of at most ``length`` characters, with the middle left out, and a note."""
     if len(text) <= length:
         return text
     head, tail = text[: length - length // 2], text[len(text) - length // 2 :]

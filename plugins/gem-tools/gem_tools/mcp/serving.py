@@ -1,4 +1,4 @@
-"""Runs an MCP server over the transport that its command line asks for."""
+"""Runs an MCP server with the transport that the command line names."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ def serving_options(path: str) -> Callable[[Callable[..., Any]], Callable[..., A
     """Return a decorator that gives a command the options of ``serve``.
 
     Args:
-        path: Path of the URL, unless the command line gives another.
+        path: Default path of the URL.
     """
     kinds = click.Choice(["stdio", "http", "streamable-http", "sse"])
     options = (
@@ -35,15 +35,15 @@ def serving_options(path: str) -> Callable[[Callable[..., Any]], Callable[..., A
 def serve(
     server: MCPServer[Any], *, transport: str, host: str, port: int, path: str, log_level: str
 ) -> None:
-    """Serve until the client leaves (``stdio``) or the process is told to end.
+    """Serve until the client disconnects (``stdio``) or the process is ended.
 
     Args:
-        server: What to serve.
+        server: The server.
         transport: ``stdio``, ``http`` or ``streamable-http``, or ``sse``.
         host: Address to listen at.
         port: Port to listen at.
         path: Path of the URL.
-        log_level: Of the HTTP server.
+        log_level: Log level of the HTTP server.
     """
     server.settings.log_level = log_level.upper()  # type: ignore[assignment]
     if transport == "stdio":

@@ -1,8 +1,8 @@
-"""Sessions: one for each server and process, opened when first needed and again after a loss.
+"""Sessions: one for each server and process, opened on first use and again after a loss.
 
 A session lives in the event loop of ``gem_tools.background``. Its client is entered and left by one
-task, as the SDK requires; calls run beside it, any number at once. A server that answers nothing at
-all any more is taken for dead: its session is closed, and the next call opens another.
+task, as the SDK requires; any number of calls run beside it at the same time. If a server stops
+answering, its session is closed, and the next call opens another.
 """
 
 import asyncio
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 __all__ = ["Handlers", "Offer", "Session", "SessionLostError", "Sessions", "sessions"]
 
 _PROBE_SECONDS = 5.0
-"""A program that let a call time out and then answers nothing for so long is taken for dead."""
+"""A program is replaced if a call timed out and it then answers nothing for this time."""
 _MOST_PAGES = 100
-"""Of a listing of tools."""
+"""Maximum number of pages in a listing of tools."""
 
 
 class SessionLostError(GemError, ConnectionError):
     """A server cannot be reached, or the connection to it broke during a call.
 
     Args:
-        message: Names the server by its URL or command, which may be nothing for an agent to see.
+        message: The message, with the URL or command of the server, which agents should not see.
         why: The reason alone.
     """
 
@@ -48,11 +48,11 @@ class SessionLostError(GemError, ConnectionError):
 
 @dataclass(frozen=True)
 class Handlers:
-    """What a session does with what a server sends of its own accord.
+    """Handlers of messages that a server sends on its own initiative.
 
     Args:
-        log: Gets log messages.
-        sampling: Answers a server's request for text of a model.
+        log: Receives log messages.
+        sampling: Answers a server's request for text from a model.
     """
 
     log: Callable[..., Any] | None = None
@@ -67,7 +67,7 @@ class Handlers:
             options |= {"logging_callback": log_callback(self.log), "log_level": "debug"}
         if self.sampling is not None:
             options["sampling_callback"] = sampling_callback(self.sampling)
-            options["mode"] = "legacy"  # newer protocols let no server ask in mid-call
+            options["mode"] = "legacy"  # newer protocols do not allow requests by servers
         return options
 
 
@@ -76,10 +76,10 @@ class Offer:
     """A tool as its server lists it.
 
     Args:
-        name: What the server calls it.
-        description: For the model.
+        name: Name of the tool at the server.
+        description: Description for the model.
         parameters: JSON schema of the arguments.
-        repeatable: Whether a call may be sent again; False only if the server denies it.
+        repeatable: Whether a call may be repeated; False only if the server denies it.
     """
 
     name: str
@@ -89,28 +89,27 @@ class Offer:
 
 
 class _Link:
-    """A client that is being opened, is open, or is being left.
+    """A client that is being opened, is open, or is being closed.
 
-    It is left by cancelling its scope, which lets a server be ended in peace; cancelling its task
-    would not.
+    Cancelling its scope closes it in an orderly way; cancelling its task would not.
     """
 
     def __init__(self, timeout: float) -> None:
         self.scope = anyio.CancelScope(deadline=anyio.current_time() + timeout)
         self.opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self.heard = anyio.current_time()
-        """When the server answered last."""
+        """Time of the server's last answer."""
         self.holder: asyncio.Task[None] | None = None
         self.aside: asyncio.Task[None] | None = None
-        """What goes on beside the calls: a probe, or a listing."""
+        """A probe or a listing that runs beside the calls."""
 
 
 class Session:
     """The connection to one server. All coroutines run in the background.
 
     Args:
-        server: Which server.
-        handlers: What to do with what it sends.
+        server: The server.
+        handlers: Handlers of its messages.
     """
 
     def __init__(self, server: Server, handlers: Handlers) -> None:
@@ -118,18 +117,18 @@ class Session:
         self.handlers = handlers
         self._known: tuple[Offer, ...] | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
-        """Where it runs, once it was opened."""
+        """The loop in which it runs, once it has been opened."""
         self._current: _Link | None = None
         self._links: set[_Link] = set()
 
     async def offers(self, connect_timeout: float) -> tuple[Offer, ...]:
-        """Return what the server offers, as it said last; it is asked when a session is opened.
+        """Return the tools of the server, as listed when the session was opened or changed.
 
         Args:
-            connect_timeout: Seconds for opening it.
+            connect_timeout: Seconds to open the session.
 
         Raises:
-            SessionLostError: It cannot be reached, or does not answer in time.
+            SessionLostError: The server cannot be reached, or does not answer in time.
         """
         if self._known is None:
             await self._opened(connect_timeout)
@@ -141,17 +140,17 @@ class Session:
         arguments: Mapping[str, Any],
         *,
         connect_timeout: float,
-        timeout: float,  # noqa: ASYNC109 - a caller gives it up through its future too
+        timeout: float,  # noqa: ASYNC109 - a caller can also cancel its future
         progress: Any = None,
     ) -> "CallToolResult":
         """Call a tool.
 
         Args:
-            name: What the server calls it.
-            arguments: For the tool.
-            connect_timeout: Seconds for connecting, where that is needed.
-            timeout: Seconds for the call; the server is told when it is given up.
-            progress: Gets progress, total and message.
+            name: Name of the tool at the server.
+            arguments: Arguments of the call.
+            connect_timeout: Seconds to connect, if necessary.
+            timeout: Seconds for the call; then it is cancelled at the server.
+            progress: Receives progress, total and message.
 
         Raises:
             SessionLostError: The connection could not be made, or broke.
@@ -177,7 +176,7 @@ class Session:
         return answer
 
     async def close(self) -> None:
-        """Leave the server; a later call opens the session anew."""
+        """Disconnect; a later call opens the session again."""
         links = list(self._links)
         for link in links:
             self._drop(link)
@@ -186,7 +185,7 @@ class Session:
             await asyncio.wait(holders)
 
     async def _opened(self, connect_timeout: float) -> tuple[_Link, "Client"]:
-        """Return the open client; all who ask while it is being opened wait for the same one."""
+        """Return the open client; callers share one that is being opened."""
         link = self._current
         if link is None:
             self.loop = asyncio.get_running_loop()
@@ -210,44 +209,44 @@ class Session:
                     await anyio.sleep_forever()
             if link.scope.deadline <= anyio.current_time():
                 why = f"there was no answer within {connect_timeout:g} s"
-        except Exception as error:  # noqa: BLE001 - whatever it is, it goes to those who wait
+        except Exception as error:  # noqa: BLE001 - waiting callers get every error
             why = _innermost(error)
         finally:
             self._drop(link)
             self._links.discard(link)
             if not link.opened.done():
                 link.opened.set_exception(self._lost(why, str(complaints)))
-                link.opened.exception()  # it may be that nobody waits any more
+                link.opened.exception()  # there may be no waiting caller left
 
     async def _noticed(self, message: Any) -> None:
-        """Ask for the tools again once the server says that they have changed."""
+        """List the tools again when the server reports a change."""
         link = self._current
         if link is not None and getattr(message, "method", "").endswith("tools/list_changed"):
             link.aside = asyncio.ensure_future(self._list_again(link))
 
     async def _list_again(self, link: _Link) -> None:
-        with contextlib.suppress(Exception):  # the old listing stands
+        with contextlib.suppress(Exception):  # the old listing stays
             self._known = await _list_offers(await link.opened)
 
     def _drop(self, link: _Link) -> None:
-        """Give up a link, so that the next call opens another."""
+        """Abandon a link, so that the next call opens another."""
         link.scope.cancel()
         if self._current is link:
             self._current = None
 
     def _doubt(self, link: _Link) -> None:
-        """Find out, beside the calls that go on, whether the server answers at all."""
-        is_program = self.server.transport == "stdio"  # others are not ours to replace
+        """Check, beside running calls, whether the server still answers."""
+        is_program = self.server.transport == "stdio"  # only programs are ours to replace
         if is_program and (link.aside is None or link.aside.done()):
             link.aside = asyncio.ensure_future(self._probe(link))
 
     async def _probe(self, link: _Link) -> None:
         began = anyio.current_time()
-        with contextlib.suppress(Exception):  # any answer but a good one is the same here
+        with contextlib.suppress(Exception):  # every failure means the same here
             async with asyncio.timeout(_PROBE_SECONDS):
                 await (await link.opened).list_tools(cache_mode="refresh")
                 link.heard = anyio.current_time()
-        if link.heard < began:  # it may be busy, but then it answers others
+        if link.heard < began:  # a busy server would have answered other calls
             self._drop(link)
 
     def _lost(self, why: str, complaints: str = "") -> SessionLostError:
@@ -284,7 +283,7 @@ def _offer(tool: Any) -> Offer:
 
 
 class Sessions:
-    """The sessions of one process, each kept while somebody holds it."""
+    """The sessions of one process, each kept as long as a tool uses it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -292,7 +291,7 @@ class Sessions:
         self._abandoned: deque[Sequence[Session]] = deque()
 
     def hold(self, server: Server, handlers: Handlers) -> Session:
-        """Return the session of a server, to be given back with ``release`` or ``abandon``."""
+        """Return the session of a server; give it back with ``release`` or ``abandon``."""
         self._settle()
         with self._lock:
             session, count = self._held.get((server, handlers), (None, 0))
@@ -301,7 +300,7 @@ class Sessions:
         return session
 
     def release(self, held: Iterable[Session]) -> list[Session]:
-        """Give sessions back; those that nobody holds any more are returned, to be closed."""
+        """Give sessions back, and return those that are unused now, for the caller to close."""
         unused = []
         for session in held:
             key = session.server, session.handlers
@@ -315,7 +314,7 @@ class Sessions:
         return unused
 
     def abandon(self, held: Sequence[Session]) -> None:
-        """Give sessions back, and close them later; for collectors, as it takes no lock."""
+        """Give sessions back without a lock, for finalizers; they are closed later."""
         self._abandoned.append(held)
         loop = next((session.loop for session in held if session.loop is not None), None)
         if loop is not None:
@@ -323,8 +322,8 @@ class Sessions:
                 loop.call_soon_threadsafe(self._settle)
 
     def _settle(self) -> None:
-        """Close what was abandoned."""
-        with contextlib.suppress(IndexError):  # somebody else may be at it
+        """Close abandoned sessions."""
+        with contextlib.suppress(IndexError):  # another thread may do the same
             while self._abandoned:
                 for session in self.release(self._abandoned.popleft()):
                     background.start(session.close())
@@ -338,7 +337,7 @@ class Sessions:
 _lock = threading.Lock()
 _current: Sessions | None = None
 _abandoned: list[Sessions] = []
-"""Those of a parent, kept so that collecting them does not close what the parent uses."""
+"""Sessions of the parent process, kept so that finalizers do not close what it uses."""
 
 
 def sessions() -> Sessions:
@@ -352,7 +351,7 @@ def sessions() -> Sessions:
 
 
 def _forget() -> None:
-    """Leave the parent's sessions alone: their thread does not live in a forked child."""
+    """Keep the parent's sessions open; their thread does not exist in a forked child."""
     global _current, _lock
     if _current is not None:
         _abandoned.append(_current)

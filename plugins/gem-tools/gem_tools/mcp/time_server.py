@@ -1,4 +1,4 @@
-"""An MCP server that knows the time: ``python -m gem_tools.mcp.time_server --transport stdio``."""
+"""An MCP server for dates and times: ``python -m gem_tools.mcp.time_server --transport stdio``."""
 
 import datetime as dt
 import zoneinfo
@@ -27,7 +27,7 @@ FORMATS = {
     "YYYY/MM/DD": "%Y/%m/%d",
     "YYYY/MM": "%Y/%m",
 }
-"""How a time may be written, and what ``strftime`` calls it."""
+"""Formats of times, with their formats for ``strftime``."""
 
 _UNITS = (
     ("second", 1, 60),
@@ -37,7 +37,7 @@ _UNITS = (
     ("month", 30 * 86400, 12),
     ("year", 365 * 86400, 10_000),
 )
-"""Name, seconds, and how many of it make the next one."""
+"""Name, seconds, and how many of the unit make the next one."""
 
 Zone = Annotated[str, Field(description="IANA name of a time zone, such as Asia/Singapore")]
 Stamp = Annotated[str, Field(description=f"Date and time as {STAMP}")]
@@ -48,7 +48,7 @@ def current_time(
     format: Annotated[str, Field(description=f"One of: {', '.join(FORMATS)}")] = STAMP,  # noqa: A002
     timezone: Annotated[str | None, Zone] = None,
 ) -> str:
-    """Tell the current date and time, local or in a time zone."""
+    """Return the current date and time, local or in a time zone."""
     if format not in FORMATS:
         raise ToolError(
             f"There is no format {format!r}.{near_names(format, FORMATS)} "
@@ -59,7 +59,7 @@ def current_time(
 
 
 def relative_time(time: Stamp) -> str:
-    """Tell how far away a local date and time is, as 'in 2 hours' or '1 day ago'."""
+    """Return the distance to a local date and time, such as 'in 2 hours' or '1 day ago'."""
     seconds = (_moment(time) - dt.datetime.now()).total_seconds()  # noqa: DTZ005 - local
     return _distance(seconds)
 
@@ -74,7 +74,7 @@ def _distance(seconds: float) -> str:
 
 
 def days_in_month(date: Day = None) -> int:
-    """Tell how many days the month of a date has."""
+    """Return the number of days in the month of a date."""
     day = _day(date)
     following = (day.replace(day=28) + dt.timedelta(days=4)).replace(day=1)
     return (following - dt.timedelta(days=1)).day
@@ -83,7 +83,7 @@ def days_in_month(date: Day = None) -> int:
 def get_timestamp(
     time: Annotated[str, Field(description=f"Local date and time as {STAMP}, or {STAMP}.SSS")],
 ) -> int:
-    """Tell the milliseconds since 1970 of a local date and time."""
+    """Return the milliseconds since 1970 of a local date and time."""
     return round(_moment(time).timestamp() * 1000)
 
 
@@ -94,7 +94,7 @@ def convert_time(sourceTimezone: Zone, targetTimezone: Zone, time: Stamp) -> str
 
 
 def get_week_year(date: Day = None) -> str:
-    """Tell the number of the week of a date: counted from the first Monday, and as ISO has it."""
+    """Return the week number of a date: counted from the first Monday, and by ISO 8601."""
     day = _day(date)
     return f"week: {int(day.strftime('%W'))}, isoWeek: {day.isocalendar().week}"
 
@@ -142,7 +142,7 @@ def time_server() -> MCPServer[Any]:
 @click.command()
 @serving_options("/time-mcp")
 def main(**options: Any) -> None:
-    """Serve the tools of the clock."""
+    """Serve the time tools."""
     serve(time_server(), **options)
 
 

@@ -1,11 +1,11 @@
-"""The MCP tool: everything that the servers of a configuration offer, as one tool.
+"""The MCP tool: all tools of the configured servers as one tool.
 
-An agent calls with a block, of which the first in an action counts::
+An agent calls a tool with a block; the first one in an action counts::
 
     <tool_call> <tool_name>NAME</tool_name> <arguments>JSON</arguments> </tool_call>
 
-The tool has no state of its own. All tools of a process whose servers are the same share one
-session to each, which is opened when it is first needed and stays open.
+The tool has no state. All tools of a process with the same servers share one session for each
+server, which is opened on first use and stays open.
 """
 
 import asyncio
@@ -38,14 +38,14 @@ _TAIL_OF_ARGUMENTS = re.compile(r"</arguments>\s*</tool_call>")
 
 @dataclass(frozen=True)
 class _Unreadable(ToolCall):
-    """A call whose arguments are no JSON object."""
+    """A call whose arguments are not a JSON object."""
 
     why: str = ""
 
 
 @dataclass(frozen=True)
 class _Limits:
-    """How long a tool waits, and how often it tries."""
+    """Timeouts and retries of a tool."""
 
     max_retries: int
     delay_between_retries: float
@@ -62,7 +62,7 @@ class _Limits:
 
 
 class _Holding:
-    """The sessions that one tool holds, in one process."""
+    """The sessions that one tool uses in one process."""
 
     def __init__(self, servers: Mapping[str, Server], handlers: Handlers) -> None:
         self.shared = sessions()
@@ -73,7 +73,7 @@ class _Holding:
         self._given_back = False
 
     def close(self) -> None:
-        """Give the sessions back, and wait for those to end that nobody else holds."""
+        """Give the sessions back, and wait until unused ones are closed."""
         if self._is_last():
             unused = self.shared.release(self.sessions.values())
             if unused:
@@ -85,7 +85,7 @@ class _Holding:
             self.shared.abandon(list(self.sessions.values()))
 
     def _is_last(self) -> bool:
-        """Whether they are to be given back: once, and not by a forked child."""
+        """Whether to give them back: once, and not in a forked child."""
         before, self._given_back = self._given_back, True
         return not before and self._process == os.getpid()
 
@@ -103,21 +103,21 @@ class MCPTool(BaseTool):
             server has ``command``, ``args``, ``env`` and ``cwd``, or ``url``, ``headers`` and
             ``auth``; its ``transport`` is ``stdio``, ``http`` or ``sse``.
         auth: A bearer token, or an ``httpx2.Auth``, for servers that have a URL.
-        headers: For servers that have a URL.
+        headers: Headers for servers that have a URL.
         log_handler: Called with each log message of a server: ``level``, ``logger``, ``data``.
         progress_handler: Called with progress, total and message of a call.
-        sampling_handler: Called with messages, params and context when a server asks for text of a
-            model; returns the text.
-        max_retries: How often a call is sent again that met a timeout or a lost connection. A tool
-            that denies being idempotent gets each call once.
-        delay_between_retries: Seconds before each.
-        execution_timeout: Seconds for each sending of a call; it is then cancelled at the server.
-        connect_timeout: Seconds for opening a session.
-        validate_on_init: Connect at once, and see that there are tools.
-        longest_output: Characters of a result that are shown.
+        sampling_handler: Called with messages, params and context when a server asks for text from
+            a model; returns the text.
+        max_retries: How often a call is repeated after a timeout or a lost connection. Tools whose
+            annotations deny that they are idempotent get each call once.
+        delay_between_retries: Seconds before each retry.
+        execution_timeout: Seconds for each attempt; then the call is cancelled at the server.
+        connect_timeout: Seconds to open a session.
+        validate_on_init: Connect immediately, and check that there are tools.
+        longest_output: Maximum number of characters of a result that are shown.
 
     Raises:
-        ConfigError: The configuration is of no known form; or, with ``validate_on_init``, a server
+        ConfigError: The configuration has an unknown form; or, with ``validate_on_init``, a server
             cannot be reached, or there are no tools.
     """
 
@@ -192,10 +192,10 @@ class MCPTool(BaseTool):
     def reconfigure(
         self, config: Config, *, auth: Any = None, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Leave the servers for others; see ``MCPTool`` for the arguments.
+        """Disconnect, and use other servers; see ``MCPTool`` for the arguments.
 
         Raises:
-            ConfigError: The configuration is of no known form; nothing has changed.
+            ConfigError: The configuration has an unknown form; nothing has changed.
         """
         servers = read_config(config, auth=auth, headers=headers)
         self.close()
@@ -243,7 +243,7 @@ class MCPTool(BaseTool):
         return background.run(self._run(call))
 
     async def arun(self, call: ToolCall) -> ToolResult:
-        """``run`` for asynchronous environments; giving it up cancels the call at the server."""
+        """``run`` for asynchronous environments; cancelling it cancels the call at the server."""
         return await background.wait_for(self._run(call))
 
     async def _run(self, call: ToolCall) -> ToolResult:
@@ -260,7 +260,7 @@ class MCPTool(BaseTool):
         return await self._sent(entry, call.arguments)
 
     async def _sent(self, entry: Entry, arguments: Mapping[str, Any]) -> ToolResult:
-        """Send a call, again if need be, and read the answer."""
+        """Send a call, with retries, and read the answer."""
         name = entry.function.name
         info = {"function": name, "server": entry.server}
         attempts = 1 + (self._limits.max_retries if entry.offer.repeatable else 0)
@@ -274,7 +274,7 @@ class MCPTool(BaseTool):
                 why = f"{name!r} timed out after {self._limits.execution_timeout:g} seconds"
             except SessionLostError as error:
                 why = f"failed to connect to the server {entry.server!r}: {error.why}"
-            except Exception as error:  # noqa: BLE001 - whatever it is, the agent is told
+            except Exception as error:  # noqa: BLE001 - the agent reads about every error
                 return self._refused(error, info)
             else:
                 return result_of(answer, longest_output=self.longest_output, **info)
@@ -293,7 +293,7 @@ class MCPTool(BaseTool):
         )
 
     def _refused(self, error: Exception, info: Mapping[str, Any]) -> ToolResult:
-        """Return the result of a call that the server refused, or answered with nonsense."""
+        """Return the result of a call that the server refused or answered invalidly."""
         from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - imported by now
 
         said = cut(str(error) or type(error).__name__, self.longest_output)
@@ -305,11 +305,11 @@ class MCPTool(BaseTool):
         if holding is None or holding.shared is not sessions():
             self._holding = holding = _Holding(self._servers, self._handlers)
             finalizer = weakref.finalize(self, holding.abandon)
-            finalizer.atexit = False  # the sessions see to that themselves
+            finalizer.atexit = False  # the sessions are closed at exit anyway
         return holding
 
     async def _list(self) -> Menu:
-        """Return what there is to call; what was known last if a server cannot be reached."""
+        """Return the tools; the last known ones if a server cannot be reached."""
         held = self._held().sessions
         limit = self._limits.connect_timeout
         try:
@@ -330,7 +330,7 @@ class MCPTool(BaseTool):
             raise ConfigError(str(error)) from error
 
     def _validate(self) -> None:
-        """Connect, and see that there are tools."""
+        """Connect, and check that there are tools."""
         try:
             entries = self._listed().entries
         except BaseException:
@@ -339,16 +339,16 @@ class MCPTool(BaseTool):
         if not entries:
             self.close()
             servers = ", ".join(map(str, self._servers.values()))
-            raise ConfigError(f"There are no tools at the MCP servers: {servers}.")
+            raise ConfigError(f"The MCP servers have no tools: {servers}.")
 
     def __copy__(self) -> Self:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin._holding = None  # each holds the sessions for itself
+        twin._holding = None  # each tool counts as a user of the sessions
         return twin
 
     def close(self) -> None:
-        """Give the sessions back; the last tool to do so ends the servers that it started."""
+        """Give the sessions back; the last tool ends the servers that were started."""
         holding, self._holding = self._holding, None
         if holding is not None:
             holding.close()
@@ -357,7 +357,7 @@ class MCPTool(BaseTool):
 def _block(text: str) -> tuple[str, str, str] | None:
     """Return the text up to the end of the first call, its name and its arguments.
 
-    It takes linear time, whatever the text is.
+    Linear time for any text.
     """
     may_end = True
     for head in _HEAD.finditer(text):

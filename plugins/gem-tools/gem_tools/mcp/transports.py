@@ -1,8 +1,9 @@
-"""Opens the SDK's client for a server. The only module here that the SDK's client is imported in.
+"""Opens the SDK's client for a server.
 
-What the SDK leaves open is decided here: a lost HTTP request fails alone and not the session, an
-idle connection is given up before a server would close it, results may be large, and what a server
-writes to its standard error is kept for messages instead of filling the host's terminal.
+This module makes some choices that the SDK leaves open: a lost HTTP request fails alone and not
+with its session, idle connections are closed before a server would close them, results may be
+large, and the standard error of a server is kept for messages instead of filling the host's
+terminal.
 """
 
 import asyncio
@@ -27,13 +28,13 @@ from gem_tools.mcp.config import Server
 
 __all__ = ["Complaints", "open_client"]
 
-for _name in ("mcp", "client"):  # loggers of the SDK: heard by whoever listens, not on the terminal
+for _name in ("mcp", "client"):  # the SDK's loggers do not print by default
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 _LARGEST_EVENT = 64 << 20
-"""Bytes of one message over streamable HTTP; over SSE the SDK allows 1 MiB."""
+"""Maximum size of a message over streamable HTTP in bytes; over SSE the SDK allows 1 MiB."""
 _CONNECTIONS = 512
-"""To one HTTP server; further requests wait for one of them."""
+"""Maximum number of connections to one HTTP server; further requests wait."""
 _IDLE_SECONDS = 3.0
 """Less than the 5 s after which common servers close an idle connection."""
 
@@ -133,6 +134,6 @@ def _http_client(server: Server) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
         headers=dict(server.headers),
         auth=server.auth,
-        timeout=httpx2.Timeout(None, connect=10.0),  # a call has a timeout of its own
+        timeout=httpx2.Timeout(None, connect=10.0),  # calls have their own timeout
         transport=_LossIsAnAnswer(limits=limits),
     )

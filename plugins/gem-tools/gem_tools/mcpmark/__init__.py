@@ -1,4 +1,4 @@
-"""Tasks of set-up, instruction and verification for agents that act through MCP servers."""
+"""Tasks for agents that act through MCP servers: set-up, instruction and verification."""
 
 from gem_tools.mcpmark.env import MCPMarkEnv
 from gem_tools.mcpmark.stack import MCPMarkOracle, TaskTools, mcpmark

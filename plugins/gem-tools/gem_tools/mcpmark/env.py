@@ -1,4 +1,4 @@
-"""Tasks that an agent does with the tools of MCP servers, and a program verifies."""
+"""Tasks done with the tools of MCP servers and verified by a program."""
 
 import json
 import os
@@ -17,34 +17,33 @@ __all__ = ["SAMPLE_ENVIRONMENTS", "SAMPLE_TASKS", "MCPMarkEnv"]
 SAMPLE_TASKS = "package://gem_tools/mcpmark/sample/tasks/filesystem"
 SAMPLE_ENVIRONMENTS = "package://gem_tools/mcpmark/sample/environments"
 DONE = "Done."
-"""A last message, where nothing needs to be said."""
+"""The last message of a solution."""
 
 
 class MCPMarkEnv(TaskEnv):
-    """Shows the instruction of a task; the first step ends the episode and verifies what was done.
+    """Shows the instruction of a task; the first step ends the episode and verifies the result.
 
-    The environment makes no calls: a tool does, in front of it, with servers that work on
-    ``env.root``. Each environment has such a folder of its own, which each episode begins with the
-    state that its task starts from, and which snapshots and forks take along.
+    The environment does not run calls: a tool around it does, with servers that work on
+    ``env.root``. Each environment has its own folder. An episode starts with a fresh copy of the
+    task's initial state in it, and snapshots and forks include it.
 
-    Tasks of services that are no folder (a database, a web site) are for a subclass that overrides
-    ``set_up``.
+    For tasks of other services (a database, a web site), override ``set_up`` in a subclass.
 
-    The reward is 1.0 if the task was done, else 0.0. ``info`` has ``task_name``; that of the step
-    ``correct`` (bool) and ``verification`` (what the program wrote).
+    The reward is 1.0 if the task was done, else 0.0. ``info`` has ``task_name``, and that of the
+    step also ``correct`` (bool) and ``verification`` (the output of the program).
 
     Args:
         tasks: Folder of the tasks, or ``package://package/folder``; see ``find_tasks``.
-        environments: Folder with the state of each category; None if all start with nothing.
+        environments: Folder with the initial state of each category; None if all start empty.
         select: ``all``, a category, or ``category/task``.
-        context: Put behind each instruction; ``{root}`` in it becomes the path of the folder.
+        context: Text after each instruction; ``{root}`` is replaced by the path of the folder.
         verify_timeout: Seconds for a verification.
-        shuffle: A new order of the tasks each epoch; see ``TaskEnv``.
-        shard: ``"i/n"``, the part of the tasks to take; see ``TaskEnv``.
+        shuffle: Use a new order of the tasks in each epoch; see ``TaskEnv``.
+        shard: ``"i/n"``, the part of the tasks to use; see ``TaskEnv``.
 
     Raises:
-        DataError: There are no tasks, or no such folder.
-        ConfigError: No task is selected, or a parameter cannot work.
+        DataError: There are no tasks, or a folder is missing.
+        ConfigError: No task is selected, or a parameter is out of range.
     """
 
     blocking = True
@@ -77,7 +76,7 @@ class MCPMarkEnv(TaskEnv):
 
     @property
     def root(self) -> Path:
-        """The folder in which the task takes place; it stays the same."""
+        """The folder in which tasks take place; it does not change."""
         return self._workspace.path
 
     def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
@@ -85,17 +84,17 @@ class MCPMarkEnv(TaskEnv):
 
         Raises:
             ConfigError: There is no task ``idx``.
-            DataError: The task's state is missing.
+            DataError: The initial state of the task is missing.
         """
         observation, info = super().start(idx=idx)
         self.set_up(self.row)
         return observation, {**info, "task_name": self.row["name"]}
 
     def set_up(self, row: dict[str, Any]) -> None:
-        """Bring about the state that a task starts from.
+        """Set up the initial state of a task.
 
         Raises:
-            DataError: It is missing.
+            DataError: The state is missing.
         """
         source = None
         if self._environments is not None:
@@ -125,14 +124,14 @@ class MCPMarkEnv(TaskEnv):
         return "The task is done." if grade.correct else "The task is not done."
 
     def solution(self) -> str:
-        """Return the last message of the solution; see ``script`` for what comes before."""
+        """Return the last message of the solution; ``script`` returns the calls before it."""
         return DONE
 
     def script(self) -> list[dict[str, Any]]:
-        """Return the calls that do the task: ``oracle.json``, a list of name and arguments.
+        """Return the calls of the solution: ``oracle.json``, a list of name and arguments.
 
         Raises:
-            DataError: The task has none.
+            DataError: The task has no solution.
         """
         path = Path(self.row["folder"]) / "oracle.json"
         if not path.is_file():
@@ -144,7 +143,7 @@ class MCPMarkEnv(TaskEnv):
         return self.action_rng.choice([DONE, "I have finished the task.", "The task is done."])
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state, all files of the folder included."""
+        """Return the state, including all files of the folder."""
         state = super().get_state()
         del state["_workspace"]
         return {**state, "files": self._workspace.pack()}

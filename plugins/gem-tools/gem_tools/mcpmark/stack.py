@@ -1,7 +1,7 @@
-"""Puts the tool in front of the tasks: ``make("mcp:Sample")`` returns both, joined.
+"""Joins the tasks with the tool that does them: ``make("mcp:Sample")`` returns both.
 
-The servers of an environment work on its own folder, so what names them has ``{root}`` where that
-folder's path goes; a fork of the environment gets servers for the folder of the fork.
+The servers of an environment work on that environment's folder: ``{root}`` in their configuration
+stands for its path. A fork of the environment has its own folder, and servers for it.
 """
 
 import json
@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from gem_core.agent import BaseAgent
 from gem_core.env import Env
+from gem_core.factory import make_call_format
 from gem_core.observation import Action, Info, Observation
 from gem_core.wrappers import ToolWrapper
 from gem_tools.mcp import MCPTool
@@ -24,7 +25,7 @@ FILESYSTEM: Mapping[str, Any] = {
         "arguments": {"root": "{root}"},
     }
 }
-"""The server of this package for files, in this process: episodes start no processes."""
+"""The file server of this package; it runs in this process, so episodes start no processes."""
 
 
 class TaskTools(ToolWrapper):
@@ -32,7 +33,7 @@ class TaskTools(ToolWrapper):
 
     Args:
         env: The environment.
-        servers: As ``mcpServers`` of a configuration; ``{root}`` in a text becomes the path of the
+        servers: Like ``mcpServers`` of a configuration; ``{root}`` is replaced by the path of the
             environment's folder.
         tool: Further arguments of ``MCPTool``.
         tool_use: Further arguments of ``ToolWrapper``.
@@ -90,21 +91,22 @@ def mcpmark(
     """Make an ``MCPMarkEnv`` with its tools.
 
     Args:
-        tasks: As ``MCPMarkEnv`` has it.
-        environments: Likewise.
-        select: Likewise.
-        context: Likewise.
-        verify_timeout: Likewise.
-        shuffle: Likewise.
-        shard: Likewise.
-        servers: As ``TaskTools`` has it.
-        tool: Likewise.
-        max_tool_uses: As ``ToolWrapper`` has it.
-        call_format: Likewise.
+        tasks: See ``MCPMarkEnv``.
+        environments: See ``MCPMarkEnv``.
+        select: See ``MCPMarkEnv``.
+        context: See ``MCPMarkEnv``.
+        verify_timeout: See ``MCPMarkEnv``.
+        shuffle: See ``MCPMarkEnv``.
+        shard: See ``MCPMarkEnv``.
+        servers: See ``TaskTools``.
+        tool: See ``TaskTools``.
+        max_tool_uses: See ``ToolWrapper``.
+        call_format: How an action calls tools: an id, or a mapping with an ``id`` and arguments.
 
     Raises:
-        DataError: There are no tasks, or no such folder.
-        ConfigError: No task is selected, or a parameter cannot work.
+        DataError: There are no tasks, or a folder is missing.
+        ConfigError: No task is selected, or a parameter is out of range.
+        UnknownIdError: There is no such call format.
     """
     env = MCPMarkEnv(
         tasks=tasks,
@@ -115,12 +117,12 @@ def mcpmark(
         shuffle=shuffle,
         shard=shard,
     )
-    tool_use = {"max_tool_uses": max_tool_uses, "call_format": call_format}
+    tool_use = {"max_tool_uses": max_tool_uses, "call_format": make_call_format(call_format)}
     return TaskTools(env, servers=servers, tool=tool, tool_use=tool_use)
 
 
 class MCPMarkOracle(BaseAgent):
-    """Plays the calls of a task's ``oracle.json``, in tags, then says that it is done."""
+    """Makes the calls of a task's ``oracle.json``, in tags, then says that the task is done."""
 
     def reset(self, env: Env) -> None:
         task: Any = env.unwrapped

@@ -1,8 +1,8 @@
 """Finds the tasks of a task set in the folder format of the MCPMark benchmark.
 
-A task is a folder with ``description.md``, the instruction; ``verify.py``, a program that ends with
-status 0 if the task was done; and ``meta.json``, of which ``category_id`` is read. The state that a
-task starts from is the folder of its category among the environments.
+A task is a folder with ``description.md``, the instruction; ``verify.py``, a program that exits
+with status 0 if the task was done; and ``meta.json``, of which ``category_id`` is read. The initial
+state of a task is the folder of its category among the environments.
 """
 
 import functools

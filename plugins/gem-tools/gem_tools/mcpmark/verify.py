@@ -1,7 +1,7 @@
-"""Runs the program that says whether a task was done.
+"""Runs the program that verifies a task.
 
-It is trusted code of the task set, run with the rights of this process; it must never come from an
-agent. It has a time limit, and ends together with all that it started.
+The program is trusted code of the task set and runs with the rights of this process; it must never
+come from an agent. It has a time limit, and its child processes end with it.
 """
 
 import contextlib
@@ -17,15 +17,15 @@ from typing import NamedTuple
 __all__ = ["Verdict", "verify"]
 
 _SHOWN = 2000
-"""Characters of what the program wrote that are kept, counted from the end."""
+"""Number of characters of the output that are kept, from its end."""
 
 
 class Verdict(NamedTuple):
-    """What a verification came to.
+    """The result of a verification.
 
     Args:
-        correct: Whether the program ended with status 0.
-        output: What it wrote.
+        correct: Whether the program exited with status 0.
+        output: Output of the program.
     """
 
     correct: bool
@@ -38,9 +38,9 @@ def verify(program: Path, folder: Path, *, answer: str, timeout: float) -> Verdi
     Args:
         program: A Python file. It finds the folder in ``FILESYSTEM_TEST_DIR``, and in
             ``MCP_MESSAGES`` a JSON file of the agent's last message.
-        folder: Where the task took place.
+        folder: Folder of the task.
         answer: The agent's last message.
-        timeout: Seconds after which the program is ended.
+        timeout: Seconds after which the program is killed.
     """
     message = {
         "role": "assistant",
@@ -50,8 +50,8 @@ def verify(program: Path, folder: Path, *, answer: str, timeout: float) -> Verdi
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as messages:
         json.dump([message], messages)
         messages.flush()
-        told = {"FILESYSTEM_TEST_DIR": str(folder), "MCP_MESSAGES": messages.name}
-        return _run([sys.executable, str(program)], folder, {**os.environ, **told}, timeout)
+        variables = {"FILESYSTEM_TEST_DIR": str(folder), "MCP_MESSAGES": messages.name}
+        return _run([sys.executable, str(program)], folder, {**os.environ, **variables}, timeout)
 
 
 def _run(command: list[str], folder: Path, variables: dict[str, str], timeout: float) -> Verdict:

@@ -1,4 +1,4 @@
-"""The folder in which one environment's tasks take place."""
+"""The folder in which the tasks of an environment take place."""
 
 import io
 import os
@@ -12,27 +12,27 @@ __all__ = ["Workspace"]
 
 
 class Workspace:
-    """A temporary folder, deleted when it is closed, collected, or the program ends."""
+    """A temporary folder, deleted on ``close``, by the garbage collector, or at exit."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="gem-mcpmark-")).resolve()
         self._finalizer = weakref.finalize(self, _delete, str(self.path), os.getpid())
 
     def fill(self, source: Path | None) -> None:
-        """Replace all that is in it by a copy of what is in ``source``, or by nothing."""
+        """Replace the content by a copy of ``source``; None empties the folder."""
         self._clear()
         if source is not None:
             shutil.copytree(source, self.path, dirs_exist_ok=True)
 
     def pack(self) -> bytes:
-        """Return all that is in it."""
+        """Return the content as bytes."""
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:
             archive.add(self.path, ".")
         return packed.getvalue()
 
     def unpack(self, packed: bytes) -> None:
-        """Replace all that is in it by what ``pack`` returned."""
+        """Replace the content by the result of ``pack``."""
         self._clear()
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
             archive.extractall(self.path, filter="tar")
@@ -51,5 +51,5 @@ class Workspace:
 
 
 def _delete(path: str, process: int) -> None:
-    if os.getpid() == process:  # a forked child leaves its parent's alone
+    if os.getpid() == process:  # a forked child keeps the parent's folder
         shutil.rmtree(path, ignore_errors=True)

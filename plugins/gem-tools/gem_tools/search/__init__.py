@@ -1,4 +1,4 @@
-"""Search: a tool for agents, what it searches with, and a server that others search with."""
+"""Search: a tool for agents, its backends, and a retrieval server."""
 
 from gem_tools.search.backend import Document, SearchBackend, SearchError, make_backend
 from gem_tools.search.tool import SearchTool

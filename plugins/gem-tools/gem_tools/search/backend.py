@@ -1,8 +1,7 @@
-"""What a search runs on: a backend takes a query and returns documents, best first.
+"""Search backends: each takes a query and returns documents, best first.
 
-Backends are shared: all tools of a process that ask for the same one with the same options have
-one index, one pool of connections and one cache. Making one reads nothing and connects to nothing;
-the first search does.
+Backends are shared: all tools of a process with the same backend and options use one index, one
+pool of connections and one cache. Files are read and connections opened by the first search.
 """
 
 import importlib
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from gem_core.errors import ConfigError, GemError, UnknownIdError, near_names
 from gem_core.specs import check_kwargs
+from gem_tools.extras import require
 
 __all__ = ["BACKENDS", "Document", "SearchBackend", "SearchError", "make_backend"]
 
@@ -22,22 +22,22 @@ BACKENDS = {
     "http": "gem_tools.search.http:HttpBackend",
     "serp": "gem_tools.search.serp:SerpBackend",
 }
-"""Where the backends are, by id."""
+"""Entry points of the backends by id."""
 
 _shared: dict[str, "SearchBackend"] = {}
 _lock = threading.Lock()
 
 
 class SearchError(GemError, ConnectionError):
-    """A search failed: nothing to reach, no answer in time, or not one that can be read."""
+    """A search failed: no connection, no answer in time, or an unreadable answer."""
 
 
 class Document(NamedTuple):
-    """What was found.
+    """A document that was found.
 
     Args:
         contents: A line with the title, then the text.
-        score: The higher, the better it fits; None if nothing is known of it.
+        score: Higher is better; None if unknown.
     """
 
     contents: str
@@ -56,34 +56,35 @@ class Document(NamedTuple):
 
 @runtime_checkable
 class SearchBackend(Protocol):
-    """What the search tool needs of a backend; any number of threads and loops may use it."""
+    """The interface of backends; any number of threads and event loops may use one."""
 
     waits: bool
-    """Whether a search waits for a network, rather than computing."""
+    """Whether a search waits for a network, instead of computing."""
 
     def search(self, query: str, *, topk: int, seconds: float) -> Sequence[Document]:
         """Return at most ``topk`` documents, best first.
 
         Args:
-            query: What to search for.
-            topk: Most documents, at least 1.
-            seconds: How long it may take, from when its turn comes to when it is given up.
+            query: The query.
+            topk: Maximum number of documents, at least 1.
+            seconds: Timeout, without the wait for a free connection.
 
         Raises:
-            SearchError: There is no result.
+            SearchError: The search failed.
         """
 
     async def asearch(self, query: str, *, topk: int, seconds: float) -> Sequence[Document]:
-        """``search`` without holding up the event loop."""
+        """``search`` without blocking the event loop."""
 
 
 def make_backend(backend: str | Mapping[str, Any] | SearchBackend) -> SearchBackend:
-    """Return the backend of an id, or of a mapping with an ``id`` and options; shared.
+    """Return the shared backend of an id, or of a mapping with an ``id`` and options.
 
     Raises:
-        ConfigError: There is no ``id``, or an option that cannot work.
+        ConfigError: There is no ``id``, or an option has a value that is not allowed.
         UnknownIdError: There is no such backend.
         UnknownKwargError: An option that the backend does not have.
+        MissingExtraError: The extra ``gem-tools[search]`` is not installed.
     """
     if isinstance(backend, SearchBackend):
         return backend
@@ -103,6 +104,7 @@ def _make(id: str = "", **options: Any) -> SearchBackend:  # noqa: A002 - what u
     if id not in BACKENDS:
         near = near_names(id, BACKENDS)
         raise UnknownIdError(f"No search backend {id!r}.{near} There are: {', '.join(BACKENDS)}.")
+    require("search", f"The search backend {id!r}")
     module, _, name = BACKENDS[id].partition(":")
     target = getattr(importlib.import_module(module), name)
     check_kwargs(target, options, f"search backend {id!r}")

@@ -1,6 +1,6 @@
-"""Gathers the queries of concurrent requests, so that many are searched for at once.
+"""Batches the queries of concurrent requests.
 
-Nobody waits for others to come: while one batch is being searched for, the next one gathers.
+No query waits for others to arrive: while one batch is being searched, the next one gathers.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ class _Pending(NamedTuple):
 
 
 class Batcher:
-    """Runs searches in threads, each with all queries that have gathered.
+    """Runs searches in threads, each for all queries that have gathered.
 
     Args:
-        search: Searches for queries, and returns at most so many hits for each.
-        largest: Most queries at once.
-        threads: Most searches at once.
-        observe: Told the size of each batch.
+        search: Takes queries and the maximum number of hits for each, and returns the hits.
+        largest: Maximum number of queries in a batch.
+        threads: Maximum number of simultaneous searches.
+        observe: Called with the size of each batch.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Batcher:
         self._searching: set[asyncio.Task[None]] = set()
 
     async def search(self, queries: Sequence[str], topk: int) -> list[Sequence[Any]]:
-        """Return the hits of each query; what the search raises is raised here."""
+        """Return the hits of each query; raise what the search raises."""
         loop = asyncio.get_running_loop()
         asked = [_Pending(query, topk, loop.create_future()) for query in queries]
         self._pending.extend(asked)
@@ -69,15 +69,15 @@ class Batcher:
         queries = [one.query for one in batch]
         try:
             found = await loop.run_in_executor(self._executor, self._search_all, queries, topk)
-        except Exception as error:  # noqa: BLE001 - it belongs to those who asked
+        except Exception as error:  # noqa: BLE001 - the callers get it
             for one in batch:
                 if not one.result.done():
                     one.result.set_exception(error)
             return
         for one, hits in zip(batch, found, strict=True):
-            if not one.result.done():  # who asked may have gone away
+            if not one.result.done():  # the caller may have been cancelled
                 one.result.set_result(hits[: one.topk])
 
     def close(self) -> None:
-        """End the threads, once what they are at is done."""
+        """End the threads after their current work."""
         self._executor.shutdown()

@@ -1,4 +1,4 @@
-"""BM25: ranks passages by the words that they share with a query, rare words first."""
+"""BM25: ranks passages by the words that they share with a query; rare words count more."""
 
 from array import array
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ from bm25s.tokenization import Tokenized
 from numpy.typing import NDArray
 
 from gem_core.errors import DataError
-from gem_tools.search.index import Ranks, Track
+from gem_tools.search.base import Ranks, Track
 from gem_tools.search.passages import Passages
 from gem_tools.search.words import words
 
 __all__ = ["Bm25Index", "best"]
 
 K1, B = 0.9, 0.4
-"""How soon a repeated word stops counting, and how much long passages are held back."""
+"""Saturation of repeated words, and penalty for long passages."""
 
 
 class Bm25Index:
     """An index by words.
 
     Args:
-        model: The index proper.
+        model: The index of bm25s.
     """
 
     def __init__(self, model: bm25s.BM25) -> None:
@@ -36,7 +36,7 @@ class Bm25Index:
         """Read all passages and build the index.
 
         Raises:
-            DataError: A passage cannot be read, or none has a word.
+            DataError: A passage cannot be read, or no passage has a word.
         """
         vocabulary: dict[str, int] = {}
         ids = []
@@ -54,7 +54,7 @@ class Bm25Index:
         """Map a saved index into memory.
 
         Raises:
-            DataError: It cannot be read.
+            DataError: The index cannot be read.
         """
         try:
             return cls(bm25s.BM25.load(folder, mmap=True))
@@ -76,14 +76,14 @@ class Bm25Index:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         scores = self._model.get_scores_from_ids(known)
         numbers = best(scores, topk)
-        numbers = numbers[scores[numbers] > 0]  # the others share no word with the query
+        numbers = numbers[scores[numbers] > 0]  # other passages share no word with the query
         return numbers, scores[numbers]
 
 
 def best(scores: NDArray[np.float32], topk: int) -> NDArray[np.int64]:
     """Return the numbers of the ``topk`` highest scores, highest first, ties by number."""
     if topk < len(scores):
-        # Enough to include every tie of the last one, so that the order never depends on luck.
+        # Include every tie of the last one, so that the order is deterministic.
         least = np.partition(scores, -topk)[-topk]
         numbers = np.flatnonzero(scores >= least)
     else:

@@ -1,4 +1,4 @@
-"""Dense retrieval: a text encoder makes vectors, faiss finds those nearest to a query's."""
+"""Dense retrieval: a text encoder makes vectors, and faiss finds those nearest to a query."""
 
 import math
 import tempfile
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gem_core.errors import DataError
+from gem_tools.search.base import IndexOptions, Ranks, Track
 from gem_tools.search.encoder import Encoder
-from gem_tools.search.index import IndexOptions, Ranks, Track
 from gem_tools.search.passages import Passages
 
 __all__ = ["DenseIndex"]
@@ -21,10 +21,10 @@ Vectors = NDArray[np.float32]
 
 _FILE = "vectors.faiss"
 _CHUNK = 1024
-"""Passages that are encoded and added at once."""
+"""Number of passages in a batch for the encoder and the index."""
 _NEIGHBOURS, _EFFORT = 32, 128
 _TRAINED_ON = 64
-"""Passages for each cluster from which the clusters are learned."""
+"""Number of passages for each cluster from which the clusters are learned."""
 
 
 class DenseIndex:
@@ -32,7 +32,7 @@ class DenseIndex:
 
     Args:
         index: The index of faiss.
-        encoder: What makes vectors of queries.
+        encoder: Makes the vectors of queries.
     """
 
     def __init__(self, index: Any, encoder: Encoder) -> None:
@@ -84,7 +84,7 @@ class DenseIndex:
     def search(self, queries: Sequence[str], topk: int) -> list[Ranks]:
         vectors = self._encoder.encode(queries, is_query=True)
         scores, numbers = self._index.search(vectors, min(topk, len(self)))
-        # Clusters that hold too few are filled up with -1.
+        # faiss fills up the results of small clusters with -1.
         return [(n[n >= 0], s[n >= 0]) for n, s in zip(numbers, scores, strict=True)]
 
 
@@ -117,5 +117,5 @@ def _new_index(kind: str, vectors: Vectors) -> Any:
 
 
 def _probes(clusters: int) -> int:
-    """Return how many clusters to look into: a few, and more of many."""
+    """Return the number of clusters to search, which grows with their number."""
     return min(clusters, 8 + int(math.sqrt(clusters)))

@@ -1,4 +1,4 @@
-"""Vectors of texts, from any encoder that transformers can load."""
+"""Makes vectors of texts with any encoder that transformers can load."""
 
 import re
 import threading
@@ -19,8 +19,8 @@ _QUERY_TOKENS, _PASSAGE_TOKENS = 256, 512
 _BATCH = {"cuda": 512, "cpu": 32}
 
 
-class _Habits(NamedTuple):
-    """How the models of a family were trained to be used."""
+class _Usage(NamedTuple):
+    """Prefixes and pooling with which the models of a family were trained."""
 
     before_query: str = ""
     before_passage: str = ""
@@ -29,27 +29,27 @@ class _Habits(NamedTuple):
 
 
 _FAMILIES = {
-    "e5": _Habits("query: ", "passage: "),
-    "bge": _Habits("Represent this sentence for searching relevant passages: ", pooling="cls"),
-    "dpr": _Habits(pooling="cls", normalised=False),
+    "e5": _Usage("query: ", "passage: "),
+    "bge": _Usage("Represent this sentence for searching relevant passages: ", pooling="cls"),
+    "dpr": _Usage(pooling="cls", normalised=False),
 }
 
 
 class Encoder:
-    """Makes one vector of each text; of length 1, unless its family is compared otherwise.
+    """Makes one vector of each text, normalised to length 1 unless the family is not.
 
-    The name of the model tells its family: ``e5`` models get ``query: `` or ``passage: `` before
-    the text, ``bge`` models their instruction before queries. It may be used by several threads.
+    The family follows from the model's name: ``e5`` models get ``query: `` or ``passage: `` before
+    the text, ``bge`` models their instruction before queries. Several threads may use an encoder.
 
     Args:
         model: Name or folder of the model.
-        pooling: The mean of the tokens' vectors, or that of the first; None for what the family
-            was trained with.
-        device: ``cuda``, ``cpu``; None for the GPU if there is one. On a GPU it computes in half
+        pooling: The mean of the tokens' vectors, or the first of them; None for the pooling of the
+            family.
+        device: ``cuda`` or ``cpu``; None for a GPU if there is one. On a GPU it computes in half
             precision.
 
     Raises:
-        ConfigError: The model cannot be loaded, or it is no encoder.
+        ConfigError: The model cannot be loaded, or is not an encoder.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class Encoder:
         device: str | None = None,
     ) -> None:
         parts = re.split(r"[^a-z0-9]+", PurePath(model).name.lower())
-        self.habits = next((_FAMILIES[part] for part in parts if part in _FAMILIES), _Habits())
-        self.pooling = pooling or self.habits.pooling
+        self.usage = next((_FAMILIES[part] for part in parts if part in _FAMILIES), _Usage())
+        self.pooling = pooling or self.usage.pooling
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self._tokenizer, self._model = _load(model)
         if self.device != "cpu":
@@ -77,13 +77,13 @@ class Encoder:
 
     def encode(self, texts: Sequence[str], *, is_query: bool) -> NDArray[np.float32]:
         """Return the vectors of texts, of shape ``(len(texts), dimension)``."""
-        habits = self.habits
-        prefix = habits.before_query if is_query else habits.before_passage
+        usage = self.usage
+        prefix = usage.before_query if is_query else usage.before_passage
         tokens = min(_QUERY_TOKENS if is_query else _PASSAGE_TOKENS, self._longest)
         size = _BATCH.get(self.device, _BATCH["cpu"])
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        for start in range(0, len(order), size):  # texts of like length, so that little is padding
+        for start in range(0, len(order), size):  # texts of similar length, to reduce padding
             numbers = order[start : start + size]
             vectors[numbers] = self._encode([prefix + texts[number] for number in numbers], tokens)
         return vectors
@@ -95,7 +95,7 @@ class Encoder:
             )
         with torch.inference_mode():
             vectors = self._pooled(batch.to(self.device))
-            if self.habits.normalised:
+            if self.usage.normalised:
                 vectors = torch.nn.functional.normalize(vectors, dim=-1)
             array: NDArray[np.float32] = vectors.cpu().numpy()
         return array
@@ -111,7 +111,7 @@ class Encoder:
 def _load(model: str) -> tuple[Any, Any]:
     try:
         if AutoConfig.from_pretrained(model).is_encoder_decoder:
-            raise ConfigError(f"{model!r} is an encoder with a decoder; give an encoder alone.")
+            raise ConfigError(f"{model!r} is an encoder-decoder model; use an encoder-only model.")
         return AutoTokenizer.from_pretrained(model), AutoModel.from_pretrained(model)
     except (OSError, ValueError) as error:
         if isinstance(error, ConfigError):

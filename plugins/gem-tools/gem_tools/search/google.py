@@ -15,30 +15,30 @@ from gem_tools.search.serp import NO_SNIPPET, NO_TITLE, as_json
 __all__ = ["GoogleBackend"]
 
 _MOST = 10
-"""Most results that the service gives at once."""
+"""Maximum number of results in one answer of the service."""
 _WORDS = 5
 _NO_PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation, " "))
 _NO_PAGES = (".pdf", ".doc", ".docx", ".ppt", ".pptx", ".xls", ".xlsx", ".zip")
 
 
 class GoogleBackend(RemoteBackend):
-    """Asks Google, and reads in the pages what the snippets are taken from.
+    """Asks Google, and reads the pages that the snippets are from.
 
-    Of each page, the paragraphs come back that hold a piece of the snippet; the snippet itself, if
-    there is none or the page cannot be read within ``page_timeout``.
+    The text of a document is the paragraphs of the page that contain a piece of the snippet, or the
+    snippet itself if there are none or the page cannot be read within ``page_timeout``.
 
     Args:
-        url: Where the service answers.
+        url: URL of the service.
         api_key: The key; None for ``$GOOGLE_API_KEY``.
         cse_id: Id of the search engine; None for ``$GOOGLE_CSE_ID``.
-        snippet_only: Return the snippets, and fetch no pages.
-        page_timeout: Seconds for the pages of a search, fetched at the same time.
+        snippet_only: Return the snippets without fetching pages.
+        page_timeout: Seconds for the pages of a search, which are fetched at the same time.
         concurrency: See ``RemoteBackend``.
-        retries: Likewise.
-        cache_size: Likewise.
+        retries: See ``RemoteBackend``.
+        cache_size: See ``RemoteBackend``.
 
     Raises:
-        ConfigError: An option that cannot work, or there is no key or no engine.
+        ConfigError: An option is out of range, or the key or the engine is missing.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class GoogleBackend(RemoteBackend):
             async with asyncio.timeout(self.page_timeout):
                 answer = await self.request("GET", link)
         except (SearchError, TimeoutError):
-            return ""  # what Google said of it will do
+            return ""  # the snippet is used
         if "html" not in answer.content_type:
             return ""
         return "\n".join(matching_paragraphs(answer.body, pieces))

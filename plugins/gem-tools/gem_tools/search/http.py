@@ -1,4 +1,4 @@
-"""Searches with a retrieval server: ``gem-core serve search``, or one that speaks as it does."""
+"""Searches with a retrieval server: ``gem-core serve search`` or a compatible one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -17,15 +17,15 @@ class HttpBackend(RemoteBackend):
     """Asks a retrieval server.
 
     Args:
-        url: Its URL, for example ``http://localhost:8000/retrieve``.
-        wire: ``msgpack``, ``json``, or ``auto``: msgpack, and JSON if the server refuses that.
-        headers: Further headers of each request, for example for a password.
+        url: URL, for example ``http://localhost:8000/retrieve``.
+        wire: ``msgpack``, ``json``, or ``auto``: msgpack, or JSON if the server refuses msgpack.
+        headers: Further headers of each request, for example for authentication.
         concurrency: See ``RemoteBackend``.
-        retries: Likewise.
-        cache_size: Likewise.
+        retries: See ``RemoteBackend``.
+        cache_size: See ``RemoteBackend``.
 
     Raises:
-        ConfigError: An option that cannot work.
+        ConfigError: An option is out of range.
     """
 
     uses_proxy = False

@@ -1,92 +1,30 @@
-"""An index over a corpus: built once, saved, and from then on mapped into memory.
+"""An index over a corpus: built once, saved, and mapped into memory from then on.
 
-A saved index is a folder: what the kind of index writes, where the passages start in the corpus,
-and ``manifest.json``, by which it is recognised. It is written beside its place and moved there
-when it is complete, so what was interrupted leaves no index behind.
+A saved index is a folder with the files of the index itself, the positions of the passages in the
+corpus, and ``manifest.json``, which identifies it. It is written next to its final place and moved
+there when it is complete, so an interrupted build leaves no index behind.
 """
 
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gem_core.errors import ConfigError, DataError, near_names
+from gem_core.errors import ConfigError, DataError
+from gem_tools.search.base import Hit, Index, IndexOptions, Track
 from gem_tools.search.passages import Passages
 
 if TYPE_CHECKING:
     from gem_tools.search.dense import DenseIndex
 
-__all__ = ["Hit", "Index", "IndexOptions", "Retriever", "Track", "open_retriever", "untracked"]
+__all__ = ["IndexOptions", "Retriever", "open_retriever", "untracked"]
 
-Hit = tuple[Mapping[str, Any], float]
-"""A passage and its score."""
-Ranks = tuple[NDArray[np.int64], NDArray[np.float32]]
-"""Numbers of passages and their scores, best first."""
-Track = Callable[[Iterable[Any], str, int], Iterable[Any]]
-"""Shows progress: takes what is gone through, what is being done, and how many there are."""
-Kind = Literal["bm25", "dense"]
-
-KINDS = ("bm25", "dense")
 _FORMAT = 1
 _MANIFEST = "manifest.json"
-
-
-class Index(Protocol):
-    """Finds passages by number."""
-
-    def search(self, queries: Sequence[str], topk: int) -> list[Ranks]:
-        """Return what fits each query best, at most ``topk`` passages."""
-
-    def save(self, folder: Path) -> None:
-        """Write it into a folder that exists."""
-
-    def __len__(self) -> int:
-        """Return how many passages it has."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexOptions:
-    """What index is meant.
-
-    Args:
-        kind: ``bm25``, by words, or ``dense``, by what an encoder makes of texts.
-        model: For dense ones: name or folder of a transformers encoder.
-        faiss: For dense ones: ``flat`` compares with every passage, ``ivf`` with those of the
-            nearest clusters, ``hnsw`` walks a graph of neighbours.
-        pooling: For dense ones: ``mean`` of the tokens, or the first token, ``cls``; None for
-            what suits the model.
-
-    Raises:
-        ConfigError: An option that cannot work.
-    """
-
-    kind: Kind = "bm25"
-    model: str = "intfloat/e5-base-v2"
-    faiss: Literal["flat", "ivf", "hnsw"] = "flat"
-    pooling: Literal["mean", "cls"] | None = None
-
-    def __post_init__(self) -> None:
-        choices = {
-            "kind": KINDS,
-            "faiss": ("flat", "ivf", "hnsw"),
-            "pooling": ("mean", "cls", None),
-        }
-        for name, allowed in choices.items():
-            value = getattr(self, name)
-            if value not in allowed:
-                near = near_names(str(value), [one for one in allowed if one])
-                raise ConfigError(f"{name} is one of {allowed}; got {value!r}.{near}")
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What an index of this kind depends on."""
-        return asdict(self) if self.kind == "dense" else {"kind": self.kind}
 
 
 class Retriever:
@@ -97,14 +35,14 @@ class Retriever:
         index: An index over it.
 
     Raises:
-        DataError: They differ in length.
+        DataError: Their lengths differ.
     """
 
     def __init__(self, passages: Passages, index: Index) -> None:
         if len(index) != len(passages):
             raise DataError(
                 f"The index has {len(index)} entries, but the corpus {passages.origin} has "
-                f"{len(passages)}: they do not belong together."
+                f"{len(passages)} passages: they do not belong together."
             )
         self.passages = passages
         self.index = index
@@ -121,7 +59,7 @@ class Retriever:
 
 
 def untracked(items: Iterable[Any], what: str, total: int) -> Iterable[Any]:  # noqa: ARG001 - see Track
-    """Return the items: nobody looks on."""
+    """Return the items without showing progress."""
     return items
 
 
@@ -136,15 +74,15 @@ def open_retriever(
 
     Args:
         corpus: JSON lines; None for the corpus that comes with this package.
-        options: What index.
-        index_path: Folder of the saved index, which is written if it is not there. For dense
-            ones also a file that faiss wrote, with one vector for each passage. None: the index
-            is built anew, in memory.
+        options: Kind and options of the index.
+        index_path: Folder of the saved index, which is written if it is missing. A dense index
+            may also be a file written by faiss, with one vector for each passage. None builds the
+            index in memory.
         track: Shows progress.
 
     Raises:
-        ConfigError: The saved index is one of another corpus or kind; the model, or what dense
-            indexes stand on, is missing.
+        ConfigError: The saved index belongs to another corpus or is of another kind; or the model
+            or the packages of a dense index are missing.
         DataError: The corpus or the index cannot be read.
     """
     place = None if index_path is None else Path(index_path)
@@ -165,7 +103,7 @@ def open_retriever(
 
 def _build(passages: Passages, options: IndexOptions, track: Track) -> Index:
     if options.kind == "bm25":
-        from gem_tools.search.bm25 import Bm25Index  # noqa: PLC0415 - only who searches pays
+        from gem_tools.search.bm25 import Bm25Index  # noqa: PLC0415 - only a search pays for it
 
         return Bm25Index.build(passages, track)
     return _dense().build(passages, options, track)
@@ -225,5 +163,5 @@ def _check(manifest: Mapping[str, Any], wanted: Mapping[str, Any], place: Path) 
     if other:
         raise ConfigError(
             f"The index in {place} is another one: it has {', '.join(other)}. Give another "
-            f"index path, or delete that folder to have the index built anew."
+            f"index path, or delete that folder to build the index again."
         )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Bm25Backend"]
 
 _LARGE = 50_000
-"""Passages from which on a search takes so long that an event loop should go on meanwhile."""
+"""Number of passages from which a search is slow enough to run in a thread."""
 
 
 class Bm25Backend:
@@ -23,8 +23,8 @@ class Bm25Backend:
     Args:
         corpus: JSON lines with ``contents``, or ``title`` and ``text``; None for the corpus that
             comes with this package.
-        index_path: Folder of a saved index, which is written if it is not there; None: the index
-            is built anew in each process.
+        index_path: Folder of a saved index, which is written if it is missing; None builds the
+            index in each process.
     """
 
     waits = False

@@ -1,4 +1,4 @@
-"""The paragraphs of a web page, and those of them that a search is about."""
+"""Finds the paragraphs of a web page that match the pieces of a snippet."""
 
 import contextlib
 from collections.abc import Iterable, Sequence
@@ -13,11 +13,11 @@ _UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "title"})
 
 
 def matching_paragraphs(page: bytes, pieces: Sequence[str]) -> list[str]:
-    """Return the paragraphs that hold one of the pieces, whatever their spaces and case.
+    """Return the paragraphs that contain one of the pieces, ignoring spaces and case.
 
     Args:
         page: HTML in UTF-8.
-        pieces: What to look for.
+        pieces: Texts to look for.
     """
     wanted = [_bare(piece) for piece in pieces]
     found = _paragraphs(page.decode("utf-8", "replace"))
@@ -30,7 +30,7 @@ def _bare(text: str) -> str:
 
 def _paragraphs(page: str) -> Iterable[str]:
     reader = _Reader()
-    with contextlib.suppress(AssertionError):  # a declaration that is none; what was read counts
+    with contextlib.suppress(AssertionError):  # a malformed declaration; keep what was read
         reader.feed(page)
         reader.close()
     texts = (" ".join("".join(parts).split()) for parts in reader.paragraphs)

@@ -1,7 +1,7 @@
-"""A corpus: JSON lines that are read one by one out of a file, so that they may be many gigabytes.
+"""A corpus of JSON lines, which are read from the file one by one; it may have many gigabytes.
 
-A line has ``contents`` (a line with the title, then the text), or ``title`` and ``text``, of which
-the contents are made. What else it has comes back with it.
+A line has ``contents`` (a line with the title, then the text), or ``title`` and ``text``, from
+which the contents are made. Other keys are returned with it.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from gem_core.errors import DataError
 __all__ = ["Passages"]
 
 _ENDS = 1 << 20
-"""Bytes of the corpus's beginning and end by which it is recognised."""
+"""Number of bytes at the beginning and end of a corpus that identify it."""
 
 
 class Passages(Sequence[dict[str, Any]]):
@@ -28,8 +28,8 @@ class Passages(Sequence[dict[str, Any]]):
 
     Args:
         lines: All lines: bytes, or a file mapped into memory.
-        origin: Where they are from, for messages.
-        starts: Where each line starts, and at last where the last one ends, if that is known.
+        origin: Source of the lines, for messages.
+        starts: Start of each line, then the end of the last one; None if unknown.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Passages(Sequence[dict[str, Any]]):
         """Open a corpus; None opens the small one that comes with this package.
 
         Raises:
-            DataError: It cannot be read, or it is empty.
+            DataError: The corpus cannot be read or is empty.
         """
         if path is None:
             sample = files("gem_tools.search").joinpath("data/corpus.jsonl")
@@ -61,7 +61,7 @@ class Passages(Sequence[dict[str, Any]]):
 
     @property
     def fingerprint(self) -> str:
-        """Tells this corpus from others: its size, and a digest of its beginning and end."""
+        """Identity of the corpus: its size, and a digest of its beginning and end."""
         size = len(self._lines)
         ends = self._lines[:_ENDS] + self._lines[max(_ENDS, size - _ENDS) :]
         return f"{size}-{hashlib.blake2b(ends, digest_size=8).hexdigest()}"
@@ -81,7 +81,7 @@ class Passages(Sequence[dict[str, Any]]):
         return _passage(line, f"Passage {number} of the corpus {self.origin}")
 
     def contents(self) -> Iterator[str]:
-        """Yield what each passage says."""
+        """Yield the contents of each passage."""
         return (passage["contents"] for passage in self)
 
 

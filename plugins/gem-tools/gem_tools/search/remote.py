@@ -1,8 +1,8 @@
-"""What all backends that ask a server have in common.
+"""The base class of backends that ask a server.
 
-A search looks into the cache, joins the same search if that is under way (episodes of one task
-often ask the same), or waits for its turn and then asks, again if the server is out of reach or
-overloaded. All connections of a backend are kept and used again.
+A search uses the cache, or joins an identical search that is running (episodes of one task often
+ask the same), or waits for a free connection and asks, with retries if the server is unreachable or
+overloaded. All connections of a backend are kept and reused.
 """
 
 import asyncio
@@ -33,15 +33,15 @@ _jitter = random.Random()
 
 
 class UnavailableError(SearchError):
-    """The server cannot answer now; it may if it is asked again."""
+    """The server cannot answer now; a retry may succeed."""
 
 
 class Answer:
-    """What a server answered, with a status of success.
+    """A successful answer of a server.
 
     Args:
         body: The bytes.
-        content_type: What they are, as the server has it.
+        content_type: Content type that the server named.
     """
 
     def __init__(self, body: bytes, content_type: str) -> None:
@@ -50,7 +50,7 @@ class Answer:
 
 
 class RefusedError(SearchError):
-    """The server will not answer this.
+    """The server refuses the request.
 
     Args:
         message: The message.
@@ -63,22 +63,22 @@ class RefusedError(SearchError):
 
 
 class RemoteBackend(ABC):
-    """Base of backends that ask a server: write ``fetch``.
+    """Base class of backends that ask a server: write ``fetch``.
 
     Args:
-        concurrency: Most requests at once; further searches wait for their turn, and the time
-            that they wait does not count towards their timeout.
-        retries: How often to ask again if the server is out of reach or overloaded, after pauses
-            that grow.
-        cache_size: How many results to keep, those used last; 0 for none.
+        concurrency: Maximum number of simultaneous requests; further searches wait, and this time
+            does not count towards their timeout.
+        retries: Number of retries, after growing pauses, if the server is unreachable or
+            overloaded.
+        cache_size: Number of results to keep, the most recently used ones; 0 for none.
 
     Raises:
-        ConfigError: An option that cannot work.
+        ConfigError: An option is out of range.
     """
 
     waits = True
     uses_proxy = True
-    """Whether the proxy of the environment (``HTTPS_PROXY``) stands between."""
+    """Whether requests use the proxy of the environment (``HTTPS_PROXY``)."""
 
     def __init__(self, *, concurrency: int, retries: int, cache_size: int) -> None:
         least = {"concurrency": 1, "retries": 0, "cache_size": 0}
@@ -96,8 +96,8 @@ class RemoteBackend(ABC):
         """Ask the server once, with ``request``.
 
         Raises:
-            UnavailableError: It may help to ask again.
-            SearchError: It will not help.
+            UnavailableError: A retry may succeed.
+            SearchError: A retry cannot succeed.
         """
 
     def search(self, query: str, *, topk: int, seconds: float) -> Found:
@@ -116,12 +116,12 @@ class RemoteBackend(ABC):
         if task is None:
             task = running[key] = asyncio.create_task(self._ask(query, topk, seconds))
             task.add_done_callback(lambda _: running.pop(key))
-            # Maybe nobody waits for it any more; asked for once, its error is no surprise.
+            # Its callers may have been cancelled; reading the error avoids a warning.
             task.add_done_callback(lambda task: task.cancelled() or task.exception())
         return await asyncio.shield(task)  # others may wait for it too
 
     async def _ask(self, query: str, topk: int, seconds: float) -> Found:
-        async with self._here().turn:
+        async with self._here().slots:
             try:
                 async with asyncio.timeout(seconds):
                     found = tuple(await self._ask_until_answered(query, topk))[:topk]
@@ -143,10 +143,10 @@ class RemoteBackend(ABC):
         """Send a request over a kept connection, and return the answer.
 
         Raises:
-            UnavailableError: The server is out of reach or overloaded.
-            SearchError: It answers with another error.
+            UnavailableError: The server is unreachable or overloaded.
+            SearchError: The server answers with another error.
         """
-        import aiohttp  # noqa: PLC0415 - only who searches pays for it
+        import aiohttp  # noqa: PLC0415 - only a search pays for it
 
         session, where = self._here().session, url.partition("?")[0]
         try:
@@ -160,10 +160,10 @@ class RemoteBackend(ABC):
         return _checked(where, response.status, body, response.content_type)
 
     def _here(self) -> "_Connection":
-        """Return what belongs to the running loop, which after a fork is another one."""
+        """Return the connections of the running loop, which is another one after a fork."""
         loop = asyncio.get_running_loop()
         if not self._connections or self._connections[-1].loop is not loop:
-            # The one before is kept: its sockets are the parent's, and must not be closed here.
+            # Keep the one before: its sockets are the parent's and must not be closed here.
             self._connections.append(_Connection(self.concurrency, uses_proxy=self.uses_proxy))
         return self._connections[-1]
 
@@ -178,7 +178,7 @@ async def _read(stream: "aiohttp.StreamReader", where: str) -> bytes:
 
 
 def _checked(where: str, status: int, body: bytes, content_type: str) -> Answer:
-    # The query of the URL is left out of messages: it may hold a key.
+    # Messages leave out the query of the URL, which may contain a key.
     said = body[:_SHOWN].decode("utf-8", "replace").strip()
     if status in _BUSY:
         raise UnavailableError(f"{where} answered with status {status}: {said}")
@@ -188,15 +188,15 @@ def _checked(where: str, status: int, body: bytes, content_type: str) -> Answer:
 
 
 class _Connection:
-    """What a backend has in one event loop."""
+    """The connections and running searches of a backend in one event loop."""
 
     def __init__(self, concurrency: int, *, uses_proxy: bool) -> None:
-        import aiohttp  # noqa: PLC0415 - only who searches pays for it
+        import aiohttp  # noqa: PLC0415 - only a search pays for it
 
         self.loop = asyncio.get_running_loop()
-        self.turn = asyncio.Semaphore(concurrency)
+        self.slots = asyncio.Semaphore(concurrency)
         self.searches: dict[tuple[str, int, float], asyncio.Task[Found]] = {}
-        connector = aiohttp.TCPConnector(limit=0)  # the semaphore limits them, pages come on top
+        connector = aiohttp.TCPConnector(limit=0)  # the semaphore limits searches; pages need more
         self.session: aiohttp.ClientSession = aiohttp.ClientSession(
             connector=connector, timeout=aiohttp.ClientTimeout(), trust_env=uses_proxy
         )
@@ -204,7 +204,7 @@ class _Connection:
 
 
 class _Cache:
-    """The results that were used last, for any number of threads."""
+    """A thread-safe cache of the most recently used results."""
 
     def __init__(self, size: int) -> None:
         self.size = size

@@ -1,4 +1,4 @@
-"""Searches the web with SerpApi, or with a service that answers as it does."""
+"""Searches the web with SerpApi or a compatible service."""
 
 import json
 import os
@@ -16,18 +16,18 @@ NO_SNIPPET = "No snippet available."
 
 
 class SerpBackend(RemoteBackend):
-    """Asks SerpApi: the box with the answer, then the results, then questions that people also ask.
+    """Asks SerpApi: first the answer box, then the results, then related questions.
 
     Args:
-        url: Where it answers.
+        url: URL of the service.
         api_key: The key; None for ``$SERP_API_KEY``.
-        engine: The search engine that it is to ask.
+        engine: The search engine that SerpApi asks.
         concurrency: See ``RemoteBackend``.
-        retries: Likewise.
-        cache_size: Likewise.
+        retries: See ``RemoteBackend``.
+        cache_size: See ``RemoteBackend``.
 
     Raises:
-        ConfigError: An option that cannot work, or there is no key.
+        ConfigError: An option is out of range, or the key is missing.
     """
 
     def __init__(
@@ -54,17 +54,17 @@ class SerpBackend(RemoteBackend):
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
-    """Return the object that an answer holds.
+    """Return the JSON object in an answer.
 
     Raises:
-        SearchError: It holds none.
+        SearchError: The answer is not a JSON object.
     """
     try:
         value = json.loads(answer.body)
     except ValueError as error:
-        raise SearchError("the service answered with something else than JSON.") from error
+        raise SearchError("the answer of the service is not JSON.") from error
     if not isinstance(value, dict):
-        raise SearchError("the service answered with something else than an object.")
+        raise SearchError("the answer of the service is not a JSON object.")
     return value
 
 

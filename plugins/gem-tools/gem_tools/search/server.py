@@ -1,7 +1,7 @@
 """The retrieval server: answers queries over HTTP, in msgpack and in JSON.
 
-``POST /retrieve`` takes what ``wire`` describes, ``GET /health`` says whether the server can be
-used, ``GET /metrics`` has figures in the format of Prometheus.
+``POST /retrieve`` takes the requests that ``wire`` describes, ``GET /health`` returns the status,
+and ``GET /metrics`` returns metrics in the format of Prometheus.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from gem_tools.search.wire import MEDIA_TYPES, Request, Wire, encode, read_reque
 __all__ = ["make_app", "serve"]
 
 MOST = 1000
-"""Most documents that one query may ask for."""
+"""Maximum number of documents for a query."""
 _LARGEST_BODY = 8 << 20
 _SECONDS_TO_FINISH = 10.0
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -32,9 +32,9 @@ def make_app(retriever: Retriever, *, topk: int = 3, threads: int = 1) -> web.Ap
     """Return the server as an aiohttp application.
 
     Args:
-        retriever: What is searched.
-        topk: Documents for a query that does not say how many.
-        threads: Searches that run at the same time.
+        retriever: The corpus and its index.
+        topk: Number of documents for a query without ``topk``.
+        threads: Number of simultaneous searches.
     """
     server = _Server(retriever, topk, threads)
     app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[server.count])
@@ -48,16 +48,16 @@ def make_app(retriever: Retriever, *, topk: int = 3, threads: int = 1) -> web.Ap
 async def serve(
     app: web.Application, *, host: str, port: int, ready: Callable[[str], None]
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then finish the requests that have come in.
+    """Serve until SIGTERM or SIGINT, then finish the requests that were received.
 
     Args:
-        app: What to serve.
+        app: The application.
         host: Address to listen at.
-        port: Port; 0 for any that is free.
-        ready: Told the URL once the server can be reached.
+        port: Port; 0 for any free port.
+        ready: Called with the URL once the server can be reached.
 
     Raises:
-        OSError: The address is taken, or not one of this machine.
+        OSError: The address is in use, or not one of this machine.
     """
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -80,9 +80,9 @@ class _Server:
     def __init__(self, retriever: Retriever, topk: int, threads: int) -> None:
         self._documents = len(retriever)
         self._topk = topk
-        self._figures = _Figures()
+        self._metrics = _Metrics()
         self._batcher = Batcher(
-            retriever.search, threads=threads, observe=self._figures.batches.observe
+            retriever.search, threads=threads, observe=self._metrics.batches.observe
         )
 
     async def retrieve(self, request: web.Request) -> web.Response:
@@ -91,7 +91,7 @@ class _Server:
             asked = read_request(body, request.content_type, most=MOST)
         except DataError as error:
             return _response({"error": str(error)}, _wire_for(request), status=400)
-        self._figures.queries.labels(asked.wire).inc(len(asked.queries))
+        self._metrics.queries.labels(asked.wire).inc(len(asked.queries))
         try:
             found = await self._batcher.search(asked.queries, asked.topk or self._topk)
         except DataError as error:  # a passage of the corpus cannot be read
@@ -102,7 +102,7 @@ class _Server:
         return web.json_response({"status": "ok", "documents": self._documents})
 
     async def metrics(self, request: web.Request) -> web.Response:
-        text = generate_latest(self._figures.registry)
+        text = generate_latest(self._metrics.registry)
         return web.Response(body=text, content_type="text/plain", charset="utf-8")
 
     @web.middleware
@@ -112,7 +112,7 @@ class _Server:
         if request.path != "/retrieve":
             return await handler(request)
         status, began = 500, time.perf_counter()
-        with self._figures.running.track_inprogress():
+        with self._metrics.running.track_inprogress():
             try:
                 response = await handler(request)
                 status = response.status
@@ -120,26 +120,26 @@ class _Server:
                 status = error.status
                 raise
             finally:
-                self._figures.requests.labels(status).inc()
-                self._figures.seconds.observe(time.perf_counter() - began)
+                self._metrics.requests.labels(status).inc()
+                self._metrics.seconds.observe(time.perf_counter() - began)
         return response
 
     async def close(self, app: web.Application) -> None:
         self._batcher.close()
 
 
-class _Figures:
-    """What ``/metrics`` tells."""
+class _Metrics:
+    """The metrics of ``/metrics``."""
 
     def __init__(self) -> None:
         own: Any = {"registry": CollectorRegistry()}
         self.registry: CollectorRegistry = own["registry"]
         self.requests = Counter("search_requests", "Requests, by status.", ["status"], **own)
         self.queries = Counter("search_queries", "Queries, by format.", ["wire"], **own)
-        self.running = Gauge("search_requests_running", "Requests under way.", **own)
-        self.seconds = Histogram("search_request_seconds", "Time of a request.", **own)
+        self.running = Gauge("search_requests_running", "Running requests.", **own)
+        self.seconds = Histogram("search_request_seconds", "Duration of a request.", **own)
         self.batches = Histogram(
-            "search_batch_queries", "Queries searched for at once.", buckets=_SIZES, **own
+            "search_batch_queries", "Queries in a batch.", buckets=_SIZES, **own
         )
 
 

@@ -1,4 +1,4 @@
-"""The search tool: looks up what stands between ``<search>`` and ``</search>``."""
+"""The search tool: searches for the text between ``<search>`` and ``</search>``."""
 
 import functools
 import logging
@@ -18,7 +18,7 @@ logger = logging.getLogger("gem_tools")
 OPEN, CLOSE = "<search>", "</search>"
 URL_VARIABLE = "SEARCH_URL"
 MOST = 100
-"""Most documents that one search may ask for."""
+"""Maximum number of documents for a search."""
 
 INSTRUCTIONS = """\
 You may search while you work on the task. Think between <think> and </think> first, every time \
@@ -33,23 +33,24 @@ NOTHING = "No document fits this query."
 
 
 class SearchTool(BaseTool):
-    """Searches, and shows the documents that fit best, each as ``Doc 1(Title: ...) ...``.
+    """Searches, and shows the best documents, each as ``Doc 1(Title: ...) ...``.
 
-    A search that fails is a failed call that shows ``[SearchTool Error: ...]``.
+    A search that fails is a failed call with the output ``[SearchTool Error: ...]``.
 
     Args:
-        search_url: Where a retrieval server answers; for the backend ``http``.
-        topk: Documents that are shown, unless a call asks for another number; 1 to 100.
-        timeout: Seconds after which a search that asks a server is given up.
-        backend: What to search with: an id (``bm25``, ``http``, ``serp``, ``google``), a mapping
+        search_url: URL of a retrieval server, for the backend ``http``.
+        topk: Number of documents, unless a call asks for another; 1 to 100.
+        timeout: Seconds for a search that asks a server.
+        backend: The backend: an id (``bm25``, ``http``, ``serp``, ``google``), a mapping
             with an ``id`` and the backend's options, or a ``SearchBackend``. None: ``http`` if
-            there is a ``search_url`` or an environment variable ``SEARCH_URL``, else ``bm25``,
-            which without a corpus of yours searches the small one that comes with this package.
+            there is a ``search_url`` or an environment variable ``SEARCH_URL``, else ``bm25``
+            with the small corpus that comes with this package.
         wrapped: Put the result between ``<information>`` tags, as the instructions promise.
 
     Raises:
-        ConfigError: An option that cannot work, or ``http`` without a URL.
+        ConfigError: An option is out of range, or ``http`` has no URL.
         UnknownIdError: There is no such backend.
+        MissingExtraError: The extra ``gem-tools[search]`` is not installed.
     """
 
     name = "search"
@@ -119,12 +120,12 @@ class SearchTool(BaseTool):
     def _asked(self, call: ToolCall) -> tuple[str, int]:
         query, topk = call.arguments.get("query"), call.arguments.get("topk")
         if not isinstance(query, str) or not query.strip():
-            raise SearchError("there is no query; say what to search for.")
+            raise SearchError("the query is empty; pass a text to search for.")
         if topk is None:
             topk = self.topk
         elif problem := _problem_of_topk(topk):
             raise SearchError(problem)
-        # Half a surrogate pair can be said in JSON, and cannot be sent.
+        # JSON may contain half a surrogate pair, which cannot be encoded.
         return query.strip().encode("utf-8", "replace").decode(), topk
 
     def _found(self, found: Sequence[Document]) -> ToolResult:
@@ -142,11 +143,11 @@ class SearchTool(BaseTool):
         return f"\n\n<information>{text}</information>\n\n" if self.wrapped else text
 
 
-@functools.cache  # once is enough
+@functools.cache  # warn only once
 def _sample() -> str:
     logger.warning(
         "The search tool has neither a search_url nor $%s: it searches the small corpus that comes "
-        "with gem-tools. Say backend='bm25' if that is what you want.",
+        "with gem-tools. Set backend='bm25' if that is what you want.",
         URL_VARIABLE,
     )
     return "bm25"
@@ -161,7 +162,7 @@ def _problem_of_topk(topk: Any) -> str:
 def _with_url(
     backend: str | Mapping[str, Any] | SearchBackend | None, search_url: str | None
 ) -> str | Mapping[str, Any] | SearchBackend:
-    """Return the backend that is meant, with the URL put in where it needs one."""
+    """Return the backend, with the URL if it needs one."""
     url = search_url or os.environ.get(URL_VARIABLE)
     if backend is None:
         backend = "http" if url else _sample()

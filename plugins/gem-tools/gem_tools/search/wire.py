@@ -1,9 +1,9 @@
-"""How a query and its result look on the wire: as msgpack, and as JSON.
+"""The format of queries and results, as msgpack and as JSON.
 
-The request is a map with ``query``, ``topk`` and ``return_scores``. A result is a map
-``{"result": [{"document": {"contents": ...}, "score": ...}, ...]}``. Widespread servers that speak
-JSON take a list of ``queries`` instead and answer with a list of such lists, so a request in JSON
-says both, and both kinds of answers are read.
+A request is a map with ``query``, ``topk`` and ``return_scores``. A result is a map ``{"result":
+[{"document": {"contents": ...}, "score": ...}, ...]}``. Common JSON servers take a list of
+``queries`` instead and answer with a list of such lists. So a JSON request has both keys, and both
+kinds of answers are read.
 """
 
 import json
@@ -30,11 +30,11 @@ Wire = Literal["msgpack", "json"]
 MEDIA_TYPES: dict[Wire, str] = {"msgpack": "application/msgpack", "json": "application/json"}
 
 MOST_QUERIES = 1024
-"""Most queries in one request."""
+"""Maximum number of queries in a request."""
 
 
 def encode(value: Any, wire: Wire) -> bytes:
-    """Return a value in a format."""
+    """Return a value encoded in a format."""
     if wire == "json":
         return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
     packed: bytes = msgpack.packb(value, unicode_errors="replace")
@@ -50,10 +50,10 @@ def encode_query(query: str, topk: int, wire: Wire) -> bytes:
 
 
 def read_documents(body: bytes) -> list[Document]:
-    """Return the documents of an answer to one query, in whichever format it is.
+    """Return the documents of an answer to one query, in either format.
 
     Raises:
-        SearchError: It is no such answer.
+        SearchError: The answer has another form.
     """
     try:
         result = _decode(body, _wire_of(body))["result"]
@@ -67,14 +67,14 @@ def read_documents(body: bytes) -> list[Document]:
 
 @dataclass(frozen=True)
 class Request:
-    """What a server is asked.
+    """A request to a server.
 
     Args:
-        queries: What to search for.
-        topk: How many documents for each; None for as many as the server likes.
+        queries: The queries.
+        topk: Number of documents for each query; None for the server's default.
         return_scores: Whether the answer has scores.
-        is_batch: Whether the answer is a list for each query.
-        wire: The format, which the answer has too.
+        is_batch: Whether the answer has a list for each query.
+        wire: Format of the request and the answer.
     """
 
     queries: Sequence[str]
@@ -96,15 +96,15 @@ class Request:
 
 
 def read_request(body: bytes, content_type: str, *, most: int) -> Request:
-    """Return what is asked.
+    """Return the request in a body.
 
     Args:
         body: The body of a request, in either format.
-        content_type: What the client calls it; if that says nothing, the body tells.
-        most: Most documents that may be asked for.
+        content_type: Content type of the request; if it is another, the body decides.
+        most: Maximum number of documents.
 
     Raises:
-        DataError: It is no such request; the message says what is wrong with it.
+        DataError: The request is invalid; the message says why.
     """
     named = [wire for wire, name in MEDIA_TYPES.items() if name == content_type]
     wire = named[0] if named else _wire_of(body)
@@ -129,12 +129,12 @@ def _queries(queries: Any) -> list[str]:
         raise DataError("A request has a query, a text, or queries, a list of texts.")
     if len(queries) > MOST_QUERIES:
         raise DataError(f"At most {MOST_QUERIES} queries in one request; got {len(queries)}.")
-    # JSON can say half a surrogate pair, which nothing behind this can read.
+    # JSON may contain half a surrogate pair, which cannot be encoded.
     return [query.encode("utf-8", "replace").decode() for query in queries]
 
 
 def _wire_of(body: bytes) -> Wire:
-    """Tell the formats apart: no map of msgpack begins like an object of JSON."""
+    """Detect the format: a msgpack map never begins like a JSON object."""
     return "json" if body.lstrip()[:1] in {b"{", b"["} else "msgpack"
 
 

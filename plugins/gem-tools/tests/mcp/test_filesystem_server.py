@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.server.mcpserver.exceptions import ToolError
 
@@ -40,7 +40,7 @@ def test_a_process_serves_a_folder_over_stdio(tmp_path, call):
     outside = call(tool, "read_file", path="../../etc/passwd")
     tool.close()
     assert not outside.ok
-    assert "leads out of the folder" in outside.output
+    assert "is outside the folder" in outside.output
 
 
 def test_reading_listing_and_searching(folder):
@@ -69,20 +69,20 @@ def test_writing_moving_copying_and_deleting(folder):
     ("name", "arguments", "said"),
     [
         ("read_file", ["none.txt"], "There is no 'none.txt'"),
-        ("read_file", ["notes"], "is no file"),
-        ("read_file", ["b.bin"], "no text in UTF-8"),
-        ("read_file", ["a\x00b"], "is no path"),
+        ("read_file", ["notes"], "is not a file"),
+        ("read_file", ["b.bin"], "not text in UTF-8"),
+        ("read_file", ["a\x00b"], "is not a path"),
         ("write_file", ["none/x.txt", ""], "There is no folder 'none'"),
         ("write_file", ["notes", ""], "is a folder"),
         ("edit_file", ["notes/a.txt", "s", "x"], "occurs 2 times"),
         ("edit_file", ["notes/a.txt", "", "x"], "occurs 0 times"),
-        ("list_directory", ["b.bin"], "is no folder"),
-        ("create_directory", ["b.bin"], "file in the way"),
-        ("create_directory", ["b.bin/x"], "file in the way"),
-        ("move_file", ["notes/a.txt", "b.bin"], "is there already"),
+        ("list_directory", ["b.bin"], "is not a folder"),
+        ("create_directory", ["b.bin"], "a file has that name"),
+        ("create_directory", ["b.bin/x"], "a file has that name"),
+        ("move_file", ["notes/a.txt", "b.bin"], "already exists"),
         ("move_file", [".", "x"], "cannot be moved"),
         ("move_file", ["notes", "notes/inner"], "There is no folder"),
-        ("copy_file", ["notes/a.txt", "b.bin"], "is there already"),
+        ("copy_file", ["notes/a.txt", "b.bin"], "already exists"),
         ("delete_file", ["notes"], "is not empty"),
         ("delete_file", ["."], "is not empty"),
     ],
@@ -97,12 +97,13 @@ def test_what_cannot_be_done_is_refused_with_the_reason(folder, name, arguments,
 )
 @pytest.mark.parametrize("name", ["read_file", "list_directory", "delete_file", "get_file_info"])
 def test_no_path_leads_out_of_the_folder(folder, name, path):
-    with pytest.raises(ToolError, match="leads out of the folder"):
+    with pytest.raises(ToolError, match="is outside the folder"):
         getattr(folder, name)(path)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["..", ".", "notes", "way_out", "a.txt", "~", "//", "x"])))
-def test_whatever_a_path_is_made_of_it_ends_inside_or_is_refused(tmp_path_factory, parts):
+def test_any_path_ends_inside_the_folder_or_is_refused(tmp_path_factory, parts):
     top = tmp_path_factory.getbasetemp() / "paths"
     root = top / "root"
     if not root.exists():

@@ -26,7 +26,7 @@ def test_results_of_many_megabytes_come_through(odd_http, call):
     tool.close()
 
 
-def test_no_call_of_512_at_once_fails(odd_http):
+def test_none_of_512_concurrent_calls_fails(odd_http):
     tool = MCPTool(f"http://127.0.0.1:{odd_http.port}/mcp", max_retries=0, execution_timeout=120)
     call = tool.parse("<tool_call><tool_name>pid</tool_name></tool_call>")
 
@@ -121,7 +121,7 @@ def test_headers_and_token_are_sent_with_the_requests():
     assert set(seen) == {("Bearer abc", "x")}
 
 
-def test_nobody_at_the_url_is_a_configuration_error():
+def test_an_unreachable_url_is_a_configuration_error():
     with pytest.raises(
         ConfigError, match=r"failed to connect to the MCP server 'http://127\.0\.0\.1:9/"
     ):

@@ -57,7 +57,7 @@ def test_a_closed_tool_may_be_used_again_with_a_new_process(odd_command, call):
     tool.close()
 
 
-def test_a_tool_that_nobody_holds_any_more_ends_its_server(odd_command, call):
+def test_an_unused_tool_ends_its_server(odd_command, call):
     tool = MCPTool([*odd_command, "collected"])
     pid = int(call(tool, "pid").output)
     del tool
@@ -73,7 +73,7 @@ def test_64_threads_share_one_session_and_each_gets_its_own_answers(odd, call):
     assert answers == [[f"{number}.{turn}" for turn in range(5)] for number in range(64)]
 
 
-def test_slow_calls_run_at_once_and_hold_up_nobody(odd, call):
+def test_slow_calls_run_concurrently_and_block_no_others(odd, call):
     async def all_at_once():
         slow = odd.parse(
             '<tool_call><tool_name>slow</tool_name><arguments>{"seconds": 1}</arguments>'
@@ -252,7 +252,7 @@ def test_a_killed_program_leaves_no_server_behind(odd_command):
     assert wait_until(lambda: not is_alive(pid))
 
 
-def test_a_forked_child_has_sessions_of_its_own_and_leaves_its_parents_alone(odd_command):
+def test_a_forked_child_has_its_own_sessions_and_keeps_its_parents_open(odd_command):
     first, child, again = run_program(
         odd_command,
         "child = os.fork()\n"

@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gem_tools.mcp import MCPTool
@@ -107,6 +107,7 @@ def test_distances_have_the_right_unit_and_number(seconds, said):
     assert clock._distance(seconds) == said
 
 
+@settings(deadline=None)
 @given(st.dates(dt.date(1971, 1, 1), dt.date(9990, 1, 1)), st.times())
 def test_every_moment_has_a_distance_and_a_timestamp(day, time):
     moment = dt.datetime.combine(day, time)

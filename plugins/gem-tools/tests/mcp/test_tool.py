@@ -7,12 +7,13 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs
 
 import gem_core
 from gem_core import AsyncEnv, BaseEnv, Step
+from gem_core.calls import HermesFormat
 from gem_core.errors import ConfigError
 from gem_core.testing import check_tool
 from gem_core.wrappers import ToolWrapper
@@ -60,10 +61,11 @@ def test_empty_arguments_are_none(odd, arguments):
     "action",
     ["", "<tool_call></tool_call>", '<tool_call>{"name": "echo"}</tool_call>', ECHO[:-5], 5, None],
 )
-def test_what_is_no_block_is_not_for_this_tool(odd, action):
+def test_an_action_without_a_block_is_not_a_call(odd, action):
     assert odd.parse(action) is None
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_text_makes_parse_raise(text):
     tool = MCPTool(["never-started"], validate_on_init=False)
@@ -128,7 +130,7 @@ def test_a_call_without_output_says_that_it_ran(odd, call):
     assert result.output == "The tool ran and returned no output."
 
 
-def test_an_error_of_the_server_is_told_apart_from_a_failure_to_call(odd, call):
+def test_an_error_of_the_server_differs_from_a_failure_to_call(odd, call):
     result = call(odd, "crash")
     assert not result.ok
     assert result.output.startswith("[Tool execution error: ")
@@ -185,7 +187,7 @@ def test_an_episode_goes_on_after_calls_good_and_bad(odd):
 
 
 def test_formats_that_name_functions_call_the_same_tools(odd):
-    env = ToolWrapper(Question(), tools=[odd], call_format="hermes")
+    env = ToolWrapper(Question(), tools=[odd], call_format=HermesFormat())
     env.reset()
     step = env.step('<tool_call>\n{"name": "echo", "arguments": {"text": "ho"}}\n</tool_call>')
     assert "ho" in step.observation
@@ -250,7 +252,7 @@ def test_without_validation_a_dead_server_is_a_failed_call(call):
     tool.close()
 
 
-def test_agents_are_told_of_a_lost_server_by_its_name_and_not_by_its_command(call):
+def test_agents_read_the_name_of_a_lost_server_and_not_its_command(call):
     config = {"mcpServers": {"vault": {"command": "no-such-program", "args": ["--key=secret"]}}}
     tool = MCPTool(config, validate_on_init=False, max_retries=0)
     said = call(tool, "echo").output
@@ -304,8 +306,9 @@ def test_names_that_clash_get_their_servers_name_and_the_long_form_always_works(
 NAMES = st.text(st.sampled_from("ab._/ü"), min_size=1, max_size=70)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(NAMES, st.lists(NAMES, max_size=4, unique=True)), max_size=4))
-def test_every_tool_of_every_server_has_a_name_of_its_own_that_models_take(servers):
+def test_every_tool_of_every_server_has_a_unique_name_that_models_accept(servers):
     listings = tuple((name, tuple(map(offer, tools))) for name, tools in dict(servers).items())
     menu = Menu(listings)
     assert len(menu.entries) == sum(len(offers) for _, offers in listings)
@@ -345,7 +348,7 @@ def test_a_public_server_works_as_it_is(call):
     assert refused.output.startswith("[Tool execution error: ")
 
 
-def test_an_asynchronous_caller_awaits_many_calls_at_once(odd):
+def test_an_asynchronous_caller_awaits_many_calls_concurrently(odd):
     async def many():
         call = odd.parse(ECHO)
         return await asyncio.gather(*(odd.arun(call) for _ in range(200)))

@@ -97,7 +97,7 @@ def test_each_episode_begins_with_the_tasks_own_state(sample):
     assert sample.step(tool_call("list_directory")).observation == "orders/\nproducts.csv"
 
 
-def test_a_fork_has_files_and_servers_of_its_own(sample):
+def test_a_fork_has_its_own_files_and_servers(sample):
     sample.reset(idx=NAMES.index("shop/revenue"))
     sample.step(tool_call("write_file", path="common.txt", content="x"))
     fork = sample.fork()
@@ -248,7 +248,7 @@ def test_what_is_missing_is_named(tasks, tmp_path):
     env.close()
 
 
-def test_many_environments_at_once_keep_their_files_apart():
+def test_concurrent_environments_have_separate_files():
     vector = gem_core.make_vec("mcp:Sample", num_envs=8, executor="threads", select="shop/revenue")
     vector.reset(seed=0)
     calls = [tool_call("write_file", path=f"{number}.txt", content="") for number in range(8)]

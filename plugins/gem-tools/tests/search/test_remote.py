@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgpack
 import pytest
 from aiohttp import web
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gem_core import make
@@ -97,7 +97,7 @@ def test_documents_without_scores_and_without_their_level_are_read(loopback):
         b"\xc1\xff",
     ],
 )
-def test_an_answer_that_is_no_result_is_an_error_that_shows_it(loopback, body):
+def test_an_answer_that_is_not_a_result_is_an_error_that_shows_it(loopback, body):
     async def answer(request):
         return web.Response(body=body)
 
@@ -174,7 +174,7 @@ def test_a_server_that_does_not_answer_is_given_up_after_the_timeout(loopback):
         search(HttpBackend(url=loopback(answer)), timeout=0.2)
 
 
-def test_a_server_that_is_not_there_is_told_by_its_address():
+def test_the_address_of_an_unreachable_server_is_named():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/retrieve"
@@ -248,7 +248,7 @@ def test_one_who_stops_waiting_leaves_the_search_to_the_others(loopback):
     assert len(requests) == 1
 
 
-def test_never_more_requests_than_allowed_are_under_way_and_waiting_is_no_timeout(loopback):
+def test_the_number_of_requests_is_limited_and_waiting_is_not_a_timeout(loopback):
     running, most = [], []
 
     async def answer(request):
@@ -300,7 +300,7 @@ def test_an_event_loop_goes_on_while_a_search_waits(loopback):
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork"
 )
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_fork_of_the_process_searches_over_connections_of_its_own(loopback):
+def test_a_fork_of_the_process_searches_over_its_own_connections(loopback):
     async def answer(request):
         return packed()
 
@@ -413,7 +413,7 @@ def test_a_service_that_answers_with_something_else_is_an_error(loopback, text):
     async def answer(request):
         return web.Response(text=text)
 
-    with pytest.raises(SearchError, match="something else"):
+    with pytest.raises(SearchError, match="is not"):
         search(SerpBackend(url=loopback(answer), api_key="k"))
 
 
@@ -466,6 +466,7 @@ def test_of_pages_the_paragraphs_come_back_that_the_snippet_is_from(loopback):
     assert [d.contents for d in search(backend)] == [f'"Cats"\n{text}']
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="<>/![]-=\"' apdivscript&;", max_size=60))
 @example("<![x]>")
 def test_any_page_can_be_read(page):

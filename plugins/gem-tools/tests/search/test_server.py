@@ -16,7 +16,7 @@ from importlib.resources import files
 import aiohttp
 import msgpack
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gem_core.errors import DataError
@@ -124,7 +124,7 @@ def test_health_and_metrics_tell_what_there_is_and_what_was_done(run_server):
     assert float(lines["search_request_seconds_count"]) == 3
 
 
-def test_a_hundred_clients_at_once_are_all_answered(server_url):
+def test_a_hundred_concurrent_clients_are_all_answered(server_url):
     questions = files("gem_qa").joinpath("data/qa_sample.jsonl").read_text(encoding="utf-8")
     queries = [json.loads(line)["question"] for line in questions.splitlines()]
     expected = {
@@ -180,14 +180,14 @@ def serve(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_a_port_that_is_taken_is_told_in_a_sentence(server_url):
+def test_a_port_in_use_is_reported_in_a_sentence(server_url):
     done = serve("--port", server_url.rpartition(":")[2])
     assert done.returncode == 1
     assert done.stderr.startswith("Error: Cannot listen at 127.0.0.1:")
     assert "Traceback" not in done.stderr
 
 
-def test_a_corpus_that_cannot_be_read_is_told_in_a_sentence(write_corpus):
+def test_an_unreadable_corpus_is_reported_in_a_sentence(write_corpus):
     done = serve("--corpus", str(write_corpus([{"body": "x"}])))
     assert done.returncode == 1
     assert "neither contents nor title and text" in done.stderr
@@ -204,6 +204,7 @@ def test_a_saved_index_is_served_again(run_server, write_corpus, tmp_path):
     assert (tmp_path / "index" / "manifest.json").exists()
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=40), st.sampled_from(["", "application/json", "application/msgpack"]))
 def test_any_body_is_read_or_refused(body, content_type):
     with contextlib.suppress(DataError):
@@ -238,7 +239,7 @@ def test_queries_that_gather_while_others_are_searched_for_go_together():
     assert sizes == [1, 4, 2]
 
 
-def test_as_many_searches_as_there_are_threads_run_at_once():
+def test_as_many_searches_as_threads_run_concurrently():
     both, started = threading.Barrier(2), threading.Event()
 
     def search(queries, topk):
@@ -257,7 +258,7 @@ def test_as_many_searches_as_there_are_threads_run_at_once():
     assert asyncio.run(ask()) == [[["b"]], [["a"]]]
 
 
-def test_a_search_that_fails_fails_for_those_who_asked_and_for_nobody_after():
+def test_a_failed_search_fails_for_its_callers_only():
     def search(queries, topk):
         if "bad" in queries:
             raise DataError("no")

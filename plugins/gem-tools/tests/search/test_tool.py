@@ -55,7 +55,7 @@ def test_the_first_search_of_an_action_is_the_call_and_what_follows_it_is_droppe
     "action",
     ["", "search", "<search>open", "closed</search>", "</search><search>", "<Search>a</Search>", 7],
 )
-def test_what_is_no_search_is_no_call(action):
+def test_an_action_without_a_search_is_not_a_call(action):
     assert SearchTool().parse(action) is None
 
 
@@ -86,9 +86,9 @@ def test_topk_is_the_tool_s_unless_the_call_has_its_own():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"query": "  "}, "no query"),
-        ({}, "no query"),
-        ({"query": 5}, "no query"),
+        ({"query": "  "}, "query is empty"),
+        ({}, "query is empty"),
+        ({"query": 5}, "query is empty"),
         ({"query": "a", "topk": 0}, "from 1 to 100; got 0"),
         ({"query": "a", "topk": "many"}, "'many'"),
         ({"query": "a", "topk": True}, "True"),
@@ -139,7 +139,7 @@ def test_the_instructions_name_every_tag():
         ({"backend": "google"}, ConfigError, "GOOGLE_CSE_ID"),
     ],
 )
-def test_options_that_cannot_work_are_refused_at_once(options, error, said, monkeypatch):
+def test_invalid_options_are_refused_immediately(options, error, said, monkeypatch):
     for name in ("SEARCH_URL", "SERP_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(error, match=said):
@@ -157,7 +157,7 @@ def test_the_environment_variable_says_where_to_search(monkeypatch):
     assert not SearchTool(backend="bm25").blocking
 
 
-def test_who_says_nothing_of_where_to_search_is_told_once_what_is_searched(run_python):
+def test_without_a_backend_one_warning_names_the_corpus(run_python):
     code = """
 import logging, sys
 logging.basicConfig(stream=sys.stdout)

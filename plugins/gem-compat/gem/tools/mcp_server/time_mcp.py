@@ -1,4 +1,4 @@
-"""An MCP server that knows the time: ``python -m gem.tools.mcp_server.time_mcp``."""
+"""An MCP server for dates and times: ``python -m gem.tools.mcp_server.time_mcp``."""
 
 from gem.requirements import needs
 

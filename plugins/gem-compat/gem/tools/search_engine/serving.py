@@ -1,4 +1,4 @@
-"""What the servers of this folder share: the options of the address, and the answering."""
+"""Options and the main function that the servers of this folder share."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ __all__ = ["BackendRetriever", "at_address", "run"]
 
 
 class BackendRetriever:
-    """Searches with a backend where the server expects an index; nobody knows how large it is.
+    """Adapts a backend to the server, which expects an index; its size is unknown.
 
     Args:
         backend: The backend.
-        seconds: How long one search may take.
+        seconds: Timeout of a search.
     """
 
     def __init__(self, backend: SearchBackend, seconds: float = 10.0) -> None:
@@ -38,11 +38,11 @@ class BackendRetriever:
 
 
 def at_address(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that all servers have."""
+    """Add the options of all servers to a command."""
     options = (
         click.option("--topk", type=click.IntRange(1), default=3, show_default=True),
         click.option("--num_workers", type=click.IntRange(1), default=1, show_default=True),
-        click.option("--max_batch_size", type=int, hidden=True),  # nobody waits for a batch here
+        click.option("--max_batch_size", type=int, hidden=True),  # batches do not wait
         click.option("--max_wait_time", type=int, hidden=True),
         click.option("--host", default="127.0.0.1", show_default=True),
         click.option("--port", type=int, default=8000, show_default=True),
@@ -55,7 +55,7 @@ def at_address(command: Callable[..., Any]) -> Callable[..., Any]:
 def run(
     retriever: Any, *, topk: int, num_workers: int, host: str, port: int, **_ignored: Any
 ) -> None:
-    """Answer searches at ``/retrieve`` until the process is told to end."""
+    """Answer searches at ``/retrieve`` until the process is ended."""
     app = server.make_app(cast("Retriever", retriever), topk=topk, threads=num_workers)
     asyncio.run(server.serve(app, host=host, port=port, ready=_say))
 

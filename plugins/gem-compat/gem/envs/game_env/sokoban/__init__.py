@@ -1,5 +1,7 @@
 """Sokoban."""
 
-from gem.envs.game_env.sokoban.sokoban import SokobanEnv
+from gem.envs.game_env.adapter import game_class
 
 __all__ = ["SokobanEnv"]
+
+SokobanEnv = game_class("sokoban")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gem.envs.game_env.sokoban.sokoban import SokobanEnv
+from gem.envs.game_env.sokoban import SokobanEnv
 from gem_core.errors import ConfigError
 
 __all__ = ["generate_room"]
@@ -19,24 +19,24 @@ def generate_room(
     second_player: bool = False,
     seed: int | None = None,
 ) -> tuple[Any, Any, dict[tuple[int, int], tuple[int, int]]]:
-    """Make a level that can be solved.
+    """Return a level that can be solved.
 
     Cells are 0 wall, 1 floor, 2 goal, 3 box on a goal, 4 box, 5 player.
 
     Args:
         dim: Rows and columns.
-        p_change_directions: Makes no difference: levels of gem-games are made in another way.
-        num_steps: Likewise.
+        p_change_directions: Ignored: gem-games makes levels in another way.
+        num_steps: Ignored.
         num_boxes: Boxes.
-        tries: Makes no difference either.
-        second_player: False; there is no second player.
+        tries: Ignored.
+        second_player: Must be False.
         seed: The same seed makes the same level.
 
     Returns:
-        The room without what moves, the room as it starts, and the box of each goal.
+        The room without boxes and player, the room at the start, and the box of each goal.
 
     Raises:
-        ConfigError: A second player, or a room that cannot be.
+        ConfigError: ``second_player`` is True, or no such room is possible.
     """
     if second_player:
         raise ConfigError("second_player=True: there is no Sokoban for two players.")

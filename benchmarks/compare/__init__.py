@@ -1,0 +1,1 @@
+"""gem-core and gem-llm measured alternately; see ``suite.py``."""

@@ -1,4 +1,0 @@
-"""What plays episodes against an endpoint: each file has ``play(workload)``.
-
-Bare loops show the limits; the others are libraries, used by their documented interfaces.
-"""

@@ -1,0 +1,1 @@
+"""Errors of graders on labelled pairs; see ``suite.py``."""

@@ -1,0 +1,1 @@
+"""The difficulty of levels; see ``suite.py``."""

@@ -1,0 +1,1 @@
+"""One script with gem-compat and with gem-llm; see ``suite.py``."""

@@ -1,0 +1,1 @@
+"""Engines that play many episodes against an endpoint; see ``suite.py``."""

@@ -1,0 +1,46 @@
+"""Runs the benchmarks: ``python benchmarks/run.py SUITE``; ``SUITE --help`` shows its options.
+
+Each suite writes its tables to ``benchmarks/results`` as Markdown, and every round as JSON.
+"""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SUITES = {
+    "compare": "gem-core and gem-llm: start-up, vectors, games, tasks, tools (about 35 minutes)",
+    "grading": "errors of graders of mathematical answers on labelled pairs",
+    "learning": "learning curves of gem-train's algorithms on a CPU (hours)",
+    "levels": "how hard the levels of games are, gem-core and gem-llm",
+    "migration": "one script with gem-compat and with gem-llm",
+    "rollouts": "engines that play many episodes at the same time against an endpoint",
+    "trl": "GRPO steps of gem-train and of TRL",
+}
+
+
+def main() -> None:
+    """Run the suite that the command line names."""
+    listed = "\n".join(f"  {name:10} {about}" for name, about in SUITES.items())
+    parser = argparse.ArgumentParser(
+        description=f"{__doc__}\nsuites:\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=len(sys.argv) < 3,
+    )
+    parser.add_argument("suite", choices=SUITES, metavar="SUITE")
+    chosen, rest = parser.parse_known_args()
+    folder = "trl_steps" if chosen.suite == "trl" else chosen.suite  # trl is TRL's own package
+    suite = importlib.import_module(f"{folder}.suite")
+    options = argparse.ArgumentParser(
+        prog=f"run.py {chosen.suite}",
+        description=suite.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    options.add_argument("--output", type=Path, default=HERE / "results", metavar="FOLDER")
+    suite.add_arguments(options)
+    suite.run(options.parse_args(rest))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Steps of GRPO beside TRL; see ``suite.py``."""

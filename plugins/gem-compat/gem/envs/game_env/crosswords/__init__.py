@@ -1,5 +1,0 @@
-"""Crosswords."""
-
-from gem.envs.game_env.crosswords.crosswords import CrosswordsEnv
-
-__all__ = ["CrosswordsEnv"]

@@ -1,5 +1,0 @@
-"""WikiGame, which gem-core does not have yet."""
-
-from gem.requirements import absent
-
-__getattr__ = absent(__name__, ["WikipediaPage"], "WikiGame")

@@ -1,1 +1,0 @@
-"""Tasks in terminals of Docker containers, which gem-core does not have yet."""

@@ -1,1 +1,0 @@
-"""WebShop, which gem-core does not have yet."""

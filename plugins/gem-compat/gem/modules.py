@@ -1,0 +1,159 @@
+"""Modules of gem-llm without a file in this package: each is made from a table on import.
+
+There are three kinds: games, whose classes are those of ``gem_games`` with another constructor;
+modules whose names another package defines; and modules whose names gem-core does not have yet.
+After ``import gem``, each can be imported like a module with a file.
+"""
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from gem.requirements import absent
+
+__all__ = ["GAMES", "Game", "home_of"]
+
+
+class Game(NamedTuple):
+    """The interface of a game in gem-llm.
+
+    Args:
+        cls: Name of its class, here and in ``gem_games``.
+        parameters: Parameters of its constructor with their defaults, in order.
+        renamed: Parameters that have another name in ``gem_games``; None drops the parameter.
+    """
+
+    cls: str
+    parameters: Mapping[str, Any]
+    renamed: Mapping[str, str | None] = {}
+
+
+GAMES = {
+    "crosswords": Game("CrosswordsEnv", {"hardcore": False, "max_turns": 100, "num_words": 5}),
+    "fifteen_puzzle": Game(
+        "FifteenPuzzleEnv",
+        {"max_turns": 20, "num_rows": 2, "init_algo": "monte_carlo", "mc_rand_moves": 100},
+    ),
+    "game_2048": Game("Game2048Env", {"target_tile": 2048, "max_turns": 1000, "board_size": 4}),
+    "guess_the_number": Game(
+        "GuessTheNumberEnv", {"min_number": 1, "max_number": 20, "max_turns": 20}
+    ),
+    "hangman": Game("HangmanEnv", {"word_length": 5, "hardcore": False, "max_turns": 20}),
+    "mastermind": Game(
+        "MastermindEnv",
+        {"code_length": 4, "num_numbers": 6, "duplicate_numbers": False, "max_turns": 20},
+    ),
+    "minesweeper": Game("MinesweeperEnv", {"rows": 8, "cols": 8, "num_mines": 10, "max_turns": 20}),
+    "sokoban": Game("SokobanEnv", {"dim_room": (6, 6), "max_turns": 100, "num_boxes": 3}),
+    # gem-llm's clues are the number of empty cells at the start.
+    "sudoku": Game(
+        "SudokuEnv", {"clues": 30, "max_turns": 100, "scale": 9}, {"clues": "empty_cells"}
+    ),
+    "tower_of_hanoi": Game("TowerofHanoiEnv", {"num_disks": 3, "max_turns": 100}),
+    "word_search": Game("WordSearchEnv", {"hardcore": False, "max_turns": 20, "num_words": 5}),
+    # In gem-llm, only_real_words has no effect: guesses may be any letters.
+    "wordle": Game(
+        "WordleEnv",
+        {"word_length": 5, "only_real_words": True, "max_turns": 20},
+        {"only_real_words": None},
+    ),
+}
+"""The games by module name."""
+
+_GAME_PACKAGES = ("crosswords", "sokoban")
+"""Games that gem-llm has as packages, with the class in a module of the same name."""
+_GAME_ENV = "gem.envs.game_env"
+_MULTI_AGENT = "gem.multi_agent"
+_REEXPORTED = {
+    "gem.envs.multiagent": {"MultiAgentEnv": _MULTI_AGENT},
+    "gem.envs.multiagent.multi_agent_env": {
+        "AgentSelector": _MULTI_AGENT,
+        "MultiAgentEnv": _MULTI_AGENT,
+    },
+}
+_WIKI = f"{_GAME_ENV}.wikigame"
+_ABSENT: dict[str, dict[str, Sequence[str]]] = {
+    "WikiGame": {
+        _WIKI: ["WikiGameEnv"],
+        f"{_WIKI}.backend": ["BaseWikiTrawler", "MediaWikiTrawler", "KiwixWikiTrawler"],
+        f"{_WIKI}.dynamics": [
+            "WikiGameDynamics",
+            "NoRegretsDynamics",
+            "EideticDynamics",
+            "OneBackDynamics",
+            "FreeNavDynamics",
+        ],
+        f"{_WIKI}.errors": [
+            "DisambiguationException",
+            "QueryPageNotFoundException",
+            "BackendFailureException",
+        ],
+        f"{_WIKI}.rewards": ["WikiGameReward"],
+        f"{_WIKI}.wikigame": ["WikiGameEnv"],
+        f"{_WIKI}.wikipage": ["WikipediaPage"],
+    },
+    "tasks in terminals": {
+        "gem.envs.terminal": [],
+        "gem.envs.terminal.docker_env": ["DockerEnv", "TaskConfig", "ContainerConfig"],
+        "gem.envs.terminal.executor": ["DockerExecutor"],
+        "gem.envs.terminal.reward": ["calculate_test_score"],
+    },
+    "WebShop": {
+        "gem.envs.webshop": [],
+        "gem.envs.webshop.preprocess": ["main"],
+        "gem.envs.webshop.utils": ["SimServer", "SimBrowser", "random_idx"],
+        "gem.envs.webshop.webshop": ["WebshopEnv"],
+    },
+}
+_ABSENT_MODULES = {
+    module: (names, what) for what, modules in _ABSENT.items() for module, names in modules.items()
+}
+
+
+def home_of(game: str) -> str:
+    """Return the module in which gem-llm defines the class of a game."""
+    return f"{_GAME_ENV}.{game}.{game}" if game in _GAME_PACKAGES else f"{_GAME_ENV}.{game}"
+
+
+_GAME_MODULES = {
+    **{f"{_GAME_ENV}.{game}": game for game in GAMES},
+    **{home_of(game): game for game in GAMES},
+}
+_MODULES = {*_GAME_MODULES, *_REEXPORTED, *_ABSENT_MODULES}
+
+
+class _TableImporter:
+    """Finds and loads the modules of the tables; modules with a file come first."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name not in _MODULES:
+            return None
+        is_package = any(other.startswith(f"{name}.") for other in _MODULES)
+        return ModuleSpec(name, self, origin=__file__, is_package=is_package)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None  # the default: an empty module
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        if name in _ABSENT_MODULES:
+            names, what = _ABSENT_MODULES[name]
+            module.__doc__ = f"{what[0].upper()}{what[1:]}: not in gem-core yet."
+            module.__getattr__ = absent(name, names, what)  # type: ignore[method-assign]
+            return
+        if name in _GAME_MODULES:
+            from gem.envs.game_env.adapter import game_class  # noqa: PLC0415 - imports gem_games
+
+            cls = game_class(_GAME_MODULES[name])
+            found: dict[str, Any] = {cls.__name__: cls}
+        else:
+            homes = _REEXPORTED[name].items()
+            found = {item: getattr(importlib.import_module(home), item) for item, home in homes}
+        module.__doc__ = f"{', '.join(found)} of gem-llm."
+        module.__dict__.update(found, __all__=sorted(found))
+
+
+sys.meta_path.append(_TableImporter())
