@@ -69,7 +69,7 @@ lint: $(VENV)/.installed  ## ruff, mypy, import contracts
 	@$(BIN)/lint-imports
 
 bench: $(VENV)/.installed  ## Measure side by side with gem-llm
-	@$(BIN)/python benchmarks/compare.py
+	@$(BIN)/python benchmarks/run.py compare
 
 docs: $(VENV)/.installed  ## Write the generated pages of docs/
 	@$(BIN)/python docs/generate.py
