@@ -1,7 +1,6 @@
-"""The sandboxes that the tests use.
+"""The sandboxes that tests run on, and what to do where one does not work.
 
-If one does not work on a machine, its tests are skipped with the reason; in CI (``CI=true``) they
-fail.
+On a user's machine their tests are skipped and say why; in CI (``CI=true``) that is a failure.
 """
 
 import contextlib
@@ -54,7 +53,7 @@ def _reason(name: str) -> str:
 
 
 def require(name: str) -> None:
-    """Skip the test, or fail it in CI, if a sandbox does not work here."""
+    """Skip the test, or fail in CI, unless a sandbox works here."""
     reason = _reason(name)
     if not reason:
         return

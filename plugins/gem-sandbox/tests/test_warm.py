@@ -68,7 +68,7 @@ def test_files_lie_in_the_working_directory(sandbox):
         print(helper.name, Path("data/x.bin").read_bytes())
         print(sorted(path.name for path in Path().iterdir()))
     """
-    # An interpreter below /tmp is visible too.
+    # An interpreter that lies below /tmp is there too.
     below = {Path(sys.executable).parts[2]} if sys.executable.startswith("/tmp/") else set()
     files = {"helper.py": b"name = 'helper'", "data/x.bin": b"\xff\x00"}
     execution = run(sandbox, source, files=files)

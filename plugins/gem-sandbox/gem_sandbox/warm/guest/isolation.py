@@ -246,7 +246,7 @@ class NamespaceIsolation(Isolation):
         kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC, "subset=pid")
         with contextlib.suppress(OSError):  # this user has as many as are allowed
             self._watch = FolderWatch()
-            if not self.kept:  # below those there are folders that are not watched
+            if not self.kept:  # below those there are folders that nobody watches
                 self._scope_watch = FolderWatch()
         self._options = f"size={limits['disk']},nr_inodes={_MOST_FILES},mode=0700"
         kernel.take(self._scope_limits(limits))
@@ -290,7 +290,7 @@ class NamespaceIsolation(Isolation):
         return [kernel.dropping_capabilities(), change_folder, self._filter.apply]
 
     def _show_again(self, covered: dict[str, int]) -> None:
-        """Mount again what the private folder covers: an interpreter or libraries below it."""
+        """Show what the private folder covers: an interpreter or libraries that lie below it."""
         for path, descriptor in covered.items():
             is_folder = os.path.isdir(f"/proc/self/fd/{descriptor}")
             os.makedirs(path if is_folder else os.path.dirname(path), exist_ok=True)
