@@ -1,108 +1,100 @@
-"""Fixtures that several test modules use."""
+"""Rules for every test of the repository: skips give their reason, and no process is left."""
 
-import contextlib
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from commands import end_commands, hear_ctrl_c
+from needs import PACKAGES, how_to_get, missing, required
+from quick import SlowWriter, choose
 
-from gem_core.registry import Registry
-
-DISTRIBUTIONS = Path(__file__).parent / "tests" / "distributions"
-
-
-@pytest.fixture
-def registry() -> Registry:
-    """A registry of its own, so that no test sees what another one registers."""
-    return Registry()
+pytest_plugins = ["shared_fixtures"]
 
 
-@pytest.fixture(scope="session")
-def run_python() -> Callable[..., str]:
-    """Run code in a fresh interpreter, and return what it prints."""
-
-    def run(code: str, **environ: str) -> str:
-        clean = {name: value for name, value in os.environ.items() if name != "GEM_PLUGINS"}
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**clean, **environ},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Install a module of ``distributions/`` as a distribution, once, and return its folder.
-
-    The distribution is called like the module, with version 1.0, and every folder holds one of
-    them, so that a test chooses what is installed by listing folders in ``PYTHONPATH``.
-    """
-    folders: dict[str, Path] = {}
-
-    def run(module: str, *, name: str = "", entry_points: dict[str, str] | None = None) -> Path:
-        name = name or module.replace("_", "-")
-        if name not in folders:
-            source = tmp_path_factory.mktemp(f"{name}-source")
-            folders[name] = tmp_path_factory.mktemp(name)
-            _write_distribution(source, name, module, entry_points or {name: module})
-            _pip_install(source, folders[name])
-        return folders[name]
-
-    return run
-
-
-def _write_distribution(source: Path, name: str, module: str, entry_points: dict[str, str]) -> None:
-    lines = [f'"{entry}" = "{value}"' for entry, value in entry_points.items()]
-    (source / f"{module}.py").write_text((DISTRIBUTIONS / f"{module}.py").read_text())
-    (source / "pyproject.toml").write_text(
-        "\n".join(
-            [
-                "[build-system]",
-                'requires = ["hatchling"]',
-                'build-backend = "hatchling.build"',
-                "[project]",
-                f'name = "{name}"',
-                'version = "1.0"',
-                "[project.entry-points.gem]",
-                *lines,
-                "[tool.hatch.build.targets.wheel]",
-                f'only-include = ["{module}.py"]',
-            ]
-        )
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options of ``make quick`` and of CI, which reruns skipped tests."""
+    parser.addoption("--quick", action="store_true", help="run a selection of tests, in a minute")
+    parser.addoption("--write-slow", action="store_true", help="update the list of slow tests")
+    parser.addoption(
+        "--write-skipped",
+        metavar="FILE",
+        help="write the skipped tests, in the form of `pytest @FILE`",
     )
 
 
-def _pip_install(source: Path, folder: Path) -> None:
-    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", *options, "--target", str(folder), str(source)],
-        env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the required software, and restore the handling of Ctrl-C."""
+    required()
+    hear_ctrl_c()
+    if config.getoption("--quick"):
+        config.pluginmanager.register(_Quick(config))
+    if hasattr(config, "workerinput"):
+        return
+    if path := config.getoption("--write-skipped"):
+        config.pluginmanager.register(_SkippedWriter(Path(path)))
+    if config.getoption("--write-slow"):
+        config.pluginmanager.register(SlowWriter())
 
 
-@pytest.fixture
-def children() -> Callable[[], set[str]]:
-    """Return a function that names the processes which this one started and has not waited for."""
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+    """Skip a module that imports a missing optional package instead of failing."""
+    return _Module.from_parent(parent, path=module_path)
 
-    def find() -> set[str]:
-        pids: set[str] = set()
-        for task in Path(f"/proc/{os.getpid()}/task").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # a thread that ended meanwhile
-                pids.update((task / "children").read_text().split())
-        return pids
 
-    return find
+class _Module(pytest.Module):
+    def collect(self) -> list[pytest.Item | pytest.Collector]:
+        try:
+            return list(super().collect())
+        except self.CollectError as error:
+            cause = error.__cause__
+            package = (getattr(cause, "name", None) or "").partition(".")[0]
+            if not isinstance(cause, ModuleNotFoundError) or package not in PACKAGES:
+                raise
+            missing(package, f"{self.nodeid}: {package} is not installed: {how_to_get(package)}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """End the processes that a test has started."""
+    end_commands()
+
+
+class _Quick:
+    """Runs a selection of tests and reports what it leaves out; each worker selects the same."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._output: dict[str, object] = getattr(config, "workeroutput", {})
+
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        choice = choose(items)
+        items[:] = choice.kept
+        config.hook.pytest_deselected(items=[*choice.slow, *choice.others])
+        self._output["quick"] = choice.summary()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._output.update(getattr(node, "workeroutput", {}))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.write_line(f"{self._output.get('quick', '')}; make test runs them all.")
+
+
+class _SkippedWriter:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._names: dict[str, None] = {}
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._note(report)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._note(report)
+
+    def _note(self, report: pytest.CollectReport | pytest.TestReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self._names[report.nodeid] = None
+
+    def pytest_sessionfinish(self) -> None:
+        self._path.write_text("".join(f"{name}\n" for name in self._names), encoding="utf-8")

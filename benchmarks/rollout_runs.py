@@ -325,7 +325,7 @@ def eval_seconds(times: int) -> float:
         RuntimeError: It failed.
     """
     command = Path(sys.executable).parent / "gem-core"
-    arguments = ["eval", "env=game/GuessTheNumber-v0-easy", "agent=openai", "n=1"]
+    arguments = ["eval", "env=game/GuessTheNumber-v0-easy", "agent=openai", "episodes=1"]
     arguments += ["agent.model=scripted", "progress=off"]
     spent: list[float] = []
     for _ in range(times):

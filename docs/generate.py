@@ -1,7 +1,7 @@
-"""Writes docs/games.md from the registry: rules, examples, and what agents were measured to reach.
+"""Generates docs/games.md from the registry: rules, examples, and measured returns of agents.
 
-Usage: ``python docs/generate.py [--episodes N]`` (``make docs``). With the default of 200 episodes
-it takes several minutes; ``--episodes 0`` keeps the figures that the page has.
+Usage: ``python docs/generate.py [--episodes N]`` (``make docs``). The default of 200 episodes takes
+several minutes; ``--episodes 0`` keeps the figures of the current page.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.progress import track
 
-from gem_core import EnvSpec, find, make, make_agent
+from gem_core import EnvSpec, find_envs, make, make_agent
 from gem_core.factory import make_factory
 from gem_rollout import collect
 
@@ -21,28 +21,28 @@ PAGE = Path(__file__).parent / "games.md"
 HEAD = """\
 # Games
 
-Written by `make docs` from the registry. Every game reads its action from the last
+`make docs` generates this page from the registry. Every game reads its action from the last
 `\\boxed{{...}}` of a reply; a reply without a valid one ends the episode with a reward of -0.1.
-Unless a game says otherwise an invalid move costs a turn and gives 0.0, a turn limit truncates,
-and perfect play returns 1.0 in all.
+Unless a game says otherwise, an invalid move uses a turn and has a reward of 0.0, the turn limit
+truncates the episode, and perfect play has a return of 1.0.
 
-*Oracle* and *random* are the mean return and the share of episodes with the largest return, over
-{episodes} episodes each:
+The columns *oracle* and *random* give the mean return of these agents and their success rate (the
+share of episodes with the maximum return), over {episodes} episodes each:
 `gem-core run 'envs=game:*' 'agent=[oracle,random]' episodes={episodes}`.
-Parameters that are None are drawn anew each episode.
+Options that are None are drawn in each episode.
 """
 AGENTS = ("oracle", "random")
 Figures = dict[str, list[str]]
 
 
 def main() -> None:
-    """Write the page."""
+    """Generate the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--episodes", type=int, default=200, help="episodes per id and agent")
     parser.add_argument("--output", type=Path, default=PAGE, help="where to write the page")
     options = parser.parse_args()
     episodes = options.episodes
-    specs = find("game:*")
+    specs = find_envs("game:*")
     old = PAGE.read_text() if PAGE.exists() else ""
     if episodes:
         figures = {spec.id: _measure(spec, episodes) for spec in track(specs, "measuring")}
@@ -80,7 +80,7 @@ def _sections(specs: list[EnvSpec], figures: Figures) -> Iterator[str]:
         target = levels[0].load()
         yield f"## {target.__name__.removesuffix('Env')}\n"
         yield _as_markdown(inspect.getdoc(target) or "")
-        yield "| id | parameters | oracle | success | random | success |"
+        yield "| id | options | oracle | success | random | success |"
         yield "|---|---|---|---|---|---|"
         for spec in levels:
             parameters = ", ".join(f"{name}={value}" for name, value in spec.kwargs.items())
@@ -92,7 +92,7 @@ def _sections(specs: list[EnvSpec], figures: Figures) -> Iterator[str]:
 
 
 def _as_markdown(docstring: str) -> str:
-    """Turn a Google-style docstring into prose and a list of parameters."""
+    """Convert a Google-style docstring to prose and a list of options."""
     prose, _, rest = docstring.partition("\nArgs:\n")
     arguments, _, _ = rest.partition("\nRaises:\n")
     items = re.sub(r"\n {8,}", " ", "\n" + arguments.rstrip())

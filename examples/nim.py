@@ -53,7 +53,7 @@ class NimEnv(MultiAgentEnv):
         said = [f"\nThe other player says: {one['message']}" for one in self.messages_to(agent)]
         return f"Nim. {sizes}. Answer 'take N from H'.{''.join(said[-1:])}"
 
-    def _process_actions(self, actions: dict[str, str]) -> MultiAgentStep:
+    def process_actions(self, actions: dict[str, str]) -> MultiAgentStep:
         ((player, action),) = actions.items()
         other = PLAYERS[1 - PLAYERS.index(player)]
         move, _, said = action.partition("say:")

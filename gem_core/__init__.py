@@ -10,7 +10,7 @@ from gem_core.lazy import lazy_names
 if TYPE_CHECKING:
     from gem_core.agent import Agent, BaseAgent, Generation, Reply
     from gem_core.api import (
-        find,
+        find_envs,
         list_envs,
         make,
         make_agent,
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         register,
         spec,
     )
-    from gem_core.base_sandbox import BaseSandbox
     from gem_core.env import AsyncEnv, BaseEnv, Env, Layer, Step, Wrapper
     from gem_core.errors import GemError
     from gem_core.function_tool import FunctionTool, ToolSet, as_tool
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from gem_core.specs import (
         AgentSpec,
         CallFormatSpec,
+        CheckSpec,
         CommandSpec,
         EnvSpec,
         ExecutorSpec,
@@ -48,7 +48,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "agent": ("Agent", "BaseAgent", "Generation", "Reply"),
     "api": (
-        "find",
+        "find_envs",
         "list_envs",
         "make",
         "make_agent",
@@ -59,7 +59,6 @@ _MODULES = {
         "register",
         "spec",
     ),
-    "base_sandbox": ("BaseSandbox",),
     "env": ("AsyncEnv", "BaseEnv", "Env", "Layer", "Step", "Wrapper"),
     "errors": ("GemError",),
     "function_tool": ("FunctionTool", "ToolSet", "as_tool"),
@@ -69,6 +68,7 @@ _MODULES = {
     "specs": (
         "AgentSpec",
         "CallFormatSpec",
+        "CheckSpec",
         "CommandSpec",
         "EnvSpec",
         "ExecutorSpec",
@@ -81,17 +81,18 @@ _MODULES = {
     "tool": ("BaseTool", "Function", "Tool", "ToolCall", "ToolResult"),
     "vector": ("VectorEnv",),
 }
-_MOVED = (
-    "AgentSelector",
-    "MultiAgentEnv",
-    "MultiAgentStep",
-    "Trajectory",
-    "Turn",
-    "as_single",
-    "collect",
-    "play_agents",
-)
-"""Names that are in the library gem-rollout; deprecated here, to be removed in 0.2."""
+_MOVED = {
+    "find": ("gem_core", "find_envs"),
+    "AgentSelector": ("gem_rollout", "AgentSelector"),
+    "MultiAgentEnv": ("gem_rollout", "MultiAgentEnv"),
+    "MultiAgentStep": ("gem_rollout", "MultiAgentStep"),
+    "Trajectory": ("gem_rollout", "Trajectory"),
+    "Turn": ("gem_rollout", "Turn"),
+    "as_single": ("gem_rollout", "as_single"),
+    "collect": ("gem_rollout", "collect"),
+    "play_agents": ("gem_rollout", "play_agents"),
+}
+"""Deprecated names, with the module that has them now and their name there."""
 
 __all__ = [
     "Action",
@@ -100,9 +101,9 @@ __all__ = [
     "AsyncEnv",
     "BaseAgent",
     "BaseEnv",
-    "BaseSandbox",
     "BaseTool",
     "CallFormatSpec",
+    "CheckSpec",
     "CommandSpec",
     "Env",
     "EnvSpec",
@@ -133,7 +134,7 @@ __all__ = [
     "WrapperSpec",
     "__version__",
     "as_tool",
-    "find",
+    "find_envs",
     "hookimpl",
     "list_envs",
     "make",
@@ -155,5 +156,5 @@ def __getattr__(name: str) -> Any:
     if name in _MOVED:
         from gem_core.moved import moved_name  # noqa: PLC0415 - deprecated names only
 
-        return moved_name(name, "gem_rollout", "gem-rollout")
+        return moved_name(f"gem_core.{name}", *_MOVED[name])
     return _get(name)

@@ -1,5 +1,6 @@
-"""Agents: who acts in an environment. The protocol, and the agents that need no model."""
+"""Agents act in environments: the protocol, and the agents that need no model."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation, visible_text
+from gem_core.records import from_fields, to_fields
 from gem_core.specs import load_entry_point
 
 __all__ = [
@@ -15,39 +17,41 @@ __all__ = [
     "BaseAgent",
     "Generation",
     "HumanAgent",
-    "NullAgent",
     "OracleAgent",
     "RandomAgent",
     "Reply",
     "ScriptedAgent",
+    "SilentAgent",
 ]
 
 
 @dataclass
 class Generation:
-    """What a model was given and gave for one action.
+    """The input and output of a model for one action.
 
-    Only what is new is kept, so that an episode of many turns is not stored many times over: with
-    ``extends``, the model was given all messages (and tokens) of the turns before, then these.
+    Only the part that is new in this turn is stored, so that the size of an episode does not grow
+    with the square of its turns: if ``extends`` is true, the model's input was that of all earlier
+    turns and their replies, followed by this.
 
     Args:
-        messages: Chat messages that the model was given and had not been given before; for a
-            model that completes text, one message of the role ``prompt``.
-        reply: The model's message, as it came (``role``, ``content``, ``tool_calls``, ...).
-        extends: Whether what the model was given begins with all that it was given and gave in
-            the turns before; False for a first turn.
+        messages: Chat messages that are new in this turn; for a model that completes text, one
+            message with the role ``prompt``.
+        reply: The model's message, unchanged (``role``, ``content``, ``tool_calls``, ...).
+        extends: Whether the input begins with all inputs and replies of the earlier turns; False
+            for the first turn.
         model: Name of the model that answered.
         finish_reason: Why it stopped: ``stop``, ``length``, ``tool_calls``, ...
-        prompt_tokens: Tokens of the whole prompt, as the endpoint counted them.
-        completion_tokens: Tokens that were sampled, as the endpoint counted them.
-        prompt_ids: Token ids of the prompt that are new in this turn, None if not known.
-        token_ids: Token ids that were sampled, None if not known.
-        tokens: Text of each sampled token, None if not known.
-        logprobs: Log-probability of each sampled token, in nats, None if not known.
-        queue_seconds: Wall time before the endpoint was asked, and between attempts.
+        prompt_tokens: Number of tokens of the whole prompt, as counted by the endpoint.
+        completion_tokens: Number of sampled tokens, as counted by the endpoint.
+        prompt_ids: Token ids of the prompt that are new in this turn; None if unknown.
+        token_ids: Sampled token ids; None if unknown.
+        tokens: Text of each sampled token; None if unknown.
+        logprobs: Log-probability of each sampled token, in nats; None if unknown.
+        queue_seconds: Wall time before the first request and between attempts.
         model_seconds: Wall time of the attempt that succeeded.
-        attempts: How often the endpoint was asked.
-        cost: What it cost, in the currency of the prices that the agent was given; None without.
+        attempts: Number of requests to the endpoint.
+        cost: Cost in the currency of the agent's prices; None without prices.
+        extra: Fields from a file of a newer version; they are kept, unread.
     """
 
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -65,19 +69,20 @@ class Generation:
     model_seconds: float = 0.0
     attempts: int = 1
     cost: float | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields; values are not copied."""
-        return dict(vars(self))
+        return to_fields(self)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the generation that ``to_dict`` gave."""
-        return cls(**fields)
+        """Return the generation from the fields that ``to_dict`` returned."""
+        return from_fields(cls, fields)
 
 
 class Reply(NamedTuple):
-    """An action, and the model's work that it came from."""
+    """An action, with the model's generation that it was parsed from."""
 
     action: Action
     generation: Generation | None = None
@@ -85,15 +90,16 @@ class Reply(NamedTuple):
 
 @runtime_checkable
 class Agent(Protocol):
-    """One player of one episode at a time.
+    """A player of one episode at a time.
 
-    Episodes that run at once have an agent each, so an agent may keep what it has seen.
+    Episodes that run at the same time have an agent each, so an agent may keep state.
+    ``gem_core.optional`` lists the optional members.
     """
 
     def reset(self, env: Env) -> None:
-        """Get ready for an episode of ``env``, which has just been reset.
+        """Prepare for an episode of ``env``, which has just been reset.
 
-        ``env`` is for asking (its spec, its tools, a random action), never for stepping.
+        The agent may read from ``env`` (its spec, its tools, a random action); it must not step it.
         """
 
     def act(self, observation: Observation, info: Info) -> Action | Reply:
@@ -101,43 +107,43 @@ class Agent(Protocol):
 
         Args:
             observation: What the last ``reset`` or ``step`` returned.
-            info: The info that came with it; ``prefix`` and ``suffix`` belong to what is seen
-                (``visible_text`` puts the parts together).
+            info: The info that came with it. Its ``prefix`` and ``suffix`` are part of the text
+                that an agent sees; ``visible_text`` joins the parts.
         """
 
     def close(self) -> None:
-        """Release what it holds; may be called twice."""
+        """Release its resources; may be called twice."""
 
 
 class BaseAgent(ABC):
-    """Base of agents: write ``act``."""
+    """The base class of agents: write ``act``."""
 
     shared: ClassVar[tuple[str, ...]] = ()
-    """Names of attributes that copies share (models, connections): no pickle has them."""
+    """Names of attributes that copies share (models, connections); pickles leave them out."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in self.shared}
 
     def seed_episode(self, seed: int) -> None:  # noqa: B027 - most agents need none
-        """Take a seed for what the agent draws in the next episode; called before ``reset``.
+        """Seed the agent's random numbers for the next episode; called before ``reset``.
 
         Args:
-            seed: Another one for each episode of a run, also for those of one start state.
+            seed: A different one for each episode of a run, also if their start states are equal.
         """
 
     def reset(self, env: Env) -> None:  # noqa: B027 - most agents need nothing
-        """Get ready for an episode."""
+        """Prepare for an episode."""
 
     @abstractmethod
     def act(self, observation: Observation, info: Info) -> Action | Reply:
         """Return the next action, or a ``Reply`` with one."""
 
     def close(self) -> None:  # noqa: B027 - most agents hold nothing
-        """Release what the agent holds."""
+        """Release the agent's resources."""
 
 
 class RandomAgent(BaseAgent):
-    """Plays the environment's own random actions: the ordinary floor."""
+    """Plays the environment's random actions: the usual lower bound."""
 
     def reset(self, env: Env) -> None:
         self._env = env
@@ -146,11 +152,18 @@ class RandomAgent(BaseAgent):
         return self._env.sample_random_action()
 
 
-class NullAgent(BaseAgent):
-    """Says nothing: the lowest floor, as every action is malformed."""
+class SilentAgent(BaseAgent):
+    """Plays empty actions, which are malformed: its return is the lowest possible."""
 
     def act(self, observation: Observation, info: Info) -> Action:
         return ""
+
+
+def _null_agent() -> SilentAgent:
+    """Return a ``SilentAgent`` under its deprecated id ``null``."""
+    message = "The agent 'null' is called 'silent' now; the old id will be removed in 0.2."
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return SilentAgent()
 
 
 class ScriptedAgent(BaseAgent):
@@ -181,12 +194,12 @@ class ScriptedAgent(BaseAgent):
 
 
 class OracleAgent(BaseAgent):
-    """Plays as the best agent that the environment's spec names."""
+    """Plays with the best known agent of the environment, which its spec names."""
 
     _player: Agent | None = None
 
     def reset(self, env: Env) -> None:
-        """Get ready for an episode.
+        """Prepare for an episode.
 
         Raises:
             ConfigError: The environment has no oracle.
@@ -207,14 +220,14 @@ class OracleAgent(BaseAgent):
         return self._player.act(observation, info)
 
     def close(self) -> None:
-        """Release what the player holds."""
+        """Release the player's resources."""
         if self._player is not None:
             self._player.close()
             self._player = None
 
 
 class HumanAgent(BaseAgent):
-    """Asks a person.
+    """Asks a person for each action.
 
     Args:
         ask: Gets the visible text and returns the action; the default prints it and reads a line.
@@ -225,3 +238,11 @@ class HumanAgent(BaseAgent):
 
     def act(self, observation: Observation, info: Info) -> Action:
         return self._ask(visible_text(observation, info))
+
+
+def __getattr__(name: str) -> Any:
+    if name != "NullAgent":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    message = "NullAgent is called SilentAgent now; the old name will be removed in 0.2."
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return SilentAgent

@@ -8,16 +8,25 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.factory import Part, make_factory
 from gem_core.plugins import default_registry
+from gem_core.resolve import configured, resolve
 from gem_core.sandbox import Sandbox
 from gem_core.seeding import check_seed, child_seed
-from gem_core.specs import AgentSpec, EntryPoint, EnvSpec, ExecutorSpec, SandboxSpec, ToolSpec
+from gem_core.specs import (
+    AgentSpec,
+    EntryPoint,
+    EnvSpec,
+    ExecutorSpec,
+    SandboxSpec,
+    Spec,
+    ToolSpec,
+)
 from gem_core.tool import Tool
 
 if TYPE_CHECKING:
     from gem_core.vector import Autoreset, OnError, VectorEnv
 
 __all__ = [
-    "find",
+    "find_envs",
     "list_envs",
     "make",
     "make_agent",
@@ -33,8 +42,8 @@ __all__ = [
 def make(
     env_id: str | EnvSpec,
     *,
-    tools: Sequence[Part] = (),
-    wrappers: Sequence[Part] = (),
+    tools: Sequence[Part] | None = (),
+    wrappers: Sequence[Part] | None = (),
     tool_use: Mapping[str, Any] | None = None,
     seed: int | None = None,
     **kwargs: Any,
@@ -43,18 +52,21 @@ def make(
 
     Args:
         env_id: An id such as ``game:GuessTheNumber-v0-easy``, or a spec.
-        tools: What the agent may call: ids, mappings with an ``id`` and arguments, functions that
-            return a tool, or tools (functions decorated with ``as_tool`` are), which are copied.
-        wrappers: What goes round it, the innermost first: ids, mappings with an ``id`` and
-            arguments, or functions from an environment to the wrapped one. Tools are inside all.
-        tool_use: Arguments of the wrapper that runs the tools, such as ``max_tool_uses``.
+        tools: What the agent may call: ids, mappings with an ``id`` and parameters, specs,
+            functions that return a tool, or tools (such as functions decorated with ``as_tool``),
+            which are copied.
+        wrappers: Wrappers, the innermost first: ids, mappings with an ``id`` and parameters,
+            specs, or functions from an environment to the wrapped one. Tools are inside of all
+            wrappers.
+        tool_use: Parameters of the wrapper that runs the tools, such as ``max_tool_uses``.
         seed: Seeds the environment's random stream, so that ``reset()`` without a seed repeats.
         kwargs: Parameters of the environment; they override the registered ones.
 
     Raises:
-        UnknownIdError: Nobody registered the id; near ids and broken plugins are named.
-        UnknownKwargError: A parameter that the environment does not take.
-        ConfigError: A parameter's value cannot work.
+        UnknownIdError: The id is not registered; the message suggests near ids, the distribution
+            to install, or a broken plugin.
+        UnknownKwargError: A parameter that the environment does not accept.
+        ConfigError: A parameter has a value that it cannot have.
         EntryPointError: The environment's module cannot be imported.
 
     Example:
@@ -72,8 +84,8 @@ def make_vec(
     env_ids: str | EnvSpec | Sequence[str | EnvSpec],
     *,
     num_envs: int | None = None,
-    tools: Sequence[Part] = (),
-    wrappers: Sequence[Part] = (),
+    tools: Sequence[Part] | None = (),
+    wrappers: Sequence[Part] | None = (),
     tool_use: Mapping[str, Any] | None = None,
     seed: int | None = None,
     vec_kwargs: Sequence[Mapping[str, Any]] | None = None,
@@ -87,23 +99,25 @@ def make_vec(
     Args:
         env_ids: One id, or one per environment.
         num_envs: How many, if ``env_ids`` is one id; default 1.
-        tools: As in ``make``, for every environment; none is shared.
-        wrappers: As in ``make``, for every environment.
+        tools: As in ``make``; every environment gets its own.
+        wrappers: As in ``make``.
         tool_use: As in ``make``.
         seed: Each environment gets a seed from this one and its index.
         vec_kwargs: Parameters per environment; they override ``kwargs``.
-        executor: ``serial``, ``threads``, ``processes`` or another that is installed; or a mapping
-            with an ``id`` and arguments, such as ``max_workers``.
-        autoreset: ``same_step``, ``next_step`` or ``off``.
-        on_error: ``raise`` or ``truncate``.
+        executor: ``serial``, ``threads``, ``processes`` (in gem-workers) or another that is
+            installed; or a mapping with an ``id`` and parameters, such as ``max_workers``.
+            Gymnasium calls it ``vectorization_mode``.
+        autoreset: ``same_step``, ``next_step`` or ``off``; see ``VectorEnv``.
+        on_error: ``raise`` or ``truncate``; see ``VectorEnv``.
         kwargs: Parameters of every environment.
 
     Raises:
-        ConfigError: Numbers of ids, environments and ``vec_kwargs`` that do not agree.
+        ConfigError: The numbers of ids, environments and ``vec_kwargs`` differ.
         GemError: As in ``make``.
     """
     from gem_core.vector import VectorEnv  # noqa: PLC0415 - queues and threads only where used
 
+    _check_names(kwargs)
     ids = _one_id_each(env_ids, num_envs)
     each = [{}] * len(ids) if vec_kwargs is None else list(vec_kwargs)
     if len(each) != len(ids) or not all(isinstance(one, Mapping) for one in each):
@@ -120,7 +134,10 @@ def make_vec(
         for index, (env_id, own) in enumerate(zip(ids, each, strict=True))
     ]
     return VectorEnv(
-        factories, executor=_make_executor(executor), autoreset=autoreset, on_error=on_error
+        factories,
+        executor=resolve(ExecutorSpec, executor).make(),
+        autoreset=autoreset,
+        on_error=on_error,
     )
 
 
@@ -137,29 +154,57 @@ def _one_id_each(
     return ids
 
 
-def _make_executor(executor: str | Mapping[str, Any]) -> Any:
-    arguments = {"id": executor} if isinstance(executor, str) else dict(executor)
-    return default_registry().make(ExecutorSpec, arguments.pop("id", "serial"), **arguments)
+def _check_names(kwargs: Mapping[str, Any]) -> None:
+    """Name the argument that users of Gymnasium are looking for."""
+    if "vectorization_mode" in kwargs:
+        raise ConfigError("make_vec has no vectorization_mode: use executor='serial' or 'threads'.")
 
 
-def register(env_id: str, entry_point: EntryPoint, **kwargs: Any) -> EnvSpec:
+def register(
+    env_id: str,
+    entry_point: EntryPoint,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    description: str = "",
+    oracle: EntryPoint | None = None,
+    return_range: tuple[float, float] | None = None,
+    oracle_return: float | None = None,
+    varies: bool = True,
+    **parameters: Any,
+) -> EnvSpec:
     """Register an environment in this process; a plugin does it for every process.
 
     Args:
         env_id: ``namespace:rest``.
-        entry_point: ``"package.module:Class"``, imported when first made, or a callable.
+        entry_point: ``"package.module:Class"``, imported when it is first made, or a callable.
         kwargs: Parameters that it is made with.
+        description: One line for listings.
+        oracle: As in ``EnvSpec``.
+        return_range: As in ``EnvSpec``.
+        oracle_return: As in ``EnvSpec``.
+        varies: As in ``EnvSpec``.
+        parameters: More parameters, written as keyword arguments; they override ``kwargs``.
 
     Raises:
         InvalidIdError: The id does not follow the grammar.
         DuplicateIdError: The id is taken.
+        ConfigError: A field has a value that it cannot have.
     """
-    new = EnvSpec(id=env_id, entry_point=entry_point, kwargs=kwargs)
+    new = EnvSpec(
+        id=env_id,
+        entry_point=entry_point,
+        kwargs={**(kwargs or {}), **parameters},
+        description=description,
+        oracle=oracle,
+        return_range=return_range,
+        oracle_return=oracle_return,
+        varies=varies,
+    )
     default_registry().add(new)
     return new
 
 
-def find(pattern: str) -> list[EnvSpec]:
+def find_envs(pattern: str = "*") -> list[EnvSpec]:
     """Return the specs of the environments whose id matches, such as ``game:*-easy``."""
     return default_registry().list(EnvSpec, pattern)
 
@@ -168,50 +213,49 @@ def spec(env_id: str) -> EnvSpec:
     """Return the spec of an environment.
 
     Raises:
-        UnknownIdError: Nobody registered the id.
+        UnknownIdError: The id is not registered.
     """
     return default_registry().find(EnvSpec, env_id)
 
 
 def list_envs(pattern: str = "*") -> list[str]:
     """Return the ids of the environments that match a pattern, sorted."""
-    return [found.id for found in find(pattern)]
+    return [found.id for found in find_envs(pattern)]
 
 
 def print_envs(pattern: str = "*", *, write: Callable[[str], Any] = print) -> None:
     """Print id, entry point and parameters of the environments that match a pattern."""
-    specs = find(pattern)
+    specs = find_envs(pattern)
     write(f"Environments: {len(specs)}")
     for found in specs:
         kwargs = ", ".join(f"{name}={value!r}" for name, value in found.kwargs.items())
         write(f"{found.id}  {found.entry_point}  {kwargs}".rstrip())
 
 
-def make_tool(tool_id: str, **kwargs: Any) -> Tool:
-    """Make a tool by id."""
-    return default_registry().make(ToolSpec, tool_id, **kwargs)  # type: ignore[no-any-return]
+def make_tool(tool: str | Mapping[str, Any], **kwargs: Any) -> Tool:
+    """Make a tool; see ``make_sandbox`` for the arguments and the errors."""
+    return _make(ToolSpec, tool, kwargs)  # type: ignore[no-any-return]
 
 
-def make_agent(agent_id: str, **kwargs: Any) -> Agent:
-    """Make an agent by id: ``random``, ``oracle``, ``scripted``, ``null``, ``human``, ..."""
-    return default_registry().make(AgentSpec, agent_id, **kwargs)  # type: ignore[no-any-return]
+def make_agent(agent: str | Mapping[str, Any], **kwargs: Any) -> Agent:
+    """Make an agent, such as ``random`` or ``oracle``; see ``make_sandbox``."""
+    return _make(AgentSpec, agent, kwargs)  # type: ignore[no-any-return]
 
 
 def make_sandbox(sandbox: str | Mapping[str, Any], **kwargs: Any) -> Sandbox:
-    """Make a sandbox by id.
+    """Make a sandbox.
 
     Args:
-        sandbox: An id (``warm``, ``docker``, ...), or a mapping with an ``id`` and arguments.
-        kwargs: Further arguments.
+        sandbox: An id (``warm``, ``docker``, ...), or a mapping with an ``id`` and parameters.
+        kwargs: More parameters.
 
     Raises:
-        ConfigError: A mapping without an id.
-        UnknownIdError: There is no such sandbox.
-        UnknownKwargError: An argument that it does not take.
+        ConfigError: The mapping has no id.
+        UnknownIdError: The id is not registered.
+        UnknownKwargError: A parameter that it does not accept.
     """
-    arguments = {"id": sandbox} if isinstance(sandbox, str) else dict(sandbox)
-    if "id" not in arguments:
-        raise ConfigError(f"A sandbox given as a mapping needs an 'id'; got {dict(arguments)!r}.")
-    sandbox_id = arguments.pop("id")
-    made: Sandbox = default_registry().make(SandboxSpec, sandbox_id, **{**arguments, **kwargs})
-    return made
+    return _make(SandboxSpec, sandbox, kwargs)  # type: ignore[no-any-return]
+
+
+def _make(kind: type[Spec], part: str | Mapping[str, Any], kwargs: Mapping[str, Any]) -> Any:
+    return configured(resolve(kind, part), kwargs).make()

@@ -1,4 +1,4 @@
-"""The specs that gem-core itself brings, registered as a plugin's would be."""
+"""The specs of gem-core itself, registered like those of a plugin."""
 
 from typing import Any
 
@@ -31,14 +31,15 @@ WRAPPERS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 CALL_FORMATS = {
     "hermes": ("marked:HermesFormat", "JSON between <tool_call> tags, as Hermes and Qwen write it"),
-    "openai": ("openai:OpenAIFormat", "assistant's messages with tool_calls"),
+    "openai": ("openai:OpenAIFormat", "assistant messages with tool_calls"),
     "fenced": ("marked:FencedFormat", "JSON in fences that are marked tool_call"),
 }
 AGENTS = {
     "random": ("RandomAgent", "plays the environment's random actions"),
-    "oracle": ("OracleAgent", "plays as well as is known to be possible"),
+    "oracle": ("OracleAgent", "plays with the best known agent of the environment"),
     "scripted": ("ScriptedAgent", "plays a fixed list of actions"),
-    "null": ("NullAgent", "plays empty actions"),
+    "silent": ("SilentAgent", "answers with nothing"),
+    "null": ("_null_agent", "deprecated: the agent is called silent"),
     "human": ("HumanAgent", "asks at the terminal"),
 }
 EXECUTORS = {
@@ -47,10 +48,10 @@ EXECUTORS = {
 }
 COMMANDS = {
     "list": "List what is installed",
-    "show": "Show one environment",
+    "show": "Show an environment: parameters, rewards, an observation",
     "play": "Play an environment in the terminal",
     "check": "Check environments or a plugin against the contract",
-    "plugins": "Show plugins and what is wrong with them",
+    "plugins": "Show the installed plugins and their problems",
 }
 
 

@@ -1,8 +1,8 @@
 """From a configuration to an environment: ``build(cfg)``.
 
-The configuration comes from Hydra, a YAML file or a dict. What it says is checked here, once, and
-every problem is told in a line of its own. Keys that are not ours are left alone, so that a
-trainer's configuration can hold an environment's.
+The configuration comes from Hydra, a YAML file or a dict. It is checked here, once, and the error
+has one line for each problem. Other keys are ignored, so that a trainer's configuration can hold an
+environment's; a key that is nearly one of these gives a warning.
 
 =============  =====================================================================
 key            value
@@ -12,31 +12,41 @@ key            value
                optional ``weight``, or a list of them
 ``tools``      a mapping from a name to ``{id: ..., <parameters>}``, or a list of such
                values or ids
-``wrappers``   likewise, the innermost first
+``wrappers``   the same for wrappers, the innermost first
 ``tool_use``   parameters of the wrapper that runs the tools
-``vector``     ``{num_envs, executor, autoreset, on_error}``; without ``num_envs`` one
-               environment is built
+``vector``     ``{num_envs, executor, autoreset, on_error}``; without ``num_envs`` a
+               single environment is built
 ``seed``       seed of the environment's random stream
 =============  =====================================================================
 """
 
+import difflib
 import inspect
 import typing
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pydantic
 
 from gem_core.errors import ConfigError, GemError, UnknownKwargError
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.mixture import Component, MixtureEnv
-from gem_core.plugins import default_registry
+from gem_core.resolve import resolve
 from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec, ExecutorSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
 from gem_core.vector import Autoreset, OnError, VectorEnv
 
-__all__ = ["VectorConfig", "build", "factory_from_config", "part_kwargs"]
+__all__ = [
+    "VectorConfig",
+    "build",
+    "describe_validation_error",
+    "factory_from_config",
+    "part_kwargs",
+]
+
+S = TypeVar("S", bound=Spec)
 
 _KEYS = ("env", "mixture", "tools", "wrappers", "tool_use", "vector", "seed")
 _HEADING = "The configuration cannot be used:\n  "
@@ -48,26 +58,41 @@ class VectorConfig(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     num_envs: int | None = pydantic.Field(default=None, ge=1)
-    """How many environments; None for one that is no vector."""
+    """Number of environments; None for a single one that is not a vector."""
     executor: str | dict[str, Any] = "serial"
-    """Id of what runs them, or a mapping with an id and parameters."""
+    """Id of the executor that runs them, or a mapping with an id and parameters."""
     autoreset: Autoreset = "same_step"
-    """What follows the end of an episode."""
+    """What happens after the end of an episode."""
     on_error: OnError = "raise"
-    """What follows an exception."""
+    """What happens after an exception."""
+
+
+def describe_validation_error(error: pydantic.ValidationError, where: str = "") -> list[str]:
+    """Return a line for each problem: its path, what is wrong, and the value that was given.
+
+    Args:
+        error: The error.
+        where: The path of the value that was validated, such as ``env``.
+    """
+    lines = []
+    for problem in error.errors():
+        path = ".".join(filter(None, [where, *map(str, problem["loc"])]))
+        message = problem["msg"].removeprefix("Value error, ")
+        if path:
+            message = f"{path}: {message}; got {problem['input']!r}"
+        lines.append(message)
+    return lines
 
 
 class _Problems:
-    """Collects what is wrong with a configuration, a line each."""
+    """Collects the problems of a configuration, one line each."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def note(self, where: str, error: Exception) -> None:
         if isinstance(error, pydantic.ValidationError):
-            for problem in error.errors():
-                path = ".".join([where, *map(str, problem["loc"])])
-                self.lines.append(f"{path}: {problem['msg']}; got {problem['input']!r}")
+            self.lines += describe_validation_error(error, where)
         else:
             self.lines.append(f"{where}: {error}")
 
@@ -87,8 +112,9 @@ def build(config: Mapping[str, Any]) -> Any:
 
     Raises:
         ConfigError: With one line for each problem.
-        GemError: An environment refuses its parameters, or cannot be imported.
+        GemError: An environment rejects its parameters, or cannot be imported.
     """
+    _warn_of_typos(config)
     plain = _plain(config)
     problems = _Problems()
     vector = VectorConfig()
@@ -100,19 +126,23 @@ def build(config: Mapping[str, Any]) -> Any:
     problems.raise_if_any()
     if vector.num_envs is None:
         return factory()
-    executor: dict[str, Any] = (
-        {"id": vector.executor} if isinstance(vector.executor, str) else dict(vector.executor)
-    )
     return VectorEnv(
         _copies(factory, vector.num_envs),
-        executor=default_registry().make(ExecutorSpec, executor.pop("id", "serial"), **executor),
+        executor=resolve(ExecutorSpec, vector.executor).make(),
         autoreset=vector.autoreset,
         on_error=vector.on_error,
     )
 
 
+def _warn_of_typos(config: Mapping[str, Any]) -> None:
+    for key in config:
+        if key not in _KEYS and (near := difflib.get_close_matches(str(key), _KEYS, 1, 0.8)):
+            message = f"The configuration's key {key!r} is ignored. Did you mean {near[0]!r}?"
+            warnings.warn(message, UserWarning, stacklevel=3)
+
+
 def factory_from_config(config: Mapping[str, Any]) -> EnvFactory:
-    """Return what makes the environment of a configuration, for whoever makes many of them.
+    """Return a factory of the environment that a configuration describes.
 
     Raises:
         ConfigError: With one line for each problem.
@@ -152,26 +182,24 @@ def _copies(factory: EnvFactory, count: int) -> list[EnvFactory]:
 
 
 def _factory(config: Mapping[str, Any], problems: _Problems) -> EnvFactory:
-    spec = _env_spec(config, problems)
-    parts = {
-        "tools": [_part(ToolSpec, *named, problems) for named in _named(config, "tools")],
-        "wrappers": [_part(WrapperSpec, *named, problems) for named in _named(config, "wrappers")],
-    }
+    env = _env(config, problems)
+    tools = [_spec(ToolSpec, *named, problems) for named in _named(config, "tools")]
+    wrappers = [_spec(WrapperSpec, *named, problems) for named in _named(config, "wrappers")]
     tool_use = config.get("tool_use")
     if tool_use is not None:
-        tool_wrapper = default_registry().find(WrapperSpec, "tools")
-        tool_use = _checked(tool_wrapper, tool_use, "tool_use", problems)
+        _spec(WrapperSpec, "tool_use", {"id": "tools", **tool_use}, problems)
     problems.raise_if_any()
     return make_factory(
-        spec,
-        tools=parts["tools"],
-        wrappers=parts["wrappers"],
-        tool_use=tool_use if parts["tools"] else None,
+        env,  # type: ignore[arg-type]  # None is a problem
+        tools=tools,  # type: ignore[arg-type]  # likewise
+        wrappers=wrappers,  # type: ignore[arg-type]  # likewise
+        tool_use=tool_use if tools else None,
         seed=config.get("seed"),
     )
 
 
-def _env_spec(config: Mapping[str, Any], problems: _Problems) -> Any:
+def _env(config: Mapping[str, Any], problems: _Problems) -> EnvSpec | None:
+    """Return the spec of the environment, or of the mixture."""
     env, mixture = config.get("env"), config.get("mixture")
     if bool(env) == bool(mixture):
         problems.lines.append(
@@ -179,33 +207,24 @@ def _env_spec(config: Mapping[str, Any], problems: _Problems) -> Any:
         )
         return None
     if env:
-        part = _part(EnvSpec, "env", env, problems)
-        return part and _with_kwargs(part)
+        return _spec(EnvSpec, "env", env, problems)
     components = {}
     for where, value in _named(config, "mixture"):
         entry = {"id": value} if isinstance(value, str) else dict(value)
         weight: Any = entry.pop("weight", 1.0)
         if not isinstance(weight, int | float):
             problems.lines.append(f"{where}.weight: must be a number; got {weight!r}")
-            continue
-        part = _part(EnvSpec, where, entry, problems)
-        if part:
-            name = where.partition(".")[2]
-            components[name] = Component(make_factory(_with_kwargs(part)), weight)
+        elif (spec := _spec(EnvSpec, where, entry, problems)) is not None:
+            components[where.partition(".")[2]] = Component(make_factory(spec), weight)
     return EnvSpec(
-        id="mixture:" + "_".join(components) if components else "mixture:empty",
+        id="mixture:" + "_".join(components or ["empty"]),
         entry_point=MixtureEnv,
         kwargs={"components": components},
     )
 
 
-def _with_kwargs(part: dict[str, Any]) -> EnvSpec:
-    kwargs = dict(part)
-    return default_registry().find(EnvSpec, kwargs.pop("id")).with_kwargs(**kwargs)
-
-
 def _named(config: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
-    """Yield the entries of a mapping or list, each with the path that messages call it by."""
+    """Yield the entries of a mapping or a list, each with its path for messages."""
     entries = config.get(key) or {}
     if isinstance(entries, Mapping):
         for name, value in entries.items():
@@ -217,49 +236,34 @@ def _named(config: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
             yield f"{key}.{index}", value
 
 
-def _part(kind: type[Spec], where: str, value: Any, problems: _Problems) -> Any:
-    """Return ``{id, <checked parameters>}``, or None after noting what is wrong."""
-    kwargs = {"id": value} if isinstance(value, str) else value
-    if not isinstance(kwargs, Mapping) or "id" not in kwargs:
-        problems.lines.append(f"{where}: needs an id or a mapping with one; got {value!r}")
-        return None
-    kwargs = dict(kwargs)
+def _spec(kind: type[S], where: str, value: Any, problems: _Problems) -> S | None:
+    """Return the spec with checked parameters, or None after noting the problems."""
+    named = isinstance(value, Mapping) and "id" in value
+    kwargs = {key: value[key] for key in value if key != "id"} if named else {}
     try:
-        spec = default_registry().find(kind, kwargs.pop("id"))
-    except GemError as error:
-        problems.note(where, error)
-        return None
-    checked = _checked(spec, kwargs, where, problems)
-    return None if checked is None else {"id": spec.id, **checked}
-
-
-def _checked(
-    spec: Spec, kwargs: Mapping[str, Any], where: str, problems: _Problems
-) -> dict[str, Any] | None:
-    try:
+        spec = resolve(kind, value["id"] if named else value)
         target = spec.load()
     except GemError as error:
         problems.note(where, error)
         return None
-    known = dict(kwargs)
-    for name in kwargs:
+    for name in list(kwargs):
         try:
             check_kwargs(target, [name], f"{spec.kind} {spec.id!r}")
         except UnknownKwargError as error:
             problems.note(f"{where}.{name}", error)
-            del known[name]
+            del kwargs[name]
     try:
-        return part_kwargs(target, known)
+        return spec.with_kwargs(**part_kwargs(target, kwargs))
     except pydantic.ValidationError as error:
         problems.note(where, error)
         return None
 
 
 def part_kwargs(target: Callable[..., Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keyword arguments as the types that the target's annotations name.
+    """Return keyword arguments, converted to the types of the target's annotations.
 
     Raises:
-        pydantic.ValidationError: A value is not of its parameter's type.
+        pydantic.ValidationError: A value does not have its parameter's type.
     """
     function = target.__init__ if inspect.isclass(target) else target
     try:
@@ -275,12 +279,12 @@ def part_kwargs(target: Callable[..., Any], kwargs: Mapping[str, Any]) -> dict[s
 
 
 def _checkable(annotation: Any) -> Any:
-    """Return the annotation, or Any where pydantic cannot check it."""
+    """Return the annotation, or Any if pydantic cannot check it."""
     try:
         pydantic.TypeAdapter(annotation, config=pydantic.ConfigDict(arbitrary_types_allowed=True))
     except pydantic.PydanticUserError:
-        # BaseModels and the like carry a config of their own, which TypeAdapter refuses.
+        # Models and dataclasses of pydantic have their own config, which TypeAdapter rejects.
         return annotation
-    except Exception:  # noqa: BLE001 - what pydantic cannot read it need not check
+    except Exception:  # noqa: BLE001 - pydantic cannot read it
         return Any
     return annotation

@@ -1,12 +1,12 @@
-"""Observations with images: what they look like, and what chat models take.
+"""Observations with images, and their form in chat messages.
 
-An observation that shows images is a dict of one text and ``images``, a list of ``Image``::
+An observation with images is a dict of a text and ``images``, a list of ``Image``::
 
     {"problem": "Is <image> a triangle?", "images": [Image.of("shape.png")]}
 
-``<image>`` in the text marks where an image stands. Images without a mark stand before the text.
-``content_parts`` takes such a dict apart, in order; ``to_openai`` and ``to_transformers`` write the
-parts as the content of a chat message.
+``<image>`` in the text marks the place of an image. Images without a mark go before the text.
+``content_parts`` splits such a dict into its parts, in order; ``to_openai`` and ``to_transformers``
+turn the parts into the content of a chat message.
 """
 
 import base64
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 PLACEHOLDER = "<image>"
-"""Marks where an image stands in a text."""
+"""Marks the place of an image in a text."""
 _DISARMED = "[image]"
 _SIGNATURES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif"}
 _PNG_MODES = {"1", "L", "LA", "P", "RGB", "RGBA", "I;16"}
@@ -50,7 +50,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Image:
-    """An image as it is stored: compressed, comparable, and cheap to send between processes.
+    """An image in its file format: compressed, comparable, and cheap to send between processes.
 
     Args:
         data: The bytes of an image file.
@@ -62,7 +62,7 @@ class Image:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """Return an image of what commonly stands for one.
+        """Return an image from any of its usual representations.
 
         Args:
             value: An ``Image``, a PIL image, the bytes of a file, a path, a ``data:`` URL (such as
@@ -70,7 +70,7 @@ class Image:
                 is not PNG, JPEG, GIF or WebP becomes PNG.
 
         Raises:
-            ContentError: It is no image, or the file cannot be read.
+            ContentError: It is not an image, or the file cannot be read.
         """
         if isinstance(value, cls):
             return value
@@ -121,7 +121,7 @@ class Image:
         return _decode(self.data)
 
     def to_json(self) -> str:
-        """Return what stands for the image in JSON, its ``data_url``; ``of`` reads it."""
+        """Return the image for JSON, as its ``data_url``; ``of`` reads it."""
         return self.data_url
 
     def __repr__(self) -> str:
@@ -129,7 +129,7 @@ class Image:
 
 
 ContentPart = TextPart | Image
-"""A piece of what an agent is shown."""
+"""A part of an observation: a piece of text, or an image."""
 
 
 def _sniff(data: bytes) -> str | None:
@@ -165,7 +165,7 @@ def _decode(data: bytes) -> Any:
         image.load()
     except Exception as error:  # damaged files raise many things
         raise ContentError(
-            f"These {len(data):,} bytes are no image that can be read; they begin with "
+            f"These {len(data):,} bytes are not an image that can be read; they begin with "
             f"{data[:12]!r} ({type(error).__name__})."
         ) from error
     return image
@@ -202,14 +202,14 @@ def place_images(text: str, count: int) -> str:
 
 
 def content_parts(observation: Observation, info: Info | None = None) -> list[ContentPart]:
-    """Return what an agent is shown, in order.
+    """Return the parts of an observation, in order.
 
     Args:
         observation: Text, or a dict of one text and ``images``.
         info: The info beside it; its prefix and suffix are shown too, see ``visible_text``.
 
     Raises:
-        ContentError: Something in ``images`` is no image.
+        ContentError: An item of ``images`` is not an image.
     """
     text = visible_text(observation, info or {})
     images = [Image.of(value) for value in images_of(observation)]

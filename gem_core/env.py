@@ -1,8 +1,8 @@
 """Environments: the ``Env`` protocol, ``BaseEnv`` for authors, and ``Wrapper``.
 
-An author writes two methods, ``start`` and ``step``. ``BaseEnv`` adds what every environment owes
-its users: an own random generator, seeded by ``reset``; a clear error for a step after the end;
-snapshots and forks in mid-episode.
+An author writes two methods, ``start`` and ``step``. ``BaseEnv`` adds the rest of the protocol: a
+random generator that ``reset`` seeds, a clear error for a step after the end, and snapshots and
+forks in the middle of an episode.
 """
 
 import copy
@@ -26,16 +26,14 @@ __all__ = [
     "Layer",
     "Step",
     "Wrapper",
-    "make_step",
 ]
 
 
 class Step(NamedTuple):
-    """What a step returns; unpacks as Gymnasium's five values.
+    """The result of a step; it unpacks as Gymnasium's five values.
 
-    ``terminated``: the episode came to its own end. ``truncated``: it was cut, by a turn limit for
-    example. They are never both true. ``info`` may hold ``prefix`` and ``suffix``, texts that
-    belong before and after the whole history that an agent is shown.
+    ``terminated``: the episode reached its own end. ``truncated``: it was cut off, for example by a
+    turn limit. They are never both true. ``gem_core.info`` documents the keys of ``info``.
     """
 
     observation: Observation
@@ -45,63 +43,60 @@ class Step(NamedTuple):
     info: Info
 
 
-make_step: Callable[[tuple[Observation, float, bool, bool, Info]], Step] = functools.partial(
-    tuple.__new__, Step
-)
-"""Make a Step of a tuple in half the time that ``Step(...)`` takes, for the hottest paths."""
-
-
 @runtime_checkable
 class Env(Protocol):
-    """What every environment and every wrapped environment can do.
+    """The members of every environment, wrapped or not.
 
-    ``reset`` and ``step`` of an asynchronous environment return awaitables of the same values.
+    An object with these members works everywhere; it needs no base class. ``gem_core.optional``
+    lists what else it may have. ``reset`` and ``step`` of an asynchronous environment return
+    awaitables of the same values.
     """
 
     @property
     def spec(self) -> EnvSpec | None:
-        """What it was made from; None if it was constructed directly."""
+        """The spec that it was made from; None if it was constructed directly."""
 
     @property
     def blocking(self) -> bool:
-        """Whether ``step`` may wait (for a process, a network), so that it deserves a thread."""
+        """Whether ``step`` may wait (for a process, a network) and so should run in a thread."""
 
     @property
-    def unwrapped(self) -> "BaseEnv":
+    def unwrapped(self) -> Any:
         """The innermost environment."""
 
     def reset(self, *, seed: int | None = None, **options: Any) -> tuple[Observation, Info]:
-        """Start an episode; the same seed starts the same episode, whatever came before.
+        """Start an episode. The same seed always starts the same episode.
 
         Args:
-            seed: Non-negative int. None goes on with the environment's own random stream.
-            options: What the environment's ``start`` takes, such as ``idx=`` of dataset tasks.
+            seed: A non-negative int. With None the environment's random stream continues.
+            options: Options of the environment's ``start``, such as ``idx=`` of dataset tasks.
+                Gymnasium passes them as one mapping, ``options=``.
         """
 
     def step(self, action: Action) -> Step:
         """Take one action.
 
         Raises:
-            EpisodeEndedError: The episode is over, or none was started.
+            EpisodeEndedError: The episode has ended, or none was started.
         """
 
     def sample_random_action(self) -> Action:
-        """Return a well-formed action for the current state, from a random stream of its own."""
+        """Return a well-formed action for the current state, from a separate random stream."""
 
     def snapshot(self) -> bytes:
-        """Return the whole state, in mid-episode too, random generators included."""
+        """Return the whole state, random generators included, at any point of an episode."""
 
     def restore(self, snapshot: bytes) -> None:
-        """Return to the state of a snapshot. Trusted snapshots only: it is a pickle."""
+        """Return to the state of a snapshot. It is a pickle: restore only snapshots you trust."""
 
     def fork(self) -> Self:
-        """Return an independent copy that plays on exactly as this one would."""
+        """Return an independent copy that continues exactly as this one would."""
 
     def spawn(self, *, seed: int | None = None, same_state: bool = False) -> Self:
         """Return a new environment of the same configuration; a fork if ``same_state``."""
 
     def close(self) -> None:
-        """Release what it holds; may be called twice."""
+        """Release its resources; may be called twice."""
 
     def __enter__(self) -> Self: ...
 
@@ -109,7 +104,7 @@ class Env(Protocol):
 
 
 class BaseEnv(SeededEnv, ABC):
-    """Base of environments: write ``start`` and ``step``, and use ``self.rng`` for every chance.
+    """The base class of environments: write ``start`` and ``step``; draw from ``self.rng`` only.
 
     Example:
         >>> class Coin(BaseEnv):
@@ -141,12 +136,12 @@ class BaseEnv(SeededEnv, ABC):
     def start(self) -> Any:
         """Set up an episode from ``self.rng`` and return its first observation and info.
 
-        An environment may take keyword options, which ``reset`` passes on.
+        It may accept keyword options, which ``reset`` passes on.
         """
 
     @abstractmethod
     def step(self, action: Action) -> Any:
-        """Take one action and return a ``Step``; called only while an episode runs."""
+        """Take one action and return a ``Step``; it is called only during an episode."""
 
     def sample_random_action(self) -> Action:
         """Return a well-formed action, chosen with ``self.action_rng``."""
@@ -170,21 +165,21 @@ class BaseEnv(SeededEnv, ABC):
         return first
 
     def reset_options(self, number: int) -> dict[str, Any]:
-        """Return the options of ``reset`` for episode ``number`` of a run.
+        """Return the options of ``reset`` for episode ``number`` of a run; empty by default.
 
-        None, unless the environment has an order of its own: then a run of n episodes sees the
-        first n of it, where seeds alone would draw some twice and others never.
+        An environment with an order of its own, such as a dataset's, returns the position: so a
+        run of n episodes sees the first n rows, where seeds would draw some twice and others never.
         """
         return {}
 
     @property
     def unwrapped(self) -> "BaseEnv":
-        """The environment itself; a wrapper answers with what it wraps."""
+        """The environment itself; a wrapper returns the environment that it wraps."""
         return self
 
 
 def _guard_step(step: Callable[[Any, Action], Any]) -> Callable[[Any, Action], Any]:
-    """Return ``step`` behind a check that an episode runs, which also notes its end."""
+    """Return ``step`` with a check that an episode is running; it also notes the end."""
 
     @functools.wraps(step)
     def guarded(self: BaseEnv, action: Action) -> Any:
@@ -206,14 +201,14 @@ def _note_end(env: BaseEnv, step: Step) -> Step:
     if step.terminated and step.truncated:
         raise GemError(
             f"{type(env).__name__}.step returned terminated and truncated both true: an episode "
-            f"that came to its own end is terminated, one that was cut is truncated."
+            f"that reached its own end is terminated, one that was cut off is truncated."
         )
     env._ended = bool(step.terminated or step.truncated)  # noqa: SLF001 - its own guard
     return step
 
 
 class AsyncEnv(BaseEnv):
-    """Base of environments whose ``start`` and ``step`` are coroutines."""
+    """The base class of environments whose ``start`` and ``step`` are coroutines."""
 
     @abstractmethod
     async def start(self) -> tuple[Observation, Info]:
@@ -225,7 +220,7 @@ class AsyncEnv(BaseEnv):
 
 
 class Layer(IntEnum):
-    """Where a kind of wrapper belongs in a stack, from the inside out."""
+    """The position of a kind of wrapper in a stack, from the inside out."""
 
     TOOLS = 10
     HISTORY = 20
@@ -233,18 +228,19 @@ class Layer(IntEnum):
 
 
 class Wrapper(Stateful):
-    """Base of wrappers: override ``after_reset`` and ``after_step``, or ``reset`` and ``step``.
+    """The base class of wrappers: override ``after_reset`` and ``after_step``.
 
-    Attributes that the wrapper lacks are looked up in the wrapped environment each time, so they
-    are never stale. Wrappers work on synchronous and asynchronous environments alike.
+    Public attributes that the wrapper lacks are read from the wrapped environment, each time anew;
+    ``set_attr`` writes one where it is. A wrapper may override ``reset`` and ``step`` instead;
+    it then handles asynchronous environments itself.
 
     Raises:
-        WrapperOrderError: A wrapper of an outer layer is already inside.
+        WrapperOrderError: The wrapped stack contains a wrapper that belongs outside of this one.
     """
 
     shared: ClassVar[tuple[str, ...]] = ("env",)
     layer: ClassVar[Layer | None] = None
-    """Where it belongs; None if it may stand anywhere."""
+    """Its position in a stack; None if it may be anywhere."""
 
     env: Env
 
@@ -260,16 +256,32 @@ class Wrapper(Stateful):
             inner = inner.env
 
     def __getattr__(self, name: str) -> Any:
-        if name == "env" or name.startswith("__"):
+        if name == "env" or name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.env, name)
 
+    def set_attr(self, name: str, value: Any) -> None:
+        """Set an attribute in the outermost layer of the stack that has it.
+
+        Plain assignment (``env.name = value``) would set it on the wrapper and hide the
+        environment's.
+
+        Raises:
+            AttributeError: No layer has it.
+        """
+        layer: Any = self
+        while isinstance(layer, Wrapper) and name not in {*vars(layer), *dir(type(layer))}:
+            layer = layer.env
+        if not hasattr(layer, name):
+            raise AttributeError(f"No layer of the stack has an attribute {name!r}.")
+        setattr(layer, name, value)
+
     def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
-        """Return what ``reset`` gives instead of the wrapped environment's values."""
+        """Return the values of ``reset``, given those of the wrapped environment."""
         return observation, info
 
     def after_step(self, action: Action, step: Step) -> Step:
-        """Return what ``step`` gives instead of the wrapped environment's values."""
+        """Return the result of ``step``, given that of the wrapped environment."""
         return step
 
     def reset(self, *, seed: int | None = None, **options: Any) -> tuple[Observation, Info]:
@@ -285,11 +297,11 @@ class Wrapper(Stateful):
         return then(step, lambda later: self.after_step(action, later))  # type: ignore[return-value]
 
     def get_state(self) -> dict[str, Any]:
-        """Return the wrapper's state with the wrapped environment's inside."""
+        """Return the state of the wrapper and of the wrapped environment."""
         return {**super().get_state(), "env": self.env.snapshot()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state from ``get_state``, the wrapped environment's included."""
+        """Set the state of the wrapper and of the wrapped environment."""
         own = dict(state)
         self.env.restore(own.pop("env"))
         super().set_state(own)
@@ -320,7 +332,7 @@ class Wrapper(Stateful):
         return self.env.blocking
 
     @property
-    def unwrapped(self) -> BaseEnv:
+    def unwrapped(self) -> Any:
         """The innermost environment."""
         return self.env.unwrapped
 

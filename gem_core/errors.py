@@ -55,7 +55,7 @@ class DuplicateIdError(GemError, ValueError):
 
 
 class EntryPointError(GemError, ImportError):
-    """An entry point leads to nothing, or its module fails to import."""
+    """An entry point does not exist, or its module cannot be imported."""
 
 
 class PluginError(GemError, RuntimeError):
@@ -63,39 +63,39 @@ class PluginError(GemError, RuntimeError):
 
 
 class UnknownKwargError(GemError, TypeError):
-    """A keyword argument that the target does not take."""
+    """A keyword argument that the target does not accept."""
 
 
 class ConfigError(GemError, ValueError):
-    """A parameter or configuration value that cannot work."""
+    """A parameter or configuration value is not valid."""
 
 
 class ContentError(GemError, ValueError):
-    """Something that was to be shown to an agent is no image that can be read."""
+    """An image for an agent cannot be read."""
 
 
 class DataError(GemError, ValueError):
-    """Data that cannot be used: a path, a split, a column or a value that is not as asked for."""
+    """Data cannot be used: a path, split, column or value is missing or wrong."""
 
 
 class HubError(GemError, ConnectionError):
-    """The hub does not give a dataset: out of reach, unknown, gated, or it broke off."""
+    """The hub did not deliver a dataset: unreachable, unknown, gated, or interrupted."""
 
 
 class SandboxError(GemError, RuntimeError):
-    """A sandbox cannot run programs: closed, or what it stands on is missing or has failed."""
+    """A sandbox cannot run programs: it is closed, or something that it needs is missing."""
 
 
 class WrapperOrderError(ConfigError):
-    """Wrappers are stacked in an order that cannot work."""
+    """Wrappers are stacked in a wrong order."""
 
 
 class InvalidActionError(GemError, TypeError):
-    """An action of a type that the environment cannot read; the episode is unchanged."""
+    """An action has a type that the environment cannot read; the episode is unchanged."""
 
 
 class WrongAgentError(GemError, ValueError):
-    """An agent that is unknown, absent or not to act, or one that is to act and does not."""
+    """An agent is unknown, absent or acts out of turn, or an action of an agent is missing."""
 
 
 class EpisodeEndedError(GemError, RuntimeError):
@@ -103,7 +103,7 @@ class EpisodeEndedError(GemError, RuntimeError):
 
 
 class SnapshotError(GemError, ValueError):
-    """State that cannot be saved, or a snapshot that does not fit."""
+    """State cannot be saved, or a snapshot belongs to something else."""
 
 
 class EnvironmentFault(GemError, RuntimeError):  # noqa: N818 - "fault" is the term for it
@@ -112,7 +112,7 @@ class EnvironmentFault(GemError, RuntimeError):  # noqa: N818 - "fault" is the t
     Args:
         message: The message.
         index: Position of the environment in the vector.
-        completed: What the other environments returned, by position.
+        completed: Results of the other environments, by position.
     """
 
     def __init__(
@@ -124,11 +124,11 @@ class EnvironmentFault(GemError, RuntimeError):  # noqa: N818 - "fault" is the t
 
 
 class DeadlineError(GemError, TimeoutError):
-    """Something took longer than it was given, and was ended."""
+    """Something exceeded its deadline and was ended."""
 
 
 class WorkerCallError(GemError, RuntimeError):
-    """A function that a worker process was asked to call raised, or cannot be called there."""
+    """A function raised in a worker process, or cannot be called there."""
 
 
 class WorkerDiedError(GemError, RuntimeError):
@@ -136,7 +136,7 @@ class WorkerDiedError(GemError, RuntimeError):
 
 
 def near_names(name: str, names: Iterable[str]) -> str:
-    """Return ``" Did you mean 'a' or 'b'?"``, or ``""`` when nothing is near."""
+    """Return ``" Did you mean 'a' or 'b'?"``, or ``""`` if no name is similar."""
     import difflib  # noqa: PLC0415 - only errors pay for it
 
     near = difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)

@@ -1,6 +1,6 @@
-"""Makes a whole stack: an environment, its tools, its wrappers.
+"""Makes a whole stack: an environment, its tools and its wrappers.
 
-A factory holds specs, not ids, so that it is complete in every process that it is sent to.
+A factory holds specs, not ids, so it works in every process that it is sent to.
 """
 
 import contextlib
@@ -12,18 +12,18 @@ from typing import Any
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.optional import seeded
-from gem_core.plugins import default_registry
+from gem_core.resolve import configured, resolve
 from gem_core.seeded_env import check_single_agent
-from gem_core.specs import EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
+from gem_core.specs import EnvSpec, Spec, ToolSpec, WrapperSpec
 from gem_core.tool import Tool, copy_of
 
 __all__ = ["EnvFactory", "Part", "make_factory"]
 
-Part = str | Mapping[str, Any] | Callable[..., Any] | Tool
-"""A tool or wrapper: an id, a mapping with an ``id`` and arguments, or a function that makes one.
+Part = str | Mapping[str, Any] | Spec | Callable[..., Any] | Tool
+"""A tool or wrapper: an id, a mapping with an ``id`` and parameters, a spec, or a function.
 
-A tool may also be a ``Tool``, such as a function that is decorated with ``as_tool``: every
-environment gets a copy of it.
+A function returns a tool, or takes an environment and returns the wrapped one. A tool may also be
+a ``Tool``, such as a function decorated with ``as_tool``: every environment gets a copy of it.
 """
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -35,7 +35,7 @@ class EnvFactory:
 
     Args:
         spec: The environment; its kwargs are complete.
-        tools: Specs of tools, functions that make one, or tools to be copied.
+        tools: Specs of tools, functions that return one, or tools to copy.
         wrappers: Specs of wrappers, or functions from an environment to the wrapped one; the first
             is the innermost.
         tool_use: Arguments of the wrapper that runs the tools.
@@ -52,7 +52,7 @@ class EnvFactory:
         """Make the stack.
 
         Raises:
-            GemError: Whatever keeps it from being made.
+            GemError: The environment, a tool or a wrapper cannot be made.
         """
         env: Env = self.spec.make()
         with contextlib.suppress(AttributeError):  # a read-only spec stays as it is
@@ -82,55 +82,49 @@ class EnvFactory:
 def make_factory(
     env_id: str | EnvSpec,
     *,
-    tools: Sequence[Part] = (),
-    wrappers: Sequence[Part] = (),
+    tools: Sequence[Part] | None = (),
+    wrappers: Sequence[Part] | None = (),
     tool_use: Mapping[str, Any] | None = None,
     seed: int | None = None,
     kwargs: Mapping[str, Any] | None = None,
 ) -> EnvFactory:
-    """Resolve ids and check arguments; see ``gem_core.make`` for the parameters.
+    """Resolve ids and check parameters; see ``gem_core.make`` for the arguments.
 
     Raises:
-        UnknownIdError: An id that nobody registered.
-        UnknownKwargError: An argument that the environment, a tool or a wrapper does not take.
-        EntryPointError: An entry point that cannot be loaded.
-        ConfigError: Parameters that exclude one another.
+        UnknownIdError: An id is not registered.
+        UnknownKwargError: A parameter that the environment, a tool or a wrapper does not accept.
+        EntryPointError: An entry point cannot be loaded.
+        ConfigError: Arguments of the wrong form, or parameters that exclude each other.
     """
-    for name, parts in (("tools", tools), ("wrappers", wrappers)):
-        if isinstance(parts, str | Mapping) or not isinstance(parts, Iterable):
-            raise ConfigError(f"{name} is a list of ids, mappings or functions; got {parts!r}.")
-    spec = env_id if isinstance(env_id, EnvSpec) else default_registry().find(EnvSpec, env_id)
     tool_wrapper = None
     if tools or tool_use is not None:
-        tool_wrapper = _resolve(WrapperSpec, {"id": "tools", **(tool_use or {})})
+        tool_wrapper = resolve(WrapperSpec, {"id": "tools", **(tool_use or {})})
     return EnvFactory(
-        spec=_checked(spec, kwargs or {}),
-        tools=tuple(_resolve(ToolSpec, part) for part in tools),
-        wrappers=tuple(_resolve(WrapperSpec, part) for part in wrappers),
+        spec=configured(resolve(EnvSpec, env_id), kwargs or {}),
+        tools=tuple(_tool(part) for part in _parts("tools", tools)),
+        wrappers=tuple(_wrapper(part) for part in _parts("wrappers", wrappers)),
         tool_use=tool_wrapper,
         seed=seed,
     )
 
 
-def _resolve(kind: type[Spec], part: Part) -> Any:
-    if isinstance(part, str):
-        part = {"id": part}
-    if not isinstance(part, Mapping):
-        if kind is ToolSpec and callable(part):
-            _check_makes_tool(part)
-        elif not callable(part) and not _is_tool(part):
-            raise ConfigError(f"A {kind.kind} is an id, a mapping or a function; got {part!r}.")
+def _parts(name: str, parts: Any) -> Iterable[Any]:
+    if parts is None:
+        return ()
+    if isinstance(parts, str | Mapping) or not isinstance(parts, Iterable):
+        raise ConfigError(f"{name} is a list of ids, mappings or functions; got {parts!r}.")
+    return parts
+
+
+def _tool(part: Part) -> Any:
+    if callable(part):
+        _check_makes_tool(part)
         return part
-    kwargs = dict(part)
-    if "id" not in kwargs:
-        raise ConfigError(f"A {kind.kind} given as a mapping needs an 'id'; got {dict(part)!r}.")
-    return _checked(default_registry().find(kind, kwargs.pop("id")), kwargs)
+    return part if _is_tool(part) else resolve(ToolSpec, part)  # type: ignore[arg-type]
 
 
-def _checked(spec: Any, kwargs: Mapping[str, Any]) -> Any:
-    if kwargs:
-        check_kwargs(spec.load(), kwargs, f"{spec.kind} {spec.id!r}")
-    return spec.with_kwargs(**kwargs)
+def _wrapper(part: Part) -> Any:
+    return part if callable(part) else resolve(WrapperSpec, part)  # type: ignore[arg-type]
 
 
 def _is_tool(part: object) -> bool:
@@ -138,15 +132,16 @@ def _is_tool(part: object) -> bool:
 
 
 def _check_makes_tool(part: Callable[..., Any]) -> None:
-    """Refuse a function that was meant as a tool itself: it has parameters to be called with."""
+    """Reject a function that was meant as a tool itself: it has required parameters."""
     if isinstance(part, type) or _is_tool(part):
         return
     parameters = inspect.signature(part).parameters.values()
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in _VARIADIC]
     if needed:
         raise ConfigError(
-            f"{part!r} makes no tool: it needs {', '.join(needed)}. A function in tools=[...] "
-            f"returns a tool; a function that is to be a tool is decorated with @gem_core.as_tool."
+            f"{part!r} cannot be called without {', '.join(needed)}. A function in tools=[...] "
+            f"returns a tool; to use the function itself as a tool, decorate it with "
+            f"@gem_core.as_tool."
         )
 
 
@@ -158,7 +153,7 @@ def _made(part: ToolSpec | Callable[[], Any] | Tool) -> Any:
     tool = part()  # type: ignore[operator]
     if not _is_tool(tool):
         raise ConfigError(
-            f"{part!r} in tools=[...] returned {tool!r}, which is no tool. A function that is to "
-            f"be a tool is decorated with @gem_core.as_tool."
+            f"{part!r} in tools=[...] returned {tool!r}, which is not a tool. To use the function "
+            f"itself as a tool, decorate it with @gem_core.as_tool."
         )
     return tool

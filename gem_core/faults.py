@@ -1,7 +1,8 @@
-"""How an error is recorded where it must not end the work, and where it came from.
+"""Records of errors that must not end a run: what was raised, and on whose side.
 
-The code that knows where an error came from marks it (``boundary``); some errors say it by their
-class. What nobody has marked came from where whoever records it was just then.
+Code that calls into an environment, a tool, a sandbox, an agent or a grader marks the errors that
+pass (``boundary``); some classes of errors imply the mark. An error without a mark belongs to the
+part that was running when it was recorded.
 """
 
 import traceback
@@ -17,7 +18,7 @@ _MARK: Final = "_gem_boundary"
 
 
 class boundary:  # noqa: N801 - used like contextlib's functions, and several times faster
-    """Mark errors that pass as coming from here; the innermost mark stays.
+    """Mark errors that pass with the part that they come from; the innermost mark wins.
 
     Example:
         >>> with boundary("grader"):
@@ -46,7 +47,7 @@ class boundary:  # noqa: N801 - used like contextlib's functions, and several ti
 
 
 def boundary_of(error: BaseException, default: str) -> str:
-    """Return where an error, or what caused it, came from; ``default`` if nobody knows."""
+    """Return the part that an error, or its cause, comes from; ``default`` without a mark."""
     cause: BaseException | None = error
     seen: set[int] = set()
     while cause is not None and id(cause) not in seen:
@@ -60,12 +61,12 @@ def boundary_of(error: BaseException, default: str) -> str:
 
 
 def error_record(error: BaseException, default: str) -> Info:
-    """Describe an error: where it came from, its type, its message and its traceback.
+    """Describe an error: the part it comes from, its type, its message and its traceback.
 
     Args:
         error: The error.
-        default: Where it came from if it does not say so: ``env``, ``tool``, ``sandbox``,
-            ``agent`` or ``grader``.
+        default: The part, if the error has no mark: ``env``, ``tool``, ``sandbox``, ``agent`` or
+            ``grader``.
     """
     return {
         "boundary": boundary_of(error, default),

@@ -32,6 +32,6 @@ hookimpl = pluggy.HookimplMarker("gem")
 def gem_register(registry: "Registry") -> None:
     """Add specs to the registry.
 
-    It is called once, when the plugin is loaded. Name entry points as strings, so that loading a
+    It is called once, when the plugin is loaded. Name entry points as strings, so that loading the
     plugin imports nothing heavy.
     """

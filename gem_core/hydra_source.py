@@ -5,7 +5,7 @@ A search-path plugin appends ``gem://`` to every Hydra application, so that
 with their values, so that an override of a parameter that does not exist is an error.
 
 =============  =====================  =========================================
-group          option                 where it lands
+group          option                 its place in the config
 =============  =====================  =========================================
 ``env``        ``game/Wordle-v0``     ``env``
 ``agent``      ``oracle``             ``agent.oracle``
@@ -14,7 +14,7 @@ group          option                 where it lands
 ``sandbox``    ``warm``               ``sandbox``
 =============  =====================  =========================================
 
-Groups with a name of their own below them are lists: ``wrappers=[concat,episode_tracking]``.
+Groups whose options land under their own name take lists: ``wrappers=[concat,time_limit]``.
 """
 
 import inspect
@@ -43,7 +43,7 @@ _GROUPS: dict[str, type[Spec]] = {
 }
 _LIST_GROUPS = {"agent", "tools", "wrappers"}
 _GIVEN_BY_THE_STACK: dict[type[Spec], int] = {WrapperSpec: 1}
-"""Number of leading parameters that are no configuration: the environment to wrap."""
+"""Number of leading parameters that are not configuration: the environment to wrap."""
 
 
 class GemSearchPathPlugin(SearchPathPlugin):
@@ -87,9 +87,9 @@ class GemConfigSource(ConfigSource):
         return _find(config_path) is not None
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
-        """Return the groups, or a group's options: ``game/Wordle-v0`` is one, with its slash.
+        """Return the groups, or the options of a group; an option is a whole id with its slash.
 
-        So completion, ``glob(game/*)`` and the options that messages list all name whole ids.
+        So completion, ``glob(game/*)`` and error messages all show whole ids.
         """
         if config_path == "":
             return sorted(_GROUPS) if results_filter != ObjectType.CONFIG else []
@@ -109,12 +109,12 @@ def _find(config_path: str) -> Spec | None:
 
 
 def option_key(spec_id: str) -> str:
-    """Return the key under which an option of a list group lands: its id, as an identifier."""
+    """Return the key of an option in a list group: its id, as an identifier."""
     return re.sub(r"\W", "_", spec_id)
 
 
 def _parameters(spec: Spec) -> dict[str, Any]:
-    """Return the parameters of a spec's entry point with their values, as far as YAML has them."""
+    """Return the parameters of a spec's entry point that have values which YAML can express."""
     leading = _GIVEN_BY_THE_STACK.get(type(spec), 0)
     signature = inspect.signature(spec.load())
     values: dict[str, Any] = {}

@@ -1,8 +1,8 @@
-"""One body for synchronous and asynchronous code.
+"""One body of code for synchronous and asynchronous environments.
 
-An environment's ``step`` may return its result or an awaitable of it. Code that stands between the
-environment and its caller (wrappers, vectors, rollouts) is written once: it stays synchronous as
-long as everything below it is, and becomes awaitable as soon as something below it is.
+The ``step`` of an environment may return its result or an awaitable of it. Code between the
+environment and its caller (wrappers, vectors, rollouts) is written once: it is synchronous if
+everything below it is, and returns an awaitable if something below it does.
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -20,7 +20,7 @@ def is_awaitable(value: object) -> TypeGuard[Awaitable[Any]]:
 
 
 def then(value: In | Awaitable[In], function: Callable[[In], Out]) -> Out | Awaitable[Out]:
-    """Apply ``function`` to ``value`` now, or, if ``value`` is awaitable, once it is there."""
+    """Apply ``function`` to ``value``, or to its result if ``value`` is awaitable."""
     if is_awaitable(value):
         return _then_later(value, function)
     return function(value)  # type: ignore[arg-type]

@@ -1,31 +1,48 @@
-"""Deprecated names: they are in a library now, and were in gem_core before."""
+"""Deprecated names: they work for one version more, and warn."""
 
 import importlib
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from gem_core.errors import EntryPointError
 
-__all__ = ["moved_name"]
+__all__ = ["moved_module", "moved_name"]
 
 
-def moved_name(name: str, module: str, distribution: str) -> Any:
-    """Return a name from the library that has it now, with a ``DeprecationWarning``.
+def moved_name(old: str, module: str, name: str) -> Any:
+    """Return a name from where it is now, with a ``DeprecationWarning``.
+
+    Args:
+        old: The deprecated name, with its module.
+        module: The module that has it now.
+        name: Its name there.
 
     Raises:
-        EntryPointError: The library is not installed; the message says how to install it.
+        EntryPointError: The library that has it is not installed; the message says how to install
+            it.
     """
+    package = module.partition(".")[0]
     try:
         value = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
+        if error.name != package:
             raise
+        distribution = package.replace("_", "-")
         raise EntryPointError(
-            f"gem_core.{name} is in the library {distribution}: pip install {distribution}"
+            f"{old} is in the library {distribution}: pip install {distribution}"
         ) from error
-    warnings.warn(
-        f"gem_core.{name} has moved: use {module}.{name}. The old name will be removed in 0.2.",
-        DeprecationWarning,
-        stacklevel=3,
-    )
+    message = f"{old} is deprecated: use {module}.{name}. It will be removed in 0.2."
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
     return value
+
+
+def moved_module(old: str, new: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a deprecated module whose names are all in another one."""
+
+    def get(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {old!r} has no attribute {name!r}")
+        return moved_name(f"{old}.{name}", new, name)
+
+    return get

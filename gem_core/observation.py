@@ -1,13 +1,13 @@
-"""What an agent sees and says: text, or a dict with one text and more beside it."""
+"""Observations and actions: text, or a dict with a text and other values."""
 
 from typing import Any
 
 __all__ = ["Action", "Info", "Observation", "text_of", "visible_text", "with_text"]
 
 Observation = Any
-"""Mostly text; a dict where a task has more to show (one text value, and images for example)."""
+"""Usually text; a dict if a task shows more (a text value and, for example, images)."""
 Action = Any
-"""Mostly text, as the agent wrote it."""
+"""Usually text, as the agent wrote it."""
 Info = dict[str, Any]
 
 
@@ -20,7 +20,7 @@ def text_of(observation: Observation) -> str:
 
 
 def with_text(observation: Observation, text: str) -> Observation:
-    """Return the observation with its text replaced and all else kept."""
+    """Return the observation with its text replaced and everything else unchanged."""
     key = None if isinstance(observation, str) else _text_key(observation)
     return text if key is None else {**observation, key: text}
 
@@ -32,9 +32,9 @@ def _text_key(observation: Observation) -> str | None:
 
 
 def visible_text(observation: Observation, info: Info) -> str:
-    """Return what an agent is shown: the observation's text between ``info``'s prefix and suffix.
+    """Return the text that an agent sees: ``info``'s prefix, the observation, ``info``'s suffix.
 
-    A history wrapper has put them into the observation already; they are not added twice.
+    A history wrapper has already added them to the observation; they are not added twice.
     """
     text = text_of(observation)
     prefix, suffix = info.get("prefix", ""), info.get("suffix", "")

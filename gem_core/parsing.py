@@ -1,7 +1,7 @@
-r"""Final answers in what a model wrote: in ``\boxed{...}``, between tags, or in a block of code.
+r"""Final answers in a model's text: in ``\boxed{...}``, between tags, or in a block of code.
 
-All look for the last one, as models think aloud before they answer, and all take time that is
-linear in the length of the text, whatever is in it.
+Each function returns the last one, since models think aloud before they answer. Each takes time
+linear in the length of the text, for any text.
 """
 
 import re
@@ -16,13 +16,13 @@ _FENCE = re.compile(r"```[ \t]*+[\w+#.-]*+[ \t]*+\r?\n")
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return what the last box holds, without surrounding space.
+    r"""Return the content of the last box, without surrounding space.
 
     A box is ``\boxed{...}`` up to its own closing brace, or ``\boxed 42`` up to the next space or
     dollar sign; ``\fbox`` counts where there is no ``\boxed``.
 
     Returns:
-        The content, which may be empty; None if there is no box or the last one is never closed.
+        The content, which may be empty; None if there is no box, or the last one is not closed.
     """
     start = _after_last_box(text)
     if start is None:
@@ -46,10 +46,10 @@ def _after_last_box(text: str) -> int | None:
 
 
 def last_tagged(text: str, tag: str = "answer") -> str | None:
-    """Return what stands in the last ``<tag>...</tag>``, without surrounding space.
+    """Return the content of the last ``<tag>...</tag>``, without surrounding space.
 
     Returns:
-        The content, which may be empty; None if no tag is opened and closed.
+        The content, which may be empty; None if there is no such pair of tags.
     """
     end = text.rfind(f"</{tag}>")
     start = text.rfind(f"<{tag}>", 0, max(end, 0))
@@ -59,8 +59,8 @@ def last_tagged(text: str, tag: str = "answer") -> str | None:
 def last_code_block(text: str) -> str | None:
     """Return the code of the last block between fences of three backticks.
 
-    A block opens with a fence, any one word for its language (``python``, ``c++``) and the end of
-    the line, and closes with the next fence. Indentation that all of its lines share is taken off.
+    A block opens with a fence, an optional word for its language (``python``, ``c++``) and the end
+    of the line, and closes with the next fence. Indentation that all lines share is removed.
 
     Returns:
         The code, which may be empty, without surrounding space; None if no block is closed.
@@ -76,6 +76,6 @@ def last_code_block(text: str) -> str | None:
 
 
 def unindented(code: str) -> str:
-    """Return code without surrounding space, moved to the left if its first line is indented."""
+    """Return code without surrounding space, dedented if its first line is indented."""
     first = code.lstrip("\n")
     return textwrap.dedent(first).strip() if first[:1].isspace() else first.rstrip()

@@ -1,8 +1,8 @@
-"""Discovery of plugins: who is installed, what each registered, and what is broken and why.
+"""Discovery of plugins: which are installed, what each registered, and why one is broken.
 
-Entry points of the group ``gem`` are loaded one by one, each in a guard, so that a broken plugin
-never harms another; its error is kept for ``gem-core plugins`` and for the message about an unknown
-id. The environment variable ``GEM_PLUGINS`` (comma-separated names of entry points or
+Entry points of the group ``gem`` are loaded one by one, each guarded, so that a broken plugin never
+harms another; its error is kept for ``gem-core plugins`` and for the message about an unknown id.
+The environment variable ``GEM_PLUGINS`` (comma-separated names of entry points or
 distributions; empty for none) limits what is loaded.
 """
 
@@ -27,24 +27,24 @@ __all__ = ["PluginStatus", "Plugins", "default_registry", "load_plugins"]
 logger = logging.getLogger("gem_core")
 
 SLOW_SECONDS = 0.5
-"""A plugin that takes longer to load is called slow."""
+"""A plugin that takes longer to load is reported as slow."""
 
 State = Literal["loaded", "slow", "clash", "broken", "not selected"]
 
 
 @dataclass
 class PluginStatus:
-    """What became of one plugin.
+    """The state of one plugin after loading.
 
     Args:
         name: Name of the entry point.
         value: What the entry point names.
         distribution: The distribution it comes from, with its version.
-        state: ``loaded``; ``slow`` (loaded, but its import is heavy); ``clash`` (loaded, but an id
-            of it belongs to another distribution too); ``broken``; ``not selected``.
-        problems: Why it is not simply ``loaded``, a line each.
-        seconds: What loading took.
-        error: What was raised.
+        state: ``loaded``; ``slow`` (loaded, but its import is heavy); ``clash`` (loaded, but
+            another distribution registers one of its ids too); ``broken``; ``not selected``.
+        problems: Why the state is not ``loaded``, one line each.
+        seconds: Time to load it.
+        error: The exception, if there was one.
     """
 
     name: str
@@ -57,7 +57,7 @@ class PluginStatus:
 
 
 class Plugins:
-    """All plugins of this installation, and the registry that they filled."""
+    """All plugins of this installation, and the registry that they fill."""
 
     def __init__(self) -> None:
         self.registry = Registry(self._explain_unknown)
@@ -82,7 +82,7 @@ class Plugins:
                 self._load(entry_point, status)
 
     def _load(self, entry_point: metadata.EntryPoint, status: PluginStatus) -> None:
-        """Load one plugin and note what became of it; whatever it raises stays here."""
+        """Load one plugin and record the outcome; it raises nothing."""
         start = time.perf_counter()
         clashes: list[DuplicateIdError] = []
         try:
@@ -131,7 +131,7 @@ class Plugins:
 
 
 def _entry_points() -> Iterator[tuple[str, metadata.EntryPoint]]:
-    """Yield each entry point of the group with its distribution, once, in a stable order."""
+    """Yield each entry point of the group once, with its distribution, in a stable order."""
     found: dict[tuple[str, str], metadata.EntryPoint] = {}
     for entry_point in metadata.entry_points(group="gem"):
         dist = entry_point.dist
@@ -165,9 +165,9 @@ def load_plugins() -> Plugins:
     with _lock:
         if _loading:
             raise PluginError(
-                "The registry was asked for while plugins are being loaded. A plugin adds its "
-                "specs to the registry that gem_register is given, and calls neither register "
-                "nor make before that."
+                "The registry was used while plugins are being loaded. A plugin adds its specs to "
+                "the registry that gem_register receives; it must not call register or make "
+                "before that."
             )
         return _load_once()
 

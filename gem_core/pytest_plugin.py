@@ -1,4 +1,4 @@
-"""Pytest runs the conformance kit: each check of each environment is a test of its own.
+"""The pytest plugin of the conformance kit: each check of each environment is a test.
 
 A test that is marked with a pattern of ids and takes the fixture ``gem_check`` is run once for
 every check and every environment that matches::
@@ -27,14 +27,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Multiply a marked test by environments and checks."""
     if "gem_check" not in metafunc.fixturenames:
         return
-    # Most test runs have nothing to do with gem-core; only those that do pay for importing it.
-    from gem_core.api import find  # noqa: PLC0415
+    # Other test runs must not pay for importing the kit.
+    from gem_core.api import find_envs  # noqa: PLC0415
     from gem_core.testing.env_checks import ENV_CHECKS  # noqa: PLC0415
 
     marker = metafunc.definition.get_closest_marker("gem")
     pattern = marker.args[0] if marker is not None and marker.args else "*"
     episodes = marker.kwargs.get("episodes", 20) if marker is not None else 20
-    specs = find(pattern)
+    specs = find_envs(pattern)
     if not specs:
         pytest.fail(f"No environment matches {pattern!r}: is the plugin installed?", pytrace=False)
     cases = [

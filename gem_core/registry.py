@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from gem_core.errors import DuplicateIdError, UnknownIdError, near_names
+from gem_core.known import install_hint
 from gem_core.specs import EnvSpec, Family, FamilySpec, Spec
 
 __all__ = ["Registry"]
@@ -17,11 +18,11 @@ S = TypeVar("S", bound=Spec)
 class Registry:
     """Specs by kind and id.
 
-    A plugin that breaks in the middle of its registration leaves nothing behind. An id that two
-    distributions claim belongs to neither: asking for it raises and names both.
+    If a plugin fails in the middle of its registration, none of its specs is kept. An id that two
+    distributions register can be used from neither: the error names both.
 
     Args:
-        explain_unknown: Returns a sentence for the message about an unknown id, such as which
+        explain_unknown: Returns a sentence for the error about an unknown id, such as which
             plugin failed to load.
     """
 
@@ -38,7 +39,7 @@ class Registry:
 
         Raises:
             DuplicateIdError: The id is taken. While a plugin registers, clashes with other
-                distributions are kept for ``clashes`` instead.
+                distributions are collected instead.
         """
         for spec in specs:
             sourced = replace(spec, source=spec.source or self._source)
@@ -85,8 +86,8 @@ class Registry:
             spec_id: The id; a config path (``game/Wordle-v0``) works as well.
 
         Raises:
-            UnknownIdError: There is none; near ids are suggested, and plugins that failed to load
-                are named.
+            UnknownIdError: There is none. The message suggests near ids and names plugins that
+                failed to load.
             DuplicateIdError: Two distributions registered it.
         """
         if not isinstance(spec_id, str):
@@ -110,7 +111,7 @@ class Registry:
         return None if found is None else self._sourced(namespace, found)
 
     def _sourced(self, namespace: str, found: EnvSpec) -> EnvSpec:
-        """Return what a family found with the source of the family."""
+        """Return a spec from a family, with the family's source."""
         return replace(found, source=self._specs[FamilySpec.kind][namespace].source)
 
     def _family(self, namespace: str) -> Family | None:
@@ -122,6 +123,8 @@ class Registry:
         return self._families[namespace]
 
     def _unknown_message(self, kind: type[Spec], spec_id: str) -> str:
+        if hint := install_hint(kind.kind, spec_id):
+            return f"Unknown {kind.kind} {spec_id!r}. {hint}"
         ids = [spec.id for spec in self.list(kind)]
         near = near_names(spec_id, ids)
         if not near and ids:
@@ -134,7 +137,7 @@ class Registry:
     def list(self, kind: type[S], pattern: str = "*") -> list[S]:
         """Return the specs of a kind whose id matches a pattern of ``*`` and ``?``, sorted by id.
 
-        An id that two distributions claim is left out, and so is a family whose listing fails;
+        Ids that two distributions register are left out, and so are families whose listing fails;
         ``find`` raises the error.
         """
         families = self._family_specs() if kind is EnvSpec else ()
@@ -157,7 +160,7 @@ class Registry:
             yield from (self._sourced(namespace, spec) for spec in found if spec is not None)
 
     def make(self, kind: type[Spec], spec_id: str, **kwargs: Any) -> Any:
-        """Make what an id names; see ``find`` and ``Spec.make`` for what is raised."""
+        """Make the object that an id names; it raises as ``find`` and ``Spec.make`` do."""
         return self.find(kind, spec_id).make(**kwargs)
 
 

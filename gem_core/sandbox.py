@@ -1,7 +1,7 @@
 """Sandboxes run untrusted programs. The protocols are here; plugins bring the implementations.
 
 Tools and environments ask for a sandbox by id (``make_sandbox("warm")``), so no plugin depends on
-another one. Authors of sandboxes derive from ``gem_core.BaseSandbox``.
+another one. Authors of sandboxes derive from ``gem_workers.BaseSandbox``.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,6 @@
-"""What environments for one agent and for several have in common: chance, copies, closing."""
+"""The common base of environments for one agent and for several: randomness, copies, closing."""
 
+import functools
 import random
 from typing import Any, ClassVar, Self
 
@@ -11,50 +12,38 @@ from gem_core.stateful import Stateful
 __all__ = ["SeededEnv", "check_single_agent"]
 
 
-class _OwnGenerator:
-    """Gives an environment its generator when it is first asked for.
-
-    Not a ``cached_property``: that writes to ``__dict__``, after which CPython 3.11 looks up all
-    attributes of the instance a fifth slower.
-    """
-
-    def __get__(self, env: "SeededEnv", owner: type) -> random.Random:
-        env.rng = random.Random()
-        return env.rng
-
-
 class SeededEnv(Stateful):
-    """An environment with an own random generator, snapshots and forks."""
+    """An environment with its own random generator, snapshots and forks."""
 
     shared: ClassVar[tuple[str, ...]] = ("spec",)
     multi_agent: ClassVar[bool] = False
     """Whether ``step`` takes a mapping from agents to actions instead of one action."""
     blocking: bool = False
     spec: EnvSpec | None = None
-    rng = _OwnGenerator()
-    """The environment's own ``random.Random``, seeded by ``reset(seed=)``."""
     _ended: bool | None = None
     """None before the first reset."""
     _action_rng: random.Random | None = None
     _action_seed: int | None = None
     _seed: int | None = None
 
+    @functools.cached_property
+    def rng(self) -> random.Random:
+        """The environment's own generator, seeded by ``reset(seed=)``."""
+        return random.Random()
+
     def seed(self, seed: int) -> None:
         """Make the next ``reset()`` and all that follow it repeatable."""
         self._seed = check_seed(seed)
         self._action_rng = self._action_seed = None
-        if "rng" in vars(self):
-            self.rng.seed(self._seed)
-        else:  # a generator without a seed would first ask the operating system for one
-            self.rng = random.Random(self._seed)
+        self.rng.seed(self._seed)
 
     def get_state(self) -> dict[str, Any]:
-        """Return all attributes that make up the state."""
+        """Return the attributes that make up the state."""
         return {**super().get_state(), "rng": self.rng}
 
     @property
     def action_rng(self) -> random.Random:
-        """Generator for ``sample_random_action``: sampling never changes the episode."""
+        """The generator of ``sample_random_action``: sampling never changes the episode."""
         if self._action_rng is None:
             seed = self._action_seed
             if seed is None:
@@ -63,8 +52,8 @@ class SeededEnv(Stateful):
         return self._action_rng
 
     def seed_actions(self, seed: int) -> None:
-        """Give ``action_rng`` another seed than the one that follows from the episode's."""
-        self._action_rng, self._action_seed = None, check_seed(seed)  # few ever draw actions
+        """Seed ``action_rng``; by default its seed is derived from the episode's."""
+        self._action_rng, self._action_seed = None, check_seed(seed)  # created on first use
 
     def spawn(self, *, seed: int | None = None, same_state: bool = False) -> Self:
         """Return a new environment of the same configuration; see ``Env.spawn``."""
@@ -75,7 +64,7 @@ class SeededEnv(Stateful):
         return twin
 
     def close(self) -> None:
-        """Release what the environment holds; may be called twice."""
+        """Release the environment's resources; may be called twice."""
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +73,7 @@ class SeededEnv(Stateful):
         self.close()
 
     def _not_running(self) -> EpisodeEndedError:
-        why = "no episode was started" if self._ended is None else "the episode has ended"
+        why = "no episode has been started" if self._ended is None else "the episode has ended"
         return EpisodeEndedError(f"{type(self).__name__}.step: {why}. Call reset() first.")
 
 

@@ -1,8 +1,8 @@
-"""Seeds: every environment owns a generator, and children get seeds that do not overlap.
+"""Seeds: every environment has its own generator, and seeds of children do not overlap.
 
-``seed + index`` would give neighbouring runs the same environments (run 0's second child is run 1's
-first), so a child's seed is a hash of its parent's seed and its path. The hash does not depend on
-the process, the platform or ``PYTHONHASHSEED``.
+With ``seed + index`` the second environment of run 0 would equal the first of run 1, so a child's
+seed is a hash of its parent's seed and its path. The hash does not depend on the process, the
+platform or ``PYTHONHASHSEED``.
 """
 
 import operator
@@ -14,11 +14,11 @@ __all__ = ["check_seed", "child_seed", "fresh_seed"]
 
 
 def check_seed(seed: int) -> int:
-    """Return ``seed`` as an int; integers of other types, such as numpy's, are fine.
+    """Return ``seed`` as an int; integers of other types, such as numpy's, are accepted.
 
     Raises:
-        ConfigError: ``seed`` is no integer, or negative (``random.Random`` would take ``-1`` and
-            ``1`` for the same seed).
+        ConfigError: ``seed`` is not an integer, or negative (``random.Random`` treats ``-1`` and
+            ``1`` as the same seed).
     """
     try:
         number = operator.index(seed)
@@ -34,12 +34,12 @@ def child_seed(seed: int, *path: int | str) -> int:
 
     Args:
         seed: The parent's seed, a non-negative int.
-        path: What tells the child from its siblings, such as an index or ``("env", 3)``.
+        path: What distinguishes the child from its siblings, such as an index or ``("env", 3)``.
 
     Returns:
         An int in ``[0, 2**63)``.
     """
-    import hashlib  # noqa: PLC0415 - one environment alone never needs it
+    import hashlib  # noqa: PLC0415 - a single environment never needs it
 
     steps = (step if isinstance(step, str) else operator.index(step) for step in path)
     text = repr((check_seed(seed), *steps)).encode()

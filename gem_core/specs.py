@@ -1,7 +1,7 @@
-"""Specs: what can be made by name. A spec is data; making it imports its entry point.
+"""Specs: descriptions of what can be made by name. Making one imports its entry point.
 
 Ids of environments are ``namespace:rest``, for example ``game:Wordle-v0-easy``; other specs may
-leave the namespace out (``concat``). A config path writes the same id with slashes
+omit the namespace (``concat``). A config path writes the same id with slashes
 (``game/Wordle-v0-easy``).
 """
 
@@ -23,6 +23,7 @@ from gem_core.errors import (
 __all__ = [
     "AgentSpec",
     "CallFormatSpec",
+    "CheckSpec",
     "CommandSpec",
     "EnvSpec",
     "ExecutorSpec",
@@ -44,12 +45,12 @@ EntryPoint = str | Callable[..., Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """What can be made by name.
+    """A description of something that can be made by name.
 
     Args:
         id: The name, ``namespace:rest`` or ``rest``.
         entry_point: ``"package.module:attribute"``, or a callable.
-        kwargs: Arguments that the entry point is called with unless the caller overrides them.
+        kwargs: Arguments of the entry point; the caller may override them.
         description: One line for listings.
         source: The distribution that registered it; the registry fills it in.
     """
@@ -74,7 +75,7 @@ class Spec:
 
     @property
     def namespace(self) -> str:
-        """What stands before the colon; empty if there is none."""
+        """The part before the colon; empty if there is none."""
         return self.id.rpartition(":")[0]
 
     @property
@@ -83,10 +84,10 @@ class Spec:
         return self.id.replace(":", "/", 1)
 
     def load(self) -> Callable[..., Any]:
-        """Return what the entry point leads to.
+        """Return the object that the entry point names.
 
         Raises:
-            EntryPointError: It leads to nothing, or its module fails to import.
+            EntryPointError: It does not exist, or its module cannot be imported.
         """
         if callable(self.entry_point):
             return self.entry_point
@@ -102,7 +103,7 @@ class Spec:
 
         Raises:
             EntryPointError: The entry point cannot be loaded.
-            UnknownKwargError: An argument that it does not take; near names are suggested.
+            UnknownKwargError: An argument that it does not accept; near names are suggested.
         """
         target = self.load()
         arguments = {**self.kwargs, **kwargs}
@@ -120,14 +121,14 @@ class EnvSpec(Spec):
 
     Args:
         id: ``namespace:rest``.
-        oracle: Entry point of the best agent that is known for it; ``make_agent("oracle")`` uses
-            it, and the conformance kit measures the ceiling with it.
-        return_range: Smallest and largest return (undiscounted sum of rewards) of an episode. The
-            largest is what counts as success; the smallest is what an agent gets that never gives
-            a valid action.
-        oracle_return: Mean return that the oracle reaches at least, where luck keeps it from the
-            largest.
-        varies: Whether seeds make a difference; False for a puzzle with one start.
+        oracle: Entry point of the best known agent for it; ``make_agent("oracle")`` uses it, and
+            the conformance kit measures the largest return with it.
+        return_range: Smallest and largest return (undiscounted sum of rewards) of an episode. An
+            episode with the largest return is a success; an agent that never gives a valid action
+            gets the smallest.
+        oracle_return: Mean return that the oracle reaches at least, if chance keeps it below the
+            largest return.
+        varies: Whether episodes depend on the seed; False for a puzzle with a single start.
     """
 
     kind: ClassVar[str] = "environment"
@@ -141,14 +142,21 @@ class EnvSpec(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec(Spec):
-    """A tool; its entry point returns a ``Tool``."""
+    """A tool; its entry point returns a ``Tool``.
+
+    Args:
+        id: Its name.
+        examples: Actions that call it and succeed; the conformance kit runs them.
+    """
 
     kind: ClassVar[str] = "tool"
+
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallFormatSpec(Spec):
-    """A way in which actions call tools; its entry point returns a ``CallFormat``."""
+    """A format of tool calls; its entry point returns a ``CallFormat``."""
 
     kind: ClassVar[str] = "call format"
 
@@ -176,9 +184,19 @@ class SandboxSpec(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutorSpec(Spec):
-    """A way to run the environments of a vector; its entry point returns an ``Executor``."""
+    """An executor of the environments of a vector; its entry point returns an ``Executor``."""
 
     kind: ClassVar[str] = "executor"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckSpec(Spec):
+    """A conformance check that a library brings; its id is the kind of spec that it checks.
+
+    Its entry point takes the id of a spec and returns a ``gem_core.testing.Report``.
+    """
+
+    kind: ClassVar[str] = "check"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,10 +207,10 @@ class CommandSpec(Spec):
 
 
 class Family(Protocol):
-    """Resolves the ids of one namespace, so that listing them imports nothing heavy."""
+    """Resolves the ids of a namespace, so that listing them imports nothing heavy."""
 
     def ids(self) -> Iterable[str]:
-        """Return the ids that can be listed; there may be more that can be made."""
+        """Return the ids to list; there may be others that can be made."""
 
     def spec(self, env_id: str) -> EnvSpec | None:
         """Return the spec of ``env_id``, or None if the family has no such environment."""
@@ -214,12 +232,14 @@ def load_entry_point(entry_point: str) -> Any:
     """
     module_name, _, attribute = entry_point.partition(":")
     if not attribute:
-        raise EntryPointError(f"Entry point {entry_point!r} is not of the form 'module:attribute'.")
+        raise EntryPointError(
+            f"Entry point {entry_point!r} does not have the form 'module:attribute'."
+        )
     try:
         target = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and (module_name + ".").startswith(error.name + "."):
-            message = f"Entry point {entry_point!r} leads to nothing: no module {error.name!r}."
+            message = f"Entry point {entry_point!r} does not exist: no module {error.name!r}."
         else:
             message = (
                 f"Entry point {entry_point!r} needs the module {error.name!r}, "
@@ -236,7 +256,7 @@ def load_entry_point(entry_point: str) -> Any:
             target = getattr(target, name)
         except AttributeError as error:
             raise EntryPointError(
-                f"Entry point {entry_point!r} leads to nothing: {module_name!r} has no {name!r}."
+                f"Entry point {entry_point!r} does not exist: {module_name!r} has no {name!r}."
                 + near_names(name, dir(target))
             ) from error
     return target
@@ -245,16 +265,16 @@ def load_entry_point(entry_point: str) -> Any:
 _known: "weakref.WeakKeyDictionary[Callable[..., Any], list[str] | None]" = (
     weakref.WeakKeyDictionary()
 )
-"""Keyword arguments of classes and methods, which are asked for at each episode."""
+"""Keyword arguments of classes and methods; they are looked up in each episode."""
 
 
 def check_kwargs(target: Callable[..., Any], kwargs: Iterable[str], what: str) -> None:
-    """Raise ``UnknownKwargError`` unless ``target`` takes every keyword argument.
+    """Raise ``UnknownKwargError`` unless ``target`` accepts every keyword argument.
 
     Args:
-        target: What is going to be called.
+        target: The callable.
         kwargs: Names of the arguments.
-        what: How the message calls the target.
+        what: The name of the target in the message.
     """
     names = list(kwargs)
     if not names:
@@ -277,7 +297,7 @@ def check_kwargs(target: Callable[..., Any], kwargs: Iterable[str], what: str) -
 
 
 def _keywords(target: Callable[..., Any]) -> list[str] | None:
-    """Return the names of the keyword arguments of a callable; None if it takes any."""
+    """Return the names of the keyword arguments of a callable; None if it accepts any."""
     parameters = inspect.signature(target).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None

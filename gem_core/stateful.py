@@ -1,4 +1,4 @@
-"""Objects whose whole state can be saved, restored and copied: environments, wrappers, tools."""
+"""Objects whose state can be saved, restored and copied: environments, wrappers, tools."""
 
 import functools
 import pickle
@@ -10,18 +10,18 @@ __all__ = ["Stateful"]
 
 
 class Stateful:
-    """Saves, restores and copies an object's attributes; ``shared`` ones stay as they are."""
+    """Saves, restores and copies the attributes of an object, except the ``shared`` ones."""
 
     shared: ClassVar[tuple[str, ...]] = ()
-    """Names of attributes that copies share: large read-only data, connections."""
+    """Names of attributes that copies share, such as large read-only data and connections."""
 
     def get_state(self) -> dict[str, Any]:
-        """Return all attributes that make up the state."""
+        """Return the attributes that make up the state."""
         shared = self._shared_names()
         return {name: value for name, value in self.__dict__.items() if name not in shared}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over attributes from ``get_state``."""
+        """Replace the state by one from ``get_state``."""
         shared = self._shared_names()
         for name in [name for name in self.__dict__ if name not in shared]:
             del self.__dict__[name]
@@ -47,8 +47,8 @@ class Stateful:
         except Exception as error:
             raise SnapshotError(
                 f"{type(self).__name__} cannot be saved: {_unpicklable(state)}. "
-                f"Name attributes that copies may share in `shared`, or override "
-                f"`get_state` and `set_state`."
+                f"List attributes that copies may share in `shared`, override `get_state` and "
+                f"`set_state`, or install cloudpickle if it is a local function or class."
             ) from error
 
     def _unpickled(self, snapshot: bytes) -> dict[str, Any]:
@@ -57,14 +57,14 @@ class Stateful:
         except Exception as error:
             raise SnapshotError(f"This is not a snapshot: {error}") from error
         if name != _name_of(type(self)):
-            raise SnapshotError(f"A snapshot of {name} does not fit {_name_of(type(self))}.")
+            raise SnapshotError(f"This is a snapshot of {name}, not of {_name_of(type(self))}.")
         return state  # type: ignore[no-any-return]
 
     def restore(self, snapshot: bytes) -> None:
-        """Return to the state of a snapshot. Trusted snapshots only: it is a pickle.
+        """Return to the state of a snapshot. It is a pickle: restore only snapshots you trust.
 
         Raises:
-            SnapshotError: It is no snapshot, or one of another class; nothing has changed.
+            SnapshotError: These bytes are not a snapshot of this class; nothing has changed.
         """
         self.set_state(self._unpickled(snapshot))
 

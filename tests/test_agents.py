@@ -6,7 +6,7 @@ import pytest
 
 import gem_core
 from gem_core import Action, BaseAgent, BaseEnv, Env, EnvSpec, Info, Observation, Step
-from gem_core.agent import Agent, HumanAgent, NullAgent, OracleAgent, RandomAgent, ScriptedAgent
+from gem_core.agent import Agent, HumanAgent, OracleAgent, RandomAgent, ScriptedAgent, SilentAgent
 from gem_core.errors import ConfigError, EntryPointError
 
 GAME = "game:GuessTheNumber-v0-easy"
@@ -48,7 +48,7 @@ def play(agent: Agent, env: Env, turns: int) -> list[Action]:
     return actions
 
 
-@pytest.mark.parametrize("agent_id", ["random", "oracle", "null", "human"])
+@pytest.mark.parametrize("agent_id", ["random", "oracle", "silent", "human"])
 def test_agents_are_made_by_id_and_follow_the_protocol(agent_id: str) -> None:
     agent = gem_core.make_agent(agent_id)
     assert isinstance(agent, Agent)
@@ -78,8 +78,16 @@ def test_the_random_agent_repeats_with_the_seed_of_the_environment() -> None:
     assert set(first) == {"a", "b", "c"}
 
 
-def test_the_null_agent_says_nothing() -> None:
-    assert play(NullAgent(), Echo(), 2) == ["", ""]
+def test_the_silent_agent_answers_with_nothing() -> None:
+    assert play(SilentAgent(), Echo(), 2) == ["", ""]
+
+
+def test_the_silent_agent_has_its_old_names_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match="'silent'"):
+        assert isinstance(gem_core.make_agent("null"), SilentAgent)
+    with pytest.warns(DeprecationWarning, match="SilentAgent"):
+        from gem_core.agent import NullAgent
+    assert NullAgent is SilentAgent
 
 
 def test_a_person_is_asked_with_all_that_belongs_to_the_observation() -> None:

@@ -173,7 +173,7 @@ class TestMake:
         ("kwargs", "error", "message"),
         [
             ({"env_id": "game:GuesTheNumber-v0"}, UnknownIdError, "Did you mean"),
-            ({"env_id": 3}, UnknownIdError, "is text; got 3"),
+            ({"env_id": 3}, ConfigError, "must be an id or a mapping with an id; got 3"),
             (
                 {"max_turn": 2},
                 UnknownKwargError,
@@ -183,7 +183,7 @@ class TestMake:
             ({"wrappers": "concat"}, ConfigError, "wrappers is a list"),
             ({"tools": {"id": "echo"}}, ConfigError, "tools is a list"),
             ({"tools": 3}, ConfigError, "tools is a list"),
-            ({"wrappers": [3]}, ConfigError, "is an id, a mapping or a function; got 3"),
+            ({"wrappers": [3]}, ConfigError, "must be an id or a mapping with an id; got 3"),
             ({"wrappers": [{"max_steps": 3}]}, ConfigError, "needs an 'id'"),
             ({"wrappers": ["concta"]}, UnknownIdError, "Did you mean 'concat'"),
             ({"tools": ["pyton"]}, UnknownIdError, "pyton"),

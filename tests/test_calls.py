@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 import gem_core
 from gem_core import Function, ToolCall, ToolResult
@@ -219,7 +220,7 @@ class TestReading:
         assert reader.read('{"answer": 4}').action == '{"answer": 4}'
 
     def test_openai_reads_the_objects_of_the_client_library(self) -> None:
-        chat = pytest.importorskip("openai.types.chat")
+        chat = needs("openai.types.chat")
         message = chat.ChatCompletionMessage.model_validate(openai(("a", {"b": 1}), content="So:"))
         reading = OpenAIFormat().read(message)
         assert asked(reading) == [("a", {"b": 1})]

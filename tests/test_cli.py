@@ -3,12 +3,14 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from commands import Command
 
 from gem_rollout import read_trajectories
 
@@ -40,6 +42,14 @@ def test_help_names_every_command_with_examples():
         assert "gem-core " + command in ok(command, "--help")
 
 
+def test_help_of_run_is_short_and_names_the_command_that_lists_ids():
+    shown = ok("run", "--help")
+    assert "gem-core list" in shown
+    assert "episodes=20" in shown
+    assert max(map(len, shown.splitlines())) < 100
+    assert "Sudoku-v0-hard-" not in shown
+
+
 def test_version():
     assert "0.1.0" in ok("--version")
 
@@ -51,7 +61,7 @@ def test_list_filters_and_has_a_line_for_each_environment():
 
 
 def test_list_json_can_be_read_by_programs():
-    (row,) = json.loads(ok("list", GUESS, "--json"))
+    (row,) = json.loads(ok("list", GUESS, "--format", "json"))
     assert row["id"] == GUESS
     assert row["kwargs"] == {"min_number": 1, "max_number": 10, "max_turns": 4}
     assert row["source"].startswith("gem-games")
@@ -70,7 +80,7 @@ def test_show_tells_parameters_rewards_and_an_example():
     shown = ok("show", GUESS)
     for part in ("max_turns", "Return of an episode: -0.1 to 1.0", "first observation", r"\boxed{"):
         assert part in shown
-    assert json.loads(ok("show", GUESS, "--json"))["parameters"]["max_turns"] == 4
+    assert json.loads(ok("show", GUESS, "--format", "json"))["parameters"]["max_turns"] == 4
 
 
 def test_an_unknown_id_gets_near_names_and_no_traceback():
@@ -84,6 +94,57 @@ def test_an_unknown_id_gets_near_names_and_no_traceback():
         assert done.returncode == 1
         assert f"Did you mean {GUESS!r}" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("list", GUESS), ("show", GUESS)])
+def test_the_old_json_flag_works_with_a_warning(arguments):
+    done = gem(*arguments, "--json")
+    assert GUESS in str(json.loads(done.stdout))
+    assert done.stderr.count("--json is deprecated") == 1
+
+
+def test_every_listing_can_be_read_by_programs():
+    (plugin,) = (p for p in json.loads(ok("plugins", "--format", "json")) if "games" in p["name"])
+    assert plugin["state"] in {"loaded", "slow"}
+    checked = json.loads(ok("check", GUESS, "--episodes", "2", "--format", "json"))
+    assert checked["failed"] == 0
+    assert checked["reports"][0]["subject"] == GUESS
+    assert checked["reports"][0]["findings"] == []
+
+
+def complete(*words):
+    """Return what the shell is offered after the words, which bash has split at colons."""
+    pieces = [piece for word in words for piece in re.findall(r"[:=]|[^:=]+|^$", word)]
+    environ = {
+        "COMP_WORDS": " ".join(["gem-core", *pieces]),
+        "COMP_CWORD": str(len(pieces)),
+        "_GEM_CORE_COMPLETE": "bash_complete",
+    }
+    code = "from gem_core.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [line.removeprefix("plain,") for line in done.stdout.split()]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["sho"], ["show"]),
+        (["show", "game:GuessTheNumber-v0-e"], ["GuessTheNumber-v0-easy"]),
+        (["run", "game:GuessTheNumber-v0-e"], ["GuessTheNumber-v0-easy"]),
+        (["run", GUESS, "agent=orac"], ["oracle"]),
+        (["run", GUESS, "agent=[random,orac"], ["[random,oracle"]),
+        (["check", "gem-gam"], ["gem-games"]),
+        (["run", "episodes="], []),
+    ],
+)
+def test_the_shell_completes_commands_and_ids(words, offered):
+    assert complete(*words) == offered
 
 
 def test_an_unknown_command_gets_a_near_name():
@@ -100,12 +161,12 @@ def test_a_game_can_be_played_over_a_pipe():
 
 
 def test_the_end_of_the_input_leaves_the_game():
-    assert "You left the game with a return of 0" in ok("play", GUESS, stdin="11\n")
+    assert "You left the episode with a return of 0" in ok("play", GUESS, stdin="11\n")
 
 
 def test_unknown_words_to_the_player_cost_no_turn():
     shown = ok("play", GUESS, "--seed", "1", stdin=":orcale\n:quit\n")
-    assert "There is no ':orcale'" in shown
+    assert "There is no command ':orcale'" in shown
 
 
 def test_bytes_that_are_no_text_are_played_as_they_can_be_read():
@@ -120,7 +181,9 @@ def test_bytes_that_are_no_text_are_played_as_they_can_be_read():
 
 
 def test_a_full_disk_is_one_clear_line(tmp_path):
-    done = gem("run", "env=game/GuessTheNumber-v0-easy", "out=/dev/full", cwd=tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "trajectories.jsonl").symlink_to("/dev/full")
+    done = gem("run", GUESS, "out=run", cwd=tmp_path)
     assert done.returncode == 1
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
@@ -154,44 +217,53 @@ def test_a_game_can_be_played_at_a_terminal():
 
 
 def test_run_writes_trajectories_and_prints_a_table(tmp_path):
-    out = tmp_path / "t.jsonl"
+    out = tmp_path / "run"
     shown = ok(
         "run",
-        f"env={GUESS.replace(':', '/')}",
+        GUESS,
         "agent=[oracle,random]",
         "episodes=6",
         f"out={out}",
         cwd=tmp_path,
     )
-    trajectories = list(read_trajectories(out))
+    trajectories = list(read_trajectories(out / "trajectories.jsonl"))
     assert len(trajectories) == 12
     assert {t.agent for t in trajectories} == {"oracle", "random"}
     assert all(t.episode_return == 1.0 for t in trajectories if t.agent == "oracle")
     assert "100%" in shown
-    assert str(out) in shown
+    assert json.loads((out / "run.json").read_text())["agents"] == ["oracle", "random"]
 
 
-def test_run_without_a_file_name_uses_its_own_folder(tmp_path):
+def test_run_without_a_folder_uses_one_of_its_own(tmp_path):
     ok("run", "env=game/GuessTheNumber-v0-easy", "episodes=2", cwd=tmp_path)
     (found,) = tmp_path.glob("runs/*/*/trajectories.jsonl")
     assert len(list(read_trajectories(found))) == 2
 
 
-def test_run_takes_patterns_of_environments(tmp_path):
-    out = tmp_path / "t.jsonl"
+@pytest.mark.parametrize(
+    "envs",
+    [
+        ["envs=game:GuessTheNumber-v0-*"],
+        ["game:GuessTheNumber-v0-*"],
+        [f"game:GuessTheNumber-v0-{end}" for end in ("easy", "hard", "random")]
+        + ["game:GuessTheNumber-v0-hard-no-max-turn"],
+    ],
+)
+def test_run_takes_ids_and_patterns_of_environments(tmp_path, envs):
+    out = tmp_path / "run"
     ok(
         "run",
-        "envs=game:GuessTheNumber-v0-*",
+        *envs,
         "agent=oracle",
         "episodes=2",
         f"out={out}",
         cwd=tmp_path,
     )
-    assert len({t.env_id for t in read_trajectories(out)}) == 4
+    assert len({t.env_id for t in read_trajectories(out / "trajectories.jsonl")}) == 4
 
 
 def test_run_plays_scripts_and_mixtures_through_wrappers(tmp_path):
-    out = tmp_path / "t.jsonl"
+    out = tmp_path / "run"
     ok(
         "run",
         "+env@mixture.a=game/GuessTheNumber-v0-easy",
@@ -203,23 +275,23 @@ def test_run_plays_scripts_and_mixtures_through_wrappers(tmp_path):
         f"out={out}",
         cwd=tmp_path,
     )
-    trajectories = list(read_trajectories(out))
+    trajectories = list(read_trajectories(out / "trajectories.jsonl"))
     assert [turn.action for turn in trajectories[0].turns][:1] == [r"\boxed{5}"]
     assert trajectories[0].turns[-1].info["step_counter"] == len(trajectories[0].turns)
 
 
-def test_run_refuses_to_mix_into_an_existing_file_and_resumes_when_told(tmp_path):
-    out = tmp_path / "t.jsonl"
+def test_run_refuses_to_mix_into_an_existing_run_and_resumes_when_told(tmp_path):
+    out = tmp_path / "run"
     args = ("run", "env=game/GuessTheNumber-v0-easy", "agent=random", f"out={out}")
     ok(*args, "episodes=4", cwd=tmp_path)
-    first = out.read_text()
+    first = (out / "trajectories.jsonl").read_text()
     done = gem(*args, "episodes=8", cwd=tmp_path)
     assert done.returncode == 1
     assert "resume=true" in done.stderr
-    assert out.read_text() == first
+    assert (out / "trajectories.jsonl").read_text() == first
     shown = ok(*args, "episodes=8", "resume=true", cwd=tmp_path)
-    assert out.read_text().startswith(first)
-    indices = [t.index for t in read_trajectories(out)]
+    assert (out / "trajectories.jsonl").read_text().startswith(first)
+    indices = [t.index for t in read_trajectories(out / "trajectories.jsonl")]
     assert indices == list(range(8))
     assert " 8 " in shown
     other_seed = gem(*args, "episodes=8", "seed=1", "resume=true", cwd=tmp_path)
@@ -251,8 +323,8 @@ def test_a_wrong_key_or_value_is_one_clear_line(override, line, tmp_path):
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
-    out = tmp_path / "t.jsonl"
-    process = subprocess.Popen(
+    out = tmp_path / "run"
+    process = Command(
         [
             sys.executable,
             "-m",
@@ -267,16 +339,45 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
         text=True,
         cwd=tmp_path,
     )
-    while not (out.exists() and out.stat().st_size > 10000):
+    file = out / "trajectories.jsonl"
+    while not (file.exists() and file.stat().st_size > 10000):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    shown, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "resume=true" in shown
+    assert "resume=true" in errors
     assert "Traceback" not in errors
-    indices = [trajectory.index for trajectory in read_trajectories(out)]
+    indices = [trajectory.index for trajectory in read_trajectories(out / "trajectories.jsonl")]
     assert indices == list(range(len(indices)))
+
+
+def test_a_file_name_as_out_is_refused(tmp_path):
+    done = gem("run", GUESS, "out=t.jsonl", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "out is a folder" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_run_prints_json_alone_on_the_standard_output(tmp_path):
+    shown = ok("run", GUESS, "agent=oracle", "episodes=2", "--format", "json", cwd=tmp_path)
+    (row,) = json.loads(shown)["rows"]
+    assert (row["environment"], row["episodes"], row["success"]) == (GUESS, 2, 1.0)
+
+
+def test_a_run_in_which_every_episode_failed_says_why_and_has_exit_status_1(tmp_path):
+    done = gem("run", GUESS, "agent=scripted", "agent.actions=[1]", "episodes=3", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "Every episode failed. The most frequent error (3 of 3)" in done.stderr
+    assert "'env': InvalidActionError: An action of" in done.stderr
+
+
+def test_a_sweep_goes_on_after_a_run_that_failed(tmp_path):
+    arguments = ("-m", GUESS, "env.max_turns=0,3", "agent=oracle", "episodes=1", "out=all")
+    done = gem("run", *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "max_turns" in done.stderr
+    assert len(list(read_trajectories(tmp_path / "all" / "1" / "trajectories.jsonl"))) == 1
 
 
 def test_check_says_what_it_measured():
@@ -291,7 +392,7 @@ def test_plugins_shows_what_is_installed_and_selected():
 
 
 def test_output_into_a_closed_pipe_is_no_traceback():
-    shell = f"{sys.executable} -m gem_core list --json | head -c 1; exit ${{PIPESTATUS[0]}}"
+    shell = f"{sys.executable} -m gem_core list --format json | head -c 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
 

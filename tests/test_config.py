@@ -138,7 +138,8 @@ def test_a_weight_that_is_no_number_is_named():
 
 
 def test_a_part_without_an_id_is_named():
-    assert problems({"env": {"max_turns": 3}})[0].startswith("  env: needs an id")
+    (problem,) = problems({"env": {"max_turns": 3}})
+    assert "env: The mapping of the environment needs an 'id'" in problem
 
 
 def test_the_caller_s_configuration_is_not_changed():

@@ -14,6 +14,7 @@ import PIL.ImageDraw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 from gem_core import Action, BaseEnv, Info, Observation, Step
 from gem_core.content import (
@@ -92,8 +93,8 @@ class TestImage:
             (None, "got NoneType"),
             (3, "got int"),
             ([b""], "got list"),
-            (b"", "These 0 bytes are no image"),
-            (b"<svg></svg>", r"These 11 bytes are no image .* begin with b'<svg></svg>'"),
+            (b"", "These 0 bytes are not an image"),
+            (b"<svg></svg>", r"These 11 bytes are not an image .* begin with b'<svg></svg>'"),
             ({}, r"has 'bytes' or 'path'; got the keys \[\]"),
             ({"bytes": None, "path": None}, "neither with a value"),
             ({"path": {"path": "x"}}, "neither with a value"),
@@ -101,7 +102,7 @@ class TestImage:
             ("nul\0byte", "cannot be read"),
             ("data:image/png,plain", "it is not in base64"),
             ("data:image/png;base64,%%%", "holds no image"),
-            ("data:text/plain;base64,aGVsbG8=", "These 5 bytes are no image"),
+            ("data:text/plain;base64,aGVsbG8=", "These 5 bytes are not an image"),
         ],
     )
     def test_what_is_no_image_is_refused(self, value: Any, message: str) -> None:
@@ -110,7 +111,7 @@ class TestImage:
 
     def test_a_damaged_file_is_told_when_it_is_opened(self) -> None:
         image = Image.of(encoded("PNG", side=64)[:-40])
-        with pytest.raises(ContentError, match="no image that can be read"):
+        with pytest.raises(ContentError, match="not an image that can be read"):
             image.open()
 
     def test_it_can_be_compared_pickled_and_written_as_json(self) -> None:
@@ -220,8 +221,8 @@ class TestMessages:
 
     @pytest.mark.parametrize("parts", [[TextPart("hello")], [TextPart("see "), A, B]])
     def test_openais_own_types_accept_it(self, parts: list[Any]) -> None:
-        types = pytest.importorskip("openai.types.chat")
-        pydantic = pytest.importorskip("pydantic")
+        types = needs("openai.types.chat")
+        pydantic = needs("pydantic")
         content = to_openai(parts)
         checker = pydantic.TypeAdapter(types.ChatCompletionUserMessageParam)
         checked = checker.validate_python({"role": "user", "content": content})["content"]
@@ -249,8 +250,8 @@ class TestMessages:
 @pytest.fixture(scope="module")
 def processor() -> Any:
     """A real processor of transformers, with a few words and a mark for images of its own."""
-    transformers = pytest.importorskip("transformers")
-    tokenizers = pytest.importorskip("tokenizers")
+    transformers = needs("transformers")
+    tokenizers = needs("tokenizers")
     clip = pytest.importorskip("transformers.models.clip.image_processing_pil_clip")
     words = ["<unk>", "<|picture|>", "user", "assistant", "what", "is", "?", "and"]
     vocabulary = {word: number for number, word in enumerate(words)}
@@ -365,8 +366,8 @@ class TestWrappers:
         assert fork.step("b") == env.step("b")
 
     def test_a_chat_of_a_tokenizer_has_the_placeholders(self) -> None:
-        transformers = pytest.importorskip("transformers")
-        tokenizers = pytest.importorskip("tokenizers")
+        transformers = needs("transformers")
+        tokenizers = needs("tokenizers")
         tokenizer = transformers.PreTrainedTokenizerFast(
             tokenizer_object=tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, "a"))
         )

@@ -198,7 +198,7 @@ class TestEpisodes:
     @EVERY_KIND
     def test_a_step_before_reset_raises(self, make_env: Callable[[], Env]) -> None:
         env = make_env()
-        with pytest.raises(EpisodeEndedError, match=r"no episode was started.*reset"):
+        with pytest.raises(EpisodeEndedError, match=r"no episode has been started.*reset"):
             env.step("left")
 
     @pytest.mark.parametrize("flags", [(True, False), (False, True)])
@@ -433,7 +433,7 @@ class TestSnapshots:
         env = make_env()
         env.reset(seed=1)
         spawned, seeded = env.spawn(), env.spawn(seed=1)
-        with pytest.raises(EpisodeEndedError, match="no episode was started"):
+        with pytest.raises(EpisodeEndedError, match="no episode has been started"):
             spawned.step("left")
         lucks = [e.reset()[1]["luck"] for e in (spawned, seeded, env.spawn(seed=1), env.spawn())]
         assert lucks[1] == lucks[2]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 import gem_core
 from gem_core import Action, BaseEnv, Info, Observation, Step, visible_text
@@ -48,8 +49,8 @@ def shown(env: Any, actions: list[str]) -> list[Observation]:
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
     """A real tokenizer of transformers, of five words, with a chat template."""
-    transformers = pytest.importorskip("transformers")
-    tokenizers = pytest.importorskip("tokenizers")
+    transformers = needs("transformers")
+    tokenizers = needs("tokenizers")
     words = {"<|user|>": 0, "<|assistant|>": 1, "<|tool|>": 2, "<|end|>": 3, "go": 4}
     model = tokenizers.models.WordLevel(words, "go")
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer(model))

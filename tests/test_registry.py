@@ -245,7 +245,7 @@ class TestThisInstallation:
         [
             ({"wrappers": "concat"}, "wrappers is a list"),
             ({"tools": {"id": "x"}}, "tools is a list"),
-            ({"wrappers": [3]}, "is an id, a mapping or a function; got 3"),
+            ({"wrappers": [3]}, "must be an id or a mapping with an id; got 3"),
             ({"wrappers": [{"max_steps": 3}]}, "needs an 'id'"),
             ({"wrappers": ["conkat"]}, "Did you mean 'concat'"),
         ],

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 from gem_core.errors import ConfigError
 from gem_core.seeding import check_seed, child_seed, fresh_seed
@@ -46,7 +47,7 @@ def test_a_number_and_its_digits_are_different_paths() -> None:
 
 
 def test_integers_of_other_types_are_the_same_seed_and_path() -> None:
-    numpy = pytest.importorskip("numpy")
+    numpy = needs("numpy")
     assert check_seed(numpy.int64(3)) == 3
     assert type(check_seed(numpy.int64(3))) is int
     assert child_seed(numpy.int64(3), numpy.int32(3)) == child_seed(3, 3)

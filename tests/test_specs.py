@@ -97,7 +97,7 @@ class TestEntryPoints:
 
     @pytest.mark.parametrize("entry_point", ["collections", "collections.Counter", "collections:"])
     def test_a_string_without_an_attribute_is_explained(self, entry_point: str) -> None:
-        with pytest.raises(EntryPointError, match="not of the form 'module:attribute'"):
+        with pytest.raises(EntryPointError, match="does not have the form 'module:attribute'"):
             load_entry_point(entry_point)
 
     @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ class TestEntryPoints:
         ],
     )
     def test_a_module_that_is_not_there_is_named(self, entry_point: str, missing: str) -> None:
-        with pytest.raises(EntryPointError, match=f"leads to nothing: no module '{missing}'"):
+        with pytest.raises(EntryPointError, match=f"does not exist: no module '{missing}'"):
             load_entry_point(entry_point)
 
     def test_a_typo_in_the_attribute_gets_a_suggestion(self) -> None:

@@ -172,7 +172,7 @@ def test_a_claim_of_one_start_is_checked_too():
 
 
 def test_a_wrong_floor_a_wrong_ceiling_and_a_weak_oracle_are_found():
-    assert "null_agent" in findings(Coin, return_range=(-1.0, 3.0))
+    assert "silent_agent" in findings(Coin, return_range=(-1.0, 3.0))
     assert "oracle" in findings(Coin, return_range=(-0.5, 1.0))
     assert "oracle" in findings(Coin, return_range=(-0.5, 9.0))
     assert "oracle" not in findings(Coin, return_range=(-0.5, 9.0), oracle_return=2.5)
@@ -257,6 +257,9 @@ def test_the_pytest_plugin_gives_each_check_a_test_of_its_own(tmp_path):
 
 
 def test_the_pytest_plugin_costs_other_test_runs_nothing():
-    code = "import sys, gem_core.pytest_plugin; print([n for n in sys.modules if 'gem_' in n])"
+    code = """
+import sys, gem_core.pytest_plugin
+print(sorted(name for name in sys.modules if "gem_" in name))
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['gem_core', 'gem_core.lazy', 'gem_core.pytest_plugin']"

@@ -1,4 +1,4 @@
-"""A stranger installs gem-core, gem-games and a plugin of their own from wheels."""
+"""A stranger installs gem-core, gem-games and a plugin from wheels, and nothing else."""
 
 import json
 import shutil
@@ -27,6 +27,20 @@ print(json.dumps({
     "tool": tool_step.observation,
     "reward": step.reward,
 }))
+"""
+
+
+APP = """
+import hydra
+from omegaconf import OmegaConf
+
+
+@hydra.main(version_base=None, config_path=None)
+def main(config):
+    print(OmegaConf.to_yaml(config))
+
+
+main()
 """
 
 
@@ -61,6 +75,7 @@ def stranger(tmp_path_factory):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    run.folder = folder
     return run
 
 
@@ -73,26 +88,56 @@ def test_the_plugin_s_environment_tool_and_wrapper_are_found_and_work(stranger):
     assert seen["reward"] == 1.0
 
 
-def test_the_command_line_lists_checks_and_runs_it(stranger):
+def test_the_command_line_lists_and_checks_it(stranger):
     assert "acme:Echo-v0" in stranger("-m", "gem_core", "list", "acme:*")
     assert "0 with problems" in stranger("-m", "gem_core", "check", "acme")
-    shown = stranger("-m", "gem_core", "run", "env=acme/Echo-v0", "env.length=7", "agent=oracle")
-    assert "100%" in shown
 
 
 def test_hydra_composes_it(stranger):
-    shown = stranger(
-        "-m",
-        "gem_core",
-        "run",
-        "env=acme/Echo-v0",
-        "tools=[reverse]",
-        "wrappers=[shout]",
-        "--cfg",
-        "job",
-    )
+    (stranger.folder / "app.py").write_text(APP)
+    shown = stranger("app.py", "+env=acme/Echo-v0", "+tools=[reverse]", "+wrappers=[shout]")
     assert "id: acme:Echo-v0" in shown
     assert "id: shout" in shown
+
+
+def test_only_the_dependencies_of_the_core_are_installed(stranger):
+    code = "from importlib.metadata import distributions as d; print(*{x.name for x in d()})"
+    installed = {name.lower() for name in stranger("-c", code).split()}
+    assert {
+        "gem-core",
+        "gem-games",
+        "pluggy",
+        "pydantic",
+        "hydra-core",
+        "click",
+        "rich",
+    } <= installed
+    unwanted = {"gem-rollout", "gem-tasks", "gem-workers", "orjson", "cloudpickle", "jsonschema"}
+    assert not unwanted & installed
+
+
+@pytest.mark.parametrize(
+    ("code", "distribution"),
+    [
+        ("import gem_core; gem_core.collect", "gem-rollout"),
+        ("from gem_core.rollout import collect", "gem-rollout"),
+        ("import gem_core; gem_core.make('math:Sample')", "gem-math"),
+        ("import gem_core; gem_core.make_tool('search')", "gem-tools"),
+        ("import gem_core; gem_core.make_sandbox('warm')", "gem-sandbox"),
+        (
+            "import gem_core; gem_core.make_vec('acme:Echo-v0', executor='processes')",
+            "gem-workers",
+        ),
+    ],
+)
+def test_what_is_missing_says_which_distribution_to_install(stranger, code, distribution):
+    with pytest.raises(AssertionError, match=f"pip install {distribution}"):
+        stranger("-c", code)
+
+
+def test_a_command_of_a_library_says_which_distribution_to_install(stranger):
+    with pytest.raises(AssertionError, match="pip install gem-rollout"):
+        stranger("-m", "gem_core", "run", "acme:Echo-v0")
 
 
 def test_the_template_s_own_tests_pass(stranger):

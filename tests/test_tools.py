@@ -315,7 +315,7 @@ class TestEnd:
     def test_a_call_before_reset_is_a_step_without_an_episode(self) -> None:
         tool = Adder()
         env = ToolWrapper(Question(), tools=[tool])
-        with pytest.raises(EpisodeEndedError, match="no episode was started"):
+        with pytest.raises(EpisodeEndedError, match="no episode has been started"):
             env.step("<add>1</add>")
         assert tool.log == []
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from needs import needs
 
 import gem_core
 from gem_core import as_tool
@@ -66,8 +67,8 @@ def add(a: int, b: int) -> int:
 
 
 def tokenizer(template: str) -> Any:
-    transformers = pytest.importorskip("transformers")
-    tokenizers = pytest.importorskip("tokenizers")
+    transformers = needs("transformers")
+    tokenizers = needs("tokenizers")
     model = tokenizers.models.WordLevel({"go": 0}, "go")
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer(model))
     fast.chat_template = template

@@ -362,11 +362,11 @@ class TestInMake:
 
     @pytest.mark.parametrize("part", [lambda: "no tool", lambda: max_of])
     def test_a_function_that_makes_none_is_told_how(self, part: Any) -> None:
-        with pytest.raises(ConfigError, match=r"no tool.*as_tool"):
+        with pytest.raises(ConfigError, match=r"not a tool.*as_tool"):
             gem_core.make("game:GuessTheNumber-v0-easy", tools=[part])
 
     def test_a_plain_function_with_parameters_is_told_how(self) -> None:
-        with pytest.raises(ConfigError, match=r"it needs numbers.*as_tool"):
+        with pytest.raises(ConfigError, match=r"cannot be called without numbers.*as_tool"):
             gem_core.make("game:GuessTheNumber-v0-easy", tools=[max_of])
 
 

@@ -1,6 +1,5 @@
-"""The command ``gem-core``. Each subcommand is a spec; plugins add theirs in the same way."""
+"""The command ``gem-core``. Each subcommand is a spec, those of plugins too."""
 
-import difflib
 import logging
 import signal
 import sys
@@ -8,6 +7,7 @@ from typing import Any
 
 import click
 
+from gem_core import options
 from gem_core.errors import GemError, UnknownIdError
 from gem_core.plugins import default_registry
 from gem_core.specs import CommandSpec
@@ -15,11 +15,11 @@ from gem_core.specs import CommandSpec
 __all__ = ["Commands", "commands", "main"]
 
 INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
+"""Exit status after Ctrl-C, as in shells."""
 
 
 class Commands(click.Group):
-    """A group whose commands come from the registry and are imported when they are used."""
+    """The commands of the registry, each of which is imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [spec.id for spec in default_registry().list(CommandSpec)]
@@ -36,9 +36,12 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            if near and "Did you mean" not in error.message:
-                raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
+            if args[0].startswith("-"):
+                raise
+            try:
+                default_registry().find(CommandSpec, args[0])
+            except UnknownIdError as unknown:
+                raise click.UsageError(str(unknown), ctx) from error
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -54,7 +57,10 @@ class Commands(click.Group):
     "  gem-core list 'game:*'\n"
     "  gem-core show game:Sudoku-v0-easy\n"
     "  gem-core play game:GuessTheNumber-v0-easy\n"
-    "  gem-core run env=game/Mastermind-v0-easy agent=oracle episodes=50",
+    "  gem-core run game:Mastermind-v0-easy agent=oracle episodes=50\n"
+    "\n"
+    "\b\nCompletion of commands and ids in bash (or zsh, fish):\n"
+    '  eval "$(_GEM_CORE_COMPLETE=bash_source gem-core)"',
 )
 @click.version_option(package_name="gem-core", prog_name="gem-core")
 def commands() -> None:
@@ -62,13 +68,14 @@ def commands() -> None:
 
 
 def main() -> None:
-    """Run the command line; a known error is one message, not a traceback."""
-    # Problems of plugins are told by `gem-core plugins` and in the errors that they cause.
+    """Run the command line. A ``GemError`` is printed as one message, without a traceback."""
+    # Problems of plugins are shown by `gem-core plugins` and in the errors that they cause.
     logging.getLogger("gem_core").addHandler(logging.NullHandler())
+    options.add_bash_completion()
     try:
         sys.exit(_status())
     finally:
-        # All is done: one more Ctrl-C ends the process at once, without a traceback.
+        # Nothing is left to do: one more Ctrl-C ends the process without a traceback.
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -89,6 +96,6 @@ def _status() -> int:
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away; there is nobody to tell
+        sys.stderr.close()  # the reader of the output has gone, and there is nobody to tell
         return 1
     return status if isinstance(status, int) else 0

@@ -1,12 +1,16 @@
 """``gem-core check``: the conformance kit from the command line."""
 
+import json
 import sys
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.progress import Progress
 
 from gem_core.errors import UnknownIdError
+from gem_core.options import complete_envs, format_option
 from gem_core.plugins import default_registry, load_plugins
 from gem_core.specs import EnvSpec
 from gem_core.testing import Report, check_env, check_plugin
@@ -14,17 +18,33 @@ from gem_core.testing import Report, check_env, check_plugin
 __all__ = ["command"]
 
 
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    names = [one.name for one in load_plugins().statuses if one.name.startswith(incomplete)]
+    return [*map(CompletionItem, names), *complete_envs(ctx, param, incomplete)]
+
+
 @click.command(
     epilog="\b\nExamples:\n"
     "  gem-core check game:Sudoku-v0-easy\n"
-    "  gem-core check 'game:*'\n"
+    "  gem-core check 'game:*' --format json\n"
     "  gem-core check gem-games"
 )
-@click.argument("targets", nargs=-1, required=True, metavar="ID|PATTERN|PLUGIN...")
-@click.option("--episodes", type=click.IntRange(min=1), default=20, help="Episodes per measure.")
-def command(targets: tuple[str, ...], episodes: int) -> None:
-    """Check environments, or all that a plugin brings, against the contract."""
-    console = Console(soft_wrap=True)
+@click.argument(
+    "targets", nargs=-1, required=True, metavar="ID|PATTERN|PLUGIN...", shell_complete=_complete
+)
+@click.option(
+    "--episodes",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Episodes that each check plays.",
+)
+@format_option()
+def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
+    """Check environments, or everything that a plugin registers, against the contract.
+
+    The exit status is 1 if a check finds a problem.
+    """
     reports: list[Report] = []
     specs: list[EnvSpec] = []
     for target in targets:
@@ -34,13 +54,18 @@ def command(targets: tuple[str, ...], episodes: int) -> None:
             specs += [s for s in default_registry().list(EnvSpec) if s.source == source]
         else:
             specs += _matching(target)
-    with Progress(console=console, transient=True) as progress:
+    with Progress(console=Console(stderr=True), transient=True) as progress:
         tracked = progress.track(specs, description="checking")
         reports += [check_env(spec, episodes=episodes) for spec in tracked]
-    for report in reports:
-        _print(console, report)
     failed = sum(not report.ok for report in reports)
-    console.print(f"\n{len(reports)} checked, {failed} with problems.", highlight=False)
+    if form == "json":
+        plain = {"checked": len(reports), "failed": failed, "reports": [*map(_plain, reports)]}
+        click.echo(json.dumps(plain, indent=2, default=str))
+    else:
+        console = Console(soft_wrap=True)
+        for report in reports:
+            _print(console, report)
+        console.print(f"\n{len(reports)} checked, {failed} with problems.", highlight=False)
     sys.exit(1 if failed else 0)
 
 
@@ -53,9 +78,26 @@ def _matching(pattern: str) -> list[EnvSpec]:
     return [default_registry().find(EnvSpec, pattern)]
 
 
+def _plain(report: Report) -> dict[str, Any]:
+    return {
+        "subject": report.subject,
+        "ok": report.ok,
+        "facts": report.facts,
+        "findings": [vars(finding) for finding in report.findings],
+        "unchecked": _unchecked(report),
+    }
+
+
+def _unchecked(report: Report) -> list[str]:
+    return list(getattr(report, "unchecked", []))
+
+
 def _print(console: Console, report: Report) -> None:
     mark = "[green]ok[/]  " if report.ok else "[red]FAIL[/]"
     facts = ", ".join(f"{name} {value}" for name, value in report.facts.items())
     console.print(f"{mark} {report.subject}  [dim]{facts}[/]", highlight=False)
     for finding in report.findings:
         console.print(f"       {finding.check}: {finding.message}", markup=False, highlight=False)
+    if unchecked := _unchecked(report):
+        line = f"       not checked: {', '.join(unchecked)}"
+        console.print(line, markup=False, highlight=False)

@@ -1,4 +1,4 @@
-"""``gem-core list``: what is installed."""
+"""``gem-core list``: the environments, tools, wrappers, agents and so on that are installed."""
 
 import json
 import sys
@@ -7,10 +7,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from gem_core.options import complete_envs, format_option, warn_deprecated
 from gem_core.plugins import default_registry
 from gem_core.specs import (
     AgentSpec,
     CallFormatSpec,
+    CommandSpec,
     EnvSpec,
     ExecutorSpec,
     SandboxSpec,
@@ -22,7 +24,7 @@ from gem_core.specs import (
 __all__ = ["command"]
 
 PIPE_WIDTH = 200
-"""Columns for output that is no terminal, so that a line stays a line."""
+"""The width of output that does not go to a terminal, so that no line is broken."""
 
 _KINDS: dict[str, type[Spec]] = {
     "envs": EnvSpec,
@@ -32,6 +34,7 @@ _KINDS: dict[str, type[Spec]] = {
     "agents": AgentSpec,
     "sandboxes": SandboxSpec,
     "executors": ExecutorSpec,
+    "commands": CommandSpec,
 }
 
 
@@ -40,16 +43,27 @@ _KINDS: dict[str, type[Spec]] = {
     "  gem-core list\n"
     "  gem-core list 'game:*-easy'\n"
     "  gem-core list --long --kind wrappers\n"
-    "  gem-core list --json | jq -r '.[].id'"
+    "  gem-core list --format json | jq -r '.[].id'"
 )
-@click.argument("pattern", default="*")
-@click.option("--kind", type=click.Choice(list(_KINDS)), default="envs", help="What to list.")
-@click.option("--long", "-l", "is_long", is_flag=True, help="Show parameters and origin too.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def command(pattern: str, kind: str, *, is_long: bool, as_json: bool) -> None:
-    """List what is installed; PATTERN may hold * and ?."""
+@click.argument("pattern", default="*", shell_complete=complete_envs)
+@click.option(
+    "--kind",
+    type=click.Choice(list(_KINDS)),
+    default="envs",
+    show_default=True,
+    help="The kind of thing to list.",
+)
+@click.option(
+    "--long", "-l", "is_long", is_flag=True, help="Also show parameters and the distribution."
+)
+@format_option()
+@click.option("--json", "old_json", is_flag=True, hidden=True)
+def command(pattern: str, kind: str, form: str, *, is_long: bool, old_json: bool) -> None:
+    """List what is installed. PATTERN may contain * and ?."""
+    if old_json:
+        warn_deprecated("--json", "--format json")
     specs = default_registry().list(_KINDS[kind], pattern)
-    if as_json:
+    if form == "json" or old_json:
         fields = ("id", "entry_point", "kwargs", "description", "source")
         rows = [{name: getattr(spec, name) for name in fields} for spec in specs]
         click.echo(json.dumps(rows, indent=2, default=str))

@@ -1,4 +1,4 @@
-"""``gem-core play``: an environment as a game in the terminal, or over a pipe."""
+"""``gem-core play``: play an environment by hand, in the terminal or over a pipe."""
 
 import sys
 from typing import Any
@@ -14,13 +14,14 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError, GemError
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Info, Observation, text_of
+from gem_core.options import complete_envs
 
 __all__ = ["command"]
 
 _HELP = """\
-Type what goes into \\boxed{}, or a whole reply with a box of its own.
-  :oracle  let the oracle move        :undo  take the last move back
-  :random  make a random move         :quit  leave the game"""
+Type an action, which is sent in \\boxed{}, or a whole reply that contains \\boxed{...}.
+  :oracle  let the oracle play the next action    :undo  take the last action back
+  :random  play a random action                   :quit  leave the episode"""
 
 
 @click.command(
@@ -29,17 +30,17 @@ Type what goes into \\boxed{}, or a whole reply with a box of its own.
     "  gem-core play game:Sudoku-v0-easy --seed 3\n"
     "  printf '5\\n7\\n' | gem-core play game:GuessTheNumber-v0-easy --seed 1"
 )
-@click.argument("env_id", metavar="ID")
-@click.option("--seed", type=click.IntRange(min=0), help="Play the episode of this seed.")
-@click.option("--raw", is_flag=True, help="Send replies as they are, without adding \\boxed{}.")
+@click.argument("env_id", metavar="ID", shell_complete=complete_envs)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the episode.")
+@click.option("--raw", is_flag=True, help="Send replies unchanged, without adding \\boxed{}.")
 def command(env_id: str, seed: int | None, *, raw: bool) -> None:
     """Play an environment in the terminal."""
     with make(env_id) as env:
-        sys.exit(_Table(env, raw=raw).play(seed))
+        sys.exit(_Session(env, raw=raw).play(seed))
 
 
-class _Table:
-    """One person at one environment."""
+class _Session:
+    """A person who plays an environment."""
 
     def __init__(self, env: Env, *, raw: bool) -> None:
         self._env = env
@@ -58,7 +59,7 @@ class _Table:
             self._show(observation, info)
             reply = self._ask()
             if reply is None or reply == ":quit":
-                self._console.print(f"You left the game with a return of {self._return:g}.")
+                self._console.print(f"You left the episode with a return of {self._return:g}.")
                 return 0
             if reply == ":undo":
                 observation, info = self._undo(observation, info)
@@ -113,14 +114,14 @@ class _Table:
         elif reply == ":oracle":
             action = self._oracle_action(observation, info)
         elif reply.startswith(":"):
-            raise ConfigError(f"There is no {reply!r}.\n{_HELP}")
+            raise ConfigError(f"There is no command {reply!r}.\n{_HELP}")
         else:
             return reply if self._raw or "\\boxed" in reply else f"\\boxed{{{reply}}}"
         self._console.print(Text(str(action), style="cyan"))
         return action
 
     def _oracle_action(self, observation: Observation, info: Info) -> Any:
-        """Ask an oracle that is shown all that was seen, as it has not played so far."""
+        """Return the oracle's action; it is first shown the earlier observations of the episode."""
         oracle = OracleAgent()
         oracle.reset(self._env)
         for _, _, seen, seen_info in self._earlier:
@@ -129,7 +130,7 @@ class _Table:
 
     def _undo(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
         if not self._earlier:
-            self._console.print(Text("There is no move to take back.", style="yellow"))
+            self._console.print(Text("There is no action to take back.", style="yellow"))
             return observation, info
         snapshot, self._return, observation, info = self._earlier.pop()
         self._env.restore(snapshot)

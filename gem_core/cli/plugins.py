@@ -1,5 +1,6 @@
-"""``gem-core plugins``: who is installed, and what is wrong with whom."""
+"""``gem-core plugins``: the installed plugins and their problems."""
 
+import json
 import sys
 import traceback
 
@@ -7,7 +8,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from gem_core.plugins import load_plugins
+from gem_core.options import format_option
+from gem_core.plugins import PluginStatus, load_plugins
 
 __all__ = ["command"]
 
@@ -20,15 +22,37 @@ _STYLES = {
 }
 
 
-@click.command(epilog="\b\nExamples:\n  gem-core plugins\n  gem-core plugins --traceback")
-@click.option("--traceback", "with_traceback", is_flag=True, help="Show where errors came from.")
-def command(*, with_traceback: bool) -> None:
-    """Show plugins, and what is wrong with them; exit status 1 if one is broken."""
-    console = Console()
+@click.command(
+    epilog="\b\nExamples:\n"
+    "  gem-core plugins\n"
+    "  gem-core plugins --traceback\n"
+    "  gem-core plugins --format json"
+)
+@click.option("--traceback", "with_traceback", is_flag=True, help="Print tracebacks of errors.")
+@format_option()
+def command(form: str, *, with_traceback: bool) -> None:
+    """Show the installed plugins and their problems.
+
+    The exit status is 1 if a plugin is broken.
+    """
     statuses = load_plugins().statuses
-    if not statuses:
-        console.print("No plugin is installed. Try: pip install gem-games")
-        return
+    if form == "json":
+        click.echo(json.dumps([_plain(status) for status in statuses], indent=2))
+    elif statuses:
+        _print(statuses, with_traceback=with_traceback)
+    else:
+        click.echo("No plugin is installed. Try: pip install gem-games")
+    if any(status.state == "broken" for status in statuses):
+        sys.exit(1)
+
+
+def _plain(status: PluginStatus) -> dict[str, object]:
+    fields = ("name", "value", "distribution", "state", "problems", "seconds")
+    return {name: getattr(status, name) for name in fields}
+
+
+def _print(statuses: list[PluginStatus], *, with_traceback: bool) -> None:
+    console = Console()
     table = Table(box=None, pad_edge=False)
     for heading in ("plugin", "from", "state", "ms"):
         table.add_column(heading, justify="right" if heading == "ms" else "left")
@@ -44,5 +68,3 @@ def command(*, with_traceback: bool) -> None:
         if with_traceback and status.error is not None:
             trace = "".join(traceback.format_exception(status.error))
             console.print(trace, markup=False, highlight=False)
-    if any(status.state == "broken" for status in statuses):
-        sys.exit(1)

@@ -1,4 +1,4 @@
-"""``gem-core show``: one environment, with an example of what an agent sees."""
+"""``gem-core show``: one environment, with an example of its first observation."""
 
 import inspect
 import json
@@ -13,6 +13,7 @@ from rich.text import Text
 from gem_core.api import make
 from gem_core.content import images_of
 from gem_core.observation import text_of
+from gem_core.options import complete_envs, format_option, warn_deprecated
 from gem_core.plugins import default_registry
 from gem_core.specs import EnvSpec
 
@@ -23,16 +24,19 @@ __all__ = ["command"]
     epilog="\b\nExamples:\n"
     "  gem-core show game:Sudoku-v0-easy\n"
     "  gem-core show game:Mastermind-v0-hard --seed 7\n"
-    "  gem-core show game:Mastermind-v0-hard --json"
+    "  gem-core show game:Mastermind-v0-hard --format json"
 )
-@click.argument("env_id", metavar="ID")
+@click.argument("env_id", metavar="ID", shell_complete=complete_envs)
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the example episode.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-def command(env_id: str, seed: int, *, as_json: bool) -> None:
-    """Show an environment: parameters, rewards, an example observation."""
+@format_option()
+@click.option("--json", "old_json", is_flag=True, hidden=True)
+def command(env_id: str, seed: int, form: str, *, old_json: bool) -> None:
+    """Show an environment: its parameters, its rewards and an example observation."""
+    if old_json:
+        warn_deprecated("--json", "--format json")
     spec = default_registry().find(EnvSpec, env_id)
     description = _describe(spec, seed)
-    if as_json:
+    if form == "json" or old_json:
         click.echo(json.dumps(description, indent=2, default=str))
     else:
         _print(description)
@@ -83,6 +87,5 @@ def _print(description: dict[str, Any]) -> None:
     shown = "\n".join(filter(None, parts))
     console.print(Panel(Text(shown), title="first observation", title_align="left"))
     console.print(Panel(Text(str(description["action"])), title="an action", title_align="left"))
-    path = description["id"].replace(":", "/", 1)
     console.print(f"\ngem-core play {description['id']}", style="dim", highlight=False)
-    console.print(f"gem-core run env={path} agent=random", style="dim", highlight=False)
+    console.print(f"gem-core run {description['id']} agent=random", style="dim", highlight=False)

@@ -1,4 +1,4 @@
-"""The conformance kit: does an environment, a tool, a sandbox, a plugin keep the contract?
+"""The conformance kit: checks of environments, agents, tools and whole plugins.
 
 From the command line::
 
@@ -13,23 +13,42 @@ From pytest, where each check of each environment is a test of its own::
 From Python::
 
     check_env("acme:Echo-v0").raise_for_findings()
+
+``gem_workers.testing`` checks sandboxes, ``gem_rollout.testing`` environments for several agents.
 """
 
+from typing import Any
+
+from gem_core.moved import moved_name
+from gem_core.testing.agent_checks import AGENT_CHECKS, check_agent
 from gem_core.testing.env_checks import ENV_CHECKS, check_env
 from gem_core.testing.plugin_checks import check_plugin
 from gem_core.testing.report import CheckFailedError, Finding, Report
-from gem_core.testing.sandbox_checks import SANDBOX_CHECKS, check_sandbox
 from gem_core.testing.tool_checks import TOOL_CHECKS, check_tool
 
 __all__ = [
+    "AGENT_CHECKS",
     "ENV_CHECKS",
-    "SANDBOX_CHECKS",
     "TOOL_CHECKS",
     "CheckFailedError",
     "Finding",
     "Report",
+    "check_agent",
     "check_env",
     "check_plugin",
-    "check_sandbox",
     "check_tool",
 ]
+
+_MOVED = {
+    "MULTI_AGENT_CHECKS": "gem_rollout.testing",
+    "SANDBOX_CHECKS": "gem_workers.testing",
+    "check_multi_agent_env": "gem_rollout.testing",
+    "check_sandbox": "gem_workers.testing",
+}
+"""Deprecated names, with the module that has them now."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MOVED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return moved_name(f"{__name__}.{name}", _MOVED[name], name)

@@ -1,4 +1,4 @@
-"""What every environment owes its users, each in a check of its own."""
+"""The contract of environments, one check for each part of it."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gem_core.agent import Agent, NullAgent, OracleAgent, RandomAgent, Reply
+from gem_core.agent import Agent, OracleAgent, RandomAgent, Reply, SilentAgent
 from gem_core.env import Env, Step
 from gem_core.errors import EpisodeEndedError, GemError, UnknownKwargError
 from gem_core.factory import EnvFactory, make_factory
@@ -18,12 +18,12 @@ from gem_core.observation import Action, Info, Observation
 from gem_core.optional import reset_options, seed_agent
 from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec
+from gem_core.testing.odd_actions import ODD_TEXTS, odd_variants
 from gem_core.testing.report import CheckFailedError, Report, require, run_checks
 
 __all__ = [
     "ENV_CHECKS",
     "MOST_STEPS",
-    "ODD_TEXTS",
     "Bench",
     "Episode",
     "check_env",
@@ -34,22 +34,9 @@ __all__ = [
 ]
 
 MOST_STEPS = 200
-"""Steps after which a check stops playing an episode that has no end."""
+"""Steps after which a check stops an episode that does not end."""
 ORACLE_SHARE = 0.95
 """Share of the largest return that an oracle must reach on average, unless its spec says less."""
-ODD_TEXTS = (
-    "",
-    " ",
-    "\\boxed{}",
-    "\\boxed{",
-    "}" * 50,
-    "\\boxed{" * 50,
-    "\\boxed{" + "9" * 5000 + "}",
-    "\\boxed{-1 -1 -1 -1}",
-    "\x00\ud800\U0001f9e9 ½ ٣",
-    "x" * 20000,
-)
-"""Texts that a model may write."""
 
 
 class Episode(NamedTuple):
@@ -69,7 +56,7 @@ class Bench:
     Args:
         factory: Makes the environment.
         episodes: Episodes for each measure.
-        facts: Where a check puts what it measured.
+        facts: Receives the measurements of the checks.
     """
 
     def __init__(self, factory: EnvFactory, episodes: int, facts: dict[str, Any]) -> None:
@@ -93,11 +80,11 @@ class Bench:
     def transcript(
         self, env: Env, seed: int | None, actions: Iterable[Action] | None = None
     ) -> list[Any]:
-        """Play an episode, by default with random actions; return all that was seen and done."""
+        """Play an episode, by default with random actions; return all observations and actions."""
         return [self.reset(env, seed), *self.steps(env, actions)]
 
     def steps(self, env: Env, actions: Iterable[Action] | None = None) -> Iterator[Any]:
-        """Play on from where the environment is; yield each action and its step."""
+        """Play on from the current state; yield each action and its step."""
         actions = self._random_actions(env) if actions is None else iter(actions)
         for _, action in zip(range(MOST_STEPS), actions, strict=False):
             step = self.step(env, action)
@@ -162,7 +149,7 @@ def check_env(
 
 
 def now(value: Any) -> Any:
-    """Return the value, after waiting for it if it is awaitable."""
+    """Return the value, or its result if it is awaitable."""
     if not is_awaitable(value):
         return value
 
@@ -183,11 +170,11 @@ def _construction(bench: Bench) -> None:
         bench.spec.make(no_such_parameter=1)
     except UnknownKwargError:
         return
-    raise CheckFailedError("a parameter that does not exist was accepted in silence")
+    raise CheckFailedError("a parameter that does not exist was silently accepted")
 
 
 def _types(bench: Bench) -> None:
-    """Observations, rewards, flags and infos are of the types that the protocol names."""
+    """Observations, rewards, flags and infos have the types of the protocol."""
     env = bench.make()
     observation, info = bench.reset(env)
     check_observation(observation)
@@ -204,19 +191,19 @@ def _types(bench: Bench) -> None:
 
 
 def check_observation(observation: Observation) -> None:
-    """Ask for text, or a dict with a text in it."""
+    """Require text, or a dict that contains a text."""
     is_text = isinstance(observation, str)
     has_text = isinstance(observation, dict) and any(
         isinstance(value, str) for value in observation.values()
     )
     require(
         is_text or has_text,
-        f"an observation is text, or a dict with a text in it; got {type(observation).__name__}",
+        f"an observation is text, or a dict that contains a text; got {type(observation).__name__}",
     )
 
 
 def check_info(info: Info) -> None:
-    """Ask for a dict with keys of text, whose prefix and suffix are text."""
+    """Require a dict whose keys, prefix and suffix are text."""
     require(isinstance(info, dict), f"info must be a dict; got {type(info).__name__}")
     for key in ("prefix", "suffix"):
         require(isinstance(info.get(key, ""), str), f"info[{key!r}] must be text")
@@ -241,7 +228,7 @@ def _determinism(bench: Bench) -> None:
 
 
 def _variation(bench: Bench) -> None:
-    """Different seeds give different episodes (or all the same, if the spec says so)."""
+    """Different seeds give different episodes, or the same one if the spec says so."""
     env = bench.make()
     bench.reset(env, 0)
     actions = [action for action, _ in bench.steps(env)]
@@ -249,13 +236,13 @@ def _variation(bench: Bench) -> None:
     distinct = len(set(transcripts))
     bench.facts["distinct starts of 20"] = distinct
     if bench.spec.varies:
-        require(distinct > 1, "20 seeds gave one and the same episode")
+        require(distinct > 1, "20 seeds gave the same episode")
     else:
         require(distinct == 1, "the spec says varies=False, but episodes differ")
 
 
 def _randomness(bench: Bench) -> None:
-    """Global random state is neither used nor changed; sampling actions changes no episode."""
+    """Global random state is not used or changed; sampling actions does not change episodes."""
     random.seed(1)
     before = random.getstate(), numpy_state()
     first = bench.transcript(bench.make(), 3)
@@ -277,7 +264,7 @@ def numpy_state() -> str:
 
 
 def _snapshots(bench: Bench) -> None:
-    """Fork and restore play on exactly as the original would, from several turns on."""
+    """Forks and restored environments play on exactly as the original, from several turns."""
     for turns in (0, 1, 3):
         env = bench.make()
         bench.reset(env, turns)
@@ -308,7 +295,7 @@ def _outcome(bench: Bench, env: Env) -> list[Any]:
 
 
 def _ends(bench: Bench) -> None:
-    """A step before the first reset or after the end raises, and a reset goes on from there."""
+    """A step before the first reset or after the end raises; a reset starts a new episode."""
     env = bench.make()
     _require_refusal(bench, env, "", "before the first reset")
     bench.reset(env)
@@ -328,22 +315,42 @@ def _require_refusal(bench: Bench, env: Env, action: Action, when: str) -> None:
 
 
 def _odd_actions(bench: Bench) -> None:
-    """No text that a model may write raises."""
+    """No text that a model may write raises: neither nonsense nor a distorted valid action."""
     env = bench.make()
     for text in ODD_TEXTS:
         bench.reset(env)
-        try:
-            bench.step(env, text)
-        except Exception as error:
-            raise CheckFailedError(
-                f"the action {text[:40]!r} raised {type(error).__name__}: {error}"
-            ) from error
+        _try(bench, env, text)
+    for turn in (0, 1):
+        action = _reach(bench, env, turn)
+        if isinstance(action, str):
+            for text in dict.fromkeys(odd_variants(action)):
+                _reach(bench, env, turn)
+                _try(bench, env, text)
+
+
+def _reach(bench: Bench, env: Env, turns: int) -> Action:
+    """Start an episode, play some turns at random, and return a random action for the next."""
+    bench.reset(env, 1)
+    for _, (_, step) in zip(range(turns), bench.steps(env), strict=False):
+        if step.terminated or step.truncated:
+            bench.reset(env, 1)
+    return env.sample_random_action()
+
+
+def _try(bench: Bench, env: Env, text: str) -> None:
+    try:
+        bench.step(env, text)
+    except Exception as error:
+        shown = text if len(text) < 60 else f"{text[:40]}... ({len(text)} characters)"
+        raise CheckFailedError(
+            f"the action {shown!r} raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def _random_agent(bench: Bench) -> None:
-    """Random actions are well-formed: none gets the penalty of an empty action, if it has one."""
-    (null,) = bench.play(NullAgent, 1)
-    floor = null.rewards[0]
+    """Random actions are well-formed: none gets the penalty of an empty action."""
+    (silent,) = bench.play(SilentAgent, 1)
+    floor = silent.rewards[0]
     trajectories = bench.play(RandomAgent)
     _check_range(bench, trajectories)
     bench.facts["random"] = f"{_mean_return(trajectories):.2f}"
@@ -351,21 +358,21 @@ def _random_agent(bench: Bench) -> None:
     require(floor >= 0 or min(rewards) > floor, "a random action was not well-formed")
 
 
-def _null_agent(bench: Bench) -> None:
-    """An agent that says nothing gets the smallest return."""
-    trajectories = bench.play(NullAgent, 3)
+def _silent_agent(bench: Bench) -> None:
+    """An agent that plays empty actions gets the smallest return."""
+    trajectories = bench.play(SilentAgent, 3)
     _check_range(bench, trajectories)
     if bench.spec.return_range is not None:
         lowest = bench.spec.return_range[0]
         worst = max(trajectory.episode_return for trajectory in trajectories)
         require(
             math.isclose(worst, lowest, abs_tol=1e-9),
-            f"an agent that says nothing got {worst}, not {lowest}",
+            f"an agent that plays empty actions got {worst}, not {lowest}",
         )
 
 
 def _oracle(bench: Bench) -> None:
-    """The oracle reaches what the spec promises."""
+    """The oracle reaches the return that the spec promises."""
     spec = bench.spec
     if spec.oracle is None:
         return
@@ -419,7 +426,7 @@ ENV_CHECKS: dict[str, Callable[[Bench], None]] = {
     "ends": _ends,
     "odd_actions": _odd_actions,
     "random_agent": _random_agent,
-    "null_agent": _null_agent,
+    "silent_agent": _silent_agent,
     "oracle": _oracle,
 }
-"""Checks by name; each one's docstring says what it asks for."""
+"""The checks by name; the docstring of each says what it requires."""

@@ -1,10 +1,20 @@
-"""What every plugin owes its users."""
+"""The contract of plugins: everything that one registers is loaded and checked."""
 
-from gem_core.errors import GemError, PluginError, near_names
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import click
+from click.testing import CliRunner
+
+from gem_core.errors import GemError, PluginError, UnknownIdError, near_names
+from gem_core.factory import make_factory
 from gem_core.plugins import load_plugins
 from gem_core.specs import (
     AgentSpec,
     CallFormatSpec,
+    CheckSpec,
     CommandSpec,
     EnvSpec,
     ExecutorSpec,
@@ -15,32 +25,29 @@ from gem_core.specs import (
     WrapperSpec,
     check_kwargs,
 )
-from gem_core.testing.report import Finding, Report
+from gem_core.testing.agent_checks import check_agent
+from gem_core.testing.env_checks import check_env
+from gem_core.testing.example import example_spec
+from gem_core.testing.report import Finding, Report, require
+from gem_core.testing.tool_checks import TOOL_CHECKS, check_tool
+from gem_core.vector import VectorEnv
 
 __all__ = ["check_plugin"]
 
-_KINDS: tuple[type[Spec], ...] = (
-    EnvSpec,
-    FamilySpec,
-    ToolSpec,
-    WrapperSpec,
-    CallFormatSpec,
-    AgentSpec,
-    SandboxSpec,
-    ExecutorSpec,
-    CommandSpec,
-)
+_WRAPPER_CHECKS = ("types", "determinism", "randomness", "snapshots", "ends")
 
 
 def check_plugin(name: str) -> Report:
-    """Check that a plugin loads quickly and that all it registers can be loaded.
+    """Check that a plugin loads quickly and that all it registers keeps its contract.
+
+    Its tools, sandboxes, agents, wrappers, executors and commands are made and used; ``unchecked``
+    says what could not be, and why. Its environments have their own check, ``check_env``.
 
     Args:
         name: Name of its entry point, as ``gem-core plugins`` shows it.
 
     Returns:
-        A report whose subject is the plugin's distribution. Its environments have checks of their
-        own: ``check_env``.
+        A report whose subject is the plugin's distribution.
 
     Raises:
         PluginError: There is no plugin of this name.
@@ -50,34 +57,131 @@ def check_plugin(name: str) -> Report:
     if name not in statuses:
         raise PluginError(
             f"No plugin {name!r} is installed.{near_names(name, statuses)} "
-            f"'gem-core plugins' shows all."
+            f"'gem-core plugins' lists all of them."
         )
     status = statuses[name]
     report = Report(status.distribution)
     report.findings += [Finding("load", problem) for problem in status.problems]
-    specs = [
-        s for kind in _KINDS for s in plugins.registry.list(kind) if s.source == report.subject
-    ]
+    kinds: tuple[type[Spec], ...] = (EnvSpec, CallFormatSpec, *_CHECKS)
+    specs: list[Spec] = []
+    for kind in kinds:
+        specs += [s for s in plugins.registry.list(kind) if s.source == report.subject]
     report.facts["specs"] = len(specs)
     if not specs and report.ok:
         report.findings.append(Finding("load", "it registers nothing"))
     for spec in specs:
-        report.findings += _check_spec(spec)
+        _check_spec(spec, report)
     return report
 
 
-def _check_spec(spec: Spec) -> list[Finding]:
+def _check_spec(spec: Spec, report: Report) -> None:
+    """Load what a spec names; if it can be made without more parameters, check it."""
     name = f"{spec.kind} {spec.id}"
-    findings = []
     if callable(spec.entry_point):
         message = "its entry point should be text, so that listing it imports nothing"
-        findings.append(Finding(name, message))
+        report.findings.append(Finding(name, message))
     if not spec.description:
-        findings.append(Finding(name, "it has no description"))
+        report.findings.append(Finding(name, "it has no description"))
     try:
         target = spec.load()
         if not isinstance(spec, CommandSpec):
             check_kwargs(target, spec.kwargs, name)
     except GemError as error:
-        findings.append(Finding(name, str(error)))
-    return findings
+        report.findings.append(Finding(name, str(error)))
+        return
+    check = _CHECKS.get(type(spec))
+    if check is None:
+        return
+    missing = _required(spec, target)
+    if missing:
+        report.unchecked.append(f"{name}: it needs {', '.join(missing)}")
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # sandboxes without isolation
+            _merge(report, name, check(spec))
+    except Exception as error:  # noqa: BLE001 - any error is a finding
+        report.findings.append(Finding(name, f"{type(error).__name__}: {error}"))
+
+
+def _required(spec: Spec, target: Callable[..., Any]) -> list[str]:
+    """Return the parameters that a target needs and its spec does not give."""
+    if isinstance(spec, CommandSpec):
+        return []
+    parameters = list(inspect.signature(target).parameters.values())
+    if isinstance(spec, WrapperSpec):
+        parameters = parameters[1:]
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [
+        p.name
+        for p in parameters
+        if p.default is p.empty and p.kind not in variadic and p.name not in spec.kwargs
+    ]
+
+
+def _merge(report: Report, name: str, part: Report | None) -> None:
+    if part is not None:
+        report.findings += [Finding(f"{name}, {f.check}", f.message) for f in part.findings]
+        report.unchecked += [f"{name}: {line}" for line in part.unchecked]
+
+
+def _tool(spec: ToolSpec) -> Report:
+    if spec.examples:
+        return check_tool(spec.id, calls=spec.examples)
+    report = check_tool(spec.id, calls=(), checks=[c for c in TOOL_CHECKS if c != "calls"])
+    report.unchecked.append("its calls, as its ToolSpec has no examples")
+    return report
+
+
+def _by_a_library(spec: Spec) -> Report:
+    """Check a spec whose check a library brings."""
+    try:
+        check = load_plugins().registry.find(CheckSpec, spec.kind)
+    except UnknownIdError as error:
+        return Report(spec.id, unchecked=[str(error)])
+    report: Report = check.load()(spec.id)
+    return report
+
+
+def _wrapper(spec: WrapperSpec) -> Report:
+    return check_env(make_factory(example_spec(), wrappers=[spec]), checks=_WRAPPER_CHECKS)
+
+
+def _executor(spec: ExecutorSpec) -> None:
+    """Play the same steps as one environment alone."""
+    factory = make_factory(example_spec())
+    with VectorEnv([factory] * 3, executor=spec.make()) as vector:
+        observations, _ = vector.reset(seed=[5, 6, 7])
+        batch = vector.step(observations)
+    alone = factory()
+    for index, seed in enumerate((5, 6, 7)):
+        first, _ = alone.reset(seed=seed)
+        step = alone.step(first)
+        require(
+            (first, step.observation) == (observations[index], batch.observations[index]),
+            f"environment {index} of a vector plays differently from one alone",
+        )
+
+
+def _family(spec: FamilySpec) -> None:
+    family = spec.make()
+    for env_id in list(family.ids())[:3]:
+        require(family.spec(env_id) is not None, f"it lists {env_id!r} and does not have it")
+
+
+def _command(spec: CommandSpec) -> None:
+    command = spec.load()
+    require(isinstance(command, click.Command), "its entry point must be a click.Command")
+    result = CliRunner().invoke(command, ["--help"])  # type: ignore[arg-type]
+    require(result.exit_code == 0, f"--help ended with status {result.exit_code}")
+
+
+_CHECKS: dict[type[Spec], Callable[[Any], Report | None]] = {
+    FamilySpec: _family,
+    ToolSpec: _tool,
+    WrapperSpec: _wrapper,
+    AgentSpec: lambda spec: check_agent(spec.id),
+    SandboxSpec: _by_a_library,
+    ExecutorSpec: _executor,
+    CommandSpec: _command,
+}

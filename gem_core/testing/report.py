@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The outcome of checks: findings, measurements, and what was not checked."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ Subject = TypeVar("Subject")
 
 
 class CheckFailedError(GemError, AssertionError):
-    """The contract is not kept."""
+    """A check of the contract failed."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One way in which the contract is not kept.
+    """One violation of the contract.
 
     Args:
         check: Name of the check.
@@ -35,8 +35,8 @@ class Report:
     Args:
         subject: Id of an environment or tool, or name of a distribution.
         findings: What is wrong; empty if nothing is.
-        facts: What was measured on the way, for people.
-        unchecked: Names of checks that do not apply to the subject and were left out.
+        facts: Measurements made on the way, for people.
+        unchecked: What was not checked, and why, one line each.
     """
 
     subject: str
@@ -46,7 +46,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no findings."""
         return not self.findings
 
     def raise_for_findings(self) -> None:
@@ -68,12 +68,12 @@ def run_checks(
     make_subject: Callable[[], Subject],
     names: Iterable[str] | None = None,
 ) -> Report:
-    """Run each check on a subject of its own; an exception of any kind is a finding."""
+    """Run each check on a new subject; an exception of any kind is a finding."""
     for name in checks if names is None else names:
         try:
             checks[name](make_subject())
         except CheckFailedError as failure:
             report.findings.append(Finding(name, str(failure)))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+        except Exception as error:  # noqa: BLE001 - any error is a finding
             report.findings.append(Finding(name, f"raised {type(error).__name__}: {error}"))
     return report

@@ -1,4 +1,4 @@
-"""What every tool owes its users."""
+"""The contract of tools, one check for each part of it."""
 
 import asyncio
 import json
@@ -71,18 +71,18 @@ def _construction(bench: ToolBench) -> None:
 
 
 def _foreign_actions(bench: ToolBench) -> None:
-    """Actions that call no tool are not for this one, and no text makes ``parse`` raise."""
+    """Actions that do not call the tool are not parsed as calls; ``parse`` never raises."""
     tool = bench.make()
     for action in NOT_FOR_ANY_TOOL:
-        require(tool.parse(action) is None, f"{action[:30]!r} was taken for a call")
+        require(tool.parse(action) is None, f"{action[:30]!r} was parsed as a call")
 
 
 def _calls(bench: ToolBench) -> None:
-    """Each example is parsed, keeps the action up to its end, and runs with success."""
+    """Each example is parsed, keeps the action up to the end of the call, and succeeds."""
     for action in bench.calls:
         tool = bench.make()
         call = tool.parse(action + "\nand more text")
-        require(call is not None, f"{action!r} was not taken for a call")
+        require(call is not None, f"{action!r} was not parsed as a call")
         if call is None:
             return
         require(call.tool == tool.name, f"the call names the tool {call.tool!r}")
@@ -96,9 +96,6 @@ def _calls(bench: ToolBench) -> None:
 
 def _functions(bench: ToolBench) -> None:
     """Functions have a name, a description and a JSON schema of an object; calls fit theirs."""
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only for this check
-    from jsonschema.validators import validator_for  # noqa: PLC0415
-
     tool = bench.make()
     functions = tool.functions()
     if not functions:
@@ -109,13 +106,23 @@ def _functions(bench: ToolBench) -> None:
         require(function.description.strip(), f"{what} must say what it does")
         parameters = json.loads(json.dumps(function.parameters))
         require(parameters.get("type") == "object", f"{what} must take a JSON object")
-        validator_for(parameters, default=Draft202012Validator).check_schema(parameters)
+        _check_schema(parameters)
     for action in bench.calls:
         call = tool.parse(action)
         if call is not None:
             problem = catalog.problem(Request(call.function, call.arguments))
             require(not problem, f"{action!r} does not fit what functions() says: {problem}")
     tool.close()
+
+
+def _check_schema(parameters: dict[str, Any]) -> None:
+    """Check a JSON schema, if jsonschema is installed."""
+    try:
+        from jsonschema import Draft202012Validator  # noqa: PLC0415 - an optional package
+        from jsonschema.validators import validator_for  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return
+    validator_for(parameters, default=Draft202012Validator).check_schema(parameters)
 
 
 def _snapshots(bench: ToolBench) -> None:
@@ -140,4 +147,4 @@ TOOL_CHECKS: dict[str, Callable[[ToolBench], None]] = {
     "functions": _functions,
     "snapshots": _snapshots,
 }
-"""Checks by name; each one's docstring says what it asks for."""
+"""The checks by name; the docstring of each says what it requires."""

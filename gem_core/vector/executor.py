@@ -25,8 +25,8 @@ class Executor(Protocol):
     def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
         """Make the slots. An error in making one is raised here, after the others are closed."""
 
-    def run(self, method: str, requests: Iterable[Request]) -> Iterable[list[Any]]:
-        """Call a method of each requested slot; give what they returned, in order, in parts."""
+    def run(self, method: str, requests: Iterable[Request]) -> list[Any]:
+        """Call a method of each requested slot and return the results in order."""
 
     def submit(self, method: str, requests: Iterable[Request]) -> None:
         """Begin to call a method of each requested slot."""
@@ -103,12 +103,12 @@ class QueueExecutor:
         for index, argument in requests:
             self._perform(index, method, argument)
 
-    def run(self, method: str, requests: Iterable[Request]) -> Iterable[list[Any]]:
-        """Call a method of each requested slot; give what they returned, in order."""
+    def run(self, method: str, requests: Iterable[Request]) -> list[Any]:
+        """Call a method of each requested slot and return the results in order."""
         asked = list(requests)
         self.submit(method, asked)
         by_index = dict(self.collect(len(asked)))
-        yield [by_index[index] for index, _ in asked]
+        return [by_index[index] for index, _ in asked]
 
     def _perform(self, index: int, method: str, argument: Any) -> None:
         """Run one request and put its result into the queue, now or when it is there."""

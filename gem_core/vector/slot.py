@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from gem_core.env import Env, Step, Wrapper, make_step
+from gem_core.env import Env, Step, Wrapper
 from gem_core.faults import error_record
 from gem_core.maybe_async import is_awaitable, then
 from gem_core.observation import Info, Observation
@@ -181,7 +181,7 @@ class Slot:
 def _join(step: Step, first: tuple[Observation, Info]) -> Step:
     observation, info = first
     info = {**info, "final_observation": step[0], "final_info": step[4]}
-    return make_step((observation, step[1], step[2], step[3], info))
+    return Step(observation, step[1], step[2], step[3], info)
 
 
 async def _join_later(step: Step, first: Any) -> Step:

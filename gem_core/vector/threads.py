@@ -2,7 +2,6 @@
 
 import queue
 import threading
-import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,18 +10,15 @@ from gem_core.vector.executor import QueueExecutor, Request
 
 __all__ = ["ThreadsExecutor"]
 
-PATIENCE = 0.002
-"""Seconds in which no task is begun, though some wait, after which one more thread is started."""
-
 
 class ThreadsExecutor(QueueExecutor):
-    """A pool that grows only while tasks wait and none is begun.
+    """A pool of threads; one is added for each request that finds none idle.
 
-    Cheap environments so keep a few threads that hardly ever switch; environments that wait soon
-    have a thread each.
+    Not ``concurrent.futures.ThreadPoolExecutor``: the interpreter waits for its threads at exit,
+    so that a step that hangs would keep the program from ending after Ctrl-C.
 
     Args:
-        max_workers: Most threads at once; None for as many as environments.
+        max_workers: Most threads; None for as many as environments.
 
     Raises:
         ConfigError: ``max_workers`` is not positive.
@@ -31,59 +27,40 @@ class ThreadsExecutor(QueueExecutor):
     def __init__(self, *, max_workers: int | None = None) -> None:
         super().__init__()
         if max_workers is not None and max_workers < 1:
-            raise ConfigError(f"max_workers must be at least 1; got {max_workers}.")
+            raise ConfigError(f"max_workers must be at least 1, or None; got {max_workers}.")
         self._max_workers = max_workers
         self._tasks: queue.SimpleQueue[tuple[int, str, Any] | None] = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
         self._threads: list[threading.Thread] = []
-        self._begun = 0
-        self._work_came = threading.Event()
-        self._closing = False
 
     def submit(self, method: str, requests: Iterable[Request]) -> None:
-        """Put the requests into the pool's queue."""
+        """Put the requests into the queue of the pool."""
         for index, argument in requests:
             self._tasks.put((index, method, argument))
-        if not self._threads:
-            self._add_thread(self._supervise)
-            self._add_thread(self._work)
-        self._work_came.set()
+            is_full = len(self._threads) >= (self._max_workers or len(self._slots))
+            if not is_full and not self._idle.acquire(blocking=False):
+                self._add_thread()
 
-    def _add_thread(self, target: Any) -> None:
+    def _add_thread(self) -> None:
         name = f"gem-vector-{len(self._threads)}"
-        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _supervise(self) -> None:
-        """Start another worker whenever tasks wait and none is begun for a while."""
-        while True:
-            self._work_came.wait()
-            self._work_came.clear()
-            while not self._closing and not self._tasks.empty():
-                begun = self._begun
-                time.sleep(PATIENCE)
-                if self._closing or self._tasks.empty() or self._begun != begun:
-                    continue
-                if len(self._threads) > (self._max_workers or len(self._slots)):
-                    break
-                self._add_thread(self._work)
-            if self._closing:
-                return
-
     def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            self._begun += 1
+        while True:
+            if self._tasks.empty():
+                self._idle.release()
+            task = self._tasks.get()
+            if task is None:
+                return
             self._perform(*task)
 
     def close(self) -> None:
-        """End the threads, after the steps that they are in, and close the slots."""
-        self._closing = True
-        self._work_came.set()
-        for thread in self._threads[:1]:
-            thread.join()
-        for _ in self._threads[1:]:
+        """End the threads after their current steps, and close the slots."""
+        for _ in self._threads:
             self._tasks.put(None)
-        for thread in self._threads[1:]:
+        for thread in self._threads:
             thread.join()
         self._threads = []
         super().close()

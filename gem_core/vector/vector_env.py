@@ -1,11 +1,10 @@
 """``VectorEnv``: many environments behind one ``reset`` and ``step``."""
 
 import functools
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from gem_core.env import Env, Step
+from gem_core.env import Env
 from gem_core.errors import ConfigError, EnvironmentFault, GemError
 from gem_core.observation import Action, Info, Observation
 from gem_core.seeding import check_seed, child_seed
@@ -172,7 +171,7 @@ class VectorEnv:
         results = self._executor.collect(min_envs, timeout)
         indices = [index for index, _ in results]
         self._in_flight.difference_update(indices)
-        return indices, _batch(indices, [[value for _, value in results]])
+        return indices, _batch(indices, [value for _, value in results])
 
     def sample_random_actions(self) -> list[Action]:
         """Return a random action of every environment."""
@@ -180,11 +179,11 @@ class VectorEnv:
 
     def call(self, method: str, *args: Any) -> list[Any]:
         """Call a method of every environment and return what each returned."""
-        return self._call_all("call", range(self.num_envs), itertools.repeat((method, *args)))
+        return self._call_all("call", range(self.num_envs), [(method, *args)] * self.num_envs)
 
     def snapshot(self) -> list[Any]:
         """Return the state of every environment, in mid-episode too."""
-        return self._call_all("snapshot", range(self.num_envs), itertools.repeat(None))
+        return self._call_all("snapshot", range(self.num_envs), [None] * self.num_envs)
 
     def restore(self, snapshot: Sequence[Any]) -> None:
         """Return to the state of a snapshot of a vector of the same environments."""
@@ -234,43 +233,35 @@ class VectorEnv:
         if self._interrupted:
             raise GemError("This vector was interrupted in mid-step: close it and make another.")
 
-    def _run(
-        self, method: str, indices: Sequence[int], arguments: Iterable[Any]
-    ) -> Iterator[list[Any]]:
-        """Call a method of several slots; yield what they returned, in order, in parts."""
+    def _run(self, method: str, indices: Sequence[int], arguments: Iterable[Any]) -> list[Any]:
+        """Call a method of several slots; return the results, faults included, in order."""
         self._check_open()
         if self._in_flight:
             raise GemError(
                 f"Steps of {len(self._in_flight)} environments are under way: recv first."
             )
         self._interrupted = True
-        yield from self._executor.run(method, zip(indices, arguments))  # noqa: B905 - may repeat
+        values = self._executor.run(method, zip(indices, arguments, strict=True))
         self._interrupted = False
+        return values
 
     def _call_all(self, method: str, indices: Sequence[int], arguments: Iterable[Any]) -> list[Any]:
-        """Call a method of several slots and return what they returned, in order."""
-        values = list(itertools.chain.from_iterable(self._run(method, indices, arguments)))
-        if Fault in map(type, values):
-            _raise_fault(indices, values)
+        """Call a method of several slots and return the results in order."""
+        values = self._run(method, indices, arguments)
+        _check_faults(indices, values)
         return values
 
 
-def _batch(indices: Sequence[int], parts: Iterable[list[Any]]) -> BatchStep:
-    """Turn steps, which come in parts, into columns."""
-    columns: list[list[Any]] = [[] for _ in BatchStep._fields]
-    remaining = iter(parts)
-    for steps in remaining:
-        try:
-            parts_of_columns = tuple(zip(*steps, strict=True))
-        except TypeError:  # a Fault among them cannot be taken apart
-            done = map(Step, *columns)
-            _raise_fault(indices, [*done, *steps, *itertools.chain.from_iterable(remaining)])
-        for column, part in zip(columns, parts_of_columns, strict=False):
-            column.extend(part)
-    return BatchStep(*columns)
+def _batch(indices: Sequence[int], values: list[Any]) -> BatchStep:
+    """Turn steps into columns."""
+    _check_faults(indices, values)
+    columns = zip(*values, strict=True) if values else ((),) * len(BatchStep._fields)
+    return BatchStep(*map(list, columns))
 
 
-def _raise_fault(indices: Sequence[int], values: Sequence[Any]) -> None:
+def _check_faults(indices: Sequence[int], values: Sequence[Any]) -> None:
+    if Fault not in map(type, values):
+        return
     results = dict(zip(indices, values, strict=True))
     index, fault = next((i, value) for i, value in results.items() if isinstance(value, Fault))
     error = fault.error

@@ -1,4 +1,4 @@
-"""Shows an agent the whole episode so far, as text or as chat messages."""
+"""A wrapper that shows the agent the whole episode so far, as text or as chat messages."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ ChatTemplate = Literal["none", "every_turn", "on_reset"]
 
 
 class Tokenizer(Protocol):
-    """Whatever can render chat messages; a transformers tokenizer for example."""
+    """An object that renders chat messages, such as a transformers tokenizer."""
 
     def apply_chat_template(
         self, conversation: Any, *, tokenize: bool, add_generation_prompt: bool
     ) -> Any:
         """Return the conversation, a list of dicts with role and content, as text.
 
-        It is given ``tools`` too, a list of schemas, where an environment has any to tell of.
+        It receives ``tools`` too, a list of schemas, if the environment has tools.
         """
 
 
@@ -31,39 +31,39 @@ class _Entry(NamedTuple):
     text: str
     images: tuple[Any, ...] = ()
     messages: tuple[Mapping[str, Any], ...] = ()
-    """What stands for it in a chat, if not a message of its role and text."""
+    """The messages that represent it in a chat; empty for one with its role and text."""
     more: Mapping[str, Any] | None = None
-    """What its message has beside role and content."""
+    """Keys of its message other than role and content."""
 
 
 class HistoryWrapper(Wrapper):
     """Replaces each observation by the history of the episode.
 
-    As text, every entry ends with a newline. As chat, observations are messages of the role
-    ``user`` (``tool`` where ``info["use_tool"]`` is true) and actions of the role ``assistant``.
-    Where ``info["parsed_action"]`` exists, it stands for the action. ``info["tool_messages"]``
-    stand for action and observation in a chat: the action's message, then those of the results.
-    ``info["tool_schemas"]`` of ``reset`` go to the template as ``tools``.
+    As text, every entry ends with a newline. As chat, observations are messages with the role
+    ``user`` (``tool`` if ``info["use_tool"]`` is true) and actions with the role ``assistant``.
+    ``info["parsed_action"]``, if it exists, replaces the action. ``info["tool_messages"]`` replace
+    action and observation in a chat: the action's message, then those of the results.
+    ``info["tool_schemas"]`` of ``reset`` are passed to the template as ``tools``.
 
-    ``info["prefix"]`` goes before the first observation, ``info["suffix"]`` after the last, in a
+    ``info["prefix"]`` goes before the first observation and ``info["suffix"]`` after the last, in a
     chat inside their messages; both stay in ``info``.
 
-    Of an observation that is a dict, the text becomes the history, and ``images`` those of all
-    turns that are shown, in order; from the first image on, each has its ``<image>`` in the text.
-    Other values stay beside it, the latest of each key.
+    If an observation is a dict, its text becomes the history, and ``images`` becomes the list of
+    the images of all shown turns, in order; from the first image on, each has its ``<image>`` in
+    the text. The other values of the dict are kept, the latest of each key.
 
     Args:
         env: The environment.
-        include_action: Show actions too.
+        include_action: Whether to show the actions too.
         chat_template: ``none`` for text; ``every_turn`` renders the whole history as a chat each
             turn; ``on_reset`` renders the first observation as a chat, and appends as text.
         max_history_length: Number of past turns that are kept; None for all. The oldest are
-            dropped first, the instructions among them.
+            dropped first, including the instructions.
         tokenizer: Renders chats: an object with ``apply_chat_template``, or a name or folder that
-            transformers can load. A processor (it has an ``image_processor``) is given messages in
-            parts, and writes its own mark for each image.
-        suffix_in_message: False puts prefix and suffix around the rendered chat instead, outside
-            its messages, where gem-llm has them.
+            transformers can load. A processor (an object with an ``image_processor``) receives
+            messages in parts and writes its own mark for each image.
+        suffix_in_message: If False, prefix and suffix go around the rendered chat, outside of its
+            messages, as in gem-llm.
 
     Raises:
         ConfigError: A chat template without a tokenizer, or ``every_turn`` without actions.
@@ -113,7 +113,7 @@ class HistoryWrapper(Wrapper):
     def _append(self, entry: _Entry) -> None:
         full = len(self._entries) == self._entries.maxlen
         self._entries.append(entry)
-        # Appending keeps the cost of a turn independent of the turns before it.
+        # Appending keeps the cost of a turn independent of the number of turns.
         if full:
             self._render()
         else:
@@ -171,7 +171,7 @@ class HistoryWrapper(Wrapper):
         return {**observation, "images": [i for entry in self._entries for i in entry.images]}
 
     def _chat(self, entries: list[_Entry], prefix: str, suffix: str) -> str:
-        """Render entries as chat messages, with prefix and suffix where they belong."""
+        """Render entries as chat messages, with prefix and suffix in their places."""
         entries = [message for entry in entries for message in self._unfolded(entry)]
         if self.suffix_in_message:
             entries[0] = entries[0]._replace(text=prefix + entries[0].text)
@@ -192,7 +192,7 @@ class HistoryWrapper(Wrapper):
         return f"{prefix}{chat}{suffix}"
 
     def _unfolded(self, entry: _Entry) -> list[_Entry]:
-        """Return an entry for each message that the entry stands for."""
+        """Return an entry for each message that represents the entry."""
         return [
             _Entry(
                 message["role"],
@@ -204,7 +204,7 @@ class HistoryWrapper(Wrapper):
 
 
 def _parts(entry: _Entry) -> list[dict[str, str]]:
-    """Return the content of a message as a processor's chat template takes it."""
+    """Return the content of a message in the form that a processor's chat template expects."""
     head, *rest = entry.text.split(PLACEHOLDER) if entry.images else [entry.text]
     parts = [{"type": "text", "text": head}]
     for piece in rest:

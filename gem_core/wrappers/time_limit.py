@@ -1,4 +1,4 @@
-"""Truncates episodes that go on for too long."""
+"""A wrapper that truncates long episodes."""
 
 from typing import Any
 
@@ -10,9 +10,10 @@ __all__ = ["TimeLimit"]
 
 
 class TimeLimit(Wrapper):
-    """Truncates an episode at its ``max_steps``-th step.
+    """Truncates an episode at its ``max_steps``-th step; Gymnasium's ``max_episode_steps``.
 
-    Outside the tool wrapper tool calls count as steps; inside it only the environment's own do.
+    Outside of the tool wrapper tool calls count as steps; inside of it only the environment's own
+    steps do.
 
     Args:
         env: The environment.

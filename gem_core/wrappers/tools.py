@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from gem_core.calls import CallFormat, Catalog, Reading, Request
 from gem_core.calls.outcomes import Outcome, fault, run_all
-from gem_core.env import AsyncEnv, Env, Layer, Step, Wrapper, make_step
+from gem_core.env import AsyncEnv, Env, Layer, Step, Wrapper
 from gem_core.errors import ConfigError, SnapshotError, near_names
 from gem_core.faults import boundary
 from gem_core.maybe_async import drive, then
@@ -196,7 +196,7 @@ class ToolWrapper(Wrapper):
             **self._counters(),
         }
         output = self._with_notice(call.tool, result.output)
-        return make_step((output, reward, False, False, info))
+        return Step(output, reward, False, False, info)
 
     def _run(self, tool: Tool, call: ToolCall) -> Any:
         """Run a call; where the environment is asynchronous, without holding up the event loop."""
@@ -290,7 +290,7 @@ class ToolWrapper(Wrapper):
         observation, reward, terminated, truncated, info = step
         self._running = not (terminated or truncated)
         info = {**info, "use_tool": False, **self._counters()}
-        return make_step((observation, reward, terminated, truncated, info))
+        return Step(observation, reward, terminated, truncated, info)
 
     def _step_env_as(self, given: Action) -> Any:
         """Step the environment with what stands for an action that it could not read."""

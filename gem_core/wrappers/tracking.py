@@ -1,4 +1,4 @@
-"""Counts steps and sums rewards, for whoever reads ``info``."""
+"""A wrapper that counts steps and sums rewards."""
 
 from typing import Self
 
@@ -11,7 +11,7 @@ __all__ = ["EpisodeTracking"]
 class EpisodeTracking(Wrapper):
     """Adds ``step_counter`` and ``cumulative_rewards`` to ``info``; the outermost wrapper.
 
-    ``reset``'s info has the last episode's figures too, as ``prev_ep_step_counter`` and
+    The info of ``reset`` has those of the previous episode too, as ``prev_ep_step_counter`` and
     ``prev_ep_cumulative_rewards``.
     """
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gem_core.api import find
+from gem_core.api import find_envs
 from gem_core.errors import EntryPointError
 from gem_core.specs import EnvSpec
 
@@ -82,7 +82,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     from gem_tasks.testing.fake_hub import FakeHub
 
     datasets: dict[str, dict[str, Any]] = defaultdict(dict)
-    for spec in find("*"):
+    for spec in find_envs("*"):
         if "dataset_name" in spec.kwargs:
             split = spec.kwargs.get("split") or "train"
             with contextlib.suppress(EntryPointError):  # its own checks will say so

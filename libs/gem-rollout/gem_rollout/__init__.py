@@ -1,10 +1,12 @@
-"""Rollouts: collect episodes as trajectories, and keep them in files."""
+"""Rollouts: collect episodes as trajectories, and store them in files."""
 
-from typing import TYPE_CHECKING
+import warnings
+from typing import TYPE_CHECKING, Any
 
 from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from gem_rollout.components import Component, Sampler
     from gem_rollout.episode import play_episode
     from gem_rollout.multi_agent import (
         AgentSelector,
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from gem_rollout.policy import Budget, FaultPolicy
     from gem_rollout.report import EnvReport, Report
     from gem_rollout.rollout import AsyncRollout, Rollout, collect, collect_async
-    from gem_rollout.sources import Component, Sampler
     from gem_rollout.store import EpisodeKey, TrajectoryFile, read_keys, read_trajectories
     from gem_rollout.tokens import TokenSequence
     from gem_rollout.trajectory import Trajectory, Turn
@@ -33,7 +34,7 @@ _MODULES = {
     ),
     "policy": ("Budget", "FaultPolicy"),
     "report": ("EnvReport", "Report"),
-    "sources": ("Component", "Sampler"),
+    "components": ("Component", "Sampler"),
     "store": ("EpisodeKey", "TrajectoryFile", "read_keys", "read_trajectories"),
     "tokens": ("TokenSequence",),
     "trajectory": ("Trajectory", "Turn"),
@@ -65,4 +66,15 @@ __all__ = [
     "read_trajectories",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, _MODULES)
+_get, __dir__ = lazy_names(__name__, _MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Source":
+        warnings.warn(
+            "gem_rollout.Source is called Component now. The old name will be removed in 0.2.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        name = "Component"
+    return _get(name)

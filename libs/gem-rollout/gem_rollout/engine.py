@@ -1,8 +1,8 @@
-"""Plays episodes: workers take numbers, and hand on what they have played.
+"""Plays episodes: each worker takes a number, plays the episode and hands on the trajectory.
 
-There is no barrier: a worker begins the next episode as soon as the consumer has taken the last
-one. A worker is added only while all that there are wait for something, so what never waits is
-played by one.
+There is no barrier: a worker begins its next episode as soon as the consumer has taken its last
+trajectory. A worker is added only while all others wait for something, so episodes that never wait
+are played by one worker.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from gem_core.mixture import Component
 from gem_core.observation import Info
 from gem_core.seeding import check_seed, child_seed
 from gem_core.specs import EnvSpec
+from gem_rollout.components import ComponentSampler, Sampler
+from gem_rollout.env_pool import EnvPool, close_quietly
 from gem_rollout.episode import Episode, Phase, name_of, success_of
 from gem_rollout.policy import Budget, FaultPolicy
 from gem_rollout.report import EnvReport, Report
 from gem_rollout.runner import Runner
-from gem_rollout.seats import Seats, close_quietly
-from gem_rollout.sources import Draw, Sampler
 from gem_rollout.threads import Threads
 from gem_rollout.trajectory import Trajectory
 
@@ -34,13 +34,13 @@ __all__ = ["Engine", "Plan"]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be played; see ``collect``.
+    """The arguments of a run; see ``collect``.
 
     Raises:
-        ConfigError: A value that cannot work.
+        ConfigError: A value that is out of range.
     """
 
-    sources: Mapping[str, Component]
+    components: Mapping[str, Component]
     make_agent: Callable[[], Agent]
     numbers: Iterator[int | tuple[str, int]]
     samples: int
@@ -62,8 +62,8 @@ class Plan:
                 raise ConfigError(f"{name} must be at least 1; got {value}.")
         if (self.policy.min_group or 0) > self.samples:
             raise ConfigError(
-                f"min_group is {self.policy.min_group}, and a group has only {self.samples} "
-                f"episodes: raise episodes_per_group, or lower min_group."
+                f"min_group is {self.policy.min_group}, but a group has only {self.samples} "
+                f"episodes: raise episodes_per_group or lower min_group."
             )
 
 
@@ -71,58 +71,58 @@ class Engine:
     """Plays a plan in the running event loop.
 
     Args:
-        plan: What is to be played.
+        plan: The arguments of the run.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.report = Report()
         self.finished: deque[tuple[Trajectory, asyncio.Future[None]]] = deque()
-        """What has ended and was not taken, each with the worker that waits for it to be taken."""
+        """Trajectories that were not taken yet, each with the future that its worker awaits."""
         self.error: BaseException | None = None
-        """What ended the run."""
-        self._draw = Draw(plan.sources, plan.seed, plan.sampler, self.report)
+        """The error that ended the run."""
+        self._sampler = ComponentSampler(plan.components, plan.seed, plan.sampler, self.report)
         self._has_budget = plan.budget != Budget()
         self._threads = Threads()
-        self._seats = Seats(plan.sources, plan.make_agent, self._threads, plan.concurrency + 1)
+        self._pool = EnvPool(plan.components, plan.make_agent, self._threads, plan.concurrency + 1)
         self._runner = Runner(self._threads, plan.policy.turn_deadline)
         self._workers: set[asyncio.Task[None]] = set()
         self._kinds: dict[str, tuple[str, EnvSpec | None]] = {}
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._no_more = False
-        self._under_way: dict[Episode, asyncio.Task[Any] | None] = {}
+        self._in_flight: dict[Episode, asyncio.Task[Any] | None] = {}
         self._group_ended: Counter[tuple[str, int]] = Counter()
         self._group_failures: Counter[tuple[str, int]] = Counter()
         self._started = time.monotonic()
 
     async def ready(self) -> bool:
-        """Wait until there is something to take; False if nothing comes any more."""
+        """Wait until there is a trajectory to take; False if there are no more."""
         while not self.finished:
             await asyncio.sleep(0)
             if self.finished:
                 break
-            # Another worker is of use only while those that there are wait for something.
+            # Another worker helps only while all others wait for something.
             if not self._no_more and len(self._workers) < self.plan.concurrency:
                 self._add_worker()
             elif not self._workers:
                 return False
             else:
-                self._news.clear()
-                await self._news.wait()
+                self._changed.clear()
+                await self._changed.wait()
         return True
 
     def take(self) -> Trajectory:
-        """Return what has ended first of what was not taken."""
+        """Return the trajectory that ended first."""
         trajectory, waiting = self.finished.popleft()
         if not waiting.done():
             waiting.set_result(None)
         return trajectory
 
     async def stop(self, patience: float | None = None) -> None:
-        """End what is in flight and close everything; what has ended can still be taken.
+        """End the episodes in flight and close everything; ended ones can still be taken.
 
         Args:
-            patience: Seconds after which what does not end is left behind; None to wait for it.
+            patience: Seconds to wait for the episodes in flight; None to wait for all.
         """
         report = self.report
         self._no_more = self._runner.stopping = True
@@ -137,13 +137,13 @@ class Engine:
             self._close()
 
     def _close(self) -> None:
-        """Close everything but what a worker is still in."""
-        for episode, worker in list(self._under_way.items()):
+        """Close everything, except episodes that a worker is still in."""
+        for episode, worker in list(self._in_flight.items()):
             if worker is None or worker.done():
-                del self._under_way[episode]
-                if not episode.left:
+                del self._in_flight[episode]
+                if not episode.abandoned:
                     close_quietly(episode.env, episode.agent)
-        self._seats.close()
+        self._pool.close()
         self._threads.close()
 
     def _add_worker(self) -> None:
@@ -156,29 +156,29 @@ class Engine:
         self._no_more = True
         if not worker.cancelled() and (error := worker.exception()) is not None:
             self._fail(error)
-        self._news.set()
+        self._changed.set()
 
     def _fail(self, error: BaseException) -> None:
-        """Let an error end the run."""
+        """End the run with an error."""
         self._no_more = True
         if self.error is None:
             self.error = error
             self.report.ended_by = "error"
 
     async def _work(self) -> None:
-        """Play episodes until there are no more numbers, or an error ends the run."""
+        """Play episodes until the numbers run out or an error ends the run."""
         while (number := self._next_number()) is not None:
             attempt = await self._episode(number)
             taken = asyncio.get_running_loop().create_future()
             self.finished.append((attempt.trajectory, taken))
-            self._news.set()
+            self._changed.set()
             if attempt.error is not None and self.plan.policy.on_error == "raise":
                 env_id = attempt.trajectory.env_id
                 index = attempt.trajectory.index
                 attempt.error.add_note(f"In episode {index} of {env_id}; on_error is 'raise'.")
                 self._fail(attempt.error)
                 return
-            await taken  # so a consumer that is slow is not overrun
+            await taken  # backpressure: a slow consumer holds up the workers
 
     def _next_number(self) -> int | tuple[str, int] | None:
         if self._no_more:
@@ -199,22 +199,22 @@ class Engine:
         self._no_more = True
         self.report.ended_by = self.report.ended_by or what
 
-    def _place(self, number: int | tuple[str, int]) -> tuple[str, int, int]:
-        """Return an episode's source, its number, and the number of its group in that source."""
+    def _locate(self, number: int | tuple[str, int]) -> tuple[str, int, int]:
+        """Return an episode's component, its index, and its group's number in that component."""
         if isinstance(number, int):
-            source, rank = self._draw.place(number // self.plan.samples)
-            return source, number, rank
-        source, index = number
-        if source not in self.plan.sources:
+            component, rank = self._sampler.component_of(number // self.plan.samples)
+            return component, number, rank
+        component, index = number
+        if component not in self.plan.components:
             raise ConfigError(
-                f"There is no source {source!r}.{near_names(source, self.plan.sources)}"
+                f"There is no component {component!r}.{near_names(component, self.plan.components)}"
             )
-        return source, index, index // self.plan.samples
+        return component, index, index // self.plan.samples
 
     async def _episode(self, number: int | tuple[str, int]) -> "_Attempt":
-        """Play an episode, several times if the policy says so, and count it."""
+        """Play an episode, with retries if the policy has them, and count it."""
         policy = self.plan.policy
-        source, index, rank = self._place(number)
+        component, index, rank = self._locate(number)
         group, sample = divmod(index, self.plan.samples)
         seed = child_seed(self.plan.seed, group)
         failures: list[Info] = []
@@ -222,20 +222,20 @@ class Engine:
         try:
             while True:
                 trajectory = Trajectory("", self.plan.agent_name, index, seed)
-                trajectory.group, trajectory.sample, trajectory.source = group, sample, source
+                trajectory.group, trajectory.sample, trajectory.component = group, sample, component
                 trajectory.attempts, trajectory.failures = len(failures) + 1, failures
                 attempt = await self._attempt(trajectory, rank)
-                counts = self.report.env(source or attempt.trajectory.env_id)
+                counts = self.report.env(component or attempt.trajectory.env_id)
                 counts.spend(attempt.trajectory)
                 counts.stragglers += attempt.late
-                counts.abandoned += attempt.left
+                counts.abandoned += attempt.abandoned
                 error = attempt.trajectory.error
                 if error is None or policy.on_error != "retry" or len(failures) >= policy.retries:
                     break
                 failures.append(error)
                 counts.retries += 1
         except asyncio.CancelledError:
-            self.report.env(source or self._kinds.get("", ("", None))[0]).cancelled += 1
+            self.report.env(component or self._kinds.get("", ("", None))[0]).cancelled += 1
             raise
         finally:
             self.report.in_flight -= 1
@@ -244,7 +244,7 @@ class Engine:
 
     def _count(self, trajectory: Trajectory, counts: EnvReport) -> None:
         """Count an episode that has ended."""
-        plan, group = self.plan, (trajectory.source, trajectory.group)
+        plan, group = self.plan, (trajectory.component, trajectory.group)
         counts.episodes += 1
         if trajectory.error is not None:
             counts.errors[trajectory.error["boundary"]] += 1
@@ -256,96 +256,101 @@ class Engine:
         if self._group_ended[group] == plan.samples:
             del self._group_ended[group]
             self._group_failures.pop(group, None)
-            self._draw.forget(trajectory.group)
-            self._seats.end_start(group)
+            self._sampler.forget(trajectory.group)
+            self._pool.drop_start(group)
         if plan.sampler is not None:
             plan.sampler.update(trajectory)
 
     async def _attempt(self, trajectory: Trajectory, rank: int) -> "_Attempt":
         """Play an episode once."""
-        source = trajectory.source
+        component = trajectory.component
         trajectory.started_at = time.time()
         try:
             if self.plan.fork_groups and self.plan.samples > 1:
                 episode = await self._forked(trajectory, rank)
                 phases: tuple[Phase, ...] = (episode.play,)
             else:
-                episode = await self._seated(trajectory, rank)
+                episode = await self._new_episode(trajectory, rank)
                 phases = (episode.reset, episode.play)
         except (Exception, SystemExit) as error:
-            if not self._seats.was_made(source):
-                raise  # nothing can be played: no fault of an episode
-            trajectory.env_id, spec = self._kinds[source]
+            if not self._pool.was_made(component):
+                raise  # no episode can be played: the configuration is wrong
+            trajectory.env_id, spec = self._kinds[component]
             trajectory.error = error_record(error, "env")
             trajectory.success = success_of(spec, trajectory)
             return _Attempt(trajectory, error)
         if episode.error is None:
             await self._runner.run(episode, *phases)
-        attempt = _Attempt(episode.finish(), episode.error, episode.late, episode.left)
-        del self._under_way[episode]
-        if not episode.left:
-            await self._leave_seat(episode, source)
+        late, abandoned = episode.deadline.missed, episode.abandoned
+        attempt = _Attempt(episode.finish(), episode.error, late, abandoned)
+        del self._in_flight[episode]
+        if not abandoned:
+            await self._give_back(episode, component)
         return attempt
 
-    async def _leave_seat(self, episode: Episode, source: str) -> None:
-        """Keep what can be used again, and close what had a part in a failure."""
+    async def _give_back(self, episode: Episode, component: str) -> None:
+        """Keep the environment and the agent, or close those involved in a failure."""
         error = episode.trajectory.error
         by_agent = error is not None and error["boundary"] == "agent"
         replace = error is not None and self.plan.policy.on_error == "retry"
         if replace or by_agent:
             close_quietly(episode.agent)
         else:
-            self._seats.give_back_agent(episode.agent)
+            self._pool.give_back_agent(episode.agent)
         if episode.forked or replace or (error is not None and not by_agent):
-            await self._seats.close_one(episode.env)
+            await self._pool.discard_env(episode.env)
         else:
-            self._seats.give_back_env(source, episode.env)
+            self._pool.give_back_env(component, episode.env)
 
-    async def _seated(self, trajectory: Trajectory, rank: int, env: Env | None = None) -> Episode:
-        """Return an episode that can be reset, or of an environment that was forked."""
+    async def _new_episode(
+        self, trajectory: Trajectory, rank: int, fork: Env | None = None
+    ) -> Episode:
+        """Return an episode of a pooled environment, which must be reset, or of a fork."""
         again = trajectory.attempts > 1
+        env = fork
         if env is None:
-            env, seconds = await self._seats.env(trajectory.source, fresh=again)
+            env, seconds = await self._pool.take_env(trajectory.component, fresh=again)
             trajectory.setup_seconds = seconds
         try:
             with boundary("agent"):
-                agent = self._seats.agent(fresh=again)
+                agent = self._pool.take_agent(fresh=again)
         except BaseException:
-            await self._seats.close_one(env)
+            await self._pool.discard_env(env)
             raise
         trajectory.env_id = name_of(env)
-        self._kinds[trajectory.source] = trajectory.env_id, env.spec
-        episode = Episode(env, agent, trajectory, rank, self.plan.policy)
-        self._under_way[episode] = asyncio.current_task()
+        self._kinds[trajectory.component] = trajectory.env_id, env.spec
+        forked = fork is not None
+        episode = Episode(env, agent, trajectory, rank, self.plan.policy, forked=forked)
+        self._in_flight[episode] = asyncio.current_task()
         return episode
 
     async def _forked(self, trajectory: Trajectory, rank: int) -> Episode:
-        """Return an episode that is at its start: of the first one of a group, or a fork of it."""
-        start = self._seats.start((trajectory.source, trajectory.group))
+        """Return an episode at its start: the first one of a group, or a fork of it."""
+        start = self._pool.group_start((trajectory.component, trajectory.group))
         async with start.lock:
             if start.env is None:
-                episode = await self._seated(trajectory, rank)
+                episode = await self._new_episode(trajectory, rank)
                 await self._runner.run(episode, episode.reset)
                 if episode.error is None:
                     try:
-                        start.env, _ = await self._seats.fork(episode.env)
+                        start.env, _ = await self._pool.fork(episode.env)
                         start.first = episode.first
-                    except (Exception, SystemExit) as error:  # noqa: BLE001 - data, not a crash
+                    except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded
                         episode.fail(error)
                 return episode
-            env, seconds = await self._seats.fork(start.env)
+            env, seconds = await self._pool.fork(start.env)
         trajectory.setup_seconds = seconds
-        episode = await self._seated(trajectory, rank, env)
+        episode = await self._new_episode(trajectory, rank, env)
         observation, info = start.first
-        episode.show((observation, dict(info)), forked=True)
+        episode.begin((observation, dict(info)))
         return episode
 
 
 @dataclass
 class _Attempt:
-    """What came of playing an episode once."""
+    """The result of playing an episode once."""
 
     trajectory: Trajectory
     error: BaseException | None = None
     late: bool = False
-    left: bool = False
+    abandoned: bool = False

@@ -1,12 +1,12 @@
-"""One episode: an agent acts in an environment until one of them ends it, or time is up.
+"""One episode: an agent acts in an environment until the episode ends or a deadline is missed.
 
 ``Episode`` is one body of code for all kinds of environments and agents: a generator that yields
-what may be awaitable. ``play_episode`` drives one; the engine drives many at once.
+values that may be awaitable. ``play_episode`` drives one of them; the engine drives many.
 """
 
-import math
 import time
 from collections.abc import Callable, Generator
+from enum import Enum, auto
 from typing import Any
 
 from gem_core.agent import Agent, Reply
@@ -20,61 +20,68 @@ from gem_core.seeded_env import SeededEnv, check_single_agent
 from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec
 from gem_core.vector.slot import FAULTS
+from gem_rollout.deadline import Deadline
 from gem_rollout.policy import FaultPolicy
 from gem_rollout.trajectory import Trajectory, Turn
 
-__all__ = ["Episode", "Phase", "name_of", "play_episode", "success_of"]
+__all__ = ["Episode", "Phase", "State", "name_of", "play_episode", "success_of"]
 
 Phase = Callable[[], Generator[Any, Any, None]]
 
 
+class State(Enum):
+    """What an episode is doing."""
+
+    RESETTING = auto()
+    ACTING = auto()
+    """The agent chooses an action."""
+    STEPPING = auto()
+    """The environment takes the action."""
+
+
 class Episode:
-    """An episode under way.
+    """An episode in progress. Only its own methods change it.
 
     Args:
         env: The environment.
         agent: The agent.
-        trajectory: What is filled with what happens.
-        number: What the environment is asked the options of its reset for.
+        trajectory: The record, filled as the episode goes on.
+        number: The number for the environment's ``reset_options``.
         policy: The deadlines.
+        forked: Whether the environment is a fork for this episode alone.
     """
 
     def __init__(
-        self, env: Env, agent: Agent, trajectory: Trajectory, number: int, policy: FaultPolicy
+        self,
+        env: Env,
+        agent: Agent,
+        trajectory: Trajectory,
+        number: int,
+        policy: FaultPolicy,
+        *,
+        forked: bool = False,
     ) -> None:
         self.env = env
         self.agent = agent
         self.trajectory = trajectory
+        self.forked = forked
+        self.state = State.RESETTING
         self.error: BaseException | None = None
-        """What ended it early."""
-        self.until = math.inf
-        """When what it does now must have ended, on the clock of ``time.perf_counter``."""
-        self.late = False
-        """Whether a deadline ended it."""
-        self.forked = False
-        """Whether its environment is a fork, made for it alone."""
-        self.left = False
-        """Whether a thread is still in it, which closes environment and agent when it returns."""
+        """The error that ended it early."""
         self.first: tuple[Observation, Info] = "", {}
-        """What the reset returned."""
+        """Observation and info of the reset."""
+        self.deadline = Deadline(policy)
+        self.abandoned = False
+        """Whether a thread is still in it, which closes environment and agent when it returns."""
         self._number = number
-        self._boundary = "env"
-        self._playing = False
-        self._limit = ""
-        self._turn_seconds = policy.turn_deadline
-        self._seconds = policy.episode_deadline
-        self._end = math.inf
-        if self._seconds is not None:
-            self._end = self.until = time.perf_counter() + self._seconds
-            self._limit = f"the {self._seconds:g} seconds of episode_deadline"
 
     def run(self, *phases: Phase) -> Generator[Any, Any, None]:
-        """Go through phases; an error ends the episode, and is kept."""
+        """Run phases one after another; an error ends the episode and is recorded."""
         try:
             for phase in phases:
                 yield from phase()
         except FAULTS as error:
-            if not self.left:
+            if not self.abandoned:
                 self.fail(error)
 
     def reset(self) -> Generator[Any, Any, None]:
@@ -86,46 +93,39 @@ class Episode:
             first = yield self.env.reset(seed=self.trajectory.seed, **options)
         finally:
             self.trajectory.setup_seconds += time.perf_counter() - started
-        self.show(first)
+        self.begin(first)
 
-    def show(self, first: tuple[Observation, Info], *, forked: bool = False) -> None:
-        """Take what a reset returned.
-
-        Args:
-            first: What it returned.
-            forked: Whether another episode was reset, and this environment is a fork.
-        """
-        self.first, self.forked = first, forked
+    def begin(self, first: tuple[Observation, Info]) -> None:
+        """Begin with the observation and info of a reset, or of the reset that was forked."""
+        self.first = first
         trajectory = self.trajectory
         trajectory.final_observation, trajectory.reset_info = first
-        if trajectory.sample or forked:  # random agents of a group are to differ
+        if trajectory.sample or self.forked:  # random agents of a group should differ
             path = ("actions", trajectory.sample) if trajectory.sample else ("actions",)
             seed_actions(self.env, child_seed(trajectory.seed, *path))
 
     def play(self) -> Generator[Any, Any, None]:
         """Take turns until the episode ends."""
         env, agent, trajectory, clock = self.env, self.agent, self.trajectory, time.perf_counter
+        deadline = self.deadline
         observation, info = self.first
-        name, turns = trajectory.agent, trajectory.turns
         self._check(clock())
-        self._playing = True
-        self._boundary, before = "agent", clock()
-        self._begin_turn(before)
+        self.state, before = State.ACTING, clock()
+        deadline.begin_turn(before)
         seed_agent(agent, child_seed(trajectory.seed, "agent", trajectory.sample))
         agent.reset(env)
         while True:
             said = yield agent.act(observation, info)
             action, generation = said if isinstance(said, Reply) else (said, None)
             between = clock()
-            if between > self.until:
-                raise self.overdue()
-            self._boundary = "env"
+            self._check(between)
+            self.state = State.STEPPING
             step: Step = yield env.step(action)
             after = clock()
             seen, (observation, reward, terminated, truncated, info) = observation, step
-            turns.append(
+            trajectory.turns.append(
                 Turn(
-                    name,
+                    trajectory.agent,
                     seen,
                     action,
                     reward,
@@ -141,37 +141,28 @@ class Episode:
             self._check(after)
             if terminated or truncated:
                 return
-            self._boundary, before = "agent", after
-            self._begin_turn(after)
-
-    def _begin_turn(self, now: float) -> None:
-        if self._turn_seconds is not None and now + self._turn_seconds < self._end:
-            self.until = now + self._turn_seconds
-            self._limit = f"the {self._turn_seconds:g} seconds of turn_deadline"
-        elif self.until != self._end:
-            self.until = self._end
-            self._limit = f"the {self._seconds:g} seconds of episode_deadline"
+            self.state, before = State.ACTING, after
+            deadline.begin_turn(after)
 
     def _check(self, now: float) -> None:
-        if now > self.until:
+        if now > self.deadline.until:
             raise self.overdue()
 
     def overdue(self) -> DeadlineError:
-        """Return the error of a deadline that has passed, and note that it has."""
-        self.late, self.until = True, math.inf
-        who = "agent" if self._boundary == "agent" else "environment"
-        turns = len(self.trajectory.turns)
-        where = f"turn {turns + 1}" if self._playing else "its reset"
-        return DeadlineError(f"The {who} was not done with {where} within {self._limit}.")
+        """Note that the deadline was missed, and return the error."""
+        who = "agent" if self.state is State.ACTING else "environment"
+        turn = f"turn {len(self.trajectory.turns) + 1}"
+        return self.deadline.miss(who, "its reset" if self.state is State.RESETTING else turn)
 
     def fail(self, error: BaseException) -> None:
-        """End the episode with an error."""
+        """Record the error that ends the episode."""
         self.error = error
-        self.trajectory.error = error_record(error, self._boundary)
+        boundary = "agent" if self.state is State.ACTING else "env"
+        self.trajectory.error = error_record(error, boundary)
 
-    def leave(self) -> None:
-        """End the episode while a thread is in it, which changes nothing of it any more."""
-        self.left = True
+    def abandon(self) -> None:
+        """End the episode while a thread is in it; the thread no longer changes the trajectory."""
+        self.abandoned = True
         kept = Trajectory(**{**vars(self.trajectory), "turns": list(self.trajectory.turns)})
         self.trajectory = kept
         self.fail(self.overdue())
@@ -183,13 +174,13 @@ class Episode:
 
 
 def name_of(env: Env | SeededEnv) -> str:
-    """Return the id of an environment, or the name of its class."""
+    """Return the id of an environment, or the name of its class if it has no spec."""
     return env.spec.id if env.spec is not None else type(env).__name__
 
 
 def success_of(spec: EnvSpec | None, trajectory: Trajectory) -> bool | None:
-    """Tell whether an episode succeeded; None if neither its last info nor the spec tells."""
-    # What tools are paid adds to the return, so an environment's own word is worth more.
+    """Return whether an episode succeeded; None if neither its last info nor the spec says so."""
+    # Rewards for tool calls add to the return, so the environment's own verdict comes first.
     correct = trajectory.turns[-1].info.get("correct") if trajectory.turns else None
     if isinstance(correct, bool):
         return correct and trajectory.error is None
@@ -210,7 +201,7 @@ def play_episode(
         agent: The agent.
         seed: Seed of the episode.
         index: Number of the episode.
-        agent_name: Name for the trajectory.
+        agent_name: Name of the agent in the trajectory.
     """
     return drive(_play(env, agent, seed, index, agent_name))
 

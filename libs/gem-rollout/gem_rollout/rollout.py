@@ -1,4 +1,4 @@
-"""Collects episodes: ``collect`` for ordinary code, ``collect_async`` where an event loop runs."""
+"""Collect episodes: ``collect`` for ordinary code, ``collect_async`` inside an event loop."""
 
 import asyncio
 import signal
@@ -9,21 +9,26 @@ from typing import Any, Self
 
 from gem_core.agent import Agent
 from gem_core.errors import ConfigError
+from gem_core.plugins import default_registry
+from gem_core.specs import AgentSpec
+from gem_rollout.components import Environments, Sampler, components_by_name
 from gem_rollout.engine import Engine, Plan
 from gem_rollout.policy import Budget, FaultPolicy
 from gem_rollout.report import Report
-from gem_rollout.sources import Sampler, Sources, sources_by_name
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["AsyncRollout", "Rollout", "collect", "collect_async"]
+__all__ = ["AgentMaker", "AsyncRollout", "Rollout", "collect", "collect_async"]
+
+AgentMaker = str | AgentSpec | Callable[[], Agent]
+"""The agent that ``collect`` takes: an id, a spec or a factory."""
 
 _HURRY = 0.5
-"""Seconds that what is in flight has to end after a second Ctrl-C."""
+"""Seconds that episodes in flight have to end after a second Ctrl-C."""
 
 
 def collect(
-    make_env: Sources,
-    make_agent: Callable[[], Agent],
+    make_env: Environments,
+    make_agent: AgentMaker,
     *,
     episodes: int | Iterable[int] | Iterable[tuple[str, int]],
     episodes_per_group: int = 1,
@@ -35,43 +40,45 @@ def collect(
     budget: Budget | None = None,
     sampler: Sampler | None = None,
 ) -> "Rollout":
-    """Play episodes and yield each trajectory when it ends.
+    """Play episodes and yield each trajectory when its episode ends.
 
-    Ctrl-C ends the run: what has ended is still yielded, then ``KeyboardInterrupt`` is raised. A
-    second one ends it at once.
+    After Ctrl-C the run yields the episodes that have ended, then raises ``KeyboardInterrupt``. A
+    second Ctrl-C ends it immediately.
 
     Args:
-        make_env: Makes an environment, when one more is needed at once; or sources of several: a
-            list of ``Component``, or a mapping from names to them.
-        make_agent: Makes an agent, likewise.
-        episodes: How many, or their numbers. Episode ``i`` begins alike in every run of the same
-            ``seed``, so a run can be continued with the numbers that are missing. With several
-            sources they may be pairs of a source's name and a number within it; otherwise sources
-            are drawn.
-        episodes_per_group: How many episodes begin in the same state: episode ``i`` is sample
-            ``i % k`` of group ``i // k``, and the group's number decides seed and source.
-        fork_groups: Reset the environment once for a group and fork it for the others, instead of
-            resetting it with the same seed each time.
-        seed: Seed of the run.
-        concurrency: Most episodes at once.
-        agent_name: Name for the trajectories.
-        policy: What becomes of failures and stragglers; the default records them.
-        budget: What may be used; the default is no limit.
-        sampler: Adapts the weights of the sources.
+        make_env: The environment: an id, a spec, or a function that makes one, called whenever
+            another episode runs at the same time. For a mixture, a list of ``Component`` or a
+            mapping from names to them.
+        make_agent: The agent: an id, a spec, or a function that makes one, called as above.
+        episodes: How many episodes to play, or their numbers. Episode ``i`` begins in the same
+            state in every run with the same ``seed``, so a run can be continued with the missing
+            numbers. In a mixture a number may be a pair of a component's name and a number within
+            it; otherwise components are drawn by weight.
+        episodes_per_group: How many episodes (``k``) begin in the same state: episode ``i`` is
+            sample ``i % k`` of group ``i // k``, and the group decides seed and component.
+        fork_groups: Whether to reset the environment once per group and fork it for the other
+            episodes, instead of resetting it with the same seed each time.
+        seed: Seed of the run, a non-negative int.
+        concurrency: Most episodes that run at the same time.
+        agent_name: Name of the agent in the trajectories.
+        policy: How to handle failures and slow episodes; by default they are recorded.
+        budget: Limits of the run; by default there are none.
+        sampler: Adapts the weights of a mixture.
 
     Returns:
-        An iterator with a ``report``, and a ``close`` that ends the run early.
+        An iterator of trajectories, with a ``report``, and a ``close`` that ends the run early.
 
     Raises:
-        ConfigError: A value that cannot work, or an event loop runs in this thread (then use
-            ``collect_async``).
+        ConfigError: An argument of the wrong type or out of range, or an event loop runs in this
+            thread (use ``collect_async`` there).
+        UnknownIdError: No environment or agent has the id.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         pass
     else:
-        raise ConfigError("An event loop is running here: use `async for` on collect_async(...).")
+        raise ConfigError("An event loop runs here: use `async for` on collect_async(...).")
     return Rollout(
         _plan(
             make_env,
@@ -90,8 +97,8 @@ def collect(
 
 
 def collect_async(
-    make_env: Sources,
-    make_agent: Callable[[], Agent],
+    make_env: Environments,
+    make_agent: AgentMaker,
     *,
     episodes: int | Iterable[int] | Iterable[tuple[str, int]],
     episodes_per_group: int = 1,
@@ -103,7 +110,7 @@ def collect_async(
     budget: Budget | None = None,
     sampler: Sampler | None = None,
 ) -> "AsyncRollout":
-    """``collect`` for asynchronous callers."""
+    """Do the same as ``collect`` for callers in an event loop; returns an async iterator."""
     return AsyncRollout(
         _plan(
             make_env,
@@ -122,8 +129,8 @@ def collect_async(
 
 
 def _plan(
-    make_env: Sources,
-    make_agent: Callable[[], Agent],
+    make_env: Environments,
+    make_agent: AgentMaker,
     *,
     episodes: int | Iterable[int] | Iterable[tuple[str, int]],
     policy: FaultPolicy | None,
@@ -131,8 +138,8 @@ def _plan(
     **options: Any,
 ) -> Plan:
     return Plan(
-        sources=sources_by_name(make_env),
-        make_agent=make_agent,
+        components=components_by_name(make_env),
+        make_agent=_agent_maker(make_agent),
         numbers=iter(range(episodes) if isinstance(episodes, int) else episodes),
         policy=policy or FaultPolicy(),
         budget=budget or Budget(),
@@ -140,17 +147,32 @@ def _plan(
     )
 
 
+def _agent_maker(make_agent: AgentMaker) -> Callable[[], Agent]:
+    if isinstance(make_agent, str):
+        make_agent = default_registry().find(AgentSpec, make_agent)
+    if isinstance(make_agent, AgentSpec):
+        return make_agent.make
+    is_agent = isinstance(make_agent, Agent) and not isinstance(make_agent, type)
+    if is_agent or not callable(make_agent):
+        raise ConfigError(
+            f"make_agent is an id, a spec or a function that makes an agent; got {make_agent!r}. "
+            f"Episodes that run at the same time need an agent each, so pass a class or a function "
+            f"such as lambda: MyAgent() instead of an agent."
+        )
+    return make_agent
+
+
 class AsyncRollout:
-    """A run, as an asynchronous iterator of the trajectories as they end.
+    """A run as an asynchronous iterator of trajectories, in the order in which they end.
 
     Args:
-        plan: What is to be played.
+        plan: The arguments of the run.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._engine = Engine(plan)
         self.report: Report = self._engine.report
-        """Counts of the run, up to date whenever they are read."""
+        """Counts of the run, always up to date."""
         self._stream = self._play()
 
     async def _play(self) -> AsyncGenerator[Trajectory, None]:
@@ -173,21 +195,21 @@ class AsyncRollout:
         return await anext(self._stream)
 
     async def aclose(self) -> None:
-        """End the run: what is in flight is cut, and everything is closed."""
+        """End the run: cut off the episodes in flight and close everything."""
         await self._stream.aclose()
 
 
 class Rollout:
-    """A run, as an iterator of the trajectories as they end.
+    """A run as an iterator of trajectories, in the order in which they end.
 
     Args:
-        plan: What is to be played.
+        plan: The arguments of the run.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._engine = Engine(plan)
         self.report: Report = self._engine.report
-        """Counts of the run, up to date whenever they are read."""
+        """Counts of the run, always up to date."""
         self._stream = self._play()
 
     def _play(self) -> Generator[Trajectory, None, None]:
@@ -212,16 +234,16 @@ class Rollout:
         return next(self._stream)
 
     def close(self) -> None:
-        """End the run: what is in flight is cut, and everything is closed."""
+        """End the run: cut off the episodes in flight and close everything."""
         self._stream.close()
 
 
 class _Loop:
-    """An event loop that a first Ctrl-C does not break.
+    """An event loop that the first Ctrl-C does not break.
 
-    A ``KeyboardInterrupt`` in the middle of the loop's own work can lose what is to run next, and
-    then the loop waits for ever. So the first one is only noted, also while the caller is at work
-    between two trajectories, and what the loop waits for is cancelled; the second one is raised.
+    A ``KeyboardInterrupt`` inside the loop's own code can lose a callback, and then the loop waits
+    for ever. So the first Ctrl-C is only noted, also while the caller works between two
+    trajectories, and the task that the loop runs is cancelled. The second one is raised.
     """
 
     def __init__(self) -> None:
@@ -244,7 +266,7 @@ class _Loop:
             self._loop.call_soon_threadsafe(lambda: None)  # it may be asleep
 
     def wait(self, ready: Coroutine[Any, Any, bool]) -> bool:
-        """Return what a coroutine returns; False if Ctrl-C came meanwhile."""
+        """Return the result of a coroutine; False if Ctrl-C interrupted it."""
         self._waiting = self._loop.create_task(ready)
         try:
             return self._loop.run_until_complete(self._waiting)
@@ -256,15 +278,15 @@ class _Loop:
             self._waiting = None
 
     def finish(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine to its end; only a second Ctrl-C breaks it."""
+        """Run a coroutine to its end, which only a second Ctrl-C interrupts."""
         self._loop.run_until_complete(work)
 
     def close(self, stop: Callable[[float | None], Coroutine[Any, Any, None]]) -> None:
-        """Stop the run and close the loop; raise the Ctrl-C that was only noted."""
+        """Stop the run and close the loop; raise the first Ctrl-C if there was one."""
         loop = self._loop
         try:
             if self._in_a_hurry:
-                loop.set_exception_handler(lambda *_: None)  # of what is cut off
+                loop.set_exception_handler(lambda *_: None)  # errors of cancelled tasks
                 loop.run_until_complete(stop(_HURRY))
             else:
                 loop.run_until_complete(stop(None))

@@ -1,72 +1,50 @@
-"""``gem-core run``: collect episodes, configured by Hydra, and print a table."""
+"""``gem-core run``: play episodes and print a table of results."""
 
-import sys
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import click
-import hydra
-import pydantic
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from pydantic import Field
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from gem_core.agent import Agent
-from gem_core.cli.compose import (
-    agent_makers,
-    check_values,
-    checked_overrides,
-    env_factories,
-    plain_config,
-)
-from gem_core.errors import ConfigError, GemError
+from gem_core.errors import ConfigError
 from gem_core.factory import EnvFactory
 from gem_core.seeding import child_seed
-from gem_rollout import Trajectory, TrajectoryFile, collect, read_trajectories
+from gem_rollout import Trajectory, TrajectoryFile, collect
+from gem_rollout.commands import (
+    INTERRUPTED,
+    RUN_FOLDER,
+    CommandKeys,
+    HydraCommand,
+    Job,
+    agent_makers,
+    env_factories,
+)
+from gem_rollout.failures import Failures
+from gem_rollout.progress import print_line, progress_bar
 from gem_rollout.runs import Run
 
 __all__ = ["command"]
 
-INTERRUPTED = 130
 
+class RunKeys(CommandKeys):
+    """The keys of ``gem-core run``."""
 
-@click.command(
-    context_settings={"ignore_unknown_options": True, "help_option_names": []},
-    add_help_option=False,
-)
-@click.argument("overrides", nargs=-1, type=click.UNPROCESSED)
-def command(overrides: tuple[str, ...]) -> None:
-    """Collect episodes and print a table."""
-    sys.argv = ["gem-core run", *checked_overrides(overrides, _OwnKeys.model_fields)]
-    _app()
-
-
-class _OwnKeys(pydantic.BaseModel):
-    """What the command's own keys may be."""
-
-    episodes: int = pydantic.Field(ge=1)
-    seed: int = pydantic.Field(ge=0)
-    concurrency: int = pydantic.Field(ge=1)
-    out: str | None
-    resume: bool
-    envs: str | list[str] | None
-
-
-@hydra.main(version_base="1.3", config_path="pkg://gem_rollout.conf", config_name="run")
-def _app(config: DictConfig) -> None:
-    console = Console()
-    try:
-        finished = _run(config, console)
-    except (GemError, OSError) as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
-    if not finished:
-        sys.exit(INTERRUPTED)
+    episodes: int = Field(default=20, ge=1)
+    """Episodes of each environment and agent."""
+    seed: int = Field(default=0, ge=0)
+    """Episode number i of every run with this seed starts in the same state."""
+    concurrency: int = Field(default=16, ge=1)
+    """The largest number of episodes at the same time, if the environment or the agent waits."""
+    out: str = RUN_FOLDER
+    """The run's folder: run.json and trajectories.jsonl."""
+    resume: bool = False
+    """Continue the run in out: play only the episodes that are missing."""
 
 
 @dataclass
@@ -91,26 +69,35 @@ class _Tally:
         if trajectory.success is not None:
             self.successes.append(trajectory.success)
 
+    def figures(self) -> dict[str, Any]:
+        """Return the figures by name; means and shares are None without episodes."""
+        count = len(self.returns)
+        return {
+            "environment": self.env_id,
+            "agent": self.agent,
+            "episodes": count,
+            "return": sum(self.returns) / count if count else None,
+            "success": sum(self.successes) / count if self.successes else None,
+            "turns": self.turns / count if count else None,
+            "episodes_per_second": self.played / self.seconds if self.seconds else None,
+            "errors": self.errors,
+        }
 
-def _run(config: DictConfig, console: Console) -> bool:
-    """Play every environment with every agent; return whether all was played."""
-    plain = plain_config(config)
-    check_values(_OwnKeys, plain)
-    factories = env_factories(plain)
-    agents = agent_makers(plain)
-    path = _trajectories_path(plain, [factory.spec.id for factory in factories], list(agents))
-    known = _known_episodes(path, plain)
+
+def _run(job: Job[RunKeys]) -> int:
+    """Play episodes and print a table of results."""
+    factories, agents = env_factories(job.config), agent_makers(job.config)
+    failures = Failures()
+    run = Run(job.folder)
+    run.check_can_write(resume=job.keys.resume)
+    known = _known_episodes(run, job.keys, failures)
+    envs = [factory.spec.id for factory in factories]
+    run = Run.create(job.folder, command=job.words, config=job.config, envs=envs, agents=agents)
     tallies: list[_Tally] = []
     interrupted = False
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    total = len(factories) * len(agents) * plain["episodes"]
-    with TrajectoryFile(path) as file, Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=total)
+    console = Console(stderr=True, highlight=False)
+    with TrajectoryFile(run.trajectories_path) as file, progress_bar(console) as bar:
+        task = bar.add_task("", total=len(factories) * len(agents) * job.keys.episodes)
         try:
             for factory in factories:
                 for name, make_agent in agents.items():
@@ -119,40 +106,46 @@ def _run(config: DictConfig, console: Console) -> bool:
                     tallies.append(tally)
                     bar.update(task, description=f"{tally.env_id} {name}")
                     bar.advance(task, len(tally.indices))
-                    for trajectory in _play(factory, make_agent, tally, plain):
+                    for trajectory in _play(factory, make_agent, tally, job.keys):
                         file.append(trajectory)
+                        failures.add(trajectory)
                         bar.advance(task)
         except KeyboardInterrupt:
             interrupted = True
-    console.print(_table(tallies))
-    console.print(f"\nTrajectories: {path}", highlight=False, soft_wrap=True)
-    _say_what_is_next(console, path, tallies, interrupted=interrupted)
-    return not interrupted
+    if job.form == "json":
+        rows = [tally.figures() for tally in tallies]
+        click.echo(json.dumps({"run": str(run.path), "rows": rows}, indent=2))
+    else:
+        Console().print(_table(tallies))
+    return _summarise(console, run, tallies, failures, interrupted=interrupted)
 
 
-def _trajectories_path(config: dict[str, Any], envs: list[str], agents: list[str]) -> Path:
-    """Return the file that is asked for, or that of a new run's folder, which says what was run."""
-    if config["out"]:
-        return Path(config["out"])
-    folder = HydraConfig.get().runtime.output_dir
-    run = Run.create(folder, command=sys.argv, config=config, envs=envs, agents=agents)
-    return run.trajectories_path
+command = HydraCommand(
+    "run",
+    _run,
+    RunKeys,
+    agents=["random"],
+    examples=[
+        "gem-core run game:GuessTheNumber-v0-easy agent=oracle",
+        "gem-core run game:Sudoku-v0-hard env.empty_cells=30 agent=[oracle,random] episodes=100",
+        "gem-core run 'game:*-easy' agent=oracle --format json",
+        "gem-core run game:Mastermind-v0-easy wrappers=[concat,episode_tracking] out=runs/mine",
+        "gem-core run rg:leg_counting env.size=100 env.level=2 agent=oracle",
+        "gem-core run -m env=game/Sudoku-v0-easy,game/Sudoku-v0-hard agent=oracle",
+    ],
+)
 
 
 def _play(
-    factory: EnvFactory,
-    make_agent: Callable[[], Agent],
-    tally: _Tally,
-    config: Mapping[str, Any],
+    factory: EnvFactory, make_agent: Callable[[], Agent], tally: _Tally, keys: RunKeys
 ) -> Iterator[Trajectory]:
     started = time.perf_counter()
-    missing = [index for index in range(config["episodes"]) if index not in tally.indices]
     for trajectory in collect(
         factory,
         make_agent,
-        episodes=missing,
-        seed=config["seed"],
-        concurrency=config["concurrency"],
+        episodes=[index for index in range(keys.episodes) if index not in tally.indices],
+        seed=keys.seed,
+        concurrency=keys.concurrency,
         agent_name=tally.agent,
     ):
         tally.add(trajectory)
@@ -161,22 +154,19 @@ def _play(
         yield trajectory
 
 
-def _known_episodes(path: Path, config: Mapping[str, Any]) -> dict[tuple[str, str], _Tally]:
-    """Return the figures that ``resume=true`` goes on from, by environment and agent."""
-    if not path.exists() or path.stat().st_size == 0:
-        return {}
-    if not config["resume"]:
-        raise ConfigError(
-            f"{path} exists: add resume=true to go on with it, or choose another out."
-        )
+def _known_episodes(run: Run, keys: RunKeys, failures: Failures) -> dict[tuple[str, str], _Tally]:
+    """Return the figures of the episodes that the run has, by environment and agent."""
     known: dict[tuple[str, str], _Tally] = {}
-    for trajectory in read_trajectories(path):
-        if trajectory.seed != child_seed(config["seed"], trajectory.index):
-            raise ConfigError(f"{path} was made with another seed than {config['seed']}.")
+    if not run.has_episodes:
+        return known
+    for trajectory in run.trajectories():
+        if trajectory.seed != child_seed(keys.seed, trajectory.index):
+            raise ConfigError(f"{run.path} was made with another seed than {keys.seed}.")
         key = trajectory.env_id, trajectory.agent
         tally = known.setdefault(key, _Tally(*key))
-        if trajectory.index < config["episodes"] and trajectory.index not in tally.indices:
+        if trajectory.index < keys.episodes and trajectory.index not in tally.indices:
             tally.add(trajectory)
+            failures.add(trajectory)
     return known
 
 
@@ -187,34 +177,38 @@ def _table(tallies: list[_Tally]) -> Table:
     for heading in ("episodes", "return", "success", "turns", "ep/s", "errors"):
         table.add_column(heading, justify="right")
     for tally in tallies:
-        count = len(tally.returns)
-        if not count:
-            table.add_row(tally.env_id, tally.agent, "0")
-            continue
-        success = f"{sum(tally.successes) / count:.0%}" if tally.successes else "-"
-        speed = f"{tally.played / tally.seconds:,.0f}" if tally.seconds else "-"
+        figures = tally.figures()
+        forms = {"return": ".3f", "success": ".0%", "turns": ".1f", "episodes_per_second": ",.0f"}
         table.add_row(
             tally.env_id,
             tally.agent,
-            str(count),
-            f"{sum(tally.returns) / count:.3f}",
-            success,
-            f"{tally.turns / count:.1f}",
-            speed,
+            str(figures["episodes"]),
+            *(
+                "-" if figures[name] is None else format(figures[name], form)
+                for name, form in forms.items()
+            ),
             f"[red]{tally.errors}[/]" if tally.errors else "0",
         )
     return table
 
 
-def _say_what_is_next(
-    console: Console, path: Path, tallies: list[_Tally], *, interrupted: bool
-) -> None:
+def _summarise(
+    console: Console, run: Run, tallies: list[_Tally], failures: Failures, *, interrupted: bool
+) -> int:
+    """Print where the run is, what failed and what to do next; return the exit status."""
+    print_line(console, f"Run: {run.shown_path}")
     if interrupted:
-        console.print("Interrupted; what is done is kept.", style="yellow")
-        console.print(f"Go on: repeat the command with out={path} resume=true", soft_wrap=True)
-        return
-    if any(tally.errors for tally in tallies):
-        console.print("Some episodes ended in an error: see 'error' in the file.", style="yellow")
-    env_id = tallies[0].env_id
-    if not env_id.startswith("mixture:"):
-        console.print(f"Next: gem-core play {env_id}", style="dim", highlight=False)
+        print_line(console, "Interrupted. The finished episodes are kept.", "yellow")
+        print_line(
+            console, f"To continue, repeat the command with out={run.shown_path} resume=true"
+        )
+        return INTERRUPTED
+    played = sum(len(tally.returns) for tally in tallies)
+    if message := failures.all_failed(played):
+        print_line(console, message, "red")
+        return 1
+    for line in failures.lines():
+        print_line(console, f"Errors: {line}", "red")
+    if not tallies[0].env_id.startswith("mixture:"):
+        print_line(console, f"Next: gem-core play {tallies[0].env_id}", "dim")
+    return 0

@@ -1,4 +1,4 @@
-"""Runs one episode: here, or in a thread where a step blocks; and ends it when its time is up."""
+"""Runs one episode in the event loop, or in a thread where a step blocks, until its deadline."""
 
 import asyncio
 import contextlib
@@ -24,22 +24,22 @@ class Runner:
 
     Args:
         threads: For episodes whose environment blocks.
-        look: Seconds after which a thread's deadline is looked at again, as only the thread knows
-            when a turn begins; None to wait for the deadline that is known.
+        poll_seconds: How often to read the deadline of an episode in a thread again, as only the
+            thread knows when a turn begins; None to wait for the deadline that is known.
     """
 
-    def __init__(self, threads: Threads, look: float | None) -> None:
+    def __init__(self, threads: Threads, poll_seconds: float | None) -> None:
         self._threads = threads
-        self._look = math.inf if look is None else look
+        self._poll_seconds = poll_seconds
         self.stopping = False
-        """Whether episodes are to be cut where they await something next."""
+        """Whether episodes are cut off at their next await."""
 
     async def run(self, episode: Episode, *phases: Phase) -> bool:
-        """Run phases of an episode; what they await is awaited here.
+        """Run phases of an episode and await their awaitables.
 
         Returns:
-            False if the episode was left behind in a thread, which then closes its environment and
-            its agent when the step that it is in returns.
+            False if the episode was abandoned in a thread, which closes the environment and the
+            agent when the current step returns.
         """
         steps = episode.run(*phases)
         resume: Callable[[], Any] = functools.partial(next, steps)
@@ -53,7 +53,7 @@ class Runner:
             if value is _ENDED:
                 return True
             try:
-                result = await (value if episode.until == math.inf else _in_time(value, episode))
+                result = await _in_time(value, episode)
             except FAULTS as error:
                 task = asyncio.current_task()
                 if task is not None and task.cancelling():
@@ -61,42 +61,46 @@ class Runner:
                 resume = functools.partial(steps.throw, error)
             else:
                 resume = functools.partial(steps.send, result)
-            if self.stopping:  # an agent may have ignored that it was cancelled
+            if self.stopping:  # an agent may have ignored its cancellation
                 raise asyncio.CancelledError
 
     async def _advance_in_thread(
         self, episode: Episode, steps: Generator[Any, Any, None], resume: Callable[[], Any]
     ) -> Any:
-        """Return what ``_advance`` does; None if its thread was left behind at a deadline."""
+        """Return the value of ``_advance``; None if its thread was abandoned at a deadline."""
         stopped = threading.Event()
         running = self._threads.run(functools.partial(_advance, steps, resume, stopped))
         try:
             while not running.done():
-                now = time.perf_counter()
-                if now > episode.until and self._leave(running, stopped, episode, steps):
+                is_late = time.perf_counter() > episode.deadline.until
+                if is_late and self._abandon(running, stopped, episode, steps):
                     return None
-                left = min(self._look, max(0.0, episode.until - now) + 0.001)
-                await asyncio.wait([running], timeout=None if left == math.inf else left)
+                await asyncio.wait([running], timeout=self._patience(episode))
         except asyncio.CancelledError:
-            # The environment is going to be closed: not while a thread is in it.
+            # The environment will be closed next, which must wait until the thread has left it.
             stopped.set()
-            left = max(0.0, episode.until - time.perf_counter())
-            await asyncio.wait([running], timeout=None if left == math.inf else left)
+            await asyncio.wait([running], timeout=episode.deadline.seconds_left)
             if running.done():
                 _close_unused(running.result())
             else:
-                self._leave(running, stopped, episode, steps)
+                self._abandon(running, stopped, episode, steps)
             raise
         return running.result()
 
-    def _leave(
+    def _patience(self, episode: Episode) -> float | None:
+        """Return the seconds after which to look at an episode in a thread again."""
+        left = episode.deadline.seconds_left
+        waits = [self._poll_seconds, None if left is None else left + 0.001]
+        return min((seconds for seconds in waits if seconds is not None), default=None)
+
+    def _abandon(
         self,
         running: "asyncio.Future[Any]",
         stopped: threading.Event,
         episode: Episode,
         steps: Generator[Any, Any, None],
     ) -> bool:
-        """Leave a thread behind; False if it has just returned."""
+        """Abandon a thread; False if it has just returned."""
 
         def afterwards(value: Any) -> None:
             _close_unused(value)
@@ -108,20 +112,22 @@ class Runner:
         stopped.set()
         if not self._threads.abandon(running, afterwards):
             return False
-        episode.leave()
+        episode.abandon()
         return True
 
 
 async def _in_time(value: Any, episode: Episode) -> Any:
-    """Await a value until the episode's time is up."""
+    """Await a value until the episode's deadline."""
+    if episode.deadline.until == math.inf:
+        return await value
     try:
-        async with asyncio.timeout(max(0.0, episode.until - time.perf_counter())) as limit:
+        async with asyncio.timeout(episode.deadline.seconds_left) as limit:
             result = await value
     except TimeoutError:
         if limit.expired():
             raise episode.overdue() from None
         raise
-    if time.perf_counter() > episode.until:  # it ignored that it was cancelled
+    if time.perf_counter() > episode.deadline.until:  # it ignored its cancellation
         raise episode.overdue()
     return result
 
@@ -131,7 +137,7 @@ def _advance(
     resume: Callable[[], Any],
     stopped: threading.Event | None = None,
 ) -> Any:
-    """Run an episode up to its next awaitable, which is returned, or to its end."""
+    """Run an episode to its next awaitable, which is returned, or to its end."""
     try:
         value = resume()
         while not is_awaitable(value) and not (stopped and stopped.is_set()):

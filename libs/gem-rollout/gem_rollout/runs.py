@@ -1,9 +1,9 @@
-"""A run folder: what was run, and the trajectories that came of it.
+"""A run's folder: a record of what was run, and the trajectories of its episodes.
 
 ======================  ==================================================================
 ``run.json``            what was run: see ``Run.info``
 ``trajectories.jsonl``  one episode a line (``TrajectoryFile``)
-``metrics.json``        figures, where a command computes them
+``metrics.json``        figures, if the command computes them
 ======================  ==================================================================
 """
 
@@ -37,7 +37,7 @@ class Run:
     """A run on disk.
 
     Args:
-        path: The run's folder; or a file of trajectories alone, of which nothing else is known.
+        path: The run's folder; or a file of trajectories, of which nothing else is known.
     """
 
     path: Path
@@ -53,7 +53,7 @@ class Run:
         if not run.path.exists():
             raise ConfigError(f"There is no run at {path}: neither a folder nor a .jsonl file.")
         if not run.trajectories_path.is_file():
-            raise ConfigError(f"{path} is no run: it holds no {TRAJECTORIES}.")
+            raise ConfigError(f"{path} is not a run: it has no {TRAJECTORIES}.")
         return run
 
     @classmethod
@@ -67,26 +67,30 @@ class Run:
         agents: Iterable[str],
         **more: Any,
     ) -> Self:
-        """Make a run's folder, or go on with the one that is there, and write ``run.json``.
+        """Make a run's folder and write ``run.json``.
+
+        If the folder has episodes already, the run is continued: the time of its creation is kept,
+        and so are the environments and agents that are not among the new ones.
 
         Args:
             path: The folder.
-            command: What was typed, word by word.
+            command: The command and its arguments, word by word.
             config: The composed configuration, as plain data. Values of keys that sound secret
-                (``api_key``, ``headers``, ...) are not written, here and in the command.
+                (``api_key``, ``headers``, ...) are written neither here nor in the command.
             envs: Ids of the environments.
             agents: Names of the agents.
-            more: What else ``info`` is to have.
+            more: Further keys of ``info``.
         """
         run = cls(Path(path))
         run.path.mkdir(parents=True, exist_ok=True)
+        old = run.info() if run.has_episodes else {}
         info = {
             "versions": _versions(),
             "command": shlex.join(map(_word_without_secret, command)),
             "config": without_secrets(config),
-            "created": time.time(),
-            "envs": list(envs),
-            "agents": list(agents),
+            "created": old.get("created", time.time()),
+            "envs": list(dict.fromkeys([*old.get("envs", []), *envs])),
+            "agents": list(dict.fromkeys([*old.get("agents", []), *agents])),
             **more,
         }
         write_json(run.path / INFO, info)
@@ -96,23 +100,48 @@ class Run:
     @property
     def trajectories_path(self) -> Path:
         """The file of the trajectories."""
-        return self.path / TRAJECTORIES if self.path.is_dir() else self.path
+        return self.path if self.path.is_file() else self.path / TRAJECTORIES
 
     @property
     def metrics_path(self) -> Path:
-        """The file of the figures; it may not be there."""
+        """The file of the figures, which need not exist."""
         return self.path / METRICS
 
     @property
+    def has_episodes(self) -> bool:
+        """Whether episodes were written already."""
+        return self.trajectories_path.is_file() and self.trajectories_path.stat().st_size > 0
+
+    @property
     def name(self) -> str:
-        """What to call it: the last parts of its path."""
+        """A short name: the last part of the path, with the date before a time of the day."""
         path = self.path.resolve()
         parts = (path if path.is_dir() else path.with_suffix("")).parts
         is_dated = len(parts) > 1 and re.fullmatch(r"\d{4}-\d\d-\d\d", parts[-2])
         return "/".join(parts[-2:]) if is_dated else parts[-1]
 
+    @property
+    def shown_path(self) -> str:
+        """The path as messages show it: relative if it is below the working directory."""
+        relative = os.path.relpath(self.path)
+        return str(self.path) if relative.startswith("..") else relative
+
+    def check_can_write(self, *, resume: bool) -> None:
+        """Refuse to add to the episodes of another run.
+
+        Args:
+            resume: Whether the user asked to continue the run that is there.
+
+        Raises:
+            ConfigError: The run has episodes, and is not to be continued.
+        """
+        if self.has_episodes and not resume:
+            raise ConfigError(
+                f"{self.path} holds a run: add resume=true to continue it, or choose another out."
+            )
+
     def info(self) -> dict[str, Any]:
-        """Return what ``run.json`` says; empty for a file of trajectories alone.
+        """Return the content of ``run.json``; empty for a file of trajectories.
 
         It has ``versions`` (of gem-core and the plugins), ``command``, ``config``, ``created``
         (unix time), ``envs`` (ids) and ``agents`` (names).
@@ -126,13 +155,13 @@ class Run:
         try:
             info = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise ConfigError(f"{path} is no JSON: {error}") from error
+            raise ConfigError(f"{path} is not JSON: {error}") from error
         if not isinstance(info, dict):
             raise ConfigError(f"{path} must hold a JSON object; found {type(info).__name__}.")
         return info
 
     def trajectories(self) -> Iterator[Trajectory]:
-        """Yield the trajectories, one at a time, in the order in which they ended."""
+        """Yield the trajectories one at a time, in the order in which they ended."""
         return read_trajectories(self.trajectories_path)
 
 
@@ -162,7 +191,7 @@ def _word_without_secret(word: str) -> str:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file whole: a reader finds the old one or the new one, never a part."""
+    """Write a JSON file atomically: a reader finds the old file or the new one, never a part."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.write_text(json.dumps(value, indent=2, default=repr) + "\n", encoding="utf-8")
     fresh.replace(path)

@@ -1,13 +1,16 @@
-"""Trajectories in a file: JSON Lines, one episode a line, appended as episodes end.
+"""Trajectory files: JSON Lines, one episode a line, appended as episodes end.
 
-A line is written whole and flushed, so a run that is killed loses the episodes in flight and no
-other; a last line that was cut is dropped when the file is opened again.
+Each line is written whole and flushed, so a run that is killed loses only the episodes in flight.
+A last line that was cut off is dropped when the file is opened again. Each line has the version of
+its format (``trajectory.VERSION``), so files can be concatenated.
 """
 
 import contextlib
 import json
 import math
 import os
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -16,13 +19,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from gem_core.errors import ConfigError
-from gem_rollout.trajectory import Trajectory
+from gem_rollout.trajectory import Trajectory, check_version
 
 __all__ = ["EpisodeKey", "TrajectoryFile", "read_keys", "read_trajectories"]
 
-_OPENING = b'{"env_id":'
-_COMPACT = b'{"env_id":"'
+_OPENINGS = (b'{"version":', b'{"env_id":')
+"""The beginnings of lines that this library has written, in this version and before version 1."""
 _TURNS = b'"turns":'
+_LONG_INTEGER = re.compile(rb"\d{20}|-\d{19}")
+"""Integers that may not fit into 64 bits: orjson would read them as floats."""
 _NUMBERS = frozenset({int, float})
 _NEVER_INFINITE = frozenset({str, int, bool, type(None)})
 
@@ -31,10 +36,11 @@ class TrajectoryFile:
     """Appends trajectories to a file; use it as a context manager.
 
     Args:
-        path: The file; its folder is made if it is not there.
+        path: The file; it is made, with its folder, if it does not exist.
 
     Raises:
-        ConfigError: The file holds something other than trajectories.
+        ConfigError: The file holds something other than trajectories, or trajectories of a newer
+            version of the format.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -48,10 +54,11 @@ class TrajectoryFile:
     def append(self, trajectory: Trajectory) -> None:
         """Write one trajectory.
 
-        Values that JSON lacks become what their ``to_json`` gives, or their ``repr``.
+        Values that JSON lacks are written as their ``to_json()`` or ``tolist()``, or else as their
+        ``repr``.
 
         Raises:
-            OSError: The disk is full or the file is gone; what was written before is intact.
+            OSError: The disk is full or the file is gone; earlier lines are intact.
         """
         line = _to_line(trajectory)
         start = self._file.seek(0, os.SEEK_END)
@@ -60,7 +67,7 @@ class TrajectoryFile:
             while written < len(line):
                 written += self._file.write(line[written:])
         except BaseException:  # a full disk, or Ctrl-C
-            # What comes next must not continue half a line.
+            # The next trajectory must not continue half a line.
             with contextlib.suppress(OSError):
                 self._file.truncate(start)
             raise
@@ -82,46 +89,60 @@ class TrajectoryFile:
 
 
 def read_trajectories(path: str | os.PathLike[str]) -> Iterator[Trajectory]:
-    """Yield the trajectories of a file, one at a time; a last line that was cut is left out.
+    """Yield the trajectories of a file, one at a time, without a last line that was cut off.
 
     Raises:
-        ConfigError: A line is no trajectory; the message has its number.
+        ConfigError: A line is not a trajectory or has a newer version of the format; the message
+            has its number.
     """
-    with Path(path).open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                return
-            yield _from_line(line, f"{path}, line {number},")
+    for line, where in _lines(path):
+        yield _from_line(line, where)
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeKey:
-    """Which episode a line of a file holds, and whether it ended with an error."""
+    """The identity of an episode in a file, and whether it ended with an error."""
 
     env_id: str
     agent: str
     index: int
     seed: int
-    source: str
+    component: str
     failed: bool
+
+    @property
+    def source(self) -> str:
+        """The old name of ``component``; deprecated."""
+        warnings.warn(
+            "EpisodeKey.source is called component now. The old name will be removed in 0.2.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.component
 
 
 def read_keys(path: str | os.PathLike[str]) -> Iterator[EpisodeKey]:
-    """Yield which episodes a file holds, without reading their turns; much faster than reading all.
+    """Yield the keys of the episodes in a file; much faster than reading whole trajectories.
 
     Raises:
-        ConfigError: A line is no trajectory; the message has its number.
+        ConfigError: As in ``read_trajectories``.
     """
+    for line, where in _lines(path):
+        yield _key_of(line, where)
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[bytes, str]]:
+    """Yield each complete line, and its place for error messages."""
     with Path(path).open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return
-            yield _key_of(line, f"{path}, line {number},")
+            yield line, f"{path}, line {number},"
 
 
 def _key_of(line: bytes, where: str) -> EpisodeKey:
-    # In texts quotes are escaped, so this is the key of the turns, or one inside of another value:
-    # then a bracket is left open.
+    # Quotes in strings are escaped, so this is the key of the turns or a key in a nested value. In
+    # the latter case a bracket is left open, and the head cannot be parsed.
     head, _, _ = line.partition(_TURNS)
     try:
         return _key_in(json.loads(head.rstrip(b", ") + b"}"))
@@ -130,12 +151,13 @@ def _key_of(line: bytes, where: str) -> EpisodeKey:
 
 
 def _key_in(fields: Mapping[str, Any]) -> EpisodeKey:
+    version = check_version(fields.get("version", 0))
     return EpisodeKey(
         fields["env_id"],
         fields["agent"],
         fields["index"],
         fields["seed"],
-        fields.get("source", ""),
+        fields.get("component" if version else "source", ""),
         fields.get("error") is not None,
     )
 
@@ -143,24 +165,33 @@ def _key_in(fields: Mapping[str, Any]) -> EpisodeKey:
 def _from_line(line: bytes, where: str) -> Trajectory:
     try:
         return Trajectory.from_dict(_loads(line))
-    except (ValueError, TypeError, KeyError) as error:
-        raise ConfigError(f"{where} is no trajectory: {error}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{where} cannot be read: {error}.") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ConfigError(f"{where} is not a trajectory: {error}") from error
 
 
 def _loads(line: bytes) -> Any:
-    """Read a line: by orjson if orjson wrote it, which writes no spaces, four times faster."""
-    if line.startswith(_COMPACT):
-        import orjson  # noqa: PLC0415 - as below
+    """Parse a line: with orjson, four times faster than ``json``, unless that changes a value."""
+    if not _LONG_INTEGER.search(line):
+        import orjson  # noqa: PLC0415 - only readers and writers of files pay for it
 
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError):  # it refuses NaN, infinity and lone surrogates
             return orjson.loads(line)
     return json.loads(line)
 
 
 def _refuse_other_content(path: Path) -> None:
     with path.open("rb") as file:
-        opening = file.read(len(_OPENING))
-    if opening != _OPENING[: len(opening)]:
+        line = file.readline()
+    if line.endswith(b"\n"):
+        try:
+            _key_of(line, f"{path}, line 1,")
+        except ConfigError as error:
+            raise ConfigError(
+                f"Trajectories cannot be appended to {path}; choose another file. {error}"
+            ) from error
+    elif not any(line.startswith(opening[: len(line)]) for opening in _OPENINGS):
         raise ConfigError(f"{path} holds something other than trajectories; choose another file.")
 
 
@@ -181,11 +212,11 @@ def _drop_cut_line(path: Path) -> None:
 
 
 def _to_line(trajectory: Trajectory) -> bytes:
-    """Return the trajectory as a line: by orjson, ten times faster, where it changes nothing."""
-    import orjson  # noqa: PLC0415 - a game that is only played needs none
+    """Return the trajectory as a line: by orjson, ten times faster, unless it changes a value."""
+    import orjson  # noqa: PLC0415 - only readers and writers of files pay for it
 
     fields = trajectory.to_dict()
-    with contextlib.suppress(TypeError, RecursionError):  # what it does not know, or would change
+    with contextlib.suppress(TypeError, RecursionError):  # a value that it lacks, or would change
         if _is_finite(fields):
             options = (
                 orjson.OPT_APPEND_NEWLINE
@@ -202,7 +233,7 @@ def _to_line(trajectory: Trajectory) -> bytes:
 
 
 def _is_finite(value: Any) -> bool:
-    """Tell whether there is no NaN or infinity in it, which orjson would make null."""
+    """Return whether a value holds no NaN and no infinity, which orjson would write as null."""
     if isinstance(value, dict):
         items: Iterable[Any] = value.values()
     elif isinstance(value, list | tuple):
@@ -226,9 +257,10 @@ def _finite_plain(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a JSON form of a value that JSON lacks: its own, such as images have, or a list.
+    """Return a JSON form of a value that JSON lacks.
 
-    So arrays of numpy and torch keep their values; all else is written as its ``repr``.
+    That is its ``to_json()``, which images have, or its ``tolist()``, which arrays of numpy and
+    torch have, or else its ``repr``.
     """
     if isinstance(value, type):
         return repr(value)
@@ -239,7 +271,7 @@ def _plain(value: Any) -> Any:
 
 
 def _plain_keys(value: Any, above: tuple[int, ...]) -> Any:
-    """Return the value with all keys as text, and what contains itself as its ``repr``."""
+    """Return the value with all keys as strings; a value within itself becomes its ``repr``."""
     if not isinstance(value, Mapping | list | tuple):
         return value
     if id(value) in above:

@@ -10,13 +10,13 @@ from gem_core.observation import Action
 from gem_core.specs import EnvSpec
 from gem_core.testing.env_checks import (
     MOST_STEPS,
-    ODD_TEXTS,
     check_env,
     check_info,
     check_observation,
     now,
     numpy_state,
 )
+from gem_core.testing.odd_actions import ODD_TEXTS
 from gem_core.testing.report import CheckFailedError, Report, require, run_checks
 from gem_rollout import Trajectory, play_agents
 from gem_rollout.multi_agent.agent_view import as_single

@@ -39,7 +39,7 @@ class Duel(MultiAgentEnv):
         heard = [message["message"] for message in self.messages_to(agent)]
         return f"A number from 1 to {self.largest}? Heard: {' '.join(heard)}"
 
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         distances = {agent: self.distance(text) for agent, text in actions.items()}
         for agent, text in actions.items():
             self.broadcast_message(agent, text[:9])
@@ -77,7 +77,7 @@ class Chairs(MultiAgentEnv):
     def observe(self, agent):
         return f"turn {self.turn}, still in: {' '.join(self.agents)}. toss!"
 
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         (agent,) = actions
         self.turn += 1
         if self.turn == 2:
@@ -107,7 +107,7 @@ class Counter(MultiAgentEnv):
     def observe(self, agent):
         return f"{agent} sees {self.count}"
 
-    async def _process_actions(self, actions):
+    async def process_actions(self, actions):
         self.count += 1
         ended = dict.fromkeys(self.agents, self.count >= 10)
         infos = {agent: {f"info of {agent}": self.count} for agent in self.agents}
@@ -131,7 +131,7 @@ class Scripted(MultiAgentEnv):
     def observe(self, agent):
         return f"for {agent}"
 
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         return self.result() if callable(self.result) else self.result
 
 
@@ -248,9 +248,9 @@ class TestStep:
     @pytest.mark.parametrize(
         ("actions", "message"),
         [
-            ("abc", "takes a dict of actions keyed by agent; got a str. To act now: a, b, c"),
-            ({"a": "", "b": ""}, "there is no action of 'c'"),
-            ({**ALL, "d": ""}, "'d' is no agent of this episode"),
+            ("abc", "takes a dict of actions keyed by agent; got a str. These act now: a, b, c"),
+            ({"a": "", "b": ""}, "the action of 'c' is missing"),
+            ({**ALL, "d": ""}, "'d' is not an agent of this episode"),
         ],
     )
     def test_joint_actions_that_do_not_fit_are_refused(self, env, actions, message):
@@ -264,15 +264,15 @@ class TestStep:
         env.agent_selector = AgentSelector(env.agents)
         env.result = ({}, {}, {"a": True}, {}, {})
         env.step({"a": ""})
-        with pytest.raises(WrongAgentError, match=r"'a' has left\. To act now: b"):
+        with pytest.raises(WrongAgentError, match=r"'a' has left\. These act now: b"):
             env.step({"a": "", "b": ""})
-        with pytest.raises(WrongAgentError, match=r"'c' is not to act\. To act now: b"):
+        with pytest.raises(WrongAgentError, match=r"'c' is not to act\. These act now: b"):
             env.step({"c": ""})
 
     @pytest.mark.parametrize(
         ("result", "message"),
         [
-            (({}, {"d": 1.0}, {}, {}, {}), "rewards of 'd', who is no agent of this episode"),
+            (({}, {"d": 1.0}, {}, {}, {}), "rewards of 'd', which is not an agent of this episode"),
             (({}, {}, {"a": True}, {"a": True}, {}), "terminated and truncated both true for 'a'"),
         ],
     )
@@ -285,7 +285,7 @@ class TestStep:
         env.result = ({}, {}, {"a": True}, {}, {})
         env.step(ALL)
         env.result = ({}, {"a": 1.0}, {}, {}, {})
-        with pytest.raises(GemError, match="rewards of 'a', who has left"):
+        with pytest.raises(GemError, match="rewards of 'a', which has left"):
             env.step({"b": "", "c": ""})
 
 
@@ -306,7 +306,7 @@ class TestComingAndGoing:
         env.remove_agent("b")
         env.remove_agent("stranger")
         assert env.agents == ["a", "c"]
-        with pytest.raises(WrongAgentError, match="'stranger' is no agent of this episode"):
+        with pytest.raises(WrongAgentError, match="'stranger' is not an agent of this episode"):
             env.get_state("stranger")
 
     @settings(deadline=None)
@@ -441,7 +441,7 @@ class TestWhereOneAgentIsExpected:
         ):
             with pytest.raises(ConfigError, match=r"Duel is for several agents.*as_single"):
                 use()
-        (trajectory,) = gem_rollout.collect(Duel, lambda: gem_core.make_agent("null"), episodes=1)
+        (trajectory,) = gem_rollout.collect(Duel, lambda: gem_core.make_agent("silent"), episodes=1)
         assert trajectory.error["type"] == "ConfigError"
         assert "as_single" in trajectory.error["message"]
 

@@ -25,7 +25,7 @@ class Dice(MultiAgentEnv):
     def observe(self, agent):
         return f"{len(self.rolls)} rolls to go"
 
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         ((agent, action),) = actions.items()
         hit = action == str(self.rolls.pop())
         over = dict.fromkeys(self.agents, not self.rolls)
@@ -36,7 +36,7 @@ class Dice(MultiAgentEnv):
 
 
 def changed(result, **fields):
-    """Return what ``_process_actions`` returned, with some of it replaced."""
+    """Return what ``process_actions`` returned, with some of it replaced."""
     names = ("observations", "rewards", "terminated", "truncated", "infos")
     return tuple(fields.get(name, value) for name, value in zip(names, result, strict=True))
 
@@ -64,13 +64,13 @@ class ObservesNumbers(Dice):
 
 
 class OddInfo(Dice):
-    def _process_actions(self, actions):
-        return changed(super()._process_actions(actions), infos={"a": {"suffix": 3}})
+    def process_actions(self, actions):
+        return changed(super().process_actions(actions), infos={"a": {"suffix": 3}})
 
 
 class InfiniteReward(Dice):
-    def _process_actions(self, actions):
-        return changed(super()._process_actions(actions), rewards={"a": float("inf")})
+    def process_actions(self, actions):
+        return changed(super().process_actions(actions), rewards={"a": float("inf")})
 
 
 class OwnStep(Dice):
@@ -79,22 +79,22 @@ class OwnStep(Dice):
 
 
 class UnnamedGuest(Dice):
-    def _process_actions(self, actions):
-        result = super()._process_actions(actions)
+    def process_actions(self, actions):
+        result = super().process_actions(actions)
         if len(self.rolls) == 2:
             self.add_agent("guest")
         return result
 
 
 class PaysStrangers(Dice):
-    def _process_actions(self, actions):
-        return changed(super()._process_actions(actions), rewards={"z": 1.0})
+    def process_actions(self, actions):
+        return changed(super().process_actions(actions), rewards={"z": 1.0})
 
 
 class EndsAndCuts(Dice):
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         over = dict.fromkeys(self.agents, len(self.rolls) == 1)
-        return changed(super()._process_actions(actions), truncated=over)
+        return changed(super().process_actions(actions), truncated=over)
 
 
 class NobodyActs(Dice):
@@ -104,7 +104,7 @@ class NobodyActs(Dice):
 class TheDeadAct(Dice):
     active_agents = property(lambda self: ["a", "b"] if self.agents else [])
 
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         self.rolls.pop()
         return {}, {}, {"a": True, "b": not self.rolls}, {}, {}
 
@@ -140,9 +140,9 @@ class SamplesFromTheEpisodeStream(Dice):
     def sample_action(self, agent, rng):
         return str(self.rng.randint(1, 6))
 
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         self.rolls[-1] = self.rng.randint(1, 6)
-        return super()._process_actions(actions)
+        return super().process_actions(actions)
 
 
 class ObservingChanges(Dice):
@@ -158,9 +158,9 @@ class KeepsStateElsewhere(Dice):
         super().start()
         self.kept.clear()
 
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         self.kept.append(actions)
-        return changed(super()._process_actions(actions), infos={"a": {"turns": len(self.kept)}})
+        return changed(super().process_actions(actions), infos={"a": {"turns": len(self.kept)}})
 
 
 class CannotBeCopied(Dice):
@@ -173,8 +173,8 @@ class AcceptsAnything(Dice):
     def _check_actions(self, actions):
         pass
 
-    def _process_actions(self, actions):
-        return super()._process_actions({self.active_agents[0]: str(actions)})
+    def process_actions(self, actions):
+        return super().process_actions({self.active_agents[0]: str(actions)})
 
 
 class RefusesLate(Dice):
@@ -192,8 +192,8 @@ class GoesOnAfterTheEnd(Dice):
 
 
 class RaisesOnOddText(Dice):
-    def _process_actions(self, actions):
-        return super()._process_actions({agent: str(int(text)) for agent, text in actions.items()})
+    def process_actions(self, actions):
+        return super().process_actions({agent: str(int(text)) for agent, text in actions.items()})
 
 
 class LosesCount(Dice):

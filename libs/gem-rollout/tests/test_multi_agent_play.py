@@ -22,7 +22,7 @@ from gem_rollout import AgentSelector, MultiAgentEnv, Trajectory
 from gem_rollout.multi_agent.agent_view import AgentView
 from gem_rollout.testing import check_multi_agent_env
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "nim.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "nim.py"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ class Count(MultiAgentEnv):
     def observe(self, agent):
         return f"{agent} sees {self.count}"
 
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         ((agent, action),) = actions.items()
         if action == "fail":
             raise OSError("the table broke")
@@ -70,9 +70,9 @@ class AsyncCount(Count):
     async def start(self):
         Count.start(self)
 
-    async def _process_actions(self, actions):
+    async def process_actions(self, actions):
         await asyncio.sleep(0)
-        return Count._process_actions(self, actions)
+        return Count.process_actions(self, actions)
 
 
 class Both(Count):
@@ -83,7 +83,7 @@ class Both(Count):
     def __init__(self) -> None:
         MultiAgentEnv.__init__(self)
 
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         self.count += 1
         cut = dict.fromkeys(actions, self.count == 2)
         return {}, {"a": 1.0, "b": float(actions["a"] == actions["b"])}, {}, cut, {}
@@ -235,10 +235,10 @@ class TestPlayAgents:
             active_agents = ()
 
         trajectory = play(Stuck(), random_agents(Stuck()))
-        assert "nobody is to act" in trajectory.error["message"]
+        assert "no agent acts now" in trajectory.error["message"]
 
     def test_every_agent_needs_a_player_of_its_own(self):
-        with pytest.raises(WrongAgentError, match="nobody plays b, c"):
+        with pytest.raises(WrongAgentError, match="no player: b, c"):
             gem_rollout.play_agents(Count(), {"a": Says()}, 0)
         one = Says()
         with pytest.raises(ConfigError, match="One agent object plays two of a, b, c"):
@@ -289,7 +289,7 @@ class TestView:
 
     def test_an_agent_that_ends_before_its_turn_is_told_so_by_its_first_step(self):
         class Short(Count):
-            def _process_actions(self, actions):
+            def process_actions(self, actions):
                 return {}, {"b": -2.0}, dict.fromkeys(self.agents, True), {}, {}
 
         view = view_of(Short)
@@ -428,8 +428,8 @@ class TestView:
         ("agent", "others", "message"),
         [
             ("z", ["a", "b", "c"], "Count has no agent 'z'. It has: a, b, c"),
-            ("a", ["a", "b", "c"], "'a' is to act from outside"),
-            ("a", ["b"], "nobody plays c"),
+            ("a", ["a", "b", "c"], "'a' acts from outside"),
+            ("a", ["b"], "no player: c"),
         ],
     )
     def test_who_plays_whom_must_be_clear(self, agent, others, message):
@@ -453,7 +453,7 @@ class Party(MultiAgentEnv):
     def observe(self, agent):
         return f"{agent} at {self.steps}"
 
-    def _process_actions(self, actions):
+    def process_actions(self, actions):
         self.steps += 1
         if self.guests and self.rng.random() < 0.3:
             self.add_agent(self.guests.pop())

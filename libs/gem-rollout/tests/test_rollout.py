@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import pytest
+from commands import Command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -444,7 +445,7 @@ class TestTheEnd:
             "env = lambda: make('game:GuessTheNumber-v0')\n"
             "list(collect(env, Waiting, episodes=5, concurrency=1))\n"
         )
-        process = subprocess.Popen(
+        process = Command(
             [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert process.stdout is not None

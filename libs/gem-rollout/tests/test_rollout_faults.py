@@ -24,7 +24,7 @@ from gem_core import (
     ToolCall,
     ToolResult,
 )
-from gem_core.agent import Generation, NullAgent, Reply, ScriptedAgent
+from gem_core.agent import Generation, Reply, ScriptedAgent, SilentAgent
 from gem_core.errors import ConfigError, SandboxError
 from gem_core.faults import boundary, error_record
 from gem_core.wrappers.tools import ToolWrapper
@@ -143,7 +143,7 @@ class TestRecord:
         agents: list[BaseAgent] = []
 
         def make_agent() -> BaseAgent:
-            agents.append(NullAgent())
+            agents.append(SilentAgent())
             return agents[-1]
 
         one, two, three = collect(Broken, make_agent, episodes=3)
@@ -165,7 +165,7 @@ class TestRecord:
             return Bad()
 
         spec = EnvSpec(id="test:Bad-v0", entry_point=make_env, return_range=(0.0, 3.0))
-        first, second, third = collect(lambda: gem_core.make(spec), NullAgent, episodes=3)
+        first, second, third = collect(lambda: gem_core.make(spec), SilentAgent, episodes=3)
         found = [one.error["type"] for one in (first, second, third) if one.error]
         assert found == ["ValueError", "OSError", "ValueError"]
         assert second.env_id == "test:Bad-v0"
@@ -176,7 +176,7 @@ class TestRecord:
             def step(self, action: Action) -> Step:
                 raise SystemExit(3)
 
-        (trajectory,) = collect(Exits, NullAgent, episodes=1)
+        (trajectory,) = collect(Exits, SilentAgent, episodes=1)
         assert trajectory.error is not None
         assert (trajectory.error["type"], trajectory.error["boundary"]) == ("SystemExit", "env")
 
@@ -294,11 +294,11 @@ class TestADeadline:
 
     def test_ends_the_episode_of_an_environment_that_is_late(self) -> None:
         policy = FaultPolicy(turn_deadline=0.1)
-        run = collect(SleepyEnv, NullAgent, episodes=2, policy=policy)
+        run = collect(SleepyEnv, SilentAgent, episodes=2, policy=policy)
         for late in run:
             assert late.error is not None
             assert (late.error["type"], late.error["boundary"]) == ("DeadlineError", "env")
-            assert "environment was not done with turn 2" in late.error["message"]
+            assert "environment did not finish turn 2" in late.error["message"]
             assert len(late.turns) == 1
         assert run.report.envs["SleepyEnv"].stragglers == 2
 
@@ -309,10 +309,10 @@ class TestADeadline:
                 return "", {}
 
         (late,) = collect(
-            Slow, NullAgent, episodes=1, policy=FaultPolicy(turn_deadline=5, episode_deadline=0.1)
+            Slow, SilentAgent, episodes=1, policy=FaultPolicy(turn_deadline=5, episode_deadline=0.1)
         )
         assert late.error is not None
-        assert "done with its reset within the 0.1 seconds" in late.error["message"]
+        assert "finish its reset within the 0.1 seconds" in late.error["message"]
 
     def test_is_noticed_after_a_step_that_cannot_be_interrupted(self) -> None:
         class Slow(Three):
@@ -320,7 +320,7 @@ class TestADeadline:
                 threading.Event().wait(0.2)
                 return super().step(action)
 
-        (late,) = collect(Slow, NullAgent, episodes=1, policy=FaultPolicy(turn_deadline=0.05))
+        (late,) = collect(Slow, SilentAgent, episodes=1, policy=FaultPolicy(turn_deadline=0.05))
         assert late.error is not None
         assert (late.error["type"], late.error["boundary"]) == ("DeadlineError", "env")
         assert len(late.turns) == 1
@@ -361,7 +361,7 @@ class TestADeadline:
 
         try:
             policy = FaultPolicy(**{limit: 0.3})
-            run = collect(Hangs, NullAgent, episodes=3, concurrency=1, policy=policy)
+            run = collect(Hangs, SilentAgent, episodes=3, concurrency=1, policy=policy)
             first, second, third = run
             assert second.error is third.error is None
             assert first.error is not None
@@ -383,7 +383,7 @@ class TestADeadline:
 
 class TestABudget:
     def test_of_episodes_lets_no_more_begin(self) -> None:
-        run = collect(Three, NullAgent, episodes=99, budget=Budget(episodes=7), concurrency=3)
+        run = collect(Three, SilentAgent, episodes=99, budget=Budget(episodes=7), concurrency=3)
         assert len(list(run)) == 7
         assert (run.report.ended_by, run.report.begun) == ("episodes", 7)
 
@@ -417,12 +417,12 @@ class TestABudget:
         assert total.cost == episodes * 1.5
 
     def test_of_seconds_ends_a_run(self) -> None:
-        run = collect(Three, NullAgent, episodes=itertools.count(), budget=Budget(seconds=0.2))
+        run = collect(Three, SilentAgent, episodes=itertools.count(), budget=Budget(seconds=0.2))
         assert len(list(run)) >= 1
         assert run.report.ended_by == "seconds"
 
     def test_that_is_not_spent_changes_nothing(self) -> None:
-        run = collect(Three, NullAgent, episodes=3, budget=Budget(turns=99, tokens=1))
+        run = collect(Three, SilentAgent, episodes=3, budget=Budget(turns=99, tokens=1))
         assert len(list(run)) == 3
         assert run.report.ended_by == "done"
 
@@ -436,8 +436,8 @@ class TestValuesThatCannotWork:
             lambda: FaultPolicy(turn_deadline=0),
             lambda: FaultPolicy(min_group=0),
             lambda: Budget(turns=-1),
-            lambda: collect(Three, NullAgent, episodes=1, episodes_per_group=0),
-            lambda: collect(Three, NullAgent, episodes=1, policy=FaultPolicy(min_group=2)),
+            lambda: collect(Three, SilentAgent, episodes=1, episodes_per_group=0),
+            lambda: collect(Three, SilentAgent, episodes=1, policy=FaultPolicy(min_group=2)),
         ],
     )
     def test_are_refused(self, make: Callable[[], Any]) -> None:
@@ -512,7 +512,7 @@ class TestABoundary:
     @pytest.mark.parametrize("where", ["parse", "reset"])
     def test_is_the_tool_where_a_tool_ended_the_episode(self, where: str) -> None:
         (trajectory,) = collect(
-            lambda: ToolWrapper(Three(), tools=[Runs(fail, where)]), NullAgent, episodes=1
+            lambda: ToolWrapper(Three(), tools=[Runs(fail, where)]), SilentAgent, episodes=1
         )
         assert trajectory.error is not None
         assert (trajectory.error["boundary"], trajectory.error["type"]) == ("tool", "KeyError")
@@ -553,7 +553,7 @@ class TestABoundary:
     def test_is_the_grader_or_the_sandbox_that_it_graded_in(
         self, function: Callable[[], Any], expected: tuple[str, str]
     ) -> None:
-        run = collect(lambda: Question(function), NullAgent, episodes=2)
+        run = collect(lambda: Question(function), SilentAgent, episodes=2)
         for trajectory in run:
             assert trajectory.error is not None
             assert (trajectory.error["boundary"], trajectory.error["type"]) == expected

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gem_core
 from gem_core import Action, AsyncEnv, BaseAgent, BaseEnv, Env, Info, Observation, Step
-from gem_core.agent import NullAgent, RandomAgent
+from gem_core.agent import RandomAgent, SilentAgent
 from gem_core.errors import ConfigError
 from gem_core.mixture import MixtureEnv
 from gem_core.seeding import child_seed
@@ -281,8 +281,8 @@ SOURCES = [
 ]
 
 
-def sources_of(run: Any) -> dict[int, str]:
-    return {one.index: one.source for one in run}
+def components_of(run: Any) -> dict[int, str]:
+    return {one.index: one.component for one in run}
 
 
 class TestAMixture:
@@ -297,11 +297,11 @@ class TestAMixture:
         self, seed: int, concurrency: int, samples: int, shuffle: random.Random
     ) -> None:
         numbers = list(range(30))
-        whole = sources_of(
+        whole = components_of(
             collect(SOURCES, Slow, episodes=30, seed=seed, episodes_per_group=samples)
         )
         shuffle.shuffle(numbers)
-        parts = sources_of(
+        parts = components_of(
             collect(
                 SOURCES,
                 Slow,
@@ -317,26 +317,26 @@ class TestAMixture:
             assert whole[number] == whole[number - number % samples]
 
     def test_has_the_shares_that_its_weights_say(self) -> None:
-        run = collect(SOURCES, NullAgent, episodes=2000, seed=1)
-        counts = Counter(sources_of(run).values())
+        run = collect(SOURCES, SilentAgent, episodes=2000, seed=1)
+        counts = Counter(components_of(run).values())
         assert 1400 < counts["dice"] < 1600
         assert {name: env.episodes for name, env in run.report.envs.items()} == counts
 
-    def test_names_its_sources_by_keys_or_ids_or_numbers(self) -> None:
+    def test_names_its_components_by_keys_or_ids_or_numbers(self) -> None:
         named = {"a": Component(Dice), "b": Component(Other)}
-        assert set(sources_of(collect(named, NullAgent, episodes=40)).values()) == {"a", "b"}
+        assert set(components_of(collect(named, SilentAgent, episodes=40)).values()) == {"a", "b"}
         unnamed = [Component(Dice), Component(Other)]
-        found = set(sources_of(collect(unnamed, NullAgent, episodes=40)).values())
-        assert found == {"source-0", "source-1"}
+        found = set(components_of(collect(unnamed, SilentAgent, episodes=40)).values())
+        assert found == {"component-0", "component-1"}
 
     def test_sees_the_first_rows_of_tasks_that_have_an_order(self) -> None:
-        sources = {"rows": Component(Rows), "dice": Component(Dice)}
-        run = collect(sources, NullAgent, episodes=60, concurrency=3)
-        asked = [one.turns[0].observation for one in run if one.source == "rows"]
+        components = {"rows": Component(Rows), "dice": Component(Dice)}
+        run = collect(components, SilentAgent, episodes=60, concurrency=3)
+        asked = [one.turns[0].observation for one in run if one.component == "rows"]
         assert sorted(asked) == sorted(f"row {number}" for number in range(len(asked)))
 
     @pytest.mark.parametrize("fork_groups", [False, True])
-    def test_plays_the_numbers_of_its_sources_that_are_asked_for(
+    def test_plays_the_numbers_of_its_components_that_are_asked_for(
         self, *, fork_groups: bool
     ) -> None:
         def play(names: tuple[str, ...]) -> dict[tuple[str, int], tuple[int, Observation]]:
@@ -349,7 +349,7 @@ class TestAMixture:
                 seed=4,
                 concurrency=5,
             )
-            played = {(t.source, t.index): (t.group, t.turns[0].observation) for t in run}
+            played = {(t.component, t.index): (t.group, t.turns[0].observation) for t in run}
             assert {name: env.episodes for name, env in run.report.envs.items()} == dict.fromkeys(
                 names, 6
             )
@@ -362,13 +362,13 @@ class TestAMixture:
             assert group == number // 3
         assert len({start for _, start in both.values()}) == 2, "groups of a number start alike"
 
-    def test_ends_at_a_source_that_is_not_there(self) -> None:
-        run = collect({"dice": Component(Dice)}, NullAgent, episodes=[("dice", 0), ("dise", 0)])
-        with pytest.raises(ConfigError, match=r"no source 'dise'\. Did you mean 'dice'"):
+    def test_ends_at_a_component_that_is_not_there(self) -> None:
+        run = collect({"dice": Component(Dice)}, SilentAgent, episodes=[("dice", 0), ("dise", 0)])
+        with pytest.raises(ConfigError, match=r"no component 'dise'\. Did you mean 'dice'"):
             list(run)
 
     @pytest.mark.parametrize(
-        "sources",
+        "components",
         [
             [],
             {},
@@ -378,13 +378,13 @@ class TestAMixture:
             [Component(Dice, name="a"), Component(Other, name="a")],
         ],
     )
-    def test_that_cannot_work_is_refused(self, sources: Any) -> None:
+    def test_that_cannot_work_is_refused(self, components: Any) -> None:
         with pytest.raises(ConfigError):
-            collect(sources, NullAgent, episodes=1)
+            collect(components, SilentAgent, episodes=1)
 
 
 class Fewest:
-    """Asks for the source that has had the fewest good episodes."""
+    """Prefers the component that has had the fewest good episodes."""
 
     def __init__(self, names: list[str]) -> None:
         self.good = dict.fromkeys(names, 0)
@@ -396,23 +396,23 @@ class Fewest:
 
     def update(self, trajectory: Trajectory) -> None:
         self.told.append(trajectory.index)
-        self.good[trajectory.source] += trajectory.error is None
+        self.good[trajectory.component] += trajectory.error is None
 
 
 class TestASampler:
     @pytest.mark.parametrize("samples", [1, 2])
-    def test_decides_the_source_of_each_group_as_results_come(self, samples: int) -> None:
+    def test_decides_the_component_of_each_group_as_results_come(self, samples: int) -> None:
         sampler = Fewest(["a", "b"])
-        sources = {"a": Component(Dice, 100.0), "b": Component(Other, 1.0)}
+        components = {"a": Component(Dice, 100.0), "b": Component(Other, 1.0)}
         run = collect(
-            sources,
-            NullAgent,
+            components,
+            SilentAgent,
             episodes=20,
             episodes_per_group=samples,
             sampler=sampler,
             concurrency=1,
         )
-        found = sources_of(run)
+        found = components_of(run)
         assert Counter(found.values()) == {"a": 10, "b": 10}
         assert sorted(sampler.told) == list(range(20))
         for number in range(0, 20, samples):
@@ -424,9 +424,9 @@ class TestASampler:
             def weights(self, report: Report) -> Mapping[str, float]:
                 return weights
 
-        sources = {"a": Component(Dice), "b": Component(Other)}
-        with pytest.raises(ConfigError, match=r"no source 'c'|weights"):
-            list(collect(sources, NullAgent, episodes=2, sampler=Wrong(["a", "b"])))
+        components = {"a": Component(Dice), "b": Component(Other)}
+        with pytest.raises(ConfigError, match=r"no component 'c'|weights"):
+            list(collect(components, SilentAgent, episodes=2, sampler=Wrong(["a", "b"])))
 
 
 def test_random_actions_of_a_mixture_environment_differ_within_a_group() -> None:

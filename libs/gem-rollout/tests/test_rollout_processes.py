@@ -10,7 +10,7 @@ import pytest
 
 import gem_core
 from gem_core import Action, AsyncEnv, BaseEnv, Env, Info, Observation, Step
-from gem_core.agent import NullAgent, OracleAgent, RandomAgent
+from gem_core.agent import OracleAgent, RandomAgent, SilentAgent
 from gem_core.errors import ConfigError, SandboxError, SnapshotError
 from gem_core.faults import boundary
 from gem_core.testing import check_env
@@ -73,7 +73,7 @@ class Slow(AsyncEnv):
         return Step(f"{self.rng.random()}", 1.0, True, False, {})
 
 
-class Says(NullAgent):
+class Says(SilentAgent):
     """Says one thing in the first episode, and nothing in others."""
 
     episode = -1
@@ -110,13 +110,13 @@ class TestEpisodes:
         assert len({str(turns) for _, _, turns, *_ in one.values()}) > 2
 
     def test_of_asynchronous_environments_are_the_same(self) -> None:
-        one = played(Slow, NullAgent, episodes=5)
-        two = played(in_processes(Slow), NullAgent, episodes=5)
+        one = played(Slow, SilentAgent, episodes=5)
+        two = played(in_processes(Slow), SilentAgent, episodes=5)
         # Without a spec an episode has the name of a class, which is another one.
         assert {index: one[index][1:] for index in one} == {index: two[index][1:] for index in two}
 
     def test_are_played_elsewhere(self) -> None:
-        for one in collect(in_processes(Where), NullAgent, episodes=3):
+        for one in collect(in_processes(Where), SilentAgent, episodes=3):
             processes = {one.reset_info["process"], *(turn.info["process"] for turn in one.turns)}
             assert os.getpid() not in processes
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Command
 
 from gem_core import Action, BaseAgent, BaseEnv, Info, Observation, Step
-from gem_core.agent import NullAgent
+from gem_core.agent import SilentAgent
 from gem_rollout import (
     Component,
     FaultPolicy,
@@ -152,7 +153,7 @@ class TestARunThatIsKilled:
         command = [sys.executable, "-c", KILLED, str(path), str(episodes)]
         told: list[int] = []
         for seen in (1, 57, 100):
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            process = Command(command, stdout=subprocess.PIPE, text=True)
             assert process.stdout is not None
             told += [int(process.stdout.readline()) for _ in range(seen)]
             process.kill()
@@ -220,7 +221,7 @@ class TestCtrlC:
         script = tmp_path / "script.py"
         defaults = {"blocking": "False", "hang": "pass", "consume": "pass"}
         script.write_text(INTERRUPTED.format(**{**defaults, **parts}))
-        process = subprocess.Popen(
+        process = Command(
             [sys.executable, script, tmp_path / "run.jsonl"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -296,16 +297,16 @@ class TestCtrlC:
 
     def test_belongs_to_the_program_again_after_the_run(self) -> None:
         handler = signal.getsignal(signal.SIGINT)
-        run = collect(Once, NullAgent, episodes=3)
+        run = collect(Once, SilentAgent, episodes=3)
         next(run)
         assert signal.getsignal(signal.SIGINT) is not handler
         run.close()
         assert signal.getsignal(signal.SIGINT) is handler
-        list(collect(Once, NullAgent, episodes=3))
+        list(collect(Once, SilentAgent, episodes=3))
         assert signal.getsignal(signal.SIGINT) is handler
 
     def test_that_was_only_noted_is_not_swallowed_by_leaving_the_run(self) -> None:
-        run = collect(Once, NullAgent, episodes=3)
+        run = collect(Once, SilentAgent, episodes=3)
         next(run)
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):

@@ -1,13 +1,11 @@
 """How many threads a pass takes."""
 
 import pytest
+import torch
+import transformers
 
-torch = pytest.importorskip("torch")
-
-import transformers  # noqa: E402
-
-from gem_rollout.models.tiny_model import save_tiny_model  # noqa: E402
-from gem_rollout.models.torch_threads import TorchThreads  # noqa: E402
+from gem_rollout.models.tiny_model import save_tiny_model
+from gem_rollout.models.torch_threads import TorchThreads
 
 
 @pytest.fixture
@@ -24,12 +22,12 @@ def threads(tmp_path):
     [(1, 1, 1), (64, 100, 1), (100_000, 100, 2), (64, 100_000, 2), (1, 10**9, 2)],
 )
 def test_small_passes_take_one_and_large_ones_all(threads, tokens, width, taken):
-    with threads.of(tokens, width):
+    with threads.limited(tokens, width):
         assert torch.get_num_threads() == taken
     assert torch.get_num_threads() == 2
 
 
 def test_after_an_error_there_are_as_many_as_before(threads):
-    with pytest.raises(ValueError, match="broken"), threads.of(1, 1):
+    with pytest.raises(ValueError, match="broken"), threads.limited(1, 1):
         raise ValueError("broken")
     assert torch.get_num_threads() == 2

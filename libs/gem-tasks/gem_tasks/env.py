@@ -1,5 +1,6 @@
-"""``TaskEnv``: an environment whose episodes are the rows of a dataset, one answer each."""
+"""``TaskEnv``: an environment over a dataset. An episode is one row, one question, one answer."""
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,25 +11,26 @@ from gem_core.env import BaseEnv, Env, Step
 from gem_core.errors import InvalidActionError
 from gem_core.faults import boundary
 from gem_core.observation import Action, Info, Observation
-from gem_tasks.order import Order, Place, Shard
+from gem_tasks.order import Cursor, Order, Shard
+from gem_tasks.row_options import full_signature
+from gem_tasks.row_source import RowSource, load_rows
 from gem_tasks.rows import Rows
-from gem_tasks.source import Source, load_rows
 from gem_tasks.stream import Stream, StreamRows
 
 __all__ = ["Answer", "GoldOracle", "Grade", "TaskEnv", "gold_answers"]
 
 Answer = str | int | float | bool | list[str | int | float | bool]
-"""Type of a column of answers: one, or a list of which each is right."""
+"""The type of a column of answers: one answer, or a list of alternatives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What an answer is worth.
+    """The result of grading an answer.
 
     Attributes:
-        reward: The step's reward.
-        correct: Whether it counts as right.
-        info: What else ``step`` reports in its info.
+        reward: The reward of the step.
+        correct: Whether the answer counts as correct.
+        info: Further entries for the info of the step.
     """
 
     reward: float
@@ -37,49 +39,58 @@ class Grade:
 
 
 def gold_answers(value: Answer) -> tuple[str, ...]:
-    """Return the right answers as texts: each element of a list, else the value itself."""
+    """Return the correct answers as text: each element of a list, or else the value itself."""
     return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
 
 
 class TaskEnv(BaseEnv):
-    """Base of environments of one question and one answer; write the three abstract methods.
+    """The base class of environments over datasets; subclasses write the three abstract methods.
 
-    Rows come in a new random order each epoch, which ``reset(seed=)`` makes repeatable;
-    ``reset(idx=)`` takes one row, and the next ``reset()`` goes on after it.
+    Each epoch shows all rows in a new random order, which ``reset(seed=)`` makes reproducible.
+    ``reset(idx=)`` selects a row, and the next ``reset()`` continues from there.
+
+    A subclass declares its own options and passes the others on as ``**rows``; see
+    ``gem_tasks.row_options``.
 
     Args:
-        columns: Name of each column that is read, and the type of its values.
-        dataset_name: ``org/name`` of a dataset on the hub, unless ``data`` is given;
-            ``org/name:config`` if it has several, and ``@revision`` behind either.
-        split: Split of the dataset; None if it has only one. Rows without splits need none.
-        data: Rows from elsewhere: a directory, a parquet, jsonl, json or csv file, a glob or a list
-            of them; a ``datasets.Dataset`` or ``DatasetDict``; a list of mappings; or
+        columns: The name of each column to read, and the type of its values.
+        dataset_name: A dataset on the hub, used if there is no ``data``: ``org/name``, or
+            ``org/name:config`` if it has several configs; ``@revision`` may follow either.
+        split: The split of the dataset; None if there is only one, or if ``data`` has no splits.
+        data: Other rows: a directory; a parquet, jsonl, json, csv or arrow file, a glob, or a list
+            of these; a ``datasets.Dataset`` or ``DatasetDict``; a list of mappings; or
             ``"package://package/path.jsonl"``.
-        shuffle: A new order each epoch. Otherwise the rows' own order, from the first row on, or
-            from a random one on after a seed.
-        shard: ``"i/n"`` takes the rows whose number leaves ``i`` when divided by ``n``.
-        streaming: Read rows as they are needed, for datasets too large to store.
+        shuffle: Draw a new order each epoch. If False, rows keep the order of the dataset, and
+            start with the first row, or with a random one after ``reset(seed=)``.
+        shard: ``"i/n"`` selects the rows whose number is ``i`` modulo ``n``.
+        streaming: Read rows as they are needed, for datasets that are too large to store.
 
     Raises:
-        DataError: The data cannot be used: no rows, no such split or column, a wrong value.
-        HubError: The hub does not give the dataset.
-        ConfigError: A parameter that cannot work.
+        DataError: The data cannot be used: it has no rows, it lacks the split or a column, or a
+            value has the wrong type.
+        HubError: The hub does not provide the dataset.
+        ConfigError: An option has an invalid value.
     """
 
+    __signature__: ClassVar[inspect.Signature]
     shared: ClassVar[tuple[str, ...]] = ("rows", "_shuffle", "_shard")
     longest_answer = 100_000
-    """Characters of an action that are graded, counted from its end, where the answer stands."""
+    """The number of characters of an action that are graded, counted from its end."""
 
     rows: Rows | StreamRows
-    """All rows, shared by the environments of the process; those of a stream have no length."""
+    """All rows, shared by the environments of the process; streamed rows have no length."""
     row: dict[str, Any]
     """The current row."""
     idx: int | None = None
-    """Number of the current row in the dataset; None when streaming."""
+    """The number of the current row in the dataset; None when streaming."""
     epoch: int = 0
-    """How often all rows have been seen before the current one."""
-    _place: Place | None = None
-    """Where the next row is; None if the order is to begin anew."""
+    """How many times all rows were seen before the current one."""
+    _cursor: Cursor | None = None
+    """The position of the next row; None if a new order is to be drawn."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__signature__ = full_signature(cls, without={"columns"})
 
     def __init__(
         self,
@@ -93,7 +104,7 @@ class TaskEnv(BaseEnv):
         streaming: bool = False,
     ) -> None:
         self._shuffle, self._shard = shuffle, Shard.parse(shard)
-        source = Source(dataset_name=dataset_name, split=split, data=data, streaming=streaming)
+        source = RowSource(dataset_name=dataset_name, split=split, data=data, streaming=streaming)
         self.rows = load_rows(source, columns)
         self._order = self._new_order()
 
@@ -104,26 +115,26 @@ class TaskEnv(BaseEnv):
 
     @abstractmethod
     def question(self, row: dict[str, Any]) -> Observation:
-        """Return what the agent is asked."""
+        """Return the question that a row asks: the first observation of its episode."""
 
     @abstractmethod
     def grade(self, action: str) -> Grade:
-        """Grade an answer to ``self.row``; whatever the text is, it must not raise."""
+        """Grade an answer to ``self.row``; it must not raise on any text."""
 
     @abstractmethod
     def solution(self) -> str:
         """Return an action that is graded correct for ``self.row``."""
 
     def feedback(self, grade: Grade) -> str:
-        """Return the last observation, after the answer was graded."""
+        """Return the last observation, which reports how the answer was graded."""
         return "Correct." if grade.correct else f"Wrong. The answer is {self.solution()}."
 
     def seed(self, seed: int) -> None:
         super().seed(seed)
-        self._place = None
+        self._cursor = None
 
     def reset_options(self, number: int) -> dict[str, Any]:
-        """Return the row of an episode of a run, if the rows come in their own order."""
+        """Return the row of episode ``number`` of a run, if the rows are not shuffled."""
         if self._shuffle or not isinstance(self._order, Order):
             return {}
         return {"idx": self._order.row_number(number)}
@@ -134,17 +145,17 @@ class TaskEnv(BaseEnv):
         Raises:
             ConfigError: There is no row ``idx``.
         """
-        if self._place is None:
-            self._place = self._order.begin(self.rng, seeded=self._seed is not None)
-        place = self._place if idx is None else self._order.find(idx, self._place)
-        place, self.idx, self.row = self._order.read(place)
-        self.epoch = place.epoch
-        self._place = self._order.after(place)
+        if self._cursor is None:
+            self._cursor = self._order.begin(self.rng, seeded=self._seed is not None)
+        cursor = self._cursor if idx is None else self._order.seek(idx, self._cursor)
+        cursor, self.idx, self.row = self._order.read(cursor)
+        self.epoch = cursor.epoch
+        self._cursor = self._order.after(cursor)
         return self.question(self.row), {}
 
     def get_state(self) -> dict[str, Any]:
         state = super().get_state()
-        del state["_order"]  # it reads a stream; places are enough to go on from
+        del state["_order"]  # it may hold an open stream; the cursor is enough to continue
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -162,7 +173,7 @@ class TaskEnv(BaseEnv):
 
 
 class GoldOracle(BaseAgent):
-    """Answers from the gold: the ceiling of every ``TaskEnv``."""
+    """An agent that answers with the ``solution`` of the environment: the upper bound."""
 
     def reset(self, env: Env) -> None:
         self._env: Any = env.unwrapped

@@ -1,4 +1,4 @@
-"""Datasets of local files: a directory, or files of one format, read through ``datasets``."""
+"""Local datasets: a directory, or files of one format, read with ``datasets``."""
 
 import glob
 import os
@@ -9,7 +9,7 @@ from typing import Any
 from gem_core.errors import DataError, near_names
 from gem_tasks.hub import import_datasets
 
-__all__ = ["find_files", "load_from_files", "stamps"]
+__all__ = ["file_versions", "load_from_files", "resolve_paths"]
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -19,22 +19,22 @@ _FORMATS = {
     ".csv": "csv",
     ".arrow": "arrow",
 }
-_PACKED = {".gz", ".zst", ".bz2", ".xz"}
+_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 
 
-def find_files(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """Return what paths and globs lead to: files, or one directory.
+def resolve_paths(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the existing files, or the one directory, that paths and globs name.
 
     Args:
         data: A path or a glob, or several of them. ``~`` is the home directory.
 
     Raises:
-        DataError: A path or glob leads to nothing, or a directory is one of several.
+        DataError: Nothing matches a path or glob, or a directory is one of several paths.
     """
     given = [data] if isinstance(data, str | os.PathLike) else list(data)
     paths = [path for one in given for path in _expanded(Path(one).expanduser())]
     if len(paths) > 1 and any(path.is_dir() for path in paths):
-        raise DataError(f"data is one directory, or several files; got {data!r}.")
+        raise DataError(f"data must be one directory, or several files; got {data!r}.")
     return paths
 
 
@@ -54,12 +54,12 @@ def _nothing_there(path: Path) -> DataError:
     listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     return DataError(
         f"There is no file or directory {str(path)!r}.{near_names(wanted, names)} "
-        f"{folder} holds: {listed or 'nothing'}."
+        f"{folder} contains: {listed or 'nothing'}."
     )
 
 
-def stamps(paths: list[Path]) -> tuple[tuple[str, int, int], ...]:
-    """Return path, size in bytes and time of change in ns of each file, directories' included."""
+def file_versions(paths: list[Path]) -> tuple[tuple[str, int, int], ...]:
+    """Return the path, size in bytes and modification time in ns of each file, recursively."""
     files = [file for path in paths for file in (_files_below(path) if path.is_dir() else [path])]
     return tuple((str(file), *_size_and_time(file)) for file in files)
 
@@ -77,11 +77,11 @@ def load_from_files(paths: list[Path], *, streaming: bool) -> Any:
     """Return a ``DatasetDict`` of a directory, or a ``Dataset`` of files (iterable if streaming).
 
     Args:
-        paths: From ``find_files``.
+        paths: The result of ``resolve_paths``.
         streaming: Read the files as rows are needed.
 
     Raises:
-        DataError: Files of an unknown format, of several formats, or that cannot be read.
+        DataError: The files have an unknown format or several formats, or cannot be read.
     """
     kind = None if paths[0].is_dir() else _format(paths)
     datasets = import_datasets()
@@ -106,11 +106,11 @@ def _format(paths: list[Path]) -> str:
     kinds = {_FORMATS.get(ending, "") for ending in endings}
     if len(kinds) != 1 or "" in kinds:
         raise DataError(
-            f"Files are read if they all end in one of {', '.join(_FORMATS)} (packed with "
-            f"{', '.join(sorted(_PACKED))} or not); got {', '.join(sorted(endings))!r}."
+            f"All files must have the same format, one of {', '.join(_FORMATS)} (optionally "
+            f"compressed as {', '.join(sorted(_COMPRESSED))}); got {', '.join(sorted(endings))!r}."
         )
     return kinds.pop()
 
 
 def _ending(path: Path) -> str:
-    return path.with_suffix("").suffix if path.suffix in _PACKED else path.suffix
+    return path.with_suffix("").suffix if path.suffix in _COMPRESSED else path.suffix

@@ -1,8 +1,8 @@
-"""Datasets of the hub, and of its cache when the hub is out of reach.
+"""Datasets on the hub, or in its local cache when the hub is unreachable.
 
-``datasets.load_dataset`` does the work. Before it begins, a connection is tried: on a machine
-without a network it would retry for a minute, and its own import takes longer than the news that
-there is no network.
+``datasets.load_dataset`` does the work. A connection is tried first: without a network,
+``load_dataset`` would retry for a minute, and even importing ``datasets`` takes longer than finding
+out that there is no network.
 """
 
 import os
@@ -23,7 +23,7 @@ from gem_core.errors import DataError, HubError
 __all__ = ["import_datasets", "load_from_hub"]
 
 OLDEST_DATASETS = (4, 8)
-"""The first release of ``datasets`` that never takes a local folder for a name on the hub."""
+"""The first release of ``datasets`` that can load from the hub even if a folder has that name."""
 
 _NAME = re.compile(r"((?:\w[\w.-]*/)?\w[\w.-]*)(?::([\w.-]+))?(?:@([\w./-]+))?")
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
@@ -35,40 +35,40 @@ def import_datasets() -> Any:
     """Import ``datasets``.
 
     Raises:
-        DataError: It is not installed, or too old.
+        DataError: It is not installed, or it is too old.
     """
     try:
         import datasets  # noqa: PLC0415 - it takes seconds, and only some tasks need it
     except ImportError as error:
         raise DataError(
             f"Reading datasets needs the package 'datasets', which cannot be imported: {error}. "
-            f"Install it with: pip install 'gem-core[datasets]'."
+            f"Install it with: pip install 'gem-tasks[datasets]'."
         ) from error
     if tuple(map(int, datasets.__version__.split(".")[:2])) < OLDEST_DATASETS:
         oldest = ".".join(map(str, OLDEST_DATASETS))
-        raise DataError(f"datasets {datasets.__version__} is too old; {oldest} is needed.")
+        raise DataError(f"datasets {datasets.__version__} is too old; {oldest} or later is needed.")
     return datasets
 
 
 def load_from_hub(name: str, *, streaming: bool) -> Any:
-    """Return a ``DatasetDict`` (an ``IterableDatasetDict`` if streaming) of the hub or its cache.
+    """Return a ``DatasetDict`` (an ``IterableDatasetDict`` if streaming) from the hub or its cache.
 
     A local folder of the same name is never read instead.
 
     Args:
-        name: ``org/name``, ``org/name:config``, and either with ``@revision``.
-        streaming: Do not download, but read as rows are needed.
+        name: ``org/name`` or ``org/name:config``; ``@revision`` may follow either.
+        streaming: Read rows as they are needed instead of downloading the dataset.
 
     Raises:
-        HubError: The hub is out of reach and the dataset is not in the cache; there is no such
-            dataset; access to it is restricted; the download broke off.
-        DataError: The name is no name, or the dataset cannot be read.
+        HubError: The hub is unreachable and the dataset is not in the cache; there is no such
+            dataset; access to it is restricted; or the download failed.
+        DataError: The name is malformed, or the dataset cannot be read.
     """
     match = _NAME.fullmatch(name)
     if match is None:
         raise DataError(
-            f"A dataset of the hub is called 'org/name', 'org/name:config' or 'org/name@revision'; "
-            f"got {name!r}. Local files are given with data=."
+            f"A dataset on the hub is named 'org/name', 'org/name:config' or 'org/name@revision'; "
+            f"got {name!r}. For local files, use data=."
         )
     repository, config, revision = match.groups()
     offline = _why_offline()
@@ -99,16 +99,16 @@ def _hub_error(name: str, repository: str, error: Exception) -> Exception:
     hub, kind, text = _endpoint(), type(error).__name__, _text(error)
     if "gated" in text:
         return HubError(
-            f"Dataset {name!r} is gated. Ask for access at {hub}/datasets/{repository}, then log "
+            f"Dataset {name!r} is gated. Request access at {hub}/datasets/{repository}, then log "
             f"in with `hf auth login` or set HF_TOKEN."
         )
     if kind == "DatasetNotFoundError":
         return HubError(f"{text} (hub: {hub}).{_hint(repository)}")
     if isinstance(error, ValueError):
         hint = " Choose one with 'org/name:config'." if "config" in text else ""
-        return DataError(f"Dataset {name!r} of the hub cannot be read: {text}{hint}")
+        return DataError(f"Dataset {name!r} on the hub cannot be read: {text}{hint}")
     return HubError(
-        f"Dataset {name!r} could not be downloaded from {hub}, and the cache is as before. "
+        f"Dataset {name!r} could not be downloaded from {hub}; the cache is unchanged. "
         f"{kind}: {text}"
     )
 
@@ -125,14 +125,14 @@ def _hint(repository: str) -> str:
 
 
 def _offline_error(name: str, why: str, error: Exception | None = None) -> HubError:
-    note = " by revision (leave out '@...' to take what is there)" if "@" in name else ""
+    note = " by revision (omit '@...' to use the cached version)" if "@" in name else ""
     if isinstance(error, ValueError):
         note = f" under this name ({_text(error)})"
     return HubError(
-        f"Dataset {name!r} is not in the cache{note}, and the hub is out of reach: {why}. "
-        f"Without a network, take an id that ends in ':Sample', or give local files with data=. "
-        f"With one, HF_ENDPOINT names another hub, HTTPS_PROXY a proxy, and HF_HOME a cache that "
-        f"holds the dataset; HF_HUB_ETAG_TIMEOUT=10 waits longer for a slow network."
+        f"Dataset {name!r} is not in the cache{note}, and the hub is unreachable: {why}. "
+        f"Without a network, use an id that ends in ':Sample', give local files with data=, or "
+        f"set HF_HOME to a cache that contains the dataset. With a network, set HF_ENDPOINT for "
+        f"another hub, HTTPS_PROXY for a proxy, or HF_HUB_ETAG_TIMEOUT=10 if it is slow."
     )
 
 
@@ -141,23 +141,23 @@ def _endpoint() -> str:
 
 
 def _why_offline() -> str:
-    """Return why the hub cannot be asked, or an empty text if it can."""
+    """Return the reason why the hub is unreachable, or an empty string if it answers."""
     for name in _OFFLINE:
         if os.environ.get(name, "").upper() in {"1", "ON", "YES", "TRUE"}:
             return f"{name} is set"
-    patience = float(os.environ.get("HF_HUB_ETAG_TIMEOUT", "1.5"))
+    timeout = float(os.environ.get("HF_HUB_ETAG_TIMEOUT", "1.5"))
     host, port = _first_hop(_endpoint())
     answers: queue.SimpleQueue[str] = queue.SimpleQueue()
-    _daemon(_try_to_connect, host, port, patience, answers).start()
+    _daemon(_try_to_connect, host, port, timeout, answers).start()
     try:
-        why = answers.get(timeout=patience)
+        why = answers.get(timeout=timeout)
     except queue.Empty:
-        why = f"no answer in {patience:g} s"
+        why = f"no answer within {timeout:g} s"
     return why and f"{host}:{port}: {why}"
 
 
 def _first_hop(url: str) -> tuple[str, int]:
-    """Return host and port of whom a request for ``url`` is sent to: the proxy, if there is one."""
+    """Return the host and port that a request for ``url`` connects to: the proxy if one is set."""
     parts = urlsplit(url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -167,18 +167,18 @@ def _first_hop(url: str) -> tuple[str, int]:
 
 
 def _try_to_connect(
-    host: str, port: int, patience: float, answers: "queue.SimpleQueue[str]"
+    host: str, port: int, timeout: float, answers: "queue.SimpleQueue[str]"
 ) -> None:
-    """Put an empty text into ``answers`` as soon as an address accepts, or why none does.
+    """Put an empty string into ``answers`` when an address accepts, or the reason why none does.
 
-    All addresses are tried at once: one after the other, a dead IPv6 route would take the time of
-    the living IPv4 one. Looking up a name knows no timeout, so nobody may wait for this function.
+    All addresses are tried at the same time, because a dead IPv6 route would use up the time of a
+    working IPv4 one. This runs in a daemon thread, because a name lookup has no timeout.
     """
     errors: list[str] = []
 
     def connect(address: tuple[Any, ...]) -> None:
         try:
-            socket.create_connection(address[:2], patience).close()
+            socket.create_connection(address[:2], timeout).close()
         except OSError as error:
             errors.append(error.strerror or str(error))
         else:
@@ -201,7 +201,7 @@ def _daemon(target: Callable[..., None], *arguments: Any) -> threading.Thread:
 
 
 def _may_be_cached(repository: str) -> bool:
-    """Tell whether the cache may hold a dataset, without importing ``datasets`` to find out."""
+    """Return whether the cache may contain a dataset, without importing ``datasets``."""
     if "datasets" in sys.modules:
         return True
     environ = os.environ

@@ -1,9 +1,9 @@
-"""The order of tasks: each epoch is a permutation that is computed, not stored.
+"""The order of rows: each epoch is a permutation that is computed, not stored.
 
-A place in the order is three numbers, so that an environment's state stays small, thousands of
-environments cost nothing, and a fork goes on exactly. The permutation is a Feistel network over
-the next power of four, walked until it falls inside the range (Black and Rogaway 2002, "Ciphers
-with arbitrary finite domains").
+A position in the order is a cursor of three integers. So an environment's state stays small,
+thousands of environments share one dataset at no cost, and a fork continues exactly. The
+permutation is a Feistel network over the next power of four; cycle walking keeps it inside the
+range (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
 """
 
 import functools
@@ -15,17 +15,17 @@ from typing import Any, NamedTuple, Protocol
 
 from gem_core.errors import ConfigError, DataError
 
-__all__ = ["Numbered", "Order", "Place", "Shard", "Task", "permute", "unpermute"]
+__all__ = ["Cursor", "Numbered", "Order", "Shard", "Task", "permute", "unpermute"]
 
 _ROUNDS = 6
 _MASK = (1 << 64) - 1
 _FACTOR = 0x9E3779B97F4A7C15
-"""Odd and without structure: multiplied by it, the low bits decide the high ones."""
+"""2**64 divided by the golden ratio, an odd number: multiplying by it mixes the high bits."""
 _SHARD = re.compile(r"(\d{1,9})/(\d{1,9})")
 
 
-class Place(NamedTuple):
-    """Where a row stands: the key of the order, the epoch, the position in the epoch."""
+class Cursor(NamedTuple):
+    """The position of a row: the key of the order, the epoch, and the position in the epoch."""
 
     key: int
     epoch: int
@@ -33,26 +33,26 @@ class Place(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A row with its place and its number in the dataset; a stream does not number its rows."""
+    """A row, with its cursor and its number in the dataset; streamed rows have no number."""
 
-    place: Place
+    cursor: Cursor
     idx: int | None
     row: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Shard:
-    """The rows whose number leaves ``index`` when divided by ``count``."""
+    """The rows whose number is ``index`` modulo ``count``."""
 
     index: int
     count: int
 
     @classmethod
     def parse(cls, text: str | None) -> "Shard":
-        """Read ``"i/n"``; None is the whole.
+        """Parse ``"i/n"``; None stands for all rows.
 
         Raises:
-            ConfigError: It is of another form, or not ``0 <= i < n``.
+            ConfigError: The text has another form, or ``0 <= i < n`` does not hold.
         """
         if text is None:
             return cls(0, 1)
@@ -60,13 +60,14 @@ class Shard:
         shard = cls(int(match[1]), int(match[2])) if match else cls(0, 0)
         if not shard.index < shard.count:
             raise ConfigError(
-                f"shard is 'i/n' with 0 <= i < n, as '0/8' for the first of eight; got {text!r}."
+                f"shard must be 'i/n' with 0 <= i < n, such as '0/8' for the first of eight; "
+                f"got {text!r}."
             )
         return shard
 
 
 class Numbered(Protocol):
-    """Rows that can be taken by number."""
+    """A sequence of rows."""
 
     def __len__(self) -> int: ...
 
@@ -74,12 +75,12 @@ class Numbered(Protocol):
 
 
 class Order:
-    """Which row comes at which place; it holds no state of its own.
+    """The mapping from cursors to rows; it has no mutable state.
 
     Args:
         rows: All rows.
-        shuffle: A new permutation for each epoch; otherwise the rows' own order.
-        shard: The part of the rows to take.
+        shuffle: Use a new permutation for each epoch; otherwise keep the order of the dataset.
+        shard: The part of the rows to use.
 
     Raises:
         DataError: The shard is empty.
@@ -94,45 +95,46 @@ class Order:
                 f"Shard {shard.index}/{shard.count} is empty: there are {len(rows)} rows."
             )
 
-    def begin(self, rng: random.Random, *, seeded: bool) -> Place:
-        """Return the first place: of a new permutation, or at a random row if not shuffled.
+    def begin(self, rng: random.Random, *, seeded: bool) -> Cursor:
+        """Return the first cursor of a new order.
 
         Args:
             rng: The environment's generator.
-            seeded: Whether a seed was given; without one, an unshuffled order begins at its start.
+            seeded: Whether a seed was given. If so, an unshuffled order starts at a random row,
+                otherwise at the first.
         """
         key = rng.getrandbits(64)
-        anywhere = seeded and not self._shuffle
-        return Place(key, 0, rng.randrange(len(self._numbers)) if anywhere else 0)
+        start_anywhere = seeded and not self._shuffle
+        return Cursor(key, 0, rng.randrange(len(self._numbers)) if start_anywhere else 0)
 
-    def read(self, place: Place) -> Task:
-        """Return the row at ``place``."""
-        position = place.position
+    def read(self, cursor: Cursor) -> Task:
+        """Return the row at ``cursor``."""
+        position = cursor.position
         if self._shuffle:
-            position = permute(position, len(self._numbers), _epoch_key(place))
+            position = permute(position, len(self._numbers), _epoch_key(cursor))
         number = self._numbers[position]
-        return Task(place, number, self._rows[number])
+        return Task(cursor, number, self._rows[number])
 
-    def after(self, place: Place) -> Place:
-        """Return the next place, in the next epoch if this one is over."""
-        if place.position + 1 < len(self._numbers):
-            return place._replace(position=place.position + 1)
-        return Place(place.key, place.epoch + 1, 0)
+    def after(self, cursor: Cursor) -> Cursor:
+        """Return the next cursor, which starts the next epoch if this one is over."""
+        if cursor.position + 1 < len(self._numbers):
+            return cursor._replace(position=cursor.position + 1)
+        return Cursor(cursor.key, cursor.epoch + 1, 0)
 
     def row_number(self, position: int) -> int:
-        """Return the number of the row at a position of the unshuffled order, round and round."""
+        """Return the number of the row at a position of the unshuffled order, which repeats."""
         return self._numbers[position % len(self._numbers)]
 
-    def find(self, idx: int, place: Place) -> Place:
-        """Return where row ``idx`` stands in the epoch of ``place``.
+    def seek(self, idx: int, cursor: Cursor) -> Cursor:
+        """Return the cursor of row ``idx`` in the epoch of ``cursor``.
 
         Raises:
             ConfigError: There is no such row, or it belongs to another shard.
         """
         position = self._position(idx)
         if self._shuffle:
-            position = unpermute(position, len(self._numbers), _epoch_key(place))
-        return place._replace(position=position)
+            position = unpermute(position, len(self._numbers), _epoch_key(cursor))
+        return cursor._replace(position=position)
 
     def _position(self, idx: int) -> int:
         try:
@@ -140,9 +142,9 @@ class Order:
         except (TypeError, ValueError):
             pass
         step, start = self._numbers.step, self._numbers.start
-        part = f" This shard holds every {step}th row from {start} on." if step > 1 else ""
+        part = f" This shard has only rows {start}, {start + step}, and so on." if step > 1 else ""
         raise ConfigError(
-            f"idx is the number of a row, from 0 to {len(self._rows) - 1}; got {idx!r}.{part}"
+            f"idx must be the number of a row, from 0 to {len(self._rows) - 1}; got {idx!r}.{part}"
         )
 
 
@@ -168,7 +170,7 @@ def permute(position: int, count: int, key: int) -> int:
 
 
 def unpermute(image: int, count: int, key: int) -> int:
-    """Return the position whose image is ``image``: the inverse of ``permute``."""
+    """Return the position whose image is ``image``; the inverse of ``permute``."""
     half = _half_bits(count)
     mask = (1 << half) - 1
     keys = _round_keys(key)[::-1]
@@ -188,11 +190,11 @@ def _half_bits(count: int) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def _round_keys(key: int) -> tuple[int, ...]:
-    return tuple(_mixed(key ^ turn) for turn in range(_ROUNDS))
+    return tuple(_mixed(key ^ number) for number in range(_ROUNDS))
 
 
-def _epoch_key(place: Place) -> int:
-    return place.key ^ place.epoch * _FACTOR & _MASK
+def _epoch_key(cursor: Cursor) -> int:
+    return cursor.key ^ cursor.epoch * _FACTOR & _MASK
 
 
 def _mixed(value: int) -> int:

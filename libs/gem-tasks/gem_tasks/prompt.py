@@ -1,6 +1,6 @@
-r"""Prompt templates: text around a question, which stands where ``{question}`` or the like is.
+r"""Prompt templates: text with one field, such as ``{question}``, that a question replaces.
 
-Every other brace is just a brace, so that ``\boxed{}`` can be written as it is.
+Other braces have no meaning, so a template may contain ``\boxed{}``.
 """
 
 from gem_core.errors import ConfigError
@@ -9,22 +9,20 @@ __all__ = ["check_prompt", "fill_prompt"]
 
 
 def check_prompt(prompt: str | None, field: str) -> str | None:
-    """Return a template, or None for the bare question.
+    """Return a valid template unchanged.
 
     Args:
-        prompt: The template.
-        field: Name of the place for the question, without braces.
+        prompt: The template; None shows the question alone.
+        field: The name of the field, without braces.
 
     Raises:
-        ConfigError: The template has no such place.
+        ConfigError: The template does not contain the field.
     """
     if prompt is not None and (not isinstance(prompt, str) or f"{{{field}}}" not in prompt):
-        raise ConfigError(
-            f"prompt is a text with {{{field}}} where the {field} goes, or None; got {prompt!r}."
-        )
+        raise ConfigError(f"prompt must be None or a text with {{{field}}} in it; got {prompt!r}.")
     return prompt
 
 
 def fill_prompt(prompt: str | None, field: str, text: str) -> str:
-    """Return a question inside its template; what the question holds is left as it is."""
+    """Return a template with its field replaced by ``text``; braces in ``text`` are kept."""
     return text if prompt is None else prompt.replace(f"{{{field}}}", text)

@@ -1,7 +1,7 @@
-"""Rows that every environment of a process shares: read once, checked once, never copied.
+"""Rows that the environments of a process share: read once, checked once, never copied.
 
-A row is a dict of the columns that were asked for. Rows of files and of the hub stay in a
-memory-mapped file; rows in memory stay the caller's own objects.
+A row is a dict of the requested columns. Rows from files and from the hub stay in a memory-mapped
+file; rows in memory stay the caller's own objects.
 """
 
 import json
@@ -28,22 +28,22 @@ __all__ = [
 ]
 
 BATCH = 1000
-"""Rows that are checked at a time, so that a large dataset is never in memory as a whole."""
+"""The number of rows that are checked at a time, which bounds the memory of a check."""
 
 Shared = TypeVar("Shared")
 
 
 class Rows(ABC):
-    """Rows by number, read-only and shared.
+    """A sequence of rows, read-only and shared.
 
     Args:
-        source: What they are read from.
-        origin: How messages call the source.
-        columns: Name and type of each column that is read.
+        data: The list or ``datasets.Dataset`` that contains the rows.
+        origin: What error messages call the data.
+        columns: The name and type of each column to read.
     """
 
-    def __init__(self, source: Any, origin: str, columns: Mapping[str, Any]) -> None:
-        self.source = source
+    def __init__(self, data: Any, origin: str, columns: Mapping[str, Any]) -> None:
+        self.data = data
         self.origin = origin
         self.columns = dict(columns)
 
@@ -52,7 +52,7 @@ class Rows(ABC):
 
     @abstractmethod
     def __getitem__(self, number: int) -> dict[str, Any]:
-        """Return row ``number``: a new dict of column name to plain value."""
+        """Return row ``number``: a new dict from column names to plain values."""
 
     @abstractmethod
     def batches(self, column: str) -> Iterator[list[Any]]:
@@ -60,15 +60,15 @@ class Rows(ABC):
 
 
 class ListRows(Rows):
-    """Rows of a list of mappings; see ``Rows``."""
+    """The rows of a list of mappings; see ``Rows``."""
 
-    source: Sequence[Mapping[str, Any]]
+    data: Sequence[Mapping[str, Any]]
 
     def __len__(self) -> int:
-        return len(self.source)
+        return len(self.data)
 
     def __getitem__(self, number: int) -> dict[str, Any]:
-        row = self.source[number]
+        row = self.data[number]
         return {name: row[name] for name in self.columns}
 
     def batches(self, column: str) -> Iterator[list[Any]]:
@@ -77,10 +77,10 @@ class ListRows(Rows):
             yield [self._value(number, column) for number in numbers]
 
     def _value(self, number: int, column: str) -> Any:
-        row = self.source[number]
+        row = self.data[number]
         if not isinstance(row, Mapping):
             raise DataError(
-                f"Row {number} of {self.origin} is no mapping of columns to values; "
+                f"Row {number} of {self.origin} is not a mapping from columns to values; "
                 f"got {_shortened(row)}."
             )
         if column not in row:
@@ -89,19 +89,19 @@ class ListRows(Rows):
 
 
 class DatasetRows(Rows):
-    """Rows of a ``datasets.Dataset``; see ``Rows``. Images are left as they are stored.
+    """The rows of a ``datasets.Dataset``; see ``Rows``. Images are left as they are stored.
 
     Args:
-        owner: What must stay as long as the rows: their key in the process holds its address.
+        owner: The object whose address identifies these rows; it must live as long as they do.
     """
 
     def __init__(
-        self, source: Any, origin: str, columns: Mapping[str, Any], *, owner: Any = None
+        self, data: Any, origin: str, columns: Mapping[str, Any], *, owner: Any = None
     ) -> None:
-        super().__init__(source, origin, columns)
+        super().__init__(data, origin, columns)
         self._owner = owner
-        require_columns(columns, source.column_names, origin)
-        self._dataset = source.select_columns(list(columns)).with_format("arrow")
+        require_columns(columns, data.column_names, origin)
+        self._dataset = data.select_columns(list(columns)).with_format("arrow")
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -117,7 +117,7 @@ class DatasetRows(Rows):
 def plain_rows(table: Any) -> list[dict[str, Any]]:
     """Return the rows of a ``pyarrow.Table`` as plain values; images stay encoded.
 
-    A column whose values are of several types is stored as JSON.
+    ``datasets`` stores a column of mixed types as JSON, which is decoded here.
     """
     rows: list[dict[str, Any]] = table.to_pylist()
     for field in table.schema:
@@ -140,10 +140,10 @@ def require_columns(columns: Iterable[str], existing: Iterable[str], origin: str
 
 
 def checked(rows: Rows) -> Rows:
-    """Return ``rows`` after checking that there are some, and every value against its type.
+    """Check that there are rows and that every value has its column's type, and return ``rows``.
 
     Raises:
-        DataError: There is no row, or a value is of another type; the message names it.
+        DataError: There are no rows, or a value has the wrong type; the message names it.
     """
     if not len(rows):
         raise DataError(f"There are no rows in {rows.origin}.")
@@ -156,13 +156,13 @@ def checked(rows: Rows) -> Rows:
 
 
 def require_types(values: list[Any], kind: Any, where: str, start: int) -> None:
-    """Raise ``DataError`` unless all values of a column are of a type.
+    """Raise ``DataError`` unless all values of a column have the given type.
 
     Args:
         values: The values.
-        kind: The type, as pydantic understands types; no value is converted to it.
-        where: How the message calls the column.
-        start: Number of the row of the first value.
+        kind: The type, in any form that pydantic accepts; values are never converted.
+        where: What the message calls the column.
+        start: The row number of the first value.
     """
     if kind is Any:
         return
@@ -188,10 +188,10 @@ _lock = threading.Lock()
 
 
 def shared_with_process(key: Hashable, load: Callable[[], Shared]) -> Shared:
-    """Return what ``load`` gives, calling it once in the process for each ``key``.
+    """Return the result of ``load``, called once per process for each ``key``.
 
-    Whoever asks while another thread loads waits for it, and gets its error if it fails; who asks
-    after a failure tries again.
+    A caller that arrives while another thread loads waits for that result, or gets its error. A
+    call after a failure loads again.
     """
     with _lock:
         future = _loaded.get(key)
@@ -211,7 +211,7 @@ def shared_with_process(key: Hashable, load: Callable[[], Shared]) -> Shared:
 
 
 def shared_while_used(key: Hashable, make: Callable[[], Shared]) -> Shared:
-    """Return what ``make`` gives, calling it again for a ``key`` only when nobody holds it."""
+    """Return the result of ``make``, shared between callers for as long as one of them holds it."""
     with _lock:
         found: Shared | None = _in_use.get(key)
     if found is None:
@@ -222,7 +222,7 @@ def shared_while_used(key: Hashable, make: Callable[[], Shared]) -> Shared:
 
 
 def forget_rows() -> None:
-    """Forget all rows that were loaded: the next environment loads anew, others keep theirs."""
+    """Forget all loaded rows: new environments load them again, existing ones keep theirs."""
     with _lock:
         _loaded.clear()
         _in_use.clear()

@@ -1,7 +1,7 @@
-"""Tasks from a stream, for datasets too large to store: rows in order, through a shuffle buffer.
+"""Streamed rows, for datasets that are too large to store, shuffled within a buffer.
 
-A place in a stream is reached by reading up to it. So a fork or a restored snapshot goes on
-exactly, and costs the reading of its epoch so far.
+A cursor of a stream is reached by reading up to it. So a fork or a restored snapshot continues
+exactly, but has to read the rows of its epoch again.
 """
 
 import random
@@ -11,25 +11,25 @@ from typing import Any, Self
 
 from gem_core.errors import ConfigError, DataError, GemError, HubError
 from gem_core.seeding import child_seed
-from gem_tasks.order import Place, Shard, Task
+from gem_tasks.order import Cursor, Shard, Task
 from gem_tasks.rows import plain_rows, require_columns, require_types
 
 __all__ = ["BUFFER", "Stream", "StreamRows", "shuffled"]
 
 BATCH = 100
-"""Rows that are read and checked at a time."""
+"""The number of rows that are read and checked at a time."""
 BUFFER = 1000
-"""Rows of the shuffle buffer: a row comes out at most about so many rows before its turn."""
+"""The number of rows in the shuffle buffer, and the most by which a row may move forward."""
 
 
 class StreamRows:
-    """Rows in order, shared by the streams of a process.
+    """The rows of a stream in order, shared by the environments of a process.
 
     Args:
         dataset: A ``datasets.IterableDataset``.
-        origin: How messages call where the rows come from.
-        columns: Name and type of each column that is read.
-        remote: Whether they come over the network.
+        origin: What error messages call the source of the rows.
+        columns: The name and type of each column to read.
+        remote: Whether the rows come over the network.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class StreamRows:
         self._remote = remote
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Read all rows from the first on.
+        """Read all rows from the first.
 
         Raises:
-            DataError: A column is missing, or a value is of another type.
-            HubError: The connection broke off.
+            DataError: A column is missing, or a value has the wrong type.
+            HubError: The connection was lost.
         """
         start = 0
         try:
@@ -60,16 +60,16 @@ class StreamRows:
         except Exception as error:
             kind = HubError if self._remote else DataError
             raise kind(
-                f"{self.origin} could not be read on after row {start}: "
+                f"{self.origin} could not be read beyond row {start}: "
                 f"{type(error).__name__}: {error}"
             ) from error
 
     def checked(self) -> Self:
-        """Return itself after reading the first rows.
+        """Read the first rows to check them, and return ``self``.
 
         Raises:
-            DataError: There are none, a column is missing, or a value is of another type.
-            HubError: The connection broke off.
+            DataError: There are no rows, a column is missing, or a value has the wrong type.
+            HubError: The connection was lost.
         """
         if next(iter(self), None) is None:
             raise DataError(f"There are no rows in {self.origin}.")
@@ -82,53 +82,53 @@ class StreamRows:
 
 
 class Stream:
-    """One environment's way through the rows of a stream; it has the methods of ``Order``.
+    """The order in which one environment reads a stream, with the methods of ``Order``.
 
     Args:
         rows: The rows.
-        shuffle: Shuffle them within a buffer, in a new way each epoch.
-        shard: The part of the rows to take; each shard reads all of them.
+        shuffle: Shuffle the rows within a buffer, differently in each epoch.
+        shard: The part of the rows to use; each shard still reads all rows.
     """
 
     def __init__(self, rows: Iterable[dict[str, Any]], *, shuffle: bool, shard: Shard) -> None:
         self._rows = rows
         self._shuffle = shuffle
         self._shard = shard
-        self._next: Place | None = None
+        self._next: Cursor | None = None
         self._reader: Iterator[dict[str, Any]] = iter(())
 
-    def begin(self, rng: random.Random, *, seeded: bool) -> Place:
-        """Return the first place of a new order."""
-        return Place(rng.getrandbits(64), 0, 0)
+    def begin(self, rng: random.Random, *, seeded: bool) -> Cursor:
+        """Return the first cursor of a new order."""
+        return Cursor(rng.getrandbits(64), 0, 0)
 
-    def read(self, place: Place) -> Task:
-        """Return the row at ``place``, or the first of the next epoch if this one is over.
+    def read(self, cursor: Cursor) -> Task:
+        """Return the row at ``cursor``, or the first of the next epoch if this one is over.
 
         Raises:
             DataError: The shard is empty.
         """
-        if place != self._next:
-            self._reader = islice(self._epoch(place), place.position, None)
+        if cursor != self._next:
+            self._reader = islice(self._epoch(cursor), cursor.position, None)
         row = next(self._reader, None)
-        if row is None and place.position == 0:
+        if row is None and cursor.position == 0:
             raise DataError(f"Shard {self._shard.index}/{self._shard.count} is empty.")
         if row is None:
-            return self.read(Place(place.key, place.epoch + 1, 0))
-        self._next = self.after(place)
-        return Task(place, None, row)
+            return self.read(Cursor(cursor.key, cursor.epoch + 1, 0))
+        self._next = self.after(cursor)
+        return Task(cursor, None, row)
 
-    def after(self, place: Place) -> Place:
-        """Return the next place of the epoch, which may be beyond its end."""
-        return place._replace(position=place.position + 1)
+    def after(self, cursor: Cursor) -> Cursor:
+        """Return the next cursor of the epoch, which may be beyond its end."""
+        return cursor._replace(position=cursor.position + 1)
 
-    def find(self, idx: int, place: Place) -> Place:
-        """Refuse: the rows of a stream have no numbers."""
-        raise ConfigError(f"A stream has no row {idx!r} to take: idx= needs streaming=False.")
+    def seek(self, idx: int, cursor: Cursor) -> Cursor:
+        """Raise ``ConfigError``: the rows of a stream have no numbers."""
+        raise ConfigError(f"Streamed rows have no numbers, so idx={idx!r} needs streaming=False.")
 
-    def _epoch(self, place: Place) -> Iterator[dict[str, Any]]:
+    def _epoch(self, cursor: Cursor) -> Iterator[dict[str, Any]]:
         if not self._shuffle:
             return self._part()
-        rng = random.Random(child_seed(place.key, place.epoch))
+        rng = random.Random(child_seed(cursor.key, cursor.epoch))
         return shuffled(self._part(), rng, BUFFER)
 
     def _part(self) -> Iterator[dict[str, Any]]:
@@ -136,7 +136,7 @@ class Stream:
 
 
 def shuffled(rows: Iterable[Any], rng: random.Random, size: int) -> Iterator[Any]:
-    """Yield each of ``rows`` once, each drawn from the next ``size`` that are left."""
+    """Yield each row once, drawn at random from the next ``size`` rows that are left."""
     rows = iter(rows)
     buffer = list(islice(rows, size))
     for row in rows:

@@ -1,15 +1,15 @@
-"""An environment of sums and its rows, for the tests of tasks."""
+"""An environment that asks for sums, and its rows."""
 
 import sys
-from typing import Any
+from typing import Any, Unpack
 
 import cloudpickle
 import pytest
 
 from gem_core.specs import EnvSpec
-from gem_tasks import Answer, Grade, TaskEnv, gold_answers
+from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
 
-# Worker processes get the class by value: they need not find this file.
+# Worker processes receive the class by value, as they cannot import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
@@ -17,28 +17,10 @@ COLUMNS = {"problem": str, "answer": Answer}
 
 
 class Sums(TaskEnv):
-    """Asks for the value of a sum; the answer is a bare number."""
+    """Asks for the value of a sum; the answer is a number."""
 
-    def __init__(
-        self,
-        *,
-        columns: Any = COLUMNS,
-        dataset_name: str = "",
-        split: str | None = None,
-        data: Any = None,
-        shuffle: bool = True,
-        shard: str | None = None,
-        streaming: bool = False,
-    ) -> None:
-        super().__init__(
-            columns=columns,
-            dataset_name=dataset_name,
-            split=split,
-            data=data,
-            shuffle=shuffle,
-            shard=shard,
-            streaming=streaming,
-        )
+    def __init__(self, *, columns: Any = COLUMNS, **rows: Unpack[RowOptions]) -> None:
+        super().__init__(columns=columns, **rows)
 
     def question(self, row: dict[str, Any]) -> str:
         return row["problem"]
@@ -73,7 +55,7 @@ def sums_rows() -> Any:
 
 @pytest.fixture
 def spec_of() -> Any:
-    """Return a function that describes ``Sums`` as a registered environment would be."""
+    """Return a function that makes the spec of ``Sums``."""
 
     def make(**kwargs: Any) -> EnvSpec:
         return EnvSpec(

@@ -1,11 +1,11 @@
-"""A task is a question, one answer, a grade."""
+"""An episode of a ``TaskEnv`` is a question, one answer and its grade."""
 
 import random
 
 import pytest
 
 from gem_core import make_vec
-from gem_core.agent import NullAgent, OracleAgent
+from gem_core.agent import OracleAgent, SilentAgent
 from gem_core.errors import ConfigError, EpisodeEndedError, InvalidActionError
 from gem_core.factory import make_factory
 from gem_core.testing import ENV_CHECKS, check_env
@@ -31,7 +31,7 @@ def test_an_episode_is_a_question_and_an_answer(env):
         env.step("6")
 
 
-def test_a_wrong_answer_is_told_the_right_one(env):
+def test_the_feedback_to_a_wrong_answer_gives_the_right_one(env):
     env.reset(idx=3)
     assert env.step("7") == (
         "Wrong. The answer is 6.",
@@ -43,21 +43,21 @@ def test_a_wrong_answer_is_told_the_right_one(env):
 
 
 @pytest.mark.parametrize("action", [None, 6, b"6", ["6"]])
-def test_an_action_that_is_no_text_leaves_the_episode_as_it_was(env, action):
+def test_an_action_that_is_not_text_leaves_the_episode_unchanged(env, action):
     env.reset(idx=3)
     with pytest.raises(InvalidActionError, match="An action of Sums is text"):
         env.step(action)
     assert env.step("6").reward == 1.0
 
 
-def test_of_a_very_long_answer_the_end_is_graded(env):
+def test_only_the_end_of_a_very_long_answer_is_graded(env):
     env.reset(idx=3)
     step = env.step("x" + " " * 200_000 + "6")
     assert step.reward == 1.0
     assert step.info["length"] == env.longest_answer
 
 
-def test_the_attributes_say_which_row_it_is(env):
+def test_attributes_give_the_current_row(env):
     env.reset(idx=3)
     assert (env.idx, env.epoch, env.row) == (3, 0, {"problem": "3 + 3?", "answer": "6"})
     assert (len(env.rows), env.rows[4]["answer"]) == (20, "8")
@@ -72,7 +72,7 @@ def test_an_epoch_shows_every_row_once_and_then_the_next_begins(env):
     assert env.epoch == 2
 
 
-def test_a_seed_repeats_the_order_whatever_came_before(env):
+def test_a_seed_repeats_the_order_regardless_of_earlier_episodes(env):
     order = firsts(env, 30, seed=5)
     firsts(env, 7)
     assert firsts(env, 30, seed=5) == order
@@ -94,12 +94,12 @@ def env_idx(question):
     return int(question.split()[0])
 
 
-def test_a_row_that_does_not_exist_is_refused(env):
+def test_a_row_that_does_not_exist_is_rejected(env):
     with pytest.raises(ConfigError, match="from 0 to 19; got 20"):
         env.reset(idx=20)
 
 
-def test_a_refused_row_changes_no_order(env):
+def test_a_rejected_row_does_not_change_the_order(env):
     order = firsts(env, 20, seed=5)
     with pytest.raises(ConfigError):
         env.reset(seed=5, idx=20)
@@ -112,12 +112,12 @@ def test_evaluation_goes_through_the_rows_in_order(make_sums, sums):
 
 
 @pytest.mark.parametrize("shard", [None, "1/3"])
-def test_a_run_over_rows_in_order_takes_each_once_whatever_its_seed(make_sums, sums, shard):
+def test_a_run_over_unshuffled_rows_takes_each_once_with_any_seed(make_sums, sums, shard):
     data = sums(10)
     for seed in (0, 1):
         trajectories = [
             play_episode(
-                make_sums(data=data, shuffle=False, shard=shard), NullAgent(), seed, number
+                make_sums(data=data, shuffle=False, shard=shard), SilentAgent(), seed, number
             )
             for number in range(10)
         ]
@@ -135,7 +135,7 @@ def test_shards_share_out_the_rows(make_sums, sums):
     assert seen == [[0, 3, 6, 9], [1, 4, 7], [2, 5, 8]]
 
 
-def test_forks_and_restored_snapshots_go_on_as_the_original_would(env):
+def test_forks_and_restored_snapshots_continue_like_the_original(env):
     firsts(env, 15, seed=1)
     snapshot = env.snapshot()
     fork = env.fork()
@@ -145,7 +145,7 @@ def test_forks_and_restored_snapshots_go_on_as_the_original_would(env):
     assert firsts(env, 30) == expected
 
 
-def test_a_snapshot_holds_no_rows_but_the_current(make_sums, sums):
+def test_a_snapshot_contains_only_the_current_row(make_sums, sums):
     small, large = make_sums(data=sums(10)), make_sums(data=sums(10_000))
     small.reset(idx=1)
     large.reset(idx=1)

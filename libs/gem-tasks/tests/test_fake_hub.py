@@ -1,4 +1,4 @@
-"""The hub on loopback that is shipped to plugin authors."""
+"""The hub on loopback, which plugin authors use in their tests."""
 
 import http.client
 import os
@@ -44,7 +44,7 @@ def file_path(split="train"):
 
 
 class TestInProcess:
-    def test_load_dataset_reads_what_is_served(self, hub, tmp_path):
+    def test_load_dataset_reads_the_served_rows(self, hub, tmp_path):
         with hub.in_process(tmp_path):
             loaded = datasets.load_dataset("acme/sums")
         assert {split: list(rows) for split, rows in loaded.items()} == {
@@ -52,7 +52,7 @@ class TestInProcess:
             "test": ROWS[:5],
         }
 
-    def test_what_was_set_before_is_set_again(self, hub, tmp_path, monkeypatch):
+    def test_settings_are_restored(self, hub, tmp_path, monkeypatch):
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
         def settings():
@@ -71,7 +71,7 @@ class TestInProcess:
                 with server.in_process(tmp_path / name):
                     assert len(datasets.load_dataset("acme/sums")["train"]) == count
 
-    def test_the_fixture_starts_empty_and_takes_what_is_added(self, fake_hub):
+    def test_the_fixture_serves_the_datasets_that_a_test_adds(self, fake_hub):
         fake_hub.add("acme/more", {"train": datasets.Dataset.from_list(ROWS)})
         assert list(datasets.load_dataset("acme/more", split="train")) == ROWS
 
@@ -86,12 +86,12 @@ def test_another_process_finds_the_hub_through_its_environment(hub, tmp_path):
 
 
 class TestRoutes:
-    def test_requests_are_written_down(self, hub):
+    def test_requests_are_recorded(self, hub):
         hub.requests.clear()
         ask(hub, "/api/datasets/acme/sums?full=true").read()
         assert hub.requests == ["GET /api/datasets/acme/sums"]
 
-    def test_a_part_of_a_file_can_be_asked_for(self, hub):
+    def test_a_range_of_a_file_can_be_requested(self, hub):
         whole = ask(hub, file_path()).read()
         part = ask(hub, file_path(), Range="bytes=10-19")
         assert (part.status, part.read()) == (206, whole[10:20])
@@ -116,7 +116,7 @@ class TestRoutes:
 
 
 class TestFaults:
-    def test_a_fault_lasts_as_often_as_ordered(self, hub):
+    def test_a_fault_affects_the_given_number_of_requests(self, hub):
         hub.break_("acme/sums", "unavailable", times=2)
         assert [status_of(hub, file_path()) for _ in range(3)] == [503, 503, 200]
 
@@ -126,20 +126,20 @@ class TestFaults:
         hub.heal()
         assert status_of(hub, file_path()) == 200
 
-    def test_a_file_breaks_off_in_the_middle(self, hub):
+    def test_the_connection_drops_in_the_middle_of_a_file(self, hub):
         hub.break_("acme/sums", "drop", times=1)
         assert status_of(hub, "/api/datasets/acme/sums") == 200
         with pytest.raises(http.client.IncompleteRead):
             ask(hub, file_path()).read()
         assert status_of(hub, file_path()) == 200
 
-    def test_a_slow_answer_comes(self, hub):
+    def test_a_slow_response_takes_its_time(self, hub):
         hub.break_("acme/sums", "slow", times=1)
         with pytest.raises(TimeoutError):
             ask(hub, file_path(), timeout=0.2)
         assert status_of(hub, file_path()) == 200
 
-    def test_a_hub_that_is_closed_refuses_and_may_be_closed_again(self):
+    def test_a_closed_hub_refuses_connections_and_may_be_closed_again(self):
         with FakeHub({"acme/sums": {"train": ROWS}}) as hub:
             hub.close()
             with pytest.raises(urllib.error.URLError, match="refused"):

@@ -39,7 +39,9 @@ class TestLoading:
 
     def test_a_split_is_chosen_or_the_only_one(self, make_sums, hub):
         assert len(make_sums(dataset_name="acme/two", split="test").rows) == 3
-        with pytest.raises(DataError, match=r"several splits of 'acme/two' .* 'train', 'test'"):
+        with pytest.raises(
+            DataError, match=r"'acme/two' on the hub has several splits.* 'train', 'test'"
+        ):
             make_sums(dataset_name="acme/two")
 
     def test_a_missing_split_lists_those_that_exist(self, make_sums, hub):
@@ -71,10 +73,10 @@ class TestLoading:
         assert len(make_sums(dataset_name=NAME).rows) == 60
 
     def test_wrong_columns_say_which_exist(self, make_sums, hub):
-        with pytest.raises(DataError, match=r"'question' in 'acme/Sums-2k' of the hub.* problem"):
+        with pytest.raises(DataError, match=r"'question' in 'acme/Sums-2k' on the hub.* problem"):
             make_sums(dataset_name=NAME, columns={"question": str})
 
-    def test_threads_that_construct_at_once_download_once(self, make_sums, hub):
+    def test_threads_that_construct_at_the_same_time_download_once(self, make_sums, hub):
         with ThreadPoolExecutor(64) as pool:
             envs = list(pool.map(lambda _: make_sums(dataset_name=NAME), range(64)))
         assert len({id(env.rows) for env in envs}) == 1
@@ -111,7 +113,7 @@ class TestALocalFolderOfTheSameName:
             make_sums(dataset_name="acme/local")
 
 
-class TestWhatTheHubRefuses:
+class TestRefusals:
     def test_a_missing_dataset(self, make_sums, hub):
         with pytest.raises(
             HubError, match=r"'acme/none' doesn't exist .* If it is private, log in"
@@ -120,14 +122,12 @@ class TestWhatTheHubRefuses:
 
     def test_a_gated_dataset(self, make_sums, hub):
         hub.break_(NAME, "gated")
-        with pytest.raises(HubError, match=r"is gated. Ask for access at http.*/acme/Sums-2k,"):
+        with pytest.raises(HubError, match=r"is gated. Request access at http.*/acme/Sums-2k,"):
             make_sums(dataset_name=NAME)
 
     @pytest.mark.parametrize("name", ["a/b/c", "/data/train", "./sums", "a b", "train.jsonl/"])
-    def test_a_name_that_is_none(self, make_sums, hub, name):
-        with pytest.raises(
-            DataError, match=r"called 'org/name', .* Local files are given with data"
-        ):
+    def test_a_malformed_name(self, make_sums, hub, name):
+        with pytest.raises(DataError, match=r"named 'org/name', .* For local files, use data="):
             make_sums(dataset_name=name)
 
     def test_a_missing_revision(self, make_sums, hub):
@@ -135,12 +135,12 @@ class TestWhatTheHubRefuses:
             make_sums(dataset_name=f"{NAME}@v9")
 
 
-class TestATroubledConnection:
-    def test_a_download_that_breaks_off_once_is_taken_up_again(self, make_sums, hub):
+class TestUnreliableConnections:
+    def test_a_download_that_fails_once_is_retried(self, make_sums, hub):
         hub.break_(NAME, "drop", times=1)
         assert len(make_sums(dataset_name=NAME).rows) == 50
 
-    def test_a_download_that_always_breaks_off_is_an_error_and_leaves_nothing(self, make_sums, hub):
+    def test_a_download_that_always_fails_is_an_error_and_leaves_nothing(self, make_sums, hub):
         hub.break_(NAME, "drop")
         with pytest.raises(HubError, match=r"could not be downloaded from http://127.0.0.1"):
             make_sums(dataset_name=NAME)
@@ -148,13 +148,13 @@ class TestATroubledConnection:
         env = make_sums(dataset_name=NAME)
         assert [env.rows[n]["answer"] for n in range(50)] == [str(2 * n) for n in range(50)]
 
-    def test_a_hub_that_is_busy_is_asked_again(self, make_sums, hub):
+    def test_a_request_to_a_busy_hub_is_retried(self, make_sums, hub):
         hub.break_(NAME, "unavailable", times=1)
         assert len(make_sums(dataset_name=NAME).rows) == 50
 
 
-def answers_nothing():
-    """A port where connections are neither accepted nor refused: its queue is full."""
+def unresponsive_server():
+    """Listen on a port that neither accepts nor refuses connections, as its queue is full."""
     server = socket.socket()
     server.bind(("127.0.0.1", 0))
     server.listen(0)
@@ -168,12 +168,12 @@ def answers_nothing():
 
 @pytest.fixture(params=["refused", "black hole", "unknown host", "offline mode"])
 def no_network(request, hub, monkeypatch):
-    """Take the network away; the cache stays."""
+    """Make the hub unreachable; the cache stays."""
     kept = None
     if request.param == "refused":
         hub.close()
     elif request.param == "black hole":
-        kept = answers_nothing()
+        kept = unresponsive_server()
         port = kept[0].getsockname()[1]
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
     elif request.param == "unknown host":
@@ -197,16 +197,16 @@ class TestWithoutANetwork:
         assert sorted(env.reset()[0] for _ in range(50)) == sorted(f"{n} + {n}?" for n in range(50))
         assert hub.requests == []
 
-    def test_what_is_not_in_the_cache_is_an_error_that_says_what_to_do(self, make_sums, no_network):
+    def test_the_error_for_an_uncached_dataset_says_what_to_do(self, make_sums, no_network):
         with pytest.raises(HubError) as caught:
             make_sums(dataset_name="acme/other")
         message = str(caught.value)
-        assert "'acme/other' is not in the cache, and the hub is out of reach" in message
+        assert "'acme/other' is not in the cache, and the hub is unreachable" in message
         for way_out in (":Sample", "data=", "HF_ENDPOINT", "HTTPS_PROXY", "HF_HOME"):
             assert way_out in message
 
-    def test_the_cache_does_not_stand_for_a_revision(self, make_sums, no_network):
-        with pytest.raises(HubError, match=r"in the cache by revision \(leave out '@...' to take"):
+    def test_a_revision_is_not_served_from_the_cache(self, make_sums, no_network):
+        with pytest.raises(HubError, match=r"in the cache by revision \(omit '@...' to use"):
             make_sums(dataset_name=f"{NAME}@main")
 
     def test_a_split_that_is_not_in_the_cache_is_named(self, make_sums, hub):
@@ -229,12 +229,12 @@ try:
     rows = Sums(dataset_name={NAME!r}, columns={{"problem": str}}).rows
     print(len(rows), "rows")
 except HubError as error:
-    print("out of reach" in str(error), "datasets" in sys.modules)
+    print("unreachable" in str(error), "datasets" in sys.modules)
 """
 
 
 class TestAnotherProcess:
-    def test_learns_that_there_is_no_network_before_it_imports_datasets(
+    def test_finds_out_that_there_is_no_network_before_it_imports_datasets(
         self, hub, run_python, tmp_path
     ):
         environ = hub.environ(tmp_path / "empty")
@@ -256,7 +256,7 @@ class TestAnotherProcess:
         assert "50 rows" in run_python(LOAD, **environ)
 
 
-def test_a_cache_that_is_deleted_under_a_running_process_harms_no_one(make_sums, hub):
+def test_deleting_the_cache_does_not_affect_a_running_process(make_sums, hub):
     env = make_sums(dataset_name=NAME, shuffle=False)
     shutil.rmtree(os.environ["HF_HOME"])
     assert [env.reset()[0] for _ in range(50)] == [f"{n} + {n}?" for n in range(50)]

@@ -1,4 +1,4 @@
-"""The order of tasks is a permutation for every number of rows, key, epoch and shard."""
+"""The order of rows is a permutation for every number of rows, key, epoch and shard."""
 
 import itertools
 import random
@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_core.errors import ConfigError, DataError
-from gem_tasks.order import Order, Place, Shard, permute, unpermute
+from gem_tasks.order import Cursor, Order, Shard, permute, unpermute
 
 KEYS = st.integers(0, 2**64 - 1)
 WHOLE = Shard(0, 1)
 
 
-def walk(order, place, steps):
+def walk(order, cursor, steps):
     numbers = []
     for _ in range(steps):
-        numbers.append(order.read(place).idx)
-        place = order.after(place)
+        numbers.append(order.read(cursor).idx)
+        cursor = order.after(cursor)
     return numbers
 
 
@@ -55,14 +55,14 @@ def test_neighbours_do_not_stay_together():
 @given(st.integers(1, 60), st.booleans(), KEYS)
 def test_each_epoch_shows_every_row_once(count, shuffle, key):
     order = Order(range(count), shuffle=shuffle, shard=WHOLE)
-    numbers = walk(order, Place(key, 0, 0), 3 * count)
+    numbers = walk(order, Cursor(key, 0, 0), 3 * count)
     for epoch in range(3):
         assert sorted(numbers[epoch * count : (epoch + 1) * count]) == list(range(count))
 
 
-def test_epochs_have_orders_of_their_own():
+def test_each_epoch_has_its_own_order():
     order = Order(range(50), shuffle=True, shard=WHOLE)
-    numbers = walk(order, Place(1, 0, 0), 100)
+    numbers = walk(order, Cursor(1, 0, 0), 100)
     assert numbers[:50] != numbers[50:]
 
 
@@ -72,23 +72,23 @@ def test_shards_are_a_partition(count, shards, shuffle, key):
     for index in range(min(shards, count)):
         order = Order(range(count), shuffle=shuffle, shard=Shard(index, shards))
         length = len(range(index, count, shards))
-        seen += walk(order, Place(key, 0, 0), length)
+        seen += walk(order, Cursor(key, 0, 0), length)
     assert sorted(seen) == list(range(count))
 
 
 @given(st.integers(1, 60), st.booleans(), KEYS, st.data())
-def test_a_row_is_found_where_it_stands(count, shuffle, key, data):
+def test_seek_finds_a_row_in_its_epoch(count, shuffle, key, data):
     number = data.draw(st.integers(0, count - 1))
     order = Order(range(count), shuffle=shuffle, shard=WHOLE)
-    place = order.find(number, Place(key, 3, 0))
-    assert order.read(place).idx == number
-    assert place.epoch == 3
+    cursor = order.seek(number, Cursor(key, 3, 0))
+    assert order.read(cursor).idx == number
+    assert cursor.epoch == 3
 
 
 def test_without_shuffling_the_order_is_the_datasets():
     order = Order(range(4), shuffle=False, shard=WHOLE)
-    place = order.begin(random.Random(0), seeded=False)
-    assert walk(order, place, 6) == [0, 1, 2, 3, 0, 1]
+    cursor = order.begin(random.Random(0), seeded=False)
+    assert walk(order, cursor, 6) == [0, 1, 2, 3, 0, 1]
 
 
 def test_without_shuffling_a_seed_chooses_where_to_begin():
@@ -98,24 +98,24 @@ def test_without_shuffling_a_seed_chooses_where_to_begin():
 
 
 @pytest.mark.parametrize("idx", [-1, 5, 10**30, "2", 1.0, None])
-def test_a_row_that_does_not_exist_is_refused_with_the_range(idx):
+def test_the_error_for_a_missing_row_gives_the_range(idx):
     order = Order(range(5), shuffle=True, shard=WHOLE)
     with pytest.raises(ConfigError, match="from 0 to 4"):
-        order.find(idx, Place(1, 0, 0))
+        order.seek(idx, Cursor(1, 0, 0))
 
 
-def test_a_row_of_another_shard_is_refused():
+def test_a_row_of_another_shard_is_rejected():
     order = Order(range(10), shuffle=True, shard=Shard(1, 3))
-    with pytest.raises(ConfigError, match="every 3th row from 1 on"):
-        order.find(3, Place(1, 0, 0))
+    with pytest.raises(ConfigError, match="only rows 1, 4, and so on"):
+        order.seek(3, Cursor(1, 0, 0))
 
 
-def test_an_empty_shard_is_refused():
+def test_an_empty_shard_is_rejected():
     with pytest.raises(DataError, match=r"Shard 5/8 is empty: there are 5 rows"):
         Order(range(5), shuffle=True, shard=Shard(5, 8))
 
 
 @pytest.mark.parametrize("text", ["", "1", "2/2", "3/2", "0/0", "-1/2", "a/b", "0/2/3", 1])
-def test_a_shard_of_another_form_is_refused(text):
-    with pytest.raises(ConfigError, match="shard is 'i/n'"):
+def test_a_shard_of_another_form_is_rejected(text):
+    with pytest.raises(ConfigError, match="shard must be 'i/n'"):
         Shard.parse(text)

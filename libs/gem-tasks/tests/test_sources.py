@@ -69,7 +69,9 @@ class TestWhereRowsComeFrom:
         write(tmp_path / "train.jsonl", sums(5))
         write(tmp_path / "test.jsonl", sums(2))
         assert len(make_sums(data=tmp_path, split="test").rows) == 2
-        with pytest.raises(DataError, match=r"several splits .* choose split= 'train', 'test'"):
+        with pytest.raises(
+            DataError, match=r"several splits; choose one with split=: 'train', 'test'"
+        ):
             make_sums(data=tmp_path)
 
     @pytest.mark.parametrize("wrap", [lambda d: d, lambda d: datasets.DatasetDict(train=d)])
@@ -99,34 +101,36 @@ class TestWhereRowsComeFrom:
         with pytest.raises(DataError, match="No module named 'acme_no_package'"):
             make_sums(data="package://acme_no_package/no.jsonl")
 
-    def test_nowhere(self, make_sums):
+    def test_no_source_is_an_error(self, make_sums):
         with pytest.raises(DataError, match=r"dataset_name='org/name' .* or data="):
             make_sums()
 
     @pytest.mark.parametrize("data", [7, b"rows", {"problem": []}, object()])
-    def test_not_what_is_no_source(self, make_sums, data):
-        with pytest.raises(DataError, match=r"data is a path or a glob, .* got"):
+    def test_anything_else_is_rejected(self, make_sums, data):
+        with pytest.raises(DataError, match=r"data must be a path or a glob, .* got"):
             make_sums(data=data)
 
-    def test_a_list_is_no_stream(self, make_sums, sums):
-        with pytest.raises(ConfigError, match="streaming=True is for"):
+    def test_a_list_cannot_be_streamed(self, make_sums, sums):
+        with pytest.raises(ConfigError, match="streaming=True works for"):
             make_sums(data=sums(3), streaming=True)
 
 
-class TestPathsThatLeadNowhere:
-    def test_say_what_is_near(self, make_sums, sums, tmp_path):
+class TestBadPaths:
+    def test_the_error_suggests_near_names(self, make_sums, sums, tmp_path):
         write(tmp_path / "train.jsonl", sums(1))
-        with pytest.raises(DataError, match=r"Did you mean 'train.jsonl'\? .* holds: train.jsonl"):
+        with pytest.raises(
+            DataError, match=r"Did you mean 'train.jsonl'\? .* contains: train.jsonl"
+        ):
             make_sums(data=tmp_path / "trian.jsonl")
-        with pytest.raises(DataError, match=r"no file or directory .* holds: train.jsonl"):
+        with pytest.raises(DataError, match=r"no file or directory .* contains: train.jsonl"):
             make_sums(data=str(tmp_path / "deep" / "*.parquet"))
 
-    def test_say_which_formats_can_be_read(self, make_sums, tmp_path):
+    def test_the_error_lists_the_formats(self, make_sums, tmp_path):
         (tmp_path / "a.txt").write_text("x")
         with pytest.raises(DataError, match=r"\.parquet, \.jsonl.* got '\.txt'"):
             make_sums(data=tmp_path / "a.txt")
 
-    def test_say_that_a_file_is_broken(self, make_sums, tmp_path):
+    def test_a_broken_file_is_named(self, make_sums, tmp_path):
         (tmp_path / "a.jsonl").write_text('{"problem": "1 + 1?", "answer"\n')
         with pytest.raises(DataError, match=r"a.jsonl cannot be read: "):
             make_sums(data=tmp_path / "a.jsonl")
@@ -157,16 +161,18 @@ class TestColumnsAndValues:
             make_sums(data=[{"problem": "x" * 10_000}], columns={"problem": int})
         assert len(str(caught.value)) < 200
 
-    def test_a_number_is_no_text_and_a_truth_value_is_no_number(self, make_sums):
+    def test_values_are_not_converted(self, make_sums):
         for value, kind in [(1, str), ("1", int), (True, int), ("true", bool)]:
             with pytest.raises(DataError, match="expected"):
                 make_sums(data=[{"problem": value}], columns={"problem": kind})
 
-    def test_a_row_that_is_no_mapping_is_refused(self, make_sums):
-        with pytest.raises(DataError, match="Row 1 of data is no mapping of columns to values"):
+    def test_a_row_that_is_not_a_mapping_is_rejected(self, make_sums):
+        with pytest.raises(
+            DataError, match="Row 1 of data is not a mapping from columns to values"
+        ):
             make_sums(data=[{"problem": "", "answer": ""}, ["problem", "answer"]])
 
-    def test_no_rows_are_refused(self, make_sums, tmp_path):
+    def test_empty_data_is_rejected(self, make_sums, tmp_path):
         for data in ([], datasets.Dataset.from_dict({"problem": [], "answer": []})):
             with pytest.raises(DataError, match="There are no rows in data"):
                 make_sums(data=data)
@@ -198,7 +204,7 @@ class TestSharing:
         for data in (sums(10), datasets.Dataset.from_list(sums(10)), path):
             assert make_sums(data=data).rows is make_sums(data=data, shard="1/2").rows
 
-    def test_other_columns_or_splits_are_other_rows(self, make_sums, sums):
+    def test_environments_with_other_columns_have_other_rows(self, make_sums, sums):
         data = sums(10)
         assert make_sums(data=data).rows is not make_sums(data=data, columns={"problem": str}).rows
 
@@ -206,7 +212,7 @@ class TestSharing:
         first = make_sums(data=sums(3))
         assert make_sums(data=sums(3)).rows is not first.rows
 
-    def test_rows_in_memory_go_with_their_last_environment(self, make_sums, sums):
+    def test_rows_in_memory_are_freed_with_their_last_environment(self, make_sums, sums):
         class Watched(list):
             pass
 
@@ -225,7 +231,7 @@ class TestSharing:
         data.append({"problem": "?"})
         with pytest.raises(DataError, match="no column 'answer' in row 3"):
             make_sums(data=data)
-        assert first.rows.source is data
+        assert first.rows.data is data
 
     def test_a_file_that_changed_is_read_again(self, make_sums, sums, tmp_path):
         path = write(tmp_path / "a.jsonl", sums(3))
@@ -234,19 +240,19 @@ class TestSharing:
         assert len(make_sums(data=path).rows) == 4
         assert len(seen(first)) == 3
 
-    def test_forgotten_rows_are_loaded_anew(self, make_sums, sums, tmp_path):
+    def test_forgotten_rows_are_loaded_again(self, make_sums, sums, tmp_path):
         path = write(tmp_path / "a.jsonl", sums(3))
         first = make_sums(data=path)
         forget_rows()
         assert make_sums(data=path).rows is not first.rows
 
-    def test_threads_that_construct_at_once_load_once(self, make_sums, sums, tmp_path):
+    def test_threads_that_construct_at_the_same_time_load_once(self, make_sums, sums, tmp_path):
         path = write(tmp_path / "a.parquet", sums(1000))
         with ThreadPoolExecutor(64) as pool:
             envs = list(pool.map(lambda _: make_sums(data=path), range(64)))
         assert len({id(env.rows) for env in envs}) == 1
 
-    def test_threads_that_fail_at_once_all_say_why(self, make_sums, tmp_path):
+    def test_threads_that_fail_together_all_get_the_error(self, make_sums, tmp_path):
         path = write(tmp_path / "a.parquet", [{"problem": "?"}])
 
         def try_it(_):
@@ -257,7 +263,7 @@ class TestSharing:
             list(pool.map(try_it, range(16)))
 
 
-def test_many_environments_cost_next_to_no_memory(sums, tmp_path, run_python):
+def test_environments_of_one_file_share_its_memory(sums, tmp_path, run_python):
     path = write(tmp_path / "a.parquet", [{**row, "problem": "?" * 500} for row in sums(50_000)])
     code = f"""
 import resource

@@ -8,7 +8,7 @@ from PIL import Image
 
 from gem_core.errors import ConfigError, DataError, HubError
 from gem_core.testing import ENV_CHECKS, check_env
-from gem_tasks.order import Place, Shard
+from gem_tasks.order import Cursor, Shard
 from gem_tasks.stream import Stream, shuffled
 
 NAME = "acme/sums"
@@ -65,7 +65,7 @@ def test_a_seed_repeats_the_order(env):
     assert firsts(env, 20, seed=4) != order
 
 
-def test_forks_and_restored_snapshots_go_on_as_the_original_would(env):
+def test_forks_and_restored_snapshots_continue_like_the_original(env):
     firsts(env, 240, seed=1)
     snapshot, fork = env.snapshot(), env.fork()
     expected = firsts(env, 30)
@@ -74,7 +74,7 @@ def test_forks_and_restored_snapshots_go_on_as_the_original_would(env):
     assert firsts(env, 30) == expected
 
 
-def test_shards_are_a_partition_whatever_their_seeds(make_sums, hub):
+def test_shards_are_a_partition_with_any_seeds(make_sums, hub):
     parts = [make_sums(dataset_name=NAME, streaming=True, shard=f"{n}/3") for n in range(3)]
     seen = [
         question
@@ -85,7 +85,7 @@ def test_shards_are_a_partition_whatever_their_seeds(make_sums, hub):
 
 
 def test_a_row_cannot_be_chosen(env):
-    with pytest.raises(ConfigError, match="A stream has no row 3 to take"):
+    with pytest.raises(ConfigError, match="idx=3 needs streaming=False"):
         env.reset(idx=3)
 
 
@@ -133,17 +133,17 @@ def test_images_stay_as_they_are_stored(make_sums, hub):
     assert env.row["image"]["bytes"].startswith(b"\x89PNG")
 
 
-def test_a_stream_that_breaks_says_how_far_it_came(make_sums, sums):
+def test_the_error_of_a_broken_stream_says_how_far_it_came(make_sums, sums):
     def rows():
         yield from sums(120)
         raise OSError("cut off")
 
     env = make_sums(data=datasets.IterableDataset.from_generator(rows), shuffle=False)
-    with pytest.raises(DataError, match="data could not be read on after row 100: OSError: cut"):
+    with pytest.raises(DataError, match="data could not be read beyond row 100: OSError: cut"):
         firsts(env, 150)
 
 
-def test_a_gated_dataset_is_no_stream_either(make_sums, hub):
+def test_a_gated_dataset_cannot_be_streamed(make_sums, hub):
     hub.break_(NAME, "gated")
     with pytest.raises(HubError, match="gated"):
         make_sums(dataset_name=NAME, streaming=True)
@@ -155,7 +155,7 @@ def test_the_conformance_kit_passes(spec_of, hub, check):
     check_env(spec, episodes=3, checks=[check]).raise_for_findings()
 
 
-def test_the_shuffle_buffer_loses_nothing_and_moves_rows_about_its_size():
+def test_the_shuffle_buffer_keeps_every_row_and_moves_none_forward_beyond_its_size():
     order = list(shuffled(range(1000), random.Random(0), 50))
     assert sorted(order) == list(range(1000))
     assert all(place > number - 50 for place, number in enumerate(order))
@@ -164,7 +164,7 @@ def test_the_shuffle_buffer_loses_nothing_and_moves_rows_about_its_size():
 
 def test_a_place_is_reached_from_anywhere():
     stream = Stream([{"n": n} for n in range(10)], shuffle=True, shard=Shard(0, 1))
-    places = [Place(7, epoch, position) for epoch in range(2) for position in range(10)]
-    in_order = [stream.read(place).row for place in places]
+    cursors = [Cursor(7, epoch, position) for epoch in range(2) for position in range(10)]
+    in_order = [stream.read(cursor).row for cursor in cursors]
     mixed = random.Random(0).sample(range(20), 20)
-    assert [stream.read(places[at]).row for at in mixed] == [in_order[at] for at in mixed]
+    assert [stream.read(cursors[at]).row for at in mixed] == [in_order[at] for at in mixed]

@@ -1,12 +1,19 @@
-"""Work that may hang, crash or eat memory, done in supervised processes: see ``WorkerPool``."""
+"""Code that runs in other processes: pools of workers, and the base class of sandboxes."""
 
 from typing import TYPE_CHECKING
 
 from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from gem_workers.base_sandbox import BaseSandbox, ReplaySession
     from gem_workers.pool import WorkerPool, shared_pool
 
-__all__ = ["WorkerPool", "shared_pool"]
+__all__ = ["BaseSandbox", "ReplaySession", "WorkerPool", "shared_pool"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"pool": ("WorkerPool", "shared_pool")})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "base_sandbox": ("BaseSandbox", "ReplaySession"),
+        "pool": ("WorkerPool", "shared_pool"),
+    },
+)

@@ -1,11 +1,12 @@
-"""Frames: what a host and its workers send each other over a socket.
+"""Frames: the messages that a host and its workers exchange over a socket.
 
-A frame is a kind, whether the worker leaves after it, the length of its body, and the body. What
-may befall a call is a frame too, made where it is noticed: the end of a stream reads as ``DIED``.
+A frame has a header (kind, ``last`` flag, length of the body) and a body. The ways in which a call
+can fail are frames too, created where the failure is noticed: the end of a stream reads as
+``DIED``.
 """
 
 import struct
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 __all__ = [
     "CALL",
@@ -20,32 +21,33 @@ __all__ = [
     "Frame",
     "FrameReader",
     "pack",
+    "read_frame",
 ]
 
 CALL = b"C"
 """To a worker: the pickle of a target and its arguments."""
 READY = b"R"
-"""From a template or a worker: it can be asked."""
+"""From a template or a worker: it is ready for requests."""
 RESULT = b"="
-"""From a worker: the pickle of what a function returned."""
+"""From a worker: the pickle of a return value."""
 RAISED = b"!"
-"""From a worker or a template: the pickle of (summary, traceback) of an error."""
+"""From a worker or a template: the pickle of an error's summary and traceback."""
 OUT_OF_MEMORY = b"M"
-"""From a worker, which leaves."""
+"""From a worker, which then exits."""
 DIED = b"D"
 """From a template, about a worker: the exit status as text, empty if unknown."""
 LATE = b"L"
 """Never sent: the deadline passed."""
 NOT_BEGUN = b"N"
-"""Never sent: the worker was dead before it was asked."""
+"""Never sent: the worker was dead before it got the request."""
 
 CHUNK = 1 << 16
-"""Bytes to read at once."""
+"""Bytes per read."""
 _HEADER = struct.Struct("!c?Q")
 
 
 class Frame(NamedTuple):
-    """A message. ``last``: nothing comes after it, as its worker leaves or is gone."""
+    """A message; ``last`` if nothing follows it because its worker exits or is dead."""
 
     kind: bytes
     last: bool = False
@@ -58,13 +60,13 @@ def pack(kind: bytes, body: bytes = b"", *, last: bool = False) -> bytes:
 
 
 class FrameReader:
-    """Puts one frame together from what is read."""
+    """Assembles one frame from chunks of bytes."""
 
     def __init__(self) -> None:
         self._received = bytearray()
 
     def feed(self, chunk: bytes) -> Frame | None:
-        """Take what was read next, empty at the end of the stream; return the frame once whole."""
+        """Add the next chunk, empty at the end of the stream; return the frame once complete."""
         if not chunk:
             return Frame(DIED, last=True)
         received = self._received
@@ -75,3 +77,17 @@ class FrameReader:
         if len(received) < _HEADER.size + length:
             return None
         return Frame(kind, last, memoryview(received)[_HEADER.size :])
+
+
+def read_frame(stream: BinaryIO) -> Frame:
+    """Read the next frame of a buffered stream; ``DIED`` if the stream has ended or broken off."""
+    try:
+        header = stream.read(_HEADER.size)
+        if len(header) == _HEADER.size:
+            kind, last, length = _HEADER.unpack(header)
+            body = stream.read(length)
+            if len(body) == length:
+                return Frame(kind, last, body)
+    except OSError:  # a dead process left data unread
+        pass
+    return Frame(DIED, last=True)

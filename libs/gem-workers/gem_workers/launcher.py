@@ -1,4 +1,8 @@
-"""The host's side of the processes: a ``Launcher`` starts and ends them, a ``Worker`` is asked."""
+"""The host's side: a ``Launcher`` starts and ends processes; a ``Worker`` is one of them.
+
+Workers are forks of a template process, a fresh interpreter that has imported the modules. The
+host itself is never forked: it may have threads, and a fork of a process with threads may hang.
+"""
 
 import contextlib
 import os
@@ -10,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, BinaryIO
 
 from gem_core.errors import EntryPointError, GemError, WorkerDiedError
 from gem_workers.frames import (
@@ -28,19 +32,23 @@ __all__ = ["Launcher", "Worker"]
 
 _ATTEMPTS = 3
 _START_SECONDS = 120.0
-"""A template that has not imported its modules after this time is given up."""
+"""Longest time that a template may take to import its modules."""
 _CLOSE_SECONDS = 2.0
 _START = """\
 import signal, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host, which closes us
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # the host handles Ctrl-C and closes this process
 sys.path[:] = {path!r}
 from gem_workers.template import run
-run({descriptor}, preload={preload!r}, memory_mib={memory_mib!r})
+run({descriptor}, serve={serve!r}, preload={preload!r}, memory_mib={memory_mib!r})
 """
 
 
 class Worker:
-    """A worker process, as its host sees it: one socket."""
+    """The host's handle of a worker process: a socket.
+
+    Callers either make requests that have one answer each (``ask``), or ``send`` frames and read
+    them from ``open_stream`` in any order.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -56,16 +64,16 @@ class Worker:
         return frame
 
     def ask_ahead(self, request: bytes) -> None:
-        """Send a request for who will ask it, from any thread, unless it is so long as to wait."""
+        """Send the request of the next ``ask`` early, from any thread, unless it is too long."""
         if len(request) <= CHUNK:
             self._busy = True
-            with contextlib.suppress(OSError):  # whoever asks will see
+            with contextlib.suppress(OSError):  # `ask` will notice
                 self._connection.settimeout(None)
                 self._connection.sendall(request)
                 self._is_asked = True
 
     def ask(self, request: bytes, deadline: float | None) -> Frame:
-        """Send a request, unless that was done ahead, and wait for what becomes of it."""
+        """Send a request, unless ``ask_ahead`` has, and wait for its outcome."""
         connection, reader = self._connection, FrameReader()
         begun, self._is_asked = self._is_asked, False
         end = time.monotonic() + deadline if deadline is not None else None
@@ -85,8 +93,8 @@ class Worker:
         return frame
 
     async def ask_async(self, request: bytes, deadline: float | None) -> Frame:
-        """Do as ``ask`` does, without blocking the running event loop."""
-        import asyncio  # noqa: PLC0415 - only those who have it pay for it
+        """Do the same as ``ask`` without blocking the running event loop."""
+        import asyncio  # noqa: PLC0415 - most hosts have no event loop
 
         loop = asyncio.get_running_loop()
         connection, reader = self._connection, FrameReader()
@@ -109,34 +117,60 @@ class Worker:
     def _failure(self, error: OSError, *, begun: bool) -> Frame:
         if isinstance(error, TimeoutError):
             return Frame(LATE, last=True)
-        # One that was idle may have died long ago; a fresh one died of what it was sent.
+        # An idle worker may have died long ago; a fresh one was killed by this request.
         return Frame(DIED if begun or self._fresh else NOT_BEGUN, last=True)
 
+    def send(self, frame: bytes) -> None:
+        """Send a frame; if the worker is dead it is lost, and the stream ends with ``DIED``."""
+        with contextlib.suppress(OSError):
+            self._connection.sendall(frame)
+
+    def open_stream(self) -> BinaryIO:
+        """Return the stream of the worker's frames, for ``read_frame``; the caller closes it."""
+        self._connection.settimeout(None)
+        return self._connection.makefile("rb")
+
+    def finish(self) -> None:
+        """Send no more frames: the worker reads the end of its stream, cleans up and exits."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
+
     def end(self) -> None:
-        """Hang up, upon which the template kills the process; call from the asking thread."""
+        """Hang up, so that the template kills the process; call from the thread that asks."""
         self._busy = False
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Hang up from any thread: one that waits for an answer reads the end of the stream."""
+        """Hang up from any thread; a thread that waits for an answer gets ``DIED``."""
         _shut_down(self._connection)
         if not self._busy:
             self._connection.close()
 
     def abandon(self) -> None:
-        """Close the socket and leave the process alone: in a fork of the host."""
+        """Close the socket without ending the process: in a fork of the host."""
         self._connection.close()
 
 
 class Launcher:
-    """Starts the template when the first worker is wanted, and again if it dies.
+    """Starts workers, and the template when the first worker is needed or after it has died.
 
     Args:
         preload: Names of modules that the template imports.
-        memory_mib: What each worker may allocate, in MiB; None for no limit.
+        memory_mib: Most memory that each worker may allocate, in MiB; None for no limit.
+        serve: Entry point of the function that workers run; see ``template.run``.
+        output: File descriptor for what the processes print; by default it is discarded.
     """
 
-    def __init__(self, *, preload: Sequence[str], memory_mib: int | None) -> None:
+    def __init__(
+        self,
+        *,
+        preload: Sequence[str],
+        memory_mib: int | None,
+        serve: str = "gem_workers.serving:serve",
+        output: int = subprocess.DEVNULL,
+    ) -> None:
+        self._serve = serve
+        self._output = output
         self._preload = tuple(preload)
         self._memory_mib = memory_mib
         self._refusal: str | None = None
@@ -152,15 +186,15 @@ class Launcher:
 
     @property
     def count(self) -> int:
-        """How many workers have been started and not ended."""
+        """The number of workers that were started and not ended."""
         return len(self._workers)
 
     def start_worker(self) -> Worker:
-        """Start a worker and wait until it can be asked.
+        """Start a worker and wait until it is ready.
 
         Raises:
             EntryPointError: A module cannot be imported.
-            WorkerDiedError: The template or the worker dies at the start.
+            WorkerDiedError: The template or the worker died while it started.
         """
         for _ in range(_ATTEMPTS):
             worker = self.ask_for_worker()
@@ -170,12 +204,12 @@ class Launcher:
                 return worker
             self.end_worker(worker)
         raise WorkerDiedError(
-            f"A worker process died at its start, {_ATTEMPTS} times in a row. Are processes or "
-            f"memory limited too much?"
+            f"A worker process died while it started, {_ATTEMPTS} times in a row. Check the limits "
+            f"on processes and memory (ulimit -a)."
         )
 
     def ask_for_worker(self) -> Worker | None:
-        """Have the template fork, and do not wait; None if the template turns out to be dead."""
+        """Let the template fork a worker without waiting for it; None if the template is dead."""
         with self._lock:
             if self._process is not None and self._process.poll() is not None:
                 self._end_template()
@@ -208,20 +242,21 @@ class Launcher:
         return self._control
 
     def spawn(self, theirs: socket.socket, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
-        """Start a template that is controlled over a socket; override to start another kind."""
+        """Start a template with a control socket; override to start another kind."""
         start = _START.format(
             path=sys.path,
             descriptor=theirs.fileno(),
+            serve=self._serve,
             preload=self._preload,
             memory_mib=self._memory_mib,
         )
         return subprocess.Popen(  # noqa: S603 - our own interpreter and code
             [sys.executable, "-c", start],
             pass_fds=[theirs.fileno()],
-            # Sets of texts come in the same order in every worker, so results can be repeated.
+            # Sets of strings have the same order in every worker, so results are repeatable.
             env={**os.environ, "PYTHONHASHSEED": "0"},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=self._output,
             stderr=stderr,
             start_new_session=True,
         )
@@ -233,7 +268,7 @@ class Launcher:
         frame = _first_frame(control)
         if frame.kind == RAISED:
             summary, trace = pickle.loads(frame.body)  # noqa: S301 - from our own process
-            self._refusal = f"A pool of workers cannot start, as {summary}"
+            self._refusal = f"A pool of workers cannot start: {summary}"
             error = EntryPointError(self._refusal)
             error.add_note(trace)
             raise error
@@ -241,12 +276,12 @@ class Launcher:
             stderr.seek(0)
             said = stderr.read()[-2000:].decode(errors="replace").strip()
             raise WorkerDiedError(
-                f"The process that was to import {self._preload} for a pool of workers "
+                f"The process that imports {self._preload} for a pool of workers "
                 + ("took too long." if frame.kind == LATE else f"died: {said or 'no message'}")
             )
 
     def _end_template(self) -> None:
-        """End the template, and so all workers."""
+        """End the template, and with it all workers."""
         if self._control is not None:
             _shut_down(self._control)
             self._control.close()
@@ -261,7 +296,7 @@ class Launcher:
         self._process, self._control, self._ready = None, None, False
 
     def end_worker(self, worker: Worker) -> None:
-        """Kill a worker, from the thread that asked it."""
+        """Kill a worker; call from the thread that asks it."""
         self._workers.discard(worker)
         worker.end()
 
@@ -270,7 +305,7 @@ class Launcher:
         self._closed = True
         process = self._process
         if process is not None and not self._ready:
-            process.kill()  # whoever waits for its start holds the lock
+            process.kill()  # the thread that waits for its start holds the lock
         with self._lock:
             self._end_template()
             workers, self._workers = self._workers, set()
@@ -278,13 +313,13 @@ class Launcher:
             worker.hang_up()
 
     def forget(self) -> None:
-        """Start anew in a fork of the host, and leave the processes to the parent."""
+        """Start over in a fork of the host, and leave the processes to the parent."""
         for worker in self._workers:
             worker.abandon()
         if self._control is not None:
             self._control.close()
         if self._process is not None:
-            self._process.returncode = 0  # not our child: nothing to wait for or to warn of
+            self._process.returncode = 0  # not a child of this process: nothing to wait for
         self._reset()
 
 
@@ -301,7 +336,7 @@ def _first_frame(connection: socket.socket) -> Frame:
 
 
 def _shut_down(connection: socket.socket) -> None:
-    """End the stream; to close is not enough, as a fork of the host may hold the socket too."""
+    """End the stream; closing is not enough, as a fork of the host may hold the socket too."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 

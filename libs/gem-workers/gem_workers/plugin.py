@@ -1,6 +1,6 @@
 """The specs that gem-workers adds to the registry."""
 
-from gem_core import ExecutorSpec, hookimpl
+from gem_core import CheckSpec, ExecutorSpec, hookimpl
 from gem_core.registry import Registry
 
 __all__ = ["gem_register"]
@@ -8,11 +8,16 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the executor that runs environments in worker processes."""
+    """Add the executor ``processes`` and the check of sandboxes."""
     registry.add(
         ExecutorSpec(
             id="processes",
             entry_point="gem_workers.executor:ProcessesExecutor",
             description="in worker processes, for environments that compute",
-        )
+        ),
+        CheckSpec(
+            id="sandbox",
+            entry_point="gem_workers.testing:check_registered_sandbox",
+            description="the contract of sandboxes",
+        ),
     )

@@ -26,17 +26,24 @@ from gem_workers.frames import (
 __all__ = ["dump_error", "serve"]
 
 _MESSAGE_LENGTH = 2000
+_USUAL_MEMORY_MIB = 2048
+_GROWTH = 8
+"""A worker is replaced once it has grown by this fraction of its memory limit, so that calls do not
+pay for what earlier ones cached or leaked."""
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
-def serve(connection: socket.socket, *, growth: int) -> None:
-    """Answer calls until the host closes the connection, memory runs out, or too much is kept.
+def serve(connection: socket.socket, memory_mib: int | None) -> None:
+    """Answer calls until the host closes the connection or the process has grown too much.
+
+    The process ends with the answer to the call in which its peak memory grew by more than an
+    eighth of ``memory_mib``.
 
     Args:
         connection: The socket to the host.
-        growth: Bytes by which the process may grow: at its peak, so that it need not be asked
-            how much it kept. It leaves with the answer of the call in which it grew more.
+        memory_mib: See ``Launcher``; None counts as 2048.
     """
+    growth = ((memory_mib or _USUAL_MEMORY_MIB) << 20) // _GROWTH
     _Server(connection, growth).run()
 
 

@@ -21,29 +21,34 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gem_core.specs import load_entry_point
 from gem_workers.frames import DIED, RAISED, READY, pack
-from gem_workers.serving import dump_error, serve
+from gem_workers.serving import dump_error
 
 __all__ = ["run"]
 
-_USUAL_MEMORY_MIB = 2048
-_GROWTH = 8
-"""A worker is replaced when it has grown by this part of its memory: calls shall not pay for what
-earlier ones cached or leaked."""
 _PR_SET_PDEATHSIG = 1
 _STDOUT, _STDERR = 1, 2
 
 
-def run(descriptor: int, *, preload: Sequence[str], memory_mib: int | None) -> None:
-    """Be a template, controlled over the socket of a file descriptor, until that is closed."""
+def run(descriptor: int, *, serve: str, preload: Sequence[str], memory_mib: int | None) -> None:
+    """Run a template until its control socket is closed.
+
+    Args:
+        descriptor: File descriptor of the control socket.
+        serve: Entry point of the function that workers run, called with the socket to the host
+            and ``memory_mib``.
+        preload: Modules to import.
+        memory_mib: See ``Launcher``.
+    """
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    failure = _import_all(preload)
+    failure = _import_all([*preload, serve.partition(":")[0]])
     with contextlib.suppress(OSError):  # the host is gone
         control.sendall(pack(RAISED, failure) if failure else pack(READY))
         if not failure:
-            _Template(control, memory_mib).run()
+            _Template(control, load_entry_point(serve), memory_mib).run()
     os._exit(0)  # what the modules do at exit is for processes that used them
 
 
@@ -58,9 +63,12 @@ def _import_all(names: Sequence[str]) -> bytes:
 
 
 class _Template:
-    def __init__(self, control: socket.socket, memory_mib: int | None) -> None:
+    def __init__(
+        self, control: socket.socket, serve: Callable[..., None], memory_mib: int | None
+    ) -> None:
         self._control = control
-        self._growth = ((memory_mib or _USUAL_MEMORY_MIB) << 20) // _GROWTH
+        self._serve = serve
+        self._memory_mib = memory_mib
         # Found out here, as to open a file costs a fresh fork a millisecond.
         self._memory_limit = memory_mib and _address_space() + (memory_mib << 20)
         self._pid = os.getpid()
@@ -126,7 +134,7 @@ class _Template:
                 self._forget()
                 if self._memory_limit:
                     _limit_memory(self._memory_limit)
-                serve(connection, growth=self._growth)
+                self._serve(connection, self._memory_mib)
                 status = 0
         finally:
             os._exit(status)

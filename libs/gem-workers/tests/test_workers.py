@@ -132,7 +132,7 @@ class TestACall:
             ("worker_functions:make_unreadable", "returned cannot be read"),
             ("worker_functions:smae", "'smae'. Did you mean 'same'"),
             ("no_such_module:x", "no module 'no_such_module'"),
-            ("worker_functions", "not of the form 'module:attribute'"),
+            ("worker_functions", "does not have the form 'module:attribute'"),
         ],
     )
     def test_that_fails_costs_no_worker(self, pool: WorkerPool, target: str, message: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands import Command
 
 from gem_core.errors import ConfigError, EntryPointError, SnapshotError, WorkerDiedError
 from gem_workers import WorkerPool, shared_pool
@@ -216,7 +217,7 @@ print(template, *pids, flush=True)
 
 class TestTheEndOfTheHost:
     def test_by_the_hardest_kill_leaves_no_process(self) -> None:
-        host = subprocess.Popen(
+        host = Command(
             [sys.executable, "-c", BUSY + "time.sleep(300)"], stdout=subprocess.PIPE, text=True
         )
         with host:
@@ -275,7 +276,7 @@ except KeyboardInterrupt:
     print(pool.call("os:getpid", deadline=30), flush=True)
 """
         )
-        host = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        host = Command([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         with host:
             assert host.stdout is not None
             worker = int(host.stdout.readline())

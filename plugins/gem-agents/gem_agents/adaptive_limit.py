@@ -1,8 +1,9 @@
-"""How many calls an endpoint is asked at once: found by asking, as TCP finds a network's.
+"""A limit of concurrent calls to an endpoint that adapts to its capacity, as TCP does.
 
-The limit doubles each round until an endpoint is overloaded for the first time (slow start); from
-then on it grows by a constant each round and is cut by a factor at each overload (additive
-increase, multiplicative decrease: Chiu and Jain 1989). A round is as many calls as the limit.
+The limit doubles each round until the endpoint is overloaded for the first time (slow start). From
+then on it grows by a constant each round, and is multiplied by a factor below 1 at each overload
+(additive increase, multiplicative decrease: Chiu and Jain 1989). A round is as many calls as the
+limit.
 """
 
 import asyncio
@@ -17,25 +18,25 @@ from gem_core.errors import ConfigError
 __all__ = ["AdaptiveLimit", "LimitSlot"]
 
 _USELESS_CUTS = 2
-"""Cuts in a row that make calls no faster, after which it was not the crowd. One shows nothing: the
-calls that led to it began in a smaller crowd than those after it."""
+"""Consecutive cuts without faster calls after which concurrency is not the cause. A single cut
+proves nothing: the calls that caused it began at a lower concurrency than those after it."""
 
 
 class AdaptiveLimit:
-    """Limits the calls in flight to an endpoint, and adapts to what it bears.
+    """Limits the calls in flight to an endpoint, and adapts the limit to its capacity.
 
-    An endpoint is overloaded when a caller says so (``slot.overloaded()``, for the statuses 429
-    and 503 and for timeouts), or when it has slowed down: the median latency of a round (of at
-    least 20 calls) is more than ``latency_factor`` times the smallest such median so far. If two
-    cuts in a row make it no faster (by a tenth), the answers have grown longer and it was not the
-    crowd: then that latency is what later ones are measured by. A tail of slow calls moves no
-    median.
+    An endpoint is overloaded if a caller reports it (``slot.overloaded()``, for the statuses 429
+    and 503 and for timeouts), or if it has slowed down: the median latency of a round (of at least
+    20 calls) is more than ``latency_factor`` times the smallest such median so far. If two
+    consecutive cuts do not reduce the latency by at least a tenth, the answers have become longer
+    and concurrency is not the cause: this latency then becomes the new baseline. A few slow calls
+    do not change a median.
 
-    Overloads of calls that began before the last cut are of the same crowd, and cut nothing. The
-    limit grows, and latency counts, only while callers wait: what is not used shows nothing.
+    Overloads of calls that began before the last cut do not cut the limit again. The limit grows,
+    and latency counts, only while callers wait, because an unused limit proves nothing.
 
-    Callers that wait are served in their order. It belongs to one event loop at a time, and to
-    any number of tasks there.
+    Waiting callers are served in order. A limit belongs to one event loop at a time, and to any
+    number of tasks in it.
 
     Example:
         >>> limit = AdaptiveLimit(maximum=512)
@@ -47,16 +48,16 @@ class AdaptiveLimit:
         ...             return await response.json(), slot.waited
 
     Args:
-        initial: Calls at once to begin with.
-        minimum: Never fewer; at least 1.
-        maximum: Never more.
-        increase: Calls by which the limit grows in a round, after the first overload.
+        initial: Initial limit, in calls at the same time.
+        minimum: Lowest limit, at least 1.
+        maximum: Highest limit.
+        increase: Growth of the limit per round in calls, after the first overload.
         decrease: Factor of a cut, above 0 and below 1.
-        latency_factor: How many times slower than at its best an endpoint may be; None to leave
-            latency out.
+        latency_factor: Latency, as a multiple of the best, above which an endpoint is overloaded;
+            None to ignore latency.
 
     Raises:
-        ConfigError: Numbers that cannot work.
+        ConfigError: A number is out of range.
     """
 
     def __init__(
@@ -98,21 +99,21 @@ class AdaptiveLimit:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_loop: asyncio.AbstractEventLoop | None = None
         self.overloads = 0
-        """How often a caller, or the latency, said that the endpoint is overloaded."""
+        """Number of overloads so far, reported by callers or seen from the latency."""
 
     @property
     def limit(self) -> int:
-        """Calls that may be in flight now."""
+        """The current limit of calls in flight."""
         return int(self._limit)
 
     @property
     def in_flight(self) -> int:
-        """Calls that are in flight."""
+        """Number of calls in flight."""
         return self._in_flight
 
     @property
     def waiting(self) -> int:
-        """Callers that wait for a slot."""
+        """Number of callers that wait for a slot."""
         return sum(not future.done() for future in self._waiting)
 
     def slot(self) -> "LimitSlot":
@@ -126,25 +127,25 @@ class AdaptiveLimit:
         if self._has_room(loop.time()) and not self._waiting:
             self._in_flight += 1
             return
-        turn = loop.create_future()
-        self._waiting.append(turn)
+        admitted = loop.create_future()
+        self._waiting.append(admitted)
         self._admit(loop)
         try:
-            await turn
+            await admitted
         except BaseException:
-            if turn.done() and not turn.cancelled():  # admitted and cancelled at once
+            if admitted.done() and not admitted.cancelled():  # admitted just before cancellation
                 self._in_flight -= 1
-            turn.cancel()
+            admitted.cancel()
             self._admit(loop)
             raise
 
     def _admit(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Let callers in while there is room; at a pause, come back when it is over."""
+        """Admit callers while there is room; during a pause, try again at its end."""
         while self._waiting and (self._waiting[0].done() or self._has_room(loop.time())):
-            turn = self._waiting.popleft()
-            if not turn.done():
+            admitted = self._waiting.popleft()
+            if not admitted.done():
                 self._in_flight += 1
-                turn.set_result(None)
+                admitted.set_result(None)
         if self._waiting and loop.time() < self._closed_until:
             self._wake_at(loop, self._closed_until)
 
@@ -173,10 +174,10 @@ class AdaptiveLimit:
             return
         self._latencies.append(latency)
         if len(self._latencies) >= self._round:
-            self._judge(median(self._latencies), self._latency_factor, began, now)
+            self._end_round(median(self._latencies), self._latency_factor, began, now)
 
-    def _judge(self, latency: float, factor: float, began: float, now: float) -> None:
-        """Compare the latency of a round with the best one."""
+    def _end_round(self, latency: float, factor: float, began: float, now: float) -> None:
+        """Compare the latency of a round with the best one, and cut the limit if it is worse."""
         self._begin_round()
         self._best = min(self._best, latency)
         if latency <= self._best * factor:
@@ -191,7 +192,7 @@ class AdaptiveLimit:
             self._best = latency
 
     def _cut(self, began: float, now: float) -> None:
-        """Lower the limit, unless the call began before it was lowered last."""
+        """Lower the limit, unless the call began before the last cut."""
         self.overloads += 1
         if began <= self._last_cut:
             return
@@ -208,9 +209,9 @@ class AdaptiveLimit:
 
 
 class LimitSlot:
-    """Room for one call in flight; made by ``AdaptiveLimit.slot``, entered once.
+    """A slot for one call, made by ``AdaptiveLimit.slot``; it can be entered once.
 
-    A call that ends without an exception and was not overloaded is a success.
+    A call succeeds if it ends without an exception and without a reported overload.
     """
 
     __slots__ = ("_began", "_limit", "_loop", "_overloaded", "waited")
@@ -219,25 +220,25 @@ class LimitSlot:
         self._limit = limit
         self._overloaded = False
         self.waited = 0.0
-        """Seconds that it waited for room."""
+        """Seconds that the caller waited for the slot."""
 
     def overloaded(self, *, retry_after: float | None = None) -> None:
-        """Say that the endpoint is asked too much: 429, 503, or no answer in time.
+        """Report that the endpoint is overloaded: status 429 or 503, or a timeout.
 
         Args:
-            retry_after: Seconds in which no further call may begin, as the endpoint asked for.
+            retry_after: Seconds for which no further call may begin, as the endpoint requested.
         """
         now = self._loop.time()
         if not self._overloaded:
             self._overloaded = True
-            self._limit._cut(self._began, now)  # noqa: SLF001 - one idea in two classes
+            self._limit._cut(self._began, now)  # noqa: SLF001 - the two classes belong together
         if retry_after is not None and retry_after > 0:
-            self._limit._pause(now + retry_after)  # noqa: SLF001 - likewise
+            self._limit._pause(now + retry_after)  # noqa: SLF001 - as above
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         asked = self._loop.time()
-        await self._limit._enter(self._loop)  # noqa: SLF001 - likewise
+        await self._limit._enter(self._loop)  # noqa: SLF001 - as above
         self._began = self._loop.time()
         self.waited = self._began - asked
         return self
@@ -250,5 +251,5 @@ class LimitSlot:
     ) -> None:
         if kind is None and not self._overloaded:
             now = self._loop.time()
-            self._limit._succeeded(now - self._began, self._began, now)  # noqa: SLF001 - likewise
-        self._limit._leave(self._loop)  # noqa: SLF001 - likewise
+            self._limit._succeeded(now - self._began, self._began, now)  # noqa: SLF001 - as above
+        self._limit._leave(self._loop)  # noqa: SLF001 - as above

@@ -1,6 +1,6 @@
-"""One episode as a chat: what is sent next, and what of it is new.
+"""An episode as a chat.
 
-Messages are written as JSON once, when they are added; a request joins what is there.
+Each message is encoded as JSON once, when it is added; a request reuses the encoded messages.
 """
 
 from collections.abc import Mapping
@@ -11,20 +11,20 @@ from gem_core.content import content_parts, to_openai
 from gem_core.env import Env, Layer, Wrapper
 from gem_core.observation import Info, Observation, visible_text
 
-__all__ = ["Chat", "Message", "history_of", "messages_for", "resent"]
+__all__ = ["Chat", "Message", "history_wrapper", "messages_for", "to_resend"]
 
 Message = dict[str, Any]
 
 NOT_RUN = "This call was not run."
-_KEPT_OF_A_CALL = ("id", "type", "function")
+_CALL_FIELDS = ("id", "type", "function")
 
 
 class Chat:
-    """Messages of an episode.
+    """The messages of an episode.
 
     Attributes:
         messages: All messages so far.
-        encoded: The same as the inside of a JSON array.
+        encoded: The messages as the content of a JSON array.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Chat:
         self.encoded = bytearray()
 
     def add(self, *messages: Message) -> None:
-        """Add messages at the end."""
+        """Append messages."""
         for message in messages:
             if self.messages:
                 self.encoded += b","
@@ -40,8 +40,8 @@ class Chat:
             self.messages.append(message)
 
 
-def history_of(env: Env) -> Any:
-    """Return the wrapper that shows an agent the whole history; None without one."""
+def history_wrapper(env: Env) -> Any:
+    """Return the wrapper that shows the whole history in each observation, or None."""
     layer: Any = env
     while isinstance(layer, Wrapper):
         if layer.layer is Layer.HISTORY:
@@ -51,23 +51,23 @@ def history_of(env: Env) -> Any:
 
 
 def messages_for(
-    observation: Observation, info: Info, said: Mapping[str, Any] | None
+    observation: Observation, info: Info, last_reply: Mapping[str, Any] | None
 ) -> list[Message]:
-    """Return the messages that show what came of an action.
+    """Return the messages for an observation.
 
     Args:
         observation: The observation.
-        info: Its info. With ``tool_messages`` they are the results of the calls.
-        said: The assistant's message before, as it is sent again; None at the beginning.
+        info: Its info; ``tool_messages`` are the results of tool calls.
+        last_reply: The assistant's previous message in the chat; None at the beginning.
 
     Raises:
-        ContentError: The observation has something that is no image.
+        ContentError: The observation has a part that is neither text nor an image.
     """
-    calls = (said or {}).get("tool_calls") or []
+    calls = (last_reply or {}).get("tool_calls") or []
     if calls:
         results = list(info.get("tool_messages", ())[1:])
         answered = {message.get("tool_call_id") for message in results}
-        # An API refuses a chat in which a call has no result.
+        # Endpoints refuse a chat in which a call has no result.
         results += [
             {"role": "tool", "tool_call_id": call["id"], "content": NOT_RUN}
             for call in calls
@@ -85,24 +85,24 @@ def _user(observation: Observation, info: Info) -> Message:
     return {"role": "user", "content": to_openai(content_parts(observation, info))}
 
 
-def resent(message: Mapping[str, Any], *, reasoning: bool) -> Message:
-    """Return a reply as the next request has it.
+def to_resend(message: Mapping[str, Any], *, reasoning: bool) -> Message:
+    """Return a reply in the form in which later requests contain it.
 
     Args:
         message: The reply.
-        reasoning: Send the model's reasoning too.
+        reasoning: Whether to include the model's reasoning.
     """
-    again: Message = {"role": "assistant", "content": message.get("content") or ""}
+    resent: Message = {"role": "assistant", "content": message.get("content") or ""}
     for name in ("reasoning_content", "reasoning"):
         if reasoning and message.get(name):
-            again[name] = message[name]
+            resent[name] = message[name]
     given = message.get("tool_calls")
     calls = [
         {"id": f"call_{number}", "type": "function"}
-        | {name: call[name] for name in _KEPT_OF_A_CALL if call.get(name)}
+        | {name: call[name] for name in _CALL_FIELDS if call.get(name)}
         for number, call in enumerate(given if isinstance(given, list) else ())
         if isinstance(call, Mapping)
     ]
     if calls:
-        again["tool_calls"] = calls
-    return again
+        resent["tool_calls"] = calls
+    return resent

@@ -1,4 +1,4 @@
-"""``gem-core check-template``: do prompts extend the tokens of the turns before?"""
+"""``gem-core check-template``: check whether prompts extend the tokens of earlier turns."""
 
 import sys
 from pathlib import Path
@@ -24,17 +24,17 @@ _STYLES = {"ok": "green", "breaks": "red", "refused": "yellow"}
     "variables",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A variable of the template, such as enable_thinking=false; several.",
+    help="Set a template variable, such as enable_thinking=false; may be repeated.",
 )
 @click.option(
     "--chat-template",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file with the template, instead of the model's own.",
+    help="Use the template in this file instead of the model's own.",
 )
 def command(
     model: str, *, as_json: bool, variables: tuple[str, ...], chat_template: Path | None
 ) -> None:
-    """Check that the chat template of MODEL keeps the tokens of earlier turns.
+    """Check that the chat template of MODEL preserves the tokens of earlier turns.
 
     MODEL is a folder, or a name on the hub. The exit status is 1 if a conversation breaks.
     """
@@ -59,11 +59,11 @@ def load_tokenizer(model: str) -> Any:
         model: A folder, or a name on the hub.
 
     Raises:
-        ConfigError: transformers or jinja2 are missing, or there is no such tokenizer.
+        ConfigError: transformers or jinja2 are not installed, or the tokenizer cannot be loaded.
     """
     try:
-        import jinja2  # noqa: F401, PLC0415 - templates need it, and say so only when rendered
-        import transformers  # noqa: PLC0415 - seconds, and only for this
+        import jinja2  # noqa: F401, PLC0415 - without it, templates fail only when rendered
+        import transformers  # noqa: PLC0415 - optional, and takes seconds
     except ImportError as error:
         raise ConfigError(
             f"Chat templates need {error.name}: pip install gem-agents[templates]."
@@ -78,7 +78,7 @@ def load_tokenizer(model: str) -> Any:
 def _variable(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise ConfigError(f"--set wants NAME=VALUE; got {text!r}.")
+        raise ConfigError(f"--set must have the form NAME=VALUE; got {text!r}.")
     return name, {"true": True, "false": False}.get(value.lower(), value)
 
 
@@ -96,12 +96,12 @@ def _explained(finding: Finding) -> str:
     problem = finding.problem
     if problem is None:
         return finding.message
-    what = {
-        "text": "the template renders another text",
-        "tokens": "the same text becomes other tokens",
+    cause = {
+        "text": "the template renders different text",
+        "tokens": "the same text has different tokens",
     }[problem.cause]
     return (
-        f"turn {problem.turn}, token {problem.position}: {what}\n"
+        f"turn {problem.turn}, token {problem.position}: {cause}\n"
         f"before: {problem.expected!r} {problem.expected_ids}\n"
         f"now:    {problem.found!r} {problem.found_ids}"
     )

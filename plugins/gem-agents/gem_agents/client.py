@@ -1,8 +1,7 @@
-"""Asks an endpoint until it answers, as often and as long as it is allowed to.
+"""An HTTP client that repeats failed requests within limits.
 
-Pauses between attempts grow exponentially with full jitter (uniform between nothing and the whole
-pause), so that many episodes that failed at once do not come back at once; ``Retry-After`` of the
-endpoint is kept by all of them.
+Pauses between attempts grow exponentially with full jitter (uniform between 0 and the whole pause),
+so that episodes that fail together do not retry together. All of them respect ``Retry-After``.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ from gem_agents.errors import (
     excerpt,
 )
 from gem_agents.fast_json import read_json
-from gem_agents.sessions import SharedSession, borrow_session
+from gem_agents.sessions import SharedSession, acquire_session
 from gem_core.errors import ConfigError
 
 __all__ = ["Client", "Timing", "retry_after"]
@@ -42,12 +41,12 @@ _jitter = random.Random()
 
 
 class Timing(NamedTuple):
-    """What asking took.
+    """The timing of a request.
 
     Args:
-        queue_seconds: Wall time before the attempt that succeeded.
-        model_seconds: Wall time of that attempt.
-        attempts: How often the endpoint was asked.
+        queue_seconds: Wall time before the successful attempt.
+        model_seconds: Wall time of the successful attempt.
+        attempts: Number of attempts.
     """
 
     queue_seconds: float
@@ -56,18 +55,18 @@ class Timing(NamedTuple):
 
 
 class Client:
-    """Asks one endpoint for one agent; all agents of an endpoint share connections and limit.
+    """A client of one endpoint for one agent; all agents of an endpoint share connections.
 
     Args:
-        base_url: The endpoint, up to and with ``/v1``.
-        api_key: Sent as a bearer token; None for none.
-        timeout: Seconds that one attempt may take.
+        base_url: The URL of the endpoint, including ``/v1``.
+        api_key: The bearer token; None for no authentication.
+        timeout: Time limit of an attempt in seconds.
         max_attempts: Most attempts for one answer.
         max_seconds: Seconds after which no further attempt begins.
-        max_in_flight: Most calls at once to this endpoint.
+        max_in_flight: Most calls to this endpoint at the same time.
 
     Raises:
-        ConfigError: The URL is none of http or https, or a limit that cannot work.
+        ConfigError: The URL is not an http or https URL, or a limit is out of range.
     """
 
     def __init__(
@@ -102,15 +101,15 @@ class Client:
     async def post(
         self, path: str, body: bytes, read: Callable[[Mapping[str, Any]], Out]
     ) -> tuple[Out, Timing]:
-        """Return what ``read`` makes of an answer.
+        """Send a request and return the parsed answer.
 
         Args:
             path: Path below the base URL.
-            body: The request, as JSON.
-            read: Takes the answer apart; raises if it is none.
+            body: The request as JSON.
+            read: Parses the answer; raises if it is malformed.
 
         Raises:
-            EndpointError: The endpoint refused, or the attempts are used up.
+            EndpointError: The endpoint refused, or all attempts failed.
         """
         session = await self._connected()
         url = self._urls.get(path)
@@ -131,7 +130,7 @@ class Client:
                         answer = self.read(data, str(url), read)
                     except EndpointError as error:
                         if error.status in _OVERLOADED or isinstance(error, TimeoutError):
-                            # Nobody waits longer than this agent would.
+                            # The limit pauses no longer than this client would wait.
                             slot.overloaded(retry_after=min(pause or 0.0, self._max_seconds))
                         raise
                     now = time.perf_counter()
@@ -142,7 +141,7 @@ class Client:
                 if not error.can_repeat:
                     raise
                 if attempt >= self._max_attempts or spent + seconds > self._max_seconds:
-                    raise _tired(error, attempt, spent) from error
+                    raise _exhausted(error, attempt, spent) from error
             await asyncio.sleep(seconds)
 
     async def _connected(self) -> SharedSession:
@@ -151,13 +150,13 @@ class Client:
             if session.loop is asyncio.get_running_loop():
                 return session
             self.close()
-        session = self._session = await borrow_session(self._base_url, self._max_in_flight)
+        session = self._session = await acquire_session(self._base_url, self._max_in_flight)
         return session
 
     async def _send(
         self, session: SharedSession, url: yarl.URL, body: bytes
     ) -> tuple[int, Mapping[str, str], bytes]:
-        # aiohttp warns of large bytes, which it would write without a break.
+        # aiohttp warns about large bytes objects, because it writes them in one go.
         data = body if len(body) < _LARGE else BytesIO(body)
         try:
             response = await session.http.post(
@@ -168,7 +167,7 @@ class Client:
                 proxy=session.proxy,
                 allow_redirects=False,
             )
-            # Read to its end, or broken off, it has let go of its connection by itself.
+            # A response that was read to its end, or failed, releases its connection by itself.
             return response.status, response.headers, await response.read()
         except TimeoutError as error:
             raise EndpointTimeoutError(
@@ -176,27 +175,28 @@ class Client:
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             raise UnreachableError(
-                f"{url} is out of reach, or broke off: {type(error).__name__}: {error}.",
+                f"{url} cannot be reached, or the connection was lost: "
+                f"{type(error).__name__}: {error}.",
                 url=str(url),
             ) from error
 
     def read(self, data: bytes, url: str, read: Callable[[Mapping[str, Any]], Out]) -> Out:
-        """Return what ``read`` makes of an answer of success.
+        """Return a parsed answer of a successful status.
 
         Args:
             data: The answer.
-            url: What was asked.
-            read: As in ``post``; whatever it raises, the answer was malformed.
+            url: The URL of the request.
+            read: As in ``post``; any exception means that the answer is malformed.
 
         Raises:
-            EndpointError: The answer is none, or says that there was an error.
+            EndpointError: The answer is malformed, or contains an error.
         """
         try:
             answer = read_json(data)
         except ValueError as error:
-            raise self._malformed(data, url, f"is no JSON ({error})") from error
+            raise self._malformed(data, url, f"is not JSON ({error})") from error
         if not isinstance(answer, dict):
-            raise self._malformed(data, url, "is no JSON object")
+            raise self._malformed(data, url, "is not a JSON object")
         problem = answer.get("error")
         if problem and not answer.get("choices"):
             code = problem.get("code") if isinstance(problem, dict) else None
@@ -207,30 +207,30 @@ class Client:
         try:
             return read(answer)
         except Exception as error:
-            what = f"has no reply that can be read ({type(error).__name__}: {error})"
-            raise self._malformed(data, url, what) from error
+            problem = f"has no valid reply ({type(error).__name__}: {error})"
+            raise self._malformed(data, url, problem) from error
 
-    def _malformed(self, data: bytes, url: str, what: str) -> MalformedReplyError:
+    def _malformed(self, data: bytes, url: str, problem: str) -> MalformedReplyError:
         shown = excerpt(self._text(data))
-        return MalformedReplyError(f"The answer of {url} {what}: {shown}", 200, url, shown)
+        return MalformedReplyError(f"The answer of {url} {problem}: {shown}", 200, url, shown)
 
     def _text(self, data: bytes) -> str:
         text = data.decode("utf-8", "replace")
         return text.replace(self._key, "***") if self._key else text
 
     def close(self) -> None:
-        """Give the connections back; may be called twice."""
+        """Release the connections; may be called twice."""
         if self._session is not None:
-            self._session.give_back()
+            self._session.release()
             self._session = None
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return how many seconds an answer asks to wait: ``Retry-After`` in seconds or as a date.
+    """Return the seconds to wait according to ``Retry-After``, which holds seconds or a date.
 
     Args:
         headers: Headers of the answer.
-        now: Unix time.
+        now: The current Unix time.
     """
     if milliseconds := _number(headers.get("retry-after-ms")):
         return max(0.0, milliseconds / 1000)
@@ -254,13 +254,13 @@ def _number(text: str | None) -> float | None:
     return number if 0 <= number < float("inf") else None
 
 
-def _pause(attempt: int, asked_for: float | None) -> float:
+def _pause(attempt: int, requested: float | None) -> float:
     longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(attempt - 1, 20))
-    return (asked_for or 0.0) + _jitter.uniform(0.0, longest)
+    return (requested or 0.0) + _jitter.uniform(0.0, longest)
 
 
-def _tired(error: EndpointError, attempts: int, seconds: float) -> EndpointError:
-    """Return the last error, with a word on what was tried."""
+def _exhausted(error: EndpointError, attempts: int, seconds: float) -> EndpointError:
+    """Return the last error with the number of attempts in its message."""
     message = f"{error} (attempts: {attempts}, in {seconds:.1f} s)"
     return type(error)(message, error.status, error.url, error.body)
 

@@ -1,10 +1,9 @@
-"""Decodes many prompts at once: each joins when it comes and leaves when it ends.
+"""Continuous batching: prompts join the batch when they arrive and leave it when they end.
 
-A step either computes the prompts that have come, as far as nothing has cached them, or one more
-token of all that are live. Keys and values stay in their places until these are needed, so that
-the next turn of an episode computes only what is new, and episodes that begin alike compute their
-beginning once, what they say included, until they differ. When weights have changed, all of it is
-void.
+A step either computes the uncached tokens of new prompts, or one more token of all live prompts.
+Keys and values stay in their slots until these are needed. The next turn of an episode therefore
+computes only its new tokens, and episodes with a common beginning compute it once, sampled tokens
+included, until they differ. The cache is dropped when the weights change.
 """
 
 import asyncio
@@ -18,45 +17,45 @@ from typing import Any, NamedTuple
 import torch
 
 from gem_agents.kv_cache import CachedForward
-from gem_agents.live_model import LiveModel
-from gem_agents.places import ROUNDS, Place, Seating, Shelf
+from gem_agents.mutable_model import MutableModel
 from gem_agents.sampler import LogitsError, Request, Sampled
-from gem_agents.sampling import Draws
+from gem_agents.sampling import RowRNG
+from gem_agents.slots import ROUNDS, Allocation, PrefixIndex, Slot
 from gem_agents.stop_strings import StopStrings
 from gem_core.seeding import fresh_seed
 
 __all__ = ["Decoder", "Job"]
 
 _BLOCK = 16384
-"""Most tokens of a forward pass over prompts, with padding."""
+"""Most tokens of a forward pass over prompts, padding included."""
 
 
 class Job:
-    """A prompt that is to be answered.
+    """A request and the state of its answer.
 
     Args:
-        request: What is asked.
-        future: Where the answer goes.
+        request: The request.
+        future: The future of its result.
     """
 
     def __init__(self, request: Request, future: "asyncio.Future[Sampled]") -> None:
         self.request = request
         self.future = future
         self.ids = list(request.ids)
-        """The prompt and what was sampled."""
+        """Tokens of the prompt, followed by the sampled tokens."""
         self.logprobs: list[float] = []
         self.is_complete = False
         self.history: object = object()
-        """Jobs that have the same one have the same tokens."""
+        """Identifies the tokens: jobs with the same object have the same tokens."""
         self.seed = (fresh_seed() if request.seed is None else request.seed) % 2**64
         self.since = self.began = time.perf_counter()
 
     def new(self) -> list[int]:
-        """Return the tokens that were sampled."""
+        """Return the sampled tokens."""
         return self.ids[len(self.request.ids) :]
 
     def sampled(self) -> Sampled:
-        """Return what was sampled."""
+        """Return the result."""
         return Sampled(
             self.new(),
             self.logprobs,
@@ -67,17 +66,17 @@ class Job:
 
 
 class _Round(NamedTuple):
-    """Places whose prompts are computed next.
+    """Rows whose prompts are computed together.
 
     Args:
-        first: The first place.
-        end: The place after the last.
-        seatings: What of the prompts is cached.
+        first: The first row.
+        end: The row after the last.
+        allocations: The allocations of their prompts.
     """
 
     first: int
     end: int
-    seatings: Sequence[Seating] = ()
+    allocations: Sequence[Allocation] = ()
 
 
 class Decoder:
@@ -86,27 +85,27 @@ class Decoder:
     Args:
         model: The model; its weights may change between steps.
         end_ids: Tokens that end a reply.
-        stop_strings: Looks for the strings that end one.
-        batch_size: Most jobs at once.
+        stop_strings: Finds strings that end a reply.
+        batch_size: Most jobs at the same time.
     """
 
     def __init__(
         self,
-        model: LiveModel,
+        model: MutableModel,
         end_ids: frozenset[int],
         stop_strings: StopStrings,
         batch_size: int,
     ) -> None:
         self.episodes = 0
-        """How many episodes keep what they have cached between their turns."""
+        """Number of episodes whose tokens stay cached between their turns."""
         self._model = model
         self._end_ids = end_ids
         self._stop_strings = stop_strings
         self._batch_size = batch_size
         self._clock = 0
         self._weights: Any = None
-        self._live: list[Place] = []
-        self._forget()
+        self._live: list[Slot] = []
+        self._reset_cache()
 
     @property
     def is_busy(self) -> bool:
@@ -114,60 +113,60 @@ class Decoder:
         return bool(self._live)
 
     def abandon(self) -> list[Job]:
-        """Forget everything, and return the jobs that were live."""
-        jobs = [place.job for place in self._live]
+        """Reset the decoder, and return the jobs that were live."""
+        jobs = [slot.job for slot in self._live]
         self._live = []
-        self._forget()
+        self._reset_cache()
         return jobs
 
-    def _forget(self) -> None:
-        """Drop what is cached; live jobs are computed again."""
-        self._places = list(self._live)
-        for at, place in enumerate(self._places):
-            place.number = place.at = at
-            place.cached = 0
-        self._shelf = Shelf()
+    def _reset_cache(self) -> None:
+        """Drop the cache; live jobs will be computed again."""
+        self._slots = list(self._live)
+        for row, slot in enumerate(self._slots):
+            slot.number = slot.row = row
+            slot.cached = 0
+        self._index = PrefixIndex()
         self._forward: CachedForward | None = None
-        self._draws: Draws | None = None
+        self._rng: RowRNG | None = None
         self._tokens: torch.Tensor | None = None
         self._rounds = [_Round(0, len(self._live))] if self._live else []
         self._has_left = False
 
     def step(self, waiting: deque[Job]) -> list[Job]:
-        """Take jobs that wait, as many as there is room for, and go one step further.
+        """Admit waiting jobs up to the batch size, and do one step.
 
         Returns:
             The jobs that have ended.
 
         Raises:
-            LogitsError: The model's scores are not finite.
+            LogitsError: The model's logits are not finite.
         """
         self._clock += 1
         can_join = bool(waiting) and len(self._live) < self._batch_size
-        with self._model.evaluating(look=can_join) as weights:
+        with self._model.evaluating(compare=can_join) as weights:
             if weights != self._weights:
                 self._weights = weights
-                self._forget()
+                self._reset_cache()
             if self._forward is None and self._model.can_cache:
                 self._forward = self._model.cached_forward()
             if not self._rounds and (self._has_left or can_join):
                 self._admit(waiting)
             if self._forward is None and self._live:
                 self._rounds = [_Round(0, len(self._live))]
-            with self._model.threads.of(*self._size()):
+            with self._model.threads.limited(*self._size()):
                 return self._prefill() if self._rounds else self._decode()
 
     def _size(self) -> tuple[int, int]:
-        """Return how many tokens a step computes, and how many the longest sequence has."""
-        lengths = [len(place.job.ids) for place in self._live]
+        """Return the number of tokens that a step computes, and the length of the longest job."""
+        lengths = [len(slot.job.ids) for slot in self._live]
         tokens = len(lengths)
         if self._rounds:
-            known = sum(one.shared for part in self._rounds for one in part.seatings)
+            known = sum(one.shared for part in self._rounds for one in part.allocations)
             tokens = sum(lengths[self._rounds[0].first :]) - known
         return tokens, max(lengths, default=0)
 
     def _admit(self, waiting: deque[Job]) -> None:
-        """Give places to the jobs that join, behind those that are live."""
+        """Allocate slots to waiting jobs, after those of the live jobs."""
         jobs: list[Job] = []
         now = time.perf_counter()
         while waiting and len(self._live) + len(jobs) < self._batch_size:
@@ -175,62 +174,64 @@ class Decoder:
             if not job.future.done():
                 job.began = now
                 jobs.append(job)
-        idle = [place for place in self._places if place.job is None]
-        room = max(self._batch_size, self.episodes) - len(self._places)
+        idle = [slot for slot in self._slots if slot.job is None]
+        room = max(self._batch_size, self.episodes) - len(self._slots)
         for _ in range(max(min(len(jobs), room), len(jobs) - len(idle))):
-            idle.append(Place(len(self._places)))
-            self._places.append(idle[-1])
-        seatings = self._shelf.seat([job.ids for job in jobs], self._places, idle)
-        for job, seating in zip(jobs, seatings, strict=True):
-            seating.place.job, seating.place.used = job, self._clock
-            if seating.round == ROUNDS:
-                job.history = seating.source.job.history
-        self._arrange(seatings)
+            idle.append(Slot(len(self._slots)))
+            self._slots.append(idle[-1])
+        allocations = self._index.allocate([job.ids for job in jobs], self._slots, idle)
+        for job, one in zip(jobs, allocations, strict=True):
+            one.slot.job, one.slot.last_used = job, self._clock
+            if one.round == ROUNDS:
+                job.history = one.source.job.history
+        self._arrange(allocations)
 
-    def _arrange(self, seatings: Sequence[Seating]) -> None:
-        """Move live jobs to the first places, then those that join, round by round."""
-        for place in self._live:
-            place.cached = len(place.job.ids) - 1
-        for seating in seatings:
-            seating.place.cached = 0 if seating.round else seating.shared
+    def _arrange(self, allocations: Sequence[Allocation]) -> None:
+        """Move live jobs to the first rows, followed by the new ones, round by round."""
+        for slot in self._live:
+            slot.cached = len(slot.job.ids) - 1
+        for one in allocations:
+            one.slot.cached = 0 if one.round else one.shared
         joining = [
-            [one.place for one in seatings if one.round == turn] for turn in range(ROUNDS + 1)
+            [one.slot for one in allocations if one.round == number] for number in range(ROUNDS + 1)
         ]
-        idle = [place for place in self._places if place.job is None]
-        seated: list[Place] = []
+        idle = [slot for slot in self._slots if slot.job is None]
+        arranged: list[Slot] = []
         ends = []
         for group in (self._live, *joining, idle):
-            seated += _in_order(group, len(seated))
-            ends.append(len(seated))
-        origins = {one.place: one.source for one in seatings if not one.round}
-        sources = [origins.get(place, place).at for place in seated]
-        moved = [at for at, source in enumerate(sources) if at != source and seated[at].cached]
+            arranged += _in_order(group, len(arranged))
+            ends.append(len(arranged))
+        source_of = {one.slot: one.source for one in allocations if not one.round}
+        sources = [source_of.get(slot, slot).row for slot in arranged]
+        moved = [
+            row for row, source in enumerate(sources) if row != source and arranged[row].cached
+        ]
         if moved and self._forward is not None:
-            self._forward.cache.reserve(len(seated), 0)
+            self._forward.cache.reserve(len(arranged), 0)
             self._forward.cache.move(
-                moved, [sources[at] for at in moved], max(seated[at].cached for at in moved)
+                moved, [sources[row] for row in moved], max(arranged[row].cached for row in moved)
             )
-        for at, place in enumerate(seated):
-            place.at = at
-        self._places, self._live = seated, seated[: ends[ROUNDS + 1]]
-        self._has_left, self._draws = False, None
+        for row, slot in enumerate(arranged):
+            slot.row = row
+        self._slots, self._live = arranged, arranged[: ends[ROUNDS + 1]]
+        self._has_left, self._rng = False, None
         self._rounds = [
-            _Round(first, end, [one for one in seatings if one.round == turn])
-            for turn, (first, end) in enumerate(itertools.pairwise(ends[: ROUNDS + 2]))
+            _Round(first, end, [one for one in allocations if one.round == number])
+            for number, (first, end) in enumerate(itertools.pairwise(ends[: ROUNDS + 2]))
             if end > first
         ]
-        for seating in seatings:
-            self._shelf.put(seating.place, seating.place.job.ids)
+        for one in allocations:
+            self._index.record(one.slot, one.slot.job.ids)
 
     def _prefill(self) -> list[Job]:
-        """Compute the prompts that joined, and a token of each."""
-        places = self._places[self._rounds[0].first : self._rounds[-1].end]
+        """Compute the new prompts, and sample the first token of each."""
+        slots = self._slots[self._rounds[0].first : self._rounds[-1].end]
         parts: list[torch.Tensor] = []
-        for first, end, seatings in self._rounds:
-            self._copy(seatings, end)
-            if seatings and seatings[0].round == ROUNDS:  # the same prompts have the same scores
-                in_order = sorted(seatings, key=lambda one: one.place.at)
-                rows = [one.source.at - places[0].at for one in in_order]
+        for first, end, allocations in self._rounds:
+            self._copy(allocations, end)
+            if allocations and allocations[0].round == ROUNDS:  # repeated prompts, equal logits
+                in_order = sorted(allocations, key=lambda one: one.slot.row)
+                rows = [one.source.row - slots[0].row for one in in_order]
                 parts = [torch.cat(parts)]
                 parts.append(parts[0][torch.tensor(rows, device=parts[0].device)])
                 continue
@@ -239,84 +240,85 @@ class Decoder:
                 after = self._end_of_block(begin, end)
                 parts.append(self._prefill_block(begin, after))
                 begin = after
-        self._rounds, self._draws = [], None
+        self._rounds, self._rng = [], None
         logits = torch.cat(parts)
-        return self._take(places, *self._draws_of(places, logits.device).next(logits))
+        return self._take(slots, *self._rng_of(slots, logits.device).sample(logits))
 
-    def _copy(self, seatings: Sequence[Seating], end: int) -> None:
-        """Copy what prompts have in common with those of the rounds before."""
-        copied = [one for one in seatings if one.round and one.shared]
+    def _copy(self, allocations: Sequence[Allocation], end: int) -> None:
+        """Copy the beginnings that prompts share with those of earlier rounds."""
+        copied = [one for one in allocations if one.round and one.shared]
         if not copied or self._forward is None:
             return
         self._forward.cache.reserve(end, 0)
         self._forward.cache.move(
-            [one.place.at for one in copied],
-            [one.source.at for one in copied],
+            [one.slot.row for one in copied],
+            [one.source.row for one in copied],
             max(one.shared for one in copied),
         )
         for one in copied:
-            one.place.cached = one.shared
+            one.slot.cached = one.shared
 
     def _end_of_block(self, first: int, end: int) -> int:
-        """Return the place before which, from the first on, all are computed together."""
+        """Return the end of the rows from ``first`` on that fit into one forward pass."""
         widest = 0
-        for count, place in enumerate(self._places[first:end]):
-            widest = max(widest, len(place.job.ids) - place.cached)
+        for count, slot in enumerate(self._slots[first:end]):
+            widest = max(widest, len(slot.job.ids) - slot.cached)
             if count and widest * (count + 1) > _BLOCK:
                 return first + count
         return end
 
     def _prefill_block(self, first: int, end: int) -> torch.Tensor:
-        places = self._places[first:end]
-        sequences = [place.job.ids for place in places]
+        slots = self._slots[first:end]
+        sequences = [slot.job.ids for slot in slots]
         if self._forward is None:
             return self._model.plain_logits(sequences)
-        return self._forward.prefill(first, sequences, [place.cached for place in places])
+        return self._forward.prefill(first, sequences, [slot.cached for slot in slots])
 
     def _decode(self) -> list[Job]:
-        """Compute one more token of all that are live."""
+        """Compute one more token of all live jobs."""
         if not self._live or self._forward is None:
             return []
-        if self._draws is None:
-            jobs = [place.job for place in self._live]
+        if self._rng is None:
+            jobs = [slot.job for slot in self._live]
             self._forward.begin([job.ids[-1] for job in jobs], [len(job.ids) - 1 for job in jobs])
             self._tokens = None
-        logits = self._forward.decode(self._tokens, self._alike())
-        if self._draws is None:
-            self._draws = self._draws_of(self._live, logits.device)
-        self._tokens, logprobs = self._draws.next(logits)
+        logits = self._forward.decode(self._tokens, self._first_equal())
+        if self._rng is None:
+            self._rng = self._rng_of(self._live, logits.device)
+        self._tokens, logprobs = self._rng.sample(logits)
         return self._take(self._live, self._tokens, logprobs)
 
-    def _alike(self) -> list[int] | None:
-        """Return for each live job the first one with the same tokens; None if few have others.
+    def _first_equal(self) -> list[int] | None:
+        """Return the index of the first job with the same tokens for each live job.
 
-        Those of a group often begin alike. Computing them once takes a copy of what they have
-        cached, which is worth it if half of them need not be computed.
+        Episodes of a group often begin with the same tokens. Computing these once requires a copy
+        of the cached tokens, which only pays if at least half of the jobs need not be computed:
+        otherwise the result is None.
         """
         first: dict[object, int] = {}
-        histories = (place.job.history for place in self._live)
-        alike = [first.setdefault(history, row) for row, history in enumerate(histories)]
-        return alike if 2 * len(first) <= len(alike) else None
+        histories = (slot.job.history for slot in self._live)
+        indices = [first.setdefault(history, row) for row, history in enumerate(histories)]
+        return indices if 2 * len(first) <= len(indices) else None
 
-    def _draws_of(self, places: Sequence[Place], device: Any) -> Draws:
-        jobs = [place.job for place in places]
+    def _rng_of(self, slots: Sequence[Slot], device: Any) -> RowRNG:
+        jobs = [slot.job for slot in slots]
         counts = [len(job.logprobs) for job in jobs]
-        return Draws([job.request for job in jobs], [job.seed for job in jobs], counts, device)
+        return RowRNG([job.request for job in jobs], [job.seed for job in jobs], counts, device)
 
     def _take(
-        self, places: Sequence[Place], tokens: torch.Tensor, logprobs: torch.Tensor
+        self, slots: Sequence[Slot], tokens: torch.Tensor, logprobs: torch.Tensor
     ) -> list[Job]:
-        """Add a token to each job, and return those that have ended."""
+        """Append a token to each job, and return the jobs that have ended."""
         values = logprobs[:, 0].tolist()
         if not math.isfinite(sum(values)):
             raise LogitsError(
-                "The model's scores are not finite: its weights are broken, or its numbers are too "
-                "large for their type."
+                "The model's logits are not finite: its weights are broken, or numbers are too "
+                "large for its dtype."
             )
         ended = []
         histories: dict[tuple[object, int], object] = {}
-        for place, token, logprob in zip(places, tokens[:, 0].tolist(), values, strict=True):
-            job = place.job
+        for slot, token, logprob in zip(slots, tokens[:, 0].tolist(), values, strict=True):
+            job = slot.job
             job.ids.append(token)
             job.logprobs.append(logprob)
             job.history = histories.setdefault((job.history, token), object())
@@ -327,23 +329,23 @@ class Decoder:
             full = len(job.logprobs) >= request.max_new_tokens
             if job.is_complete or full or job.future.done():
                 ended.append(job)
-                place.job, place.cached = None, len(job.ids) - 1
-                self._shelf.put(place, job.ids[:-1], start=len(request.ids))
+                slot.job, slot.cached = None, len(job.ids) - 1
+                self._index.record(slot, job.ids[:-1], start=len(request.ids))
         if ended:
-            self._live = [place for place in self._live if place.job is not None]
+            self._live = [slot for slot in self._live if slot.job is not None]
             self._has_left = True
         return ended
 
 
-def _in_order(group: Sequence[Place], low: int) -> list[Place]:
-    """Return a group of places so that, from ``low`` on, as few as can be have to move."""
+def _in_order(group: Sequence[Slot], low: int) -> list[Slot]:
+    """Return slots in an order for the rows from ``low`` on that moves as few as possible."""
     high = low + len(group)
-    order: list[Place | None] = [None] * len(group)
+    order: list[Slot | None] = [None] * len(group)
     moved = []
-    for place in group:
-        if low <= place.at < high:
-            order[place.at - low] = place
+    for slot in group:
+        if low <= slot.row < high:
+            order[slot.row - low] = slot
         else:
-            moved.append(place)
+            moved.append(slot)
     others = iter(moved)
-    return [next(others) if place is None else place for place in order]
+    return [next(others) if slot is None else slot for slot in order]

@@ -1,4 +1,4 @@
-"""What asking an endpoint can end in."""
+"""Errors of endpoints."""
 
 from typing import Self
 
@@ -30,23 +30,23 @@ _CONTEXT_WORDS = (
     "prompt is too long",
 )
 _TOO_LONG = (
-    "the episode is longer than the model's context (play fewer turns, or show less of the "
-    "history, with a wrapper that has max_history_length)"
+    "the episode is longer than the model's context (play fewer turns, or show less history with "
+    "a wrapper that has max_history_length)"
 )
 
 
 class EndpointError(GemError, RuntimeError):
-    """An endpoint gave no answer that can be used.
+    """An endpoint gave no usable answer.
 
     Args:
         message: The message.
         status: HTTP status; None if there was no answer.
-        url: What was asked.
-        body: Beginning of the answer.
+        url: The URL of the request.
+        body: The beginning of the answer.
     """
 
     can_repeat = False
-    """Whether asking again may help."""
+    """Whether repeating the request may help."""
 
     def __init__(
         self, message: str, status: int | None = None, url: str = "", body: str = ""
@@ -61,7 +61,7 @@ class EndpointError(GemError, RuntimeError):
 
 
 class BadRequestError(EndpointError, ValueError):
-    """The endpoint refuses the request as it is (any status of 4xx that is no other class)."""
+    """The endpoint refuses the request (4xx, except for the statuses of other classes)."""
 
 
 class ContextLengthError(BadRequestError):
@@ -69,21 +69,21 @@ class ContextLengthError(BadRequestError):
 
 
 class AccessError(EndpointError, PermissionError):
-    """The key is missing, wrong, or not enough (401, 403)."""
+    """The key is missing, wrong, or lacks a permission (401, 403)."""
 
 
 class UnknownModelError(EndpointError, LookupError):
-    """There is no such model, or nothing is served under this URL (404)."""
+    """The model or the URL does not exist (404)."""
 
 
 class RateLimitError(EndpointError):
-    """The endpoint asks for fewer requests (429)."""
+    """There are too many requests (429)."""
 
     can_repeat = True
 
 
 class ServerError(EndpointError):
-    """The endpoint has failed, or something before it has (5xx, 409)."""
+    """The endpoint, or a proxy before it, has failed (5xx, 409)."""
 
     can_repeat = True
 
@@ -95,13 +95,13 @@ class EndpointTimeoutError(EndpointError, TimeoutError):
 
 
 class UnreachableError(EndpointError, ConnectionError):
-    """The connection failed or broke off."""
+    """The connection failed or was lost."""
 
     can_repeat = True
 
 
 class MalformedReplyError(EndpointError, ValueError):
-    """The answer is no JSON, or has no reply in it."""
+    """The answer is not JSON, or contains no reply."""
 
     can_repeat = True
 
@@ -110,24 +110,24 @@ _MEANINGS: dict[int, tuple[type[EndpointError], str]] = {
     401: (AccessError, "the key is missing or wrong"),
     403: (AccessError, "the key does not allow this"),
     404: (UnknownModelError, "it does not know the model, or the path of the URL"),
-    408: (EndpointTimeoutError, "it has waited too long"),
-    409: (ServerError, "another request is in the way"),
+    408: (EndpointTimeoutError, "the request has timed out"),
+    409: (ServerError, "the request conflicts with another one"),
     429: (RateLimitError, "there are too many requests"),
 }
 
 
 def error_of_status(status: int, url: str, body: str) -> EndpointError:
-    """Return the error that an answer with a status of failure stands for.
+    """Return the error for an answer with an error status.
 
     Args:
         status: HTTP status, or the code of an error in an answer of status 200.
-        url: What was asked.
+        url: The URL of the request.
         body: The answer.
     """
     shown = excerpt(body)
     kind, meaning = _MEANINGS.get(status, (ServerError, "it has failed"))
     if status < 500 and status not in _MEANINGS:
-        kind, meaning = BadRequestError, "the request cannot be used"
+        kind, meaning = BadRequestError, "the request is invalid"
         if any(words in body.lower() for words in _CONTEXT_WORDS):
             kind, meaning = ContextLengthError, _TOO_LONG
     return kind(f"{url} answered {status}, {meaning}: {shown}", status, url, shown)

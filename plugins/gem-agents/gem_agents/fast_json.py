@@ -1,4 +1,4 @@
-"""JSON by orjson, and by the standard library where orjson refuses."""
+"""JSON with orjson, and with the standard library for values that orjson refuses."""
 
 import json
 from typing import Any
@@ -12,8 +12,8 @@ read_json = orjson.loads
 
 
 def write_json(value: Any) -> bytes:
-    """Return a value as JSON in UTF-8, without spaces."""
+    """Return a value as compact JSON in UTF-8."""
     try:
         return orjson.dumps(value)
-    except TypeError:  # keys that are no text, large integers, half a surrogate pair
+    except TypeError:  # keys that are not text, large integers, lone surrogates
         return _write_slowly(value).encode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""Keys and values of many sequences of unlike lengths, and the forward pass that uses them.
+"""A cache of keys and values for sequences of different lengths, and forward passes that use it.
 
-Each sequence has a place. Those that are computed have the first places, so that what a layer
-attends to is a slice, never a copy: places are moved instead, when a sequence begins or ends.
+Each sequence has a row of the cache. The sequences that are being computed have the first rows, so
+that a layer attends to a slice and never to a copy. Rows are moved when a sequence begins or ends.
 """
 
 from collections.abc import Sequence
@@ -16,40 +16,40 @@ from transformers.cache_utils import (
     DynamicSlidingWindowLayer,
 )
 
-__all__ = ["CachedForward", "PlaceCache", "attention_windows", "plain_logits"]
+__all__ = ["CachedForward", "SlotKVCache", "attention_windows", "plain_logits"]
 
 _STEP = 64
 """Capacities are multiples of this, in tokens."""
 
 
-class PlaceCache(Cache):  # type: ignore[misc]  # transformers has no types
-    """Keys and values, one tensor (places, capacity, heads, size) of each for every layer."""
+class SlotKVCache(Cache):  # type: ignore[misc]  # transformers has no types
+    """Keys and values: for each layer two tensors of shape (rows, capacity, heads, size)."""
 
     def __init__(self) -> None:
         super().__init__(layers=[])
-        self.places = self.capacity = 0
+        self.rows = self.capacity = 0
         self._stores: list[list[torch.Tensor]] = []
-        self._rows: slice | torch.Tensor = slice(0)
+        self._target_rows: slice | torch.Tensor = slice(0)
         self._width = 0
         self._written = torch.empty(0)
         self._kept: torch.Tensor | None = None
 
-    def reserve(self, places: int, capacity: int) -> None:
-        """Make room for so many sequences of so many tokens."""
-        if places <= self.places and capacity <= self.capacity:
+    def reserve(self, rows: int, capacity: int) -> None:
+        """Grow to at least this number of rows, and this capacity in tokens per row."""
+        if rows <= self.rows and capacity <= self.capacity:
             return
-        if capacity > self.capacity:  # half as much again, so that growing stays rare
+        if capacity > self.capacity:  # by half at least, so that it rarely grows
             capacity = -(-max(capacity, self.capacity * 3 // 2) // _STEP) * _STEP
-        old, self.places = (self.places, self.capacity), max(places, self.places)
+        old, self.rows = (self.rows, self.capacity), max(rows, self.rows)
         self.capacity = max(capacity, self.capacity)
         for store in self._stores:
             for kind, tensor in enumerate(store):
-                # Zeros, as what is masked is still multiplied, and must be finite.
-                store[kind] = tensor.new_zeros(self.places, self.capacity, *tensor.shape[2:])
+                # Masked values are still multiplied, so they must be finite: zeros.
+                store[kind] = tensor.new_zeros(self.rows, self.capacity, *tensor.shape[2:])
                 store[kind][: old[0], : old[1]] = tensor
 
     def move(self, targets: Sequence[int], sources: Sequence[int], width: int) -> None:
-        """Give places the first tokens that others have, all at once."""
+        """Copy the first ``width`` tokens of source rows to target rows, simultaneously."""
         if not self._stores or not targets:
             return
         device = self._stores[0][0].device
@@ -60,22 +60,22 @@ class PlaceCache(Cache):  # type: ignore[misc]  # transformers has no types
                 cut = tensor[:, :width]
                 cut[into] = cut[out_of]
 
-    def aim(
+    def set_targets(
         self,
         rows: slice | torch.Tensor,
         width: int,
         written: torch.Tensor,
         kept: torch.Tensor | None = None,
     ) -> None:
-        """Say what the next forward pass is of.
+        """Set the rows and positions that the next forward pass reads and writes.
 
         Args:
-            rows: The places; what they have is copied if these are numbers.
-            width: How many tokens of each are attended to, with the new ones.
-            written: Where the new tokens go: place * capacity + position.
-            kept: Which of the pass's tokens these are; None for all.
+            rows: The rows to attend to: a slice, or indices, whose rows are copied.
+            width: Number of tokens of each row to attend to, including the new ones.
+            written: The positions of the new tokens: row * capacity + position.
+            kept: Indices of the new tokens among those of the pass; None if all are new.
         """
-        self._rows, self._width, self._written, self._kept = rows, width, written, kept
+        self._target_rows, self._width, self._written, self._kept = rows, width, written, kept
 
     def update(
         self,
@@ -85,11 +85,11 @@ class PlaceCache(Cache):  # type: ignore[misc]  # transformers has no types
         *_args: Any,
         **_kwargs: Any,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write a layer's new keys and values, and return all that it attends to."""
+        """Write a layer's new keys and values, and return those that it attends to."""
         while len(self._stores) <= layer_idx:
             self._stores.append(
                 [
-                    one.new_zeros(self.places, self.capacity, one.shape[1], one.shape[3])
+                    one.new_zeros(self.rows, self.capacity, one.shape[1], one.shape[3])
                     for one in (key_states, value_states)
                 ]
             )
@@ -101,17 +101,17 @@ class PlaceCache(Cache):  # type: ignore[misc]  # transformers has no types
         if self._kept is not None:
             new = new.index_select(0, self._kept)
         store.flatten(0, 1).index_copy_(0, self._written, new)
-        seen, rows = store[:, : self._width], self._rows
+        seen, rows = store[:, : self._width], self._target_rows
         seen = seen[rows] if isinstance(rows, slice) else seen.index_select(0, rows)
         return seen.transpose(1, 2)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """Return how many tokens are attended to."""
+        """Return the number of tokens that are attended to."""
         return self._width
 
 
 def attention_windows(model: Any) -> dict[str, int | None] | None:
-    """Return the window of each type of attention layers, None where a layer has another cache.
+    """Return the window of each type of attention layer; None if a layer has another kind of cache.
 
     Args:
         model: A causal language model of transformers.
@@ -130,61 +130,60 @@ def attention_windows(model: Any) -> dict[str, int | None] | None:
 
 
 class CachedForward:
-    """Forward passes of a model with a ``PlaceCache``.
+    """Forward passes of a model with a ``SlotKVCache``.
 
     Args:
         model: The model.
-        windows: What ``attention_windows`` says of it.
-        last_only: Arguments for logits of the last token only.
+        windows: The result of ``attention_windows`` for the model.
+        last_only: Arguments of the forward pass that limit logits to the last token.
     """
 
     def __init__(
         self, model: Any, windows: dict[str, int | None], last_only: dict[str, int]
     ) -> None:
-        self.cache = PlaceCache()
+        self.cache = SlotKVCache()
         self._model = model
         self._windows = windows
         self._last_only = last_only
         parameter = next(model.parameters())
         self._device, self._dtype = parameter.device, model.dtype
         self._hidden = torch.finfo(self._dtype).min
-        self._lengths: list[int] = []
 
     def prefill(
         self, first: int, sequences: Sequence[Sequence[int]], cached: Sequence[int]
     ) -> torch.Tensor:
-        """Compute what of some sequences is not cached; return the logits of their last tokens.
+        """Compute the tokens that are not cached; return the logits of the last tokens.
 
         Args:
-            first: The place of the first; the others follow.
-            sequences: Their tokens.
-            cached: How many of each are cached, fewer than all.
+            first: The row of the first sequence; the others are in the following rows.
+            sequences: The tokens of each sequence.
+            cached: Number of cached tokens of each sequence, fewer than all.
         """
         count, width = len(sequences), max(map(len, sequences))
         self.cache.reserve(first + count, width)
         known = np.array(cached)
         lengths = np.array([len(ids) for ids in sequences])
-        # New tokens end a block, so that the last column is the last token of each.
+        # New tokens are aligned to the right: the last column is the last token of each sequence.
         block = int((lengths - known).max())
-        places = np.arange(block) + (lengths - block)[:, None]
-        is_new = places >= known[:, None]
+        columns = np.arange(block) + (lengths - block)[:, None]
+        is_new = columns >= known[:, None]
         tokens = np.zeros((count, block), dtype=np.int64)
         tokens[is_new] = np.concatenate(
             [ids[start:] for ids, start in zip(sequences, cached, strict=True)]
         )
         starts = (np.arange(first, first + count) * self.cache.capacity)[:, None]
-        written = self._tensor((starts + places)[is_new])
+        written = self._tensor((starts + columns)[is_new])
         rows = slice(first, first + count)
-        self.cache.aim(rows, width, written, self._tensor(np.flatnonzero(is_new)))
-        positions = self._tensor(np.where(is_new, places, 0))
+        self.cache.set_targets(rows, width, written, self._tensor(np.flatnonzero(is_new)))
+        positions = self._tensor(np.where(is_new, columns, 0))
         return self._logits(self._tensor(tokens), positions, self._masks(positions, width))
 
     def begin(self, tokens: Sequence[int], lengths: Sequence[int]) -> None:
-        """Get ready to decode the first sequences, one token at a time.
+        """Prepare to decode the sequences in the first rows, one token at a time.
 
         Args:
-            tokens: The last token of each, not cached.
-            lengths: How many tokens before it are cached.
+            tokens: The last token of each sequence, which is not cached.
+            lengths: Number of cached tokens before it.
         """
         count, self._width = len(tokens), max(lengths)
         self.cache.reserve(count, self._width + 1)
@@ -199,14 +198,14 @@ class CachedForward:
         self._open = self._masks(self._positions, capacity)
 
     def decode(
-        self, tokens: torch.Tensor | None = None, alike: Sequence[int] | None = None
+        self, tokens: torch.Tensor | None = None, first_equal: Sequence[int] | None = None
     ) -> torch.Tensor:
         """Compute one more token of each sequence, and return its logits.
 
         Args:
-            tokens: The tokens, (rows, 1); None for those that ``begin`` was given.
-            alike: For each sequence the first one that is the same, which is computed for it; None
-                to compute all.
+            tokens: The tokens, (rows, 1); None for those that were passed to ``begin``.
+            first_equal: For each sequence the index of the first equal one, which is computed in
+                its place; None to compute all.
         """
         if tokens is not None:
             self._tokens = tokens
@@ -220,18 +219,19 @@ class CachedForward:
         width = self._width + 1
         written = self._starts + self._positions[:, 0]
         masks = {kind: mask[..., :width] for kind, mask in self._open.items()}
-        if alike is None:
-            self.cache.aim(slice(len(self._rows)), width, written)
+        if first_equal is None:
+            self.cache.set_targets(slice(len(self._rows)), width, written)
             return self._logits(self._tokens, self._positions, masks)
-        numbers = {row: number for number, row in enumerate(dict.fromkeys(alike))}
-        rows, owners = self._tensor(list(numbers)), self._tensor([numbers[row] for row in alike])
-        self.cache.aim(rows, width, written, owners)
+        index = {row: number for number, row in enumerate(dict.fromkeys(first_equal))}
+        rows = self._tensor(list(index))
+        owners = self._tensor([index[row] for row in first_equal])
+        self.cache.set_targets(rows, width, written, owners)
         masks = {kind: mask.index_select(0, rows) for kind, mask in masks.items()}
         tokens, positions = (one.index_select(0, rows) for one in (self._tokens, self._positions))
         return self._logits(tokens, positions, masks).index_select(0, owners)
 
     def _uncover(self) -> None:
-        """Let each row attend to its newest position, and not to what leaves its window."""
+        """Let each row attend to its newest position, and no longer to those outside its window."""
         for kind, mask in self._open.items():
             mask[self._rows, 0, 0, self._positions[:, 0]] = 0
             window = self._windows[kind]
@@ -241,7 +241,7 @@ class CachedForward:
                 mask[:, 0, 0].scatter_(1, at, self._hidden * (gone >= 0).to(self._dtype))
 
     def _masks(self, positions: torch.Tensor, width: int) -> dict[str, torch.Tensor]:
-        """Return what is added to scores, (rows, 1, queries, keys), for each type of layers."""
+        """Return the additive attention masks, (rows, 1, queries, keys), of each layer type."""
         keys = torch.arange(width, device=self._device)
         queries = positions[:, None, :, None]
         masks = {}
@@ -274,15 +274,15 @@ class CachedForward:
 def plain_logits(
     model: Any, sequences: Sequence[Sequence[int]], last_only: dict[str, int]
 ) -> torch.Tensor:
-    """Return the logits of each sequence's last token, with nothing cached.
+    """Return the logits of each sequence's last token, computed without a cache.
 
     Args:
         model: The model.
-        sequences: The tokens.
-        last_only: Arguments for logits of the last token only; used where lengths are alike.
+        sequences: The tokens of each sequence.
+        last_only: Arguments that limit logits to the last token, used if all lengths are equal.
     """
     device, width = next(model.parameters()).device, max(map(len, sequences))
-    # Padding stands behind, where a causal model does not see it and nothing else moves.
+    # Padding is on the right: a causal model does not see it, and positions do not change.
     ids = torch.tensor([[*ids, *[0] * (width - len(ids))] for ids in sequences], device=device)
     last = torch.tensor([len(ids) - 1 for ids in sequences], device=device)
     mask = (torch.arange(width, device=device) <= last[:, None]).long()

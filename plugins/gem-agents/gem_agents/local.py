@@ -1,13 +1,13 @@
-"""The agent ``transformers``: asks a model of transformers in this process."""
+"""The agent ``transformers``: samples from a transformers model in this process."""
 
 import marshal
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal
 
-from gem_agents.chat import Message, history_of
+from gem_agents.chat import Message, history_wrapper
 from gem_agents.errors import ContextLengthError
 from gem_agents.sampler import Request, SamplingModel
-from gem_agents.transcript import Transcript, make_anew
+from gem_agents.transcript import Transcript, no_memo
 from gem_core.agent import BaseAgent, Generation, Reply
 from gem_core.env import Env
 from gem_core.errors import ConfigError
@@ -18,38 +18,38 @@ __all__ = ["LocalAgent"]
 
 
 class LocalAgent(BaseAgent):
-    """Asks a causal language model of transformers, in this process.
+    """Samples from a causal language model of transformers in this process.
 
-    Episodes that run at once are decoded together; all agents of the same model share it. The
-    prompt is rendered by the model's chat template, with ``info["tool_schemas"]`` as tools; where
-    it extends what there was before, sampled tokens are kept as they were sampled. Replies have
-    token ids and log-probabilities. Text only.
+    All agents with the same model share it, and their episodes are decoded in one batch. The prompt
+    is rendered by the model's chat template, with ``info["tool_schemas"]`` as tools. If the prompt
+    extends the earlier turns, sampled tokens are kept and not tokenised again. Replies have token
+    ids and log-probabilities. Observations must be text.
 
     Args:
-        model: Name of the model, or its folder; or a live model of transformers or peft, which is
-            sampled with its weights as they are; or a ``SamplingModel``.
-        tokenizer: The tokenizer of a live model; None for the others, which have their own.
-        device: ``auto`` (CUDA if there is one, else the CPU), ``cpu``, ``cuda:1``, ...; a live
-            model stays where it is.
+        model: Name or folder of a model; or a live model of transformers or peft, which is sampled
+            with its current weights; or a ``SamplingModel``.
+        tokenizer: The tokenizer of a live model; None otherwise.
+        device: ``auto`` (CUDA if available, else the CPU), ``cpu``, ``cuda:1``, ...; a live model
+            stays on its device.
         dtype: ``auto`` (as the model was saved), ``float32``, ``bfloat16``, ...; a live model
-            keeps its own.
+            keeps its dtype.
         max_new_tokens: Most tokens of a reply.
-        temperature: 0 for the likeliest tokens.
-        top_p: Sample from the likeliest tokens that together have this probability, in (0, 1].
-        stop: Strings that end a reply, and stay in it. A token that completes one may go on
-            behind it.
-        scaled_logprobs: Whether log-probabilities are those of the distribution at the
-            temperature (of all tokens, whatever ``top_p`` is) instead of the model's own. At
-            temperature 0 they are the model's own.
-        seed: Seed of the sampling, None for another one each time.
+        temperature: Sampling temperature; 0 for the most likely tokens.
+        top_p: Sample from the most likely tokens that together have this probability, in (0, 1].
+        stop: Strings that end a reply and stay part of it. The token that completes one may contain
+            further text.
+        scaled_logprobs: Whether log-probabilities are those of the distribution at the temperature,
+            over all tokens regardless of ``top_p``, instead of the model's own. At temperature 0,
+            they are the model's own.
+        seed: Seed of the sampling; None for a random one.
         system: The system message.
-        history: ``agent``, ``env`` or ``auto``, as the agent ``openai`` has it.
-        batch_size: Most episodes that are decoded at once.
+        history: ``agent``, ``env`` or ``auto``, as for the agent ``openai``.
+        batch_size: Most episodes that are decoded at the same time.
         template: More variables for the chat template, such as ``{"enable_thinking": False}``.
 
     Raises:
-        ConfigError: A parameter that cannot work, torch or transformers are missing, the model
-            cannot be loaded, or it has no chat template.
+        ConfigError: A parameter is invalid, torch or transformers are not installed, or the model
+            cannot be loaded.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class LocalAgent(BaseAgent):
         template: Mapping[str, Any] | None = None,
     ) -> None:
         if history not in {"auto", "agent", "env"}:
-            raise ConfigError(f"history is one of auto, agent, env; got {history!r}.")
+            raise ConfigError(f"history must be one of auto, agent, env; got {history!r}.")
         if max_new_tokens < 1 or batch_size < 1:
             raise ConfigError(
                 f"A local model needs max_new_tokens >= 1 and batch_size >= 1; got "
@@ -82,7 +82,7 @@ class LocalAgent(BaseAgent):
                 f"Sampling needs temperature >= 0 and 0 < top_p <= 1; got {temperature}, {top_p}."
             )
         if isinstance(stop, str) or not all(stop):
-            raise ConfigError(f"stop is a list of strings, none of them empty; got {stop!r}.")
+            raise ConfigError(f"stop must be a list of non-empty strings; got {stop!r}.")
         self.model = model if isinstance(model, str) else type(model).__name__
         self._local = _sampling_model(
             model, tokenizer, device=device, dtype=dtype, batch_size=batch_size
@@ -103,32 +103,32 @@ class LocalAgent(BaseAgent):
         self._episode_seed = seed
 
     def reset(self, env: Env) -> None:
-        """Get ready for an episode.
+        """Prepare for an episode.
 
         Raises:
             ConfigError: The tokenizer has no chat template.
         """
-        wrapper = history_of(env)
+        wrapper = history_wrapper(env)
         is_shown = wrapper is not None if self._history == "auto" else self._history == "env"
         is_rendered = is_shown and getattr(wrapper, "chat_template", "none") != "none"
         if not is_rendered and not self._local.tokenizer.chat_template:
             raise ConfigError(
-                f"The tokenizer of {self.model!r} has no chat template. A wrapper that renders "
-                f"chats (concat_chat) can do without."
+                f"The tokenizer of {self.model!r} has no chat template. Use another model, or a "
+                f"wrapper that renders the chat itself (concat_chat)."
             )
         self._begin(shows_history=is_shown, is_rendered=is_rendered)
         if hasattr(self._local, "join"):
             self._local.join(self)
 
     def close(self) -> None:
-        """Stop playing; with the last agent of a model, what it has cached is dropped."""
+        """Leave the model; with its last agent, its cache is dropped."""
         if hasattr(self._local, "leave"):
             self._local.leave(self)
 
     def _begin(self, *, shows_history: bool, is_rendered: bool) -> None:
         self._shows_history = shows_history
         self._is_rendered = is_rendered
-        self._once = getattr(self._local, "once", make_anew)
+        self._once = getattr(self._local, "once", no_memo)
         self._transcript = Transcript(self._local.tokenizer, self._once)
         self._messages: list[Message] = []
         self._tools: Any = None
@@ -148,8 +148,8 @@ class LocalAgent(BaseAgent):
         room = self._local.context - len(prompt.ids)
         if room < 1:
             raise ContextLengthError(
-                f"The episode has {len(prompt.ids)} tokens and {self.model!r} reads "
-                f"{self._local.context}: play fewer turns, or show less of the history."
+                f"The episode has {len(prompt.ids)} tokens, but the context of {self.model!r} is "
+                f"{self._local.context} tokens: play fewer turns, or show less history."
             )
         turn, self._turn = self._turn, self._turn + 1
         request = Request(
@@ -162,13 +162,13 @@ class LocalAgent(BaseAgent):
             self._scaled_logprobs,
         )
         sampled = await self._local.submit(request)
-        self._transcript.said(sampled.ids)
+        self._transcript.add_reply(sampled.ids)
         text = self._local.text_of(sampled)
-        said = {"role": "assistant", "content": text}
+        reply = {"role": "assistant", "content": text}
         extends = prompt.extends and known > 0
         generation = Generation(
             messages=self._messages[known:] if extends else list(self._messages),
-            reply=said,
+            reply=reply,
             extends=extends,
             model=self.model,
             finish_reason="stop" if sampled.is_complete else "length",
@@ -180,11 +180,11 @@ class LocalAgent(BaseAgent):
             queue_seconds=sampled.queue_seconds,
             model_seconds=sampled.model_seconds,
         )
-        self._messages.append(said)
+        self._messages.append(reply)
         return Reply(text, generation)
 
     def _add(self, observation: Observation, info: Info) -> int:
-        """Add the messages that show an observation, and return how many there were before."""
+        """Add the messages for an observation, and return the number of earlier messages."""
         if self._turn == 0:
             self._tools = info.get("tool_schemas")
         if self._shows_history and not self._is_rendered:
@@ -203,12 +203,12 @@ class LocalAgent(BaseAgent):
 
     def _rendered(self) -> str:
         if self._is_rendered:
-            shown: str = self._messages[-1]["content"]
-            return shown
+            prompt: str = self._messages[-1]["content"]
+            return prompt
         chat = self._messages, self._tools, self._template
         try:
-            key = marshal.dumps(chat, 2)  # 2: without references, which alike values may differ in
-        except ValueError:  # something that is not JSON
+            key = marshal.dumps(chat, 2)  # version 2 has no references: equal chats, equal keys
+        except ValueError:  # a template variable that is not plain data
             return self._render()
         text: str = self._once(key, self._render)
         return text
@@ -233,7 +233,7 @@ def _sampling_model(
     is_name, is_ready = isinstance(model, str), hasattr(model, "submit")
     if is_name or is_ready:
         if tokenizer is not None:
-            raise ConfigError(f"The model {model!r} has a tokenizer: leave tokenizer out.")
+            raise ConfigError(f"The model {model!r} has its own tokenizer: omit tokenizer=.")
     elif tokenizer is None:
         raise ConfigError(f"A live model needs its tokenizer=; got a {type(model).__name__}.")
     if is_ready:

@@ -1,9 +1,9 @@
-"""A transformers model in this process, shared by all agents that have the same one.
+"""A transformers model in this process, shared by all agents that use it.
 
-Prompts are futures of the event loop that asks for them, and the model works in that loop, one
-step at a time: the loop first runs until nothing more comes of what was answered before. It is
-turns of the loop that are counted, not seconds, so where nothing else waits for time to pass, the
-same run has the same batches and the same tokens.
+Replies are futures of the event loop in which they are requested, and the model runs in this loop,
+one step at a time. Before a step, it waits until no new prompts arrive as a consequence of earlier
+replies. It counts iterations of the loop and not seconds. Unless something else depends on time,
+the same run therefore has the same batches and the same tokens.
 """
 
 import asyncio
@@ -17,27 +17,27 @@ import torch
 import transformers
 
 from gem_agents.decoder import Decoder, Job
-from gem_agents.live_model import LiveModel
+from gem_agents.mutable_model import MutableModel
 from gem_agents.sampler import Request, Sampled
 from gem_agents.stop_strings import StopStrings
 from gem_core.errors import ConfigError
 
 __all__ = ["LocalModel", "load_model", "share_model"]
 
-_QUIET = 8
-"""Turns of the loop without a new prompt, after which none comes of what was answered.
+_QUIET_ITERATIONS = 8
+"""Iterations of the loop without a new prompt after which a step starts.
 
-An episode that ends and the next one that begins are six turns apart in ``collect``.
+In ``collect``, six iterations pass between the end of an episode and the start of the next one.
 """
 
 
 class LocalModel:
-    """A model, its tokenizer, and what waits for it.
+    """A model with its tokenizer and the prompts that wait for it.
 
     Args:
-        model: The model of transformers, or of peft; its weights may change between steps.
+        model: A model of transformers or peft; its weights may change between steps.
         tokenizer: Its tokenizer.
-        batch_size: Most prompts that are decoded at once.
+        batch_size: Most prompts that are decoded at the same time.
     """
 
     def __init__(self, model: Any, tokenizer: Any, *, batch_size: int) -> None:
@@ -47,39 +47,42 @@ class LocalModel:
         self.context: int = getattr(config, "max_position_embeddings", None) or 2**31
         self._end_ids = _end_ids(model, tokenizer)
         self._batch_size = batch_size
-        self._live_model = LiveModel(model)
+        self._mutable_model = MutableModel(model)
         self._stop_strings = StopStrings(tokenizer)
-        self._players: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._pumps: dict[asyncio.AbstractEventLoop, _Pump] = {}
-        self._made: dict[Hashable, Any] = {}
+        self._agents: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._runners: dict[asyncio.AbstractEventLoop, _StepRunner] = {}
+        self._memo: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what a function makes of prompts that come at one moment.
+        """Return a value, made once for all prompts that arrive before the next step.
 
-        Episodes of a group have the same prompts. Nothing is kept any longer, as a tokenizer may
-        change.
+        The episodes of a group have equal prompts. Values are dropped at each step, because the
+        tokenizer may change.
 
         Args:
-            key: What decides what it makes; not to be changed.
-            make: Makes it, where nobody has yet.
+            key: A key that determines the value.
+            make: Makes the value.
         """
-        made = self._made.get(key)
-        if made is None:
-            made = self._made[key] = make()
-        return made
+        value = self._memo.get(key)
+        if value is None:
+            value = self._memo[key] = make()
+        return value
 
     def submit(self, request: Request) -> "asyncio.Future[Sampled]":
-        """Queue a prompt in the running event loop, and return where its answer will be."""
+        """Queue a prompt in the running event loop, and return the future of its reply."""
         loop = asyncio.get_running_loop()
-        pump = self._pumps.get(loop)
-        if pump is None:
-            self._pumps = {one: kept for one, kept in self._pumps.items() if not one.is_closed()}
-            decoder = Decoder(self._live_model, self._end_ids, self._stop_strings, self._batch_size)
-            pump = self._pumps[loop] = _Pump(decoder, self._made.clear)
-        return pump.add(loop, request, len(self._players))
+        runner = self._runners.get(loop)
+        if runner is None:
+            open_loops = {one: kept for one, kept in self._runners.items() if not one.is_closed()}
+            self._runners = open_loops
+            decoder = Decoder(
+                self._mutable_model, self._end_ids, self._stop_strings, self._batch_size
+            )
+            runner = self._runners[loop] = _StepRunner(decoder, self._memo.clear)
+        return runner.add(loop, request, len(self._agents))
 
     def text_of(self, sampled: Sampled) -> str:
-        """Return what was sampled as text, without the token that ended it."""
+        """Return the text of a reply, without the token that ended it."""
         ids = sampled.ids
         if ids and ids[-1] in self._end_ids:
             ids = ids[:-1]
@@ -89,30 +92,30 @@ class LocalModel:
         return text
 
     def join(self, agent: object) -> None:
-        """Note that an agent plays: what its turns have in common stays cached."""
-        self._players.add(agent)
+        """Register an agent that plays: its tokens stay cached between its turns."""
+        self._agents.add(agent)
 
     def leave(self, agent: object) -> None:
-        """Note that an agent has stopped; with the last one, all that is cached is dropped.
+        """Remove an agent; with the last one, the cache is dropped.
 
-        So a run does not depend, not even in its last digits, on the runs before it.
+        A run is therefore independent of earlier runs, to the last bit.
         """
-        self._players.discard(agent)
-        if not self._players:
-            self._pumps = {}
+        self._agents.discard(agent)
+        if not self._agents:
+            self._runners = {}
 
 
-class _Pump:
-    """Lets a decoder work in an event loop while there is something to do.
+class _StepRunner:
+    """Runs the steps of a decoder in an event loop while there are prompts.
 
     Args:
         decoder: The decoder.
-        begin: Called when it begins to work.
+        before_step: Called before each step.
     """
 
-    def __init__(self, decoder: Decoder, begin: Callable[[], None]) -> None:
+    def __init__(self, decoder: Decoder, before_step: Callable[[], None]) -> None:
         self._decoder = decoder
-        self._begin = begin
+        self._before_step = before_step
         self._waiting: deque[Job] = deque()
         self._is_running = False
         self._needed = self._quiet = 0
@@ -123,36 +126,36 @@ class _Pump:
         job = Job(request, loop.create_future())
         self._decoder.episodes = episodes
         self._waiting.append(job)
-        self._needed, self._quiet = _QUIET, 0
+        self._needed, self._quiet = _QUIET_ITERATIONS, 0
         if not self._is_running:
             self._is_running = True
-            loop.call_soon(self._turn, loop)
+            loop.call_soon(self._iterate, loop)
         return job.future
 
-    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Do a step if nothing new has come for some turns of the loop."""
+    def _iterate(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Do a step if no prompt has arrived for some iterations of the loop."""
         self._quiet += 1
         if self._quiet > self._needed:
             self._needed = self._quiet = 0
             self._step()
         self._is_running = bool(self._waiting) or self._decoder.is_busy
         if self._is_running:
-            loop.call_soon(self._turn, loop)
+            loop.call_soon(self._iterate, loop)
 
     def _step(self) -> None:
-        self._begin()
+        self._before_step()
         try:
             ended = self._decoder.step(self._waiting)
-        except Exception as error:  # noqa: BLE001 - out of memory for example; each episode's error
+        except Exception as error:  # noqa: BLE001 - passed on to every episode of the batch
             for job in self._decoder.abandon():
                 if not job.future.done():
                     job.future.set_exception(error)
-            self._needed = _QUIET
+            self._needed = _QUIET_ITERATIONS
             return
         for job in ended:
             if not job.future.done():
                 job.future.set_result(job.sampled())
-                self._needed = _QUIET
+                self._needed = _QUIET_ITERATIONS
 
 
 _loaded: dict[tuple[str, str, str], tuple[Any, Any]] = {}
@@ -163,12 +166,12 @@ _lock = threading.RLock()
 
 
 def share_model(model: Any, tokenizer: Any, *, batch_size: int) -> LocalModel:
-    """Return what samples from a model: the same for all that ask for the same.
+    """Return the ``LocalModel`` of a model, which equal calls share.
 
     Args:
-        model: The model of transformers, or of peft.
+        model: A model of transformers or peft.
         tokenizer: Its tokenizer.
-        batch_size: Most prompts that are decoded at once.
+        batch_size: Most prompts that are decoded at the same time.
     """
     key = (id(model), id(tokenizer), batch_size)
     with _lock:
@@ -179,13 +182,13 @@ def share_model(model: Any, tokenizer: Any, *, batch_size: int) -> LocalModel:
 
 
 def load_model(name: str, *, device: str, dtype: str, batch_size: int) -> LocalModel:
-    """Return a model that is loaded at the first call with the same arguments.
+    """Return the ``LocalModel`` of a name; the model is loaded at the first call.
 
     Args:
         name: Name on the hub, or folder.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ...
         dtype: ``auto``, ``float32``, ``bfloat16``, ...
-        batch_size: Most prompts that are decoded at once.
+        batch_size: Most prompts that are decoded at the same time.
 
     Raises:
         ConfigError: The model cannot be loaded.

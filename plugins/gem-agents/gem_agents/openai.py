@@ -1,10 +1,10 @@
-"""The agent ``openai``: asks an endpoint that speaks OpenAI's API."""
+"""The agent ``openai``: asks an OpenAI-compatible endpoint."""
 
 import os
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from gem_agents.chat import Chat, Message, history_of, messages_for, resent
+from gem_agents.chat import Chat, Message, history_wrapper, messages_for, to_resend
 from gem_agents.client import Client, Timing
 from gem_agents.fast_json import write_json
 from gem_agents.replies import Answer, read_chat, read_completion, text_of
@@ -19,55 +19,55 @@ __all__ = ["OpenAIAgent"]
 
 API_URL = "https://api.openai.com/v1"
 _SEED_BITS = 0x7FFFFFFF
-_OWN_FIELDS = ("messages", "prompt", "model", "tools", "stream", "n")
+_RESERVED_FIELDS = ("messages", "prompt", "model", "tools", "stream", "n")
 
 
 class OpenAIAgent(BaseAgent):
-    """Asks an endpoint that speaks OpenAI's API: vLLM, SGLang, llama.cpp, OpenAI and many more.
+    """Asks an OpenAI-compatible endpoint: vLLM, SGLang, llama.cpp, OpenAI and many others.
 
-    With the chat API it keeps the episode as a chat: observations are messages of the role
-    ``user``, with their images, and replies stay as they came. Where ``reset`` gave
-    ``info["tool_schemas"]``, the endpoint is told of the tools, a reply with ``tool_calls`` is the
-    action as it is (what the call format ``openai`` reads), and the results are messages of the
-    role ``tool``. With the completions API the prompt is text.
+    With the chat API, the episode is a chat: observations, including images, are messages with the
+    role ``user``, and replies are sent back unchanged. If ``reset`` returns
+    ``info["tool_schemas"]``, the request lists the tools, a reply with ``tool_calls`` becomes the
+    action unchanged (in the call format ``openai``), and results are messages with the role
+    ``tool``. With the completions API, the prompt is text.
 
-    All agents of an endpoint in a process share its connections, and the number of calls in
-    flight, which adapts to what the endpoint bears.
+    All agents of an endpoint in a process share its connections and one limit of calls in flight,
+    which adapts to the capacity of the endpoint.
 
     Args:
         model: Name of the model.
-        base_url: The endpoint, with its ``/v1``; else the environment's ``OPENAI_BASE_URL``, else
-            OpenAI's own.
-        api_key: The key; else what the environment variable ``api_key_env`` holds. It gets into
-            no trajectory and no message; but configurations are written to run folders, so that
-            ``api_key_env`` is the better place to change.
+        base_url: URL of the endpoint, including ``/v1``; None for the environment variable
+            ``OPENAI_BASE_URL``, or else OpenAI's own endpoint.
+        api_key: The key; None for the value of the environment variable ``api_key_env``. The key
+            does not appear in trajectories or messages, but configurations are written to run
+            folders, so prefer ``api_key_env``.
         api_key_env: Name of the environment variable with the key.
         api: ``chat`` or ``completions``.
         system: The system message; for completions, text before everything else.
-        temperature: Of the sampling, 0 or more; None leaves it to the endpoint, as everywhere.
-        top_p: Of the sampling, above 0 and up to 1.
-        max_tokens: Most tokens of a reply. For models that want ``max_completion_tokens``, say so
-            in ``extra_body``.
-        stop: Texts that end a reply.
-        seed: Seed of the sampling. Each turn of each episode is asked with a seed of its own; the
-            same in every run of the same seeds, where the endpoint samples reproducibly.
-        logprobs: Ask for log-probabilities.
-        token_ids: Ask for token ids as vLLM gives them (``return_token_ids``).
-        history: ``agent``: the agent keeps the history. ``env``: an observation is all of it, and
-            becomes the only message. ``auto``: ``env`` where a wrapper of the environment shows
-            the history, such as ``concat``.
-        resend_reasoning: Send what the model thought (``reasoning_content``) in the turns before.
+        temperature: Sampling temperature, 0 or more. Here and below, None means the endpoint's
+            default.
+        top_p: Nucleus sampling, above 0 and up to 1.
+        max_tokens: Most tokens of a reply. For models that require ``max_completion_tokens``, set
+            this field in ``extra_body``.
+        stop: Strings that end a reply.
+        seed: Seed of the sampling. Each turn of each episode has its own seed, which is the same in
+            every run, so results are reproducible if the endpoint's sampling is.
+        logprobs: Whether to request log-probabilities.
+        token_ids: Whether to request token ids in vLLM's format (``return_token_ids``).
+        history: ``agent``: the agent keeps the history. ``env``: an observation contains the whole
+            history and becomes the only message. ``auto``: ``env`` if a wrapper such as ``concat``
+            shows the history, else ``agent``.
+        resend_reasoning: Whether to send the reasoning (``reasoning_content``) of earlier turns.
         prices: ``{"input": ..., "output": ...}``, per million tokens.
-        timeout: Seconds that one attempt may take.
-        max_attempts: Most attempts for one reply, 1 for no repetition. Repeated are attempts that
-            ended in 408, 409, 429, 5xx, a lost connection, no answer in time, or an answer without
-            a reply.
-        max_retry_seconds: Seconds after which no attempt is repeated any more.
-        max_in_flight: Most calls at once to the endpoint, from all agents of the process.
-        extra_body: More fields of the request.
+        timeout: Time limit of an attempt in seconds.
+        max_attempts: Most attempts for one reply; 1 to never repeat. An attempt is repeated after
+            408, 409, 429, 5xx, a lost connection, a timeout, or an answer without a reply.
+        max_retry_seconds: Seconds after which no further attempt begins.
+        max_in_flight: Most calls to the endpoint at the same time, from all agents of the process.
+        extra_body: Additional fields of the request.
 
     Raises:
-        ConfigError: A parameter that cannot work, or OpenAI's endpoint without a key.
+        ConfigError: A parameter is invalid, or OpenAI's endpoint has no key.
     """
 
     shared: ClassVar[tuple[str, ...]] = ("_client",)
@@ -141,16 +141,16 @@ class OpenAIAgent(BaseAgent):
         self._episode_seed = seed
 
     def reset(self, env: Env) -> None:
-        """Get ready for an episode.
+        """Prepare for an episode.
 
         Raises:
-            ConfigError: A wrapper renders chats, which the chat API would render again.
+            ConfigError: A wrapper renders the chat, which the chat API would render again.
         """
-        wrapper = history_of(env)
+        wrapper = history_wrapper(env)
         if self._is_chat and getattr(wrapper, "chat_template", "none") != "none":
             raise ConfigError(
                 "The environment renders the history with a chat template, and the chat API would "
-                "do so again: leave that wrapper out, or take api='completions'."
+                "render it again: remove the wrapper, or use api='completions'."
             )
         is_shown = wrapper is not None if self._history == "auto" else self._history == "env"
         self._begin(shows_history=is_shown)
@@ -161,8 +161,8 @@ class OpenAIAgent(BaseAgent):
         self._chat = Chat()
         self._prompt = ""
         self._tools = b""
-        self._said: Message | None = None
-        self._seen: _Seen = _Seen()
+        self._last_reply: Message | None = None
+        self._tokens = _TokenHistory()
         if self._system is not None and self._is_chat:
             self._chat.add({"role": "system", "content": self._system})
 
@@ -170,7 +170,7 @@ class OpenAIAgent(BaseAgent):
         """Return an awaitable of the reply.
 
         Raises:
-            EndpointError: The endpoint refused, or the attempts are used up.
+            EndpointError: The endpoint refused, or all attempts failed.
         """
         if self._is_chat:
             return self._act_in_chat(observation, info)
@@ -183,31 +183,32 @@ class OpenAIAgent(BaseAgent):
             self._chat = Chat()
             if self._system is not None:
                 self._chat.add({"role": "system", "content": self._system})
-            self._said = None
+            self._last_reply = None
         known = len(self._chat.messages) if self._turn and not self._shows_history else 0
-        self._chat.add(*messages_for(observation, info, self._said))
+        self._chat.add(*messages_for(observation, info, self._last_reply))
         parts = (self._fields, self._tools, self._next_seed(), b',"messages":[')
         data = b"".join((*parts, self._chat.encoded, b"]}"))
         answer, timing = await self._client.post("chat/completions", data, read_chat)
         message = answer.message
-        said = resent(message, reasoning=self._resend_reasoning)
+        reply = to_resend(message, reasoning=self._resend_reasoning)
         generation = self._generation(answer, timing, follows=bool(known))
         messages = self._chat.messages
         generation.messages = messages[known:] if generation.extends else list(messages)
         if not self._shows_history:
-            self._chat.add(said)
-            self._said = said
-        thought = message.get("reasoning_content") or message.get("reasoning")
-        self._seen.is_whole = self._seen.is_whole and (self._resend_reasoning or not thought)
-        if said.get("tool_calls") and self._tools:
-            action: Action = {"role": "assistant", **message, "tool_calls": said["tool_calls"]}
+            self._chat.add(reply)
+            self._last_reply = reply
+        has_reasoning = message.get("reasoning_content") or message.get("reasoning")
+        if has_reasoning and not self._resend_reasoning:
+            self._tokens.is_complete = False
+        if reply.get("tool_calls") and self._tools:
+            action: Action = {"role": "assistant", **message, "tool_calls": reply["tool_calls"]}
         else:
             action = text_of(message)
         return Reply(action, generation)
 
     async def _act_in_text(self, observation: Observation, info: Info) -> Reply:
         if images_of(observation):
-            raise ConfigError("The completions API takes no images: take api='chat'.")
+            raise ConfigError("The completions API does not take images: use api='chat'.")
         text, before = visible_text(observation, info), self._prompt
         if self._shows_history:
             self._prompt = (self._system or "") + text
@@ -221,9 +222,9 @@ class OpenAIAgent(BaseAgent):
         generation = self._generation(answer, timing, follows=follows)
         new = self._prompt[len(before) :] if generation.extends else self._prompt
         generation.messages = [{"role": "prompt", "content": new}]
-        said: str = answer.message["content"]
-        self._prompt += said
-        return Reply(said, generation)
+        reply: str = answer.message["content"]
+        self._prompt += reply
+        return Reply(reply, generation)
 
     def _next_seed(self) -> bytes:
         turn, self._turn = self._turn, self._turn + 1
@@ -232,8 +233,8 @@ class OpenAIAgent(BaseAgent):
         return b',"seed":%d' % (child_seed(self._seed, self._episode_seed, turn) & _SEED_BITS)
 
     def _generation(self, answer: Answer, timing: Timing, *, follows: bool) -> Generation:
-        """Return what is known of a reply, all but the messages."""
-        prompt_ids, extends = self._seen.new_of(answer, follows=follows)
+        """Return the generation of a reply, without its messages."""
+        prompt_ids, extends = self._tokens.split_prompt(answer, follows=follows)
         return Generation(
             reply=dict(answer.message),
             extends=extends,
@@ -259,36 +260,36 @@ class OpenAIAgent(BaseAgent):
         return (given + answer.completion_tokens * prices["output"]) / 1e6
 
     def close(self) -> None:
-        """Give the connections back; may be called twice."""
+        """Release the connections; may be called twice."""
         self._client.close()
 
     def __repr__(self) -> str:
         return f"OpenAIAgent(model={self.model!r})"
 
 
-class _Seen:
-    """Tokens that the model was given and gave so far.
+class _TokenHistory:
+    """The tokens of an episode so far, as far as the endpoint returns their ids.
 
     Attributes:
-        is_whole: Whether replies were sent again as they came, nothing left out.
+        is_complete: Whether all replies were sent back without omissions.
     """
 
     def __init__(self) -> None:
-        self.is_whole = True
+        self.is_complete = True
         self._ids: list[int] | None = None
 
-    def new_of(self, answer: Answer, *, follows: bool) -> tuple[list[int] | None, bool]:
-        """Return the new ids of a prompt, and whether it begins with what was there before.
+    def split_prompt(self, answer: Answer, *, follows: bool) -> tuple[list[int] | None, bool]:
+        """Return the new token ids of a prompt, and whether it extends the earlier tokens.
 
         Args:
             answer: The answer.
-            follows: Whether the request began with the messages of the one before. Whether the
-                tokens do, only their ids can say, if the endpoint gives any.
+            follows: Whether the request began with the messages of the previous one. If the
+                endpoint returns token ids, these decide whether the tokens were extended too.
         """
         prompt, before = answer.prompt_ids, self._ids
         if prompt is None:
             self._ids = None
-            return None, follows and self.is_whole
+            return None, follows and self.is_complete
         self._ids = None if answer.token_ids is None else prompt + answer.token_ids
         if follows and before is not None and prompt[: len(before)] == before:
             return prompt[len(before) :], True
@@ -297,17 +298,17 @@ class _Seen:
 
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise ConfigError(f"{name} is one of {', '.join(allowed)}; got {value!r}.")
+        raise ConfigError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
 
 
 def _check_prices(prices: Mapping[str, float] | None) -> None:
     if prices is not None and set(prices) != {"input", "output"}:
         raise ConfigError(
-            f"prices has 'input' and 'output', each per million tokens; got {dict(prices)!r}."
+            f"prices must have 'input' and 'output', per million tokens; got {dict(prices)!r}."
         )
 
 
 def _check_extra(extra: Mapping[str, Any] | None) -> None:
-    own = [name for name in _OWN_FIELDS if name in (extra or {})]
-    if own:
-        raise ConfigError(f"extra_body cannot have {', '.join(own)}: the agent decides on them.")
+    reserved = [name for name in _RESERVED_FIELDS if name in (extra or {})]
+    if reserved:
+        raise ConfigError(f"extra_body cannot set {', '.join(reserved)}: the agent sets them.")

@@ -1,4 +1,4 @@
-"""The agents and the command. Nothing here imports one."""
+"""The plugin: registers the agents and the command without importing them."""
 
 from gem_core import hookimpl
 from gem_core.registry import Registry
@@ -14,7 +14,7 @@ def gem_register(registry: Registry) -> None:
         AgentSpec(
             id="openai",
             entry_point="gem_agents.openai:OpenAIAgent",
-            description="asks an endpoint that speaks OpenAI's API",
+            description="asks an OpenAI-compatible endpoint",
         )
     )
     registry.add(
@@ -28,6 +28,6 @@ def gem_register(registry: Registry) -> None:
         CommandSpec(
             id="check-template",
             entry_point="gem_agents.check_template:command",
-            description="Check that a chat template keeps the tokens of earlier turns",
+            description="Check that a chat template preserves the tokens of earlier turns",
         )
     )

@@ -1,4 +1,4 @@
-"""Takes the answers of OpenAI's API apart. What an endpoint leaves out or writes oddly is None."""
+"""Parses the answers of OpenAI's API. Fields that are missing or malformed are None."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ __all__ = ["Answer", "read_chat", "read_completion", "text_of"]
 
 @dataclass(slots=True)
 class Answer:
-    """An answer of the endpoint, taken apart; see ``gem_core.agent.Generation``."""
+    """A parsed answer of an endpoint; for the fields, see ``gem_core.agent.Generation``."""
 
     message: Mapping[str, Any]
     model: str
@@ -23,18 +23,18 @@ class Answer:
 
 
 def read_chat(answer: Mapping[str, Any]) -> Answer:
-    """Return an answer of ``chat/completions``.
+    """Parse an answer of ``chat/completions``.
 
     Raises:
-        TypeError, LookupError: There is no message in it.
+        TypeError, LookupError: It contains no message.
     """
     choice = _choice(answer)
     message = choice["message"]
     if not isinstance(message, dict):
-        raise TypeError("the message is no object")
+        raise TypeError("the message is not an object")
     content = message.get("content")
     if content is not None and not isinstance(content, str | list):
-        raise TypeError("the content of the message is no text")
+        raise TypeError("the content of the message is not text")
     content = _part(choice, "logprobs").get("content")
     tokens, logprobs = None, None
     if isinstance(content, list):
@@ -46,15 +46,15 @@ def read_chat(answer: Mapping[str, Any]) -> Answer:
 
 
 def read_completion(answer: Mapping[str, Any]) -> Answer:
-    """Return an answer of ``completions``.
+    """Parse an answer of ``completions``.
 
     Raises:
-        TypeError, LookupError: There is no text in it.
+        TypeError, LookupError: It contains no text.
     """
     choice = _choice(answer)
     text = choice["text"]
     if not isinstance(text, str):
-        raise TypeError("the text is none")
+        raise TypeError("the text is not a string")
     part = _part(choice, "logprobs")
     tokens, logprobs = _texts(part.get("tokens")), _numbers(part.get("token_logprobs"))
     prompt_ids = choice.get("prompt_token_ids") or answer.get("prompt_token_ids")
@@ -63,7 +63,7 @@ def read_completion(answer: Mapping[str, Any]) -> Answer:
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """Return the text of a message, whose content may be none, text, or a list of parts."""
+    """Return the text of a message, whose content may be None, text, or a list of parts."""
     content = message.get("content")
     if content is None or isinstance(content, str):
         return content or ""
@@ -74,7 +74,7 @@ def text_of(message: Mapping[str, Any]) -> str:
 def _choice(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     choice = answer["choices"][0]
     if not isinstance(choice, dict):
-        raise TypeError("the choice is no object")
+        raise TypeError("the choice is not an object")
     return choice
 
 
@@ -88,7 +88,7 @@ def _answer(
 ) -> Answer:
     usage, token_ids = _part(answer, "usage"), _ids(choice.get("token_ids"))
     if token_ids is not None and logprobs is not None and len(logprobs) != len(token_ids):
-        logprobs = None  # nobody could say which belongs to which
+        logprobs = None  # they cannot be matched to tokens
     if tokens is not None and (logprobs is None or len(tokens) != len(logprobs)):
         tokens = None
     model, reason = answer.get("model"), choice.get("finish_reason")
@@ -115,17 +115,17 @@ def _count(value: Any) -> int | None:
 
 
 def _ids(values: Any) -> list[int] | None:
-    is_right = isinstance(values, list) and all(type(value) is int for value in values)
-    return values if is_right else None
+    is_valid = isinstance(values, list) and all(type(value) is int for value in values)
+    return values if is_valid else None
 
 
 def _texts(values: Any) -> list[str] | None:
-    is_right = isinstance(values, list) and all(isinstance(value, str) for value in values)
-    return values if is_right else None
+    is_valid = isinstance(values, list) and all(isinstance(value, str) for value in values)
+    return values if is_valid else None
 
 
 def _numbers(values: Any) -> list[float] | None:
     if not isinstance(values, list):
         return None
-    is_right = all(type(value) in {float, int} for value in values)
-    return [float(value) for value in values] if is_right else None
+    is_valid = all(type(value) in {float, int} for value in values)
+    return [float(value) for value in values] if is_valid else None

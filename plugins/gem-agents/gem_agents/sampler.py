@@ -1,4 +1,4 @@
-"""What the agent ``transformers`` asks of a model: a few names, which any object can have."""
+"""The interface between the agent ``transformers`` and a model."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ __all__ = ["LogitsError", "Request", "Sampled", "SamplingModel"]
 
 
 class LogitsError(GemError, FloatingPointError):
-    """The scores of a model in this process are not finite."""
+    """The logits of a local model are not finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A prompt, and how to go on from it.
+    """A prompt and its sampling parameters.
 
     Args:
-        ids: Tokens of the prompt, at least one.
+        ids: Token ids of the prompt, at least one.
         max_new_tokens: Most tokens to sample.
-        temperature: 0 for the likeliest token, 1 for the model's own distribution.
-        top_p: Sample from the likeliest tokens that together have this probability, in (0, 1].
-        seed: Seed of the sampling; None for a new one.
+        temperature: 0 for the most likely token, 1 for the model's own distribution.
+        top_p: Sample from the most likely tokens that together have this probability, in (0, 1].
+        seed: Seed of the sampling; None for a random one.
         stop: Strings that end a reply.
         scaled_logprobs: Whether log-probabilities are those at the temperature.
     """
@@ -38,14 +38,15 @@ class Request:
 
 @dataclass(slots=True)
 class Sampled:
-    """What was sampled.
+    """A sampled reply.
 
     Args:
-        ids: The tokens, with the one that ended them.
-        logprobs: Log-probability of each, in nats.
-        is_complete: Whether the model ended by itself, or with one of the strings of ``stop``.
-        queue_seconds: Wall time until the model began with the prompt.
-        model_seconds: Wall time from there to the last token.
+        ids: Token ids, including the token that ended the reply.
+        logprobs: Log-probability of each token, in nats.
+        is_complete: Whether the reply ended by itself or with a string of ``stop``, and not at the
+            token limit.
+        queue_seconds: Wall time before the model started with the prompt.
+        model_seconds: Wall time from the start to the last token.
     """
 
     ids: list[int]
@@ -56,23 +57,23 @@ class Sampled:
 
 
 class SamplingModel(Protocol):
-    """What says something to a prompt; ``LocalModel`` is one, and agents take any.
+    """A model that replies to prompts, such as ``LocalModel``.
 
-    One that has ``join(agent)`` and ``leave(agent)`` too is told of the agents that play: at the
-    begin of each episode, and when they are closed. One that has ``once(key, make)`` makes what
-    prompts of one moment have in common once.
+    Three methods are optional. ``join(agent)`` is called at the beginning of each episode, and
+    ``leave(agent)`` when an agent is closed. ``once(key, make)`` may return the value of an earlier
+    call with the same key, so that equal prompts of one step are rendered and tokenised once.
     """
 
     @property
     def tokenizer(self) -> Any:
-        """The tokenizer of transformers that the tokens are of."""
+        """The tokenizer of transformers."""
 
     @property
     def context(self) -> int:
         """Most tokens of a prompt and its reply together."""
 
     def submit(self, request: Request) -> Awaitable[Sampled]:
-        """Return an awaitable of what is said to a prompt; called in a running event loop."""
+        """Return an awaitable of the reply; called in a running event loop."""
 
     def text_of(self, sampled: Sampled) -> str:
-        """Return what was said as text, without the token that ended it."""
+        """Return the text of a reply, without the token that ended it."""

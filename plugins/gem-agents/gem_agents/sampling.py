@@ -1,8 +1,8 @@
-"""Draws tokens from logits, all rows of a batch at once.
+"""Samples tokens from logits, for all rows of a batch together.
 
-Each row has a seed of its own, and its n-th draw is a function of seed and n alone: it depends on
-nothing else that is in the batch. Only rounding does: batches of other shapes add up in another
-order, and now and then a token that was as likely as another comes out.
+Each row has its own seed, and its n-th random number is a function of the seed and n alone. It does
+not depend on the rest of the batch. Only rounding does: batches of other shapes sum in another
+order, which sometimes changes a token that was as likely as another.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ import torch
 
 from gem_agents.sampler import Request
 
-__all__ = ["Draws", "uniforms"]
+__all__ = ["RowRNG", "uniforms"]
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -24,13 +24,13 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 def uniforms(
     seeds: npt.NDArray[np.uint64], numbers: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.float32]:
-    """Return one number in [0, 1) for each seed: the n-th of its sequence.
+    """Return the n-th random number of each seed, in [0, 1).
 
-    The sequence is SplitMix64's (Steele, Lea and Flood, 2014), cut to 24 bits.
+    The sequence is SplitMix64's (Steele, Lea and Flood, 2014), truncated to 24 bits.
 
     Args:
         seeds: The seeds.
-        numbers: Which one of each sequence, from 0.
+        numbers: The index n in the sequence of each seed, from 0.
     """
     state = seeds + (numbers + np.uint64(1)) * _GAMMA
     state = (state ^ (state >> np.uint64(30))) * _FIRST
@@ -40,14 +40,14 @@ def uniforms(
     return numbers_24 * np.float32(2.0**-24)
 
 
-class Draws:
-    """The draws of a batch, while it has the same rows.
+class RowRNG:
+    """Samples the tokens of a batch with fixed rows, with one random sequence per row.
 
     Args:
-        requests: How each row is sampled.
-        seeds: A seed for each row.
-        counts: How many tokens each row has drawn.
-        device: Where the logits are.
+        requests: The sampling parameters of each row.
+        seeds: The seed of each row.
+        counts: Number of tokens that each row has already sampled.
+        device: The device of the logits.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class Draws:
         self._cut = torch.tensor(cut, device=device) if cut else None
         self._top_p = column([requests[row].top_p for row in cut]) if cut else None
 
-    def next(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return a token for each row and its log-probability, both (rows, 1).
+    def sample(self, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return a token for each row and its log-probability in nats, both (rows, 1).
 
         Args:
-            logits: Scores of the tokens, (rows, vocabulary).
+            logits: Logits of the next token, (rows, vocabulary).
         """
         logits = logits.float()
         own = scaled = logits.log_softmax(-1)
@@ -91,7 +91,7 @@ class Draws:
         return tokens, logprobs
 
     def _drawn(self, probabilities: torch.Tensor) -> torch.Tensor:
-        """Invert the cumulative sum of each row at a uniform number."""
+        """Sample by inverting the cumulative distribution of each row at a uniform number."""
         if self._cut is not None:
             some, order = probabilities[self._cut].sort(-1, descending=True)
             some = some * (some.cumsum(-1) - some < self._top_p)
@@ -99,6 +99,6 @@ class Draws:
             probabilities = probabilities.index_copy(0, self._cut, kept)
         sums = probabilities.cumsum(-1)
         uniform = torch.from_numpy(uniforms(self._seeds, self._counts)).to(self._device)
-        # The first sum above is of a token that can be drawn. None is above only for NaN.
-        place = torch.searchsorted(sums, uniform[:, None] * sums[:, -1:], right=True)
-        return place.clamp_(max=sums.shape[-1] - 1)
+        # The first larger sum belongs to a token of positive probability; with NaN there is none.
+        tokens = torch.searchsorted(sums, uniform[:, None] * sums[:, -1:], right=True)
+        return tokens.clamp_(max=sums.shape[-1] - 1)

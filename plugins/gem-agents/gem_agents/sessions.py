@@ -1,9 +1,9 @@
-"""Connections to endpoints: one session of aiohttp for each event loop and endpoint.
+"""Connections to endpoints: one aiohttp session for each event loop and endpoint.
 
-Agents share it, as each session has its own pool of connections. It is closed with the last agent
-that uses it; and where agents are never closed, with the event loop, as far as the loop closes its
-asynchronous generators (``asyncio.run`` does). How many calls the endpoint bears is remembered for
-the next loop.
+Agents share a session, because each session has its own connection pool. It is closed with the last
+agent that uses it. If agents are never closed, it is closed with the event loop, provided that the
+loop closes its asynchronous generators (``asyncio.run`` does). The adaptive limit of the endpoint
+is kept for the next loop.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import aiohttp
 
 from gem_agents.adaptive_limit import AdaptiveLimit
 
-__all__ = ["SharedSession", "borrow_session"]
+__all__ = ["SharedSession", "acquire_session"]
 
 _KEEP_ALIVE_SECONDS = 60.0
 _CONNECT_SECONDS = 30.0
@@ -29,19 +29,19 @@ _lock = threading.Lock()
 
 
 class SharedSession:
-    """A session, counted; get it with ``borrow_session`` and give it back.
+    """A reference-counted session: get it with ``acquire_session``, and ``release`` it.
 
     Attributes:
-        http: The session of aiohttp.
-        limit: Limits the calls that are in flight.
-        proxy: The proxy that the process's environment names for the endpoint; None for none.
-        users: How many have borrowed it.
+        http: The aiohttp session.
+        limit: The limit of calls in flight.
+        proxy: The proxy for the endpoint in the environment variables; None without one.
+        users: Number of current users.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, key: Key) -> None:
         base_url, max_in_flight = key
         self.loop = loop
-        # A limit belongs to one loop at a time, so it is taken out while it is used.
+        # A limit belongs to one loop at a time, so it is removed while it is used.
         limit = _limits.pop(key, None)
         self.limit = limit or AdaptiveLimit(min(32, max_in_flight), maximum=max_in_flight)
         self.http = aiohttp.ClientSession(
@@ -55,8 +55,8 @@ class SharedSession:
         self._key = key
         self.users = 0
 
-    def give_back(self) -> None:
-        """Count one user less, and close the session after the last."""
+    def release(self) -> None:
+        """Remove one user, and close the session after the last one."""
         with _lock:
             self.users -= 1
             if self.users:
@@ -69,7 +69,7 @@ class SharedSession:
         self._close()
 
     def _close(self) -> None:
-        """Close from wherever the last user was: in the loop, beside it, or after it."""
+        """Close the session from within its loop, from another thread, or after the loop."""
         if self.loop.is_closed():
             return
         if self.loop.is_running():
@@ -81,7 +81,7 @@ class SharedSession:
         sessions = _loops[self.loop]
 
         def done(_: asyncio.Task[None]) -> None:
-            if self.http.closed:  # a loop that ends may cancel the task before it begins
+            if self.http.closed:  # a loop that ends may cancel the task before it starts
                 sessions.closing.pop(self, None)
 
         task = sessions.closing[self] = self.loop.create_task(self.http.close())
@@ -94,7 +94,7 @@ class _Sessions:
     def __init__(self) -> None:
         self.by_key: dict[Key, SharedSession] = {}
         self.closing: dict[SharedSession, asyncio.Task[None] | None] = {}
-        # A loop closes its asynchronous generators before it ends, and this one the sessions.
+        # A loop closes its asynchronous generators when it ends; this one closes the sessions.
         self.guard = self._close_with_loop()
 
     async def _close_with_loop(self) -> AsyncGenerator[None, None]:
@@ -106,12 +106,12 @@ class _Sessions:
             await asyncio.sleep(0)  # connections close their sockets
 
 
-async def borrow_session(base_url: str, max_in_flight: int) -> SharedSession:
-    """Return the session for an endpoint in the loop that runs; it is to be given back.
+async def acquire_session(base_url: str, max_in_flight: int) -> SharedSession:
+    """Return the session for an endpoint in the running loop; the caller must release it.
 
     Args:
         base_url: The endpoint's URL.
-        max_in_flight: Most calls at once.
+        max_in_flight: Most calls at the same time.
     """
     key, loop = (base_url, max_in_flight), asyncio.get_running_loop()
     with _lock:
@@ -137,7 +137,7 @@ def _a_loop_runs_here() -> bool:
 
 
 def _proxy_for(base_url: str) -> str | None:
-    """Return the proxy of the environment, looked up once and not for every request."""
+    """Return the proxy for a URL according to the environment variables."""
     parts = urllib.parse.urlsplit(base_url)
     if urllib.request.proxy_bypass(parts.netloc):
         return None

@@ -1,4 +1,4 @@
-"""Whether a reply has come to one of the strings that end it."""
+"""Detects strings that end a reply."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ _BROKEN = "\N{REPLACEMENT CHARACTER}"
 
 
 class StopStrings:
-    """Looks for strings at the end of token sequences, mostly without decoding them.
+    """Finds stop strings at the end of token sequences, mostly without decoding them.
 
     Args:
         tokenizer: The tokenizer of transformers.
@@ -24,16 +24,16 @@ class StopStrings:
 
         Args:
             ids: The tokens of the reply so far, at least one.
-            stop: The strings; in a token that completes one, more may follow it.
+            stop: The strings; the token that completes one may contain further text.
         """
         last = self._texts.get(ids[-1])
         if last is None:
             last = self._texts[ids[-1]] = self._decode(ids[-1:])
         for string in stop:
-            # A token that is only a part of a character shows as one that is broken.
+            # A token with a part of a character decodes to the replacement character.
             if string[-1] not in last and _BROKEN not in last:
                 continue
-            # A token is at least one byte; one more, as the first may lose a space.
+            # A token has at least one byte; one more, as decoding may drop a leading space.
             if string in self._decode(ids[-len(string.encode()) - 1 :]):
                 return True
         return False

@@ -1,12 +1,12 @@
-"""Does the prompt of each turn begin with the tokens of the turns before?
+"""Checks whether the prompt of each turn begins with the tokens of the earlier turns.
 
-Training on several turns as one sequence needs it, and so does a server that caches prefixes. A
-template can break it (by dropping what a model thought, by trimming, by writing calls anew), and
-so can the tokenizer, which may merge the end of a reply with what the template puts behind it.
+Training on several turns as one sequence depends on this, and so does a server that caches
+prefixes. A template can break it by dropping a model's reasoning, by trimming, or by rewriting tool
+calls. So can a tokenizer that merges the end of a reply with the text after it.
 
-A conversation is rendered turn by turn. What the model sampled in a turn is the text of the reply,
-as it is, with the token by which the template ends a message; a reply with ``tool_calls`` was
-sampled as the template renders it behind the prompt.
+A conversation is rendered turn by turn. The model is assumed to sample the exact text of each reply
+and the token with which the template ends a message. A reply with ``tool_calls`` is assumed to be
+sampled as the template renders it after the prompt.
 """
 
 import json
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from gem_agents.transcript import encode_further
+from gem_agents.transcript import encode_continuation
 
 __all__ = [
     "CONVERSATIONS",
@@ -56,12 +56,12 @@ _CALLS = [
 
 @dataclass(frozen=True)
 class Conversation:
-    """A chat, and what it is there to show.
+    """A chat to check.
 
     Args:
-        name: The kind.
-        messages: The messages; those of the role ``assistant`` are the turns.
-        tools: Schemas of functions, or None.
+        name: The kind of chat.
+        messages: The messages; those with the role ``assistant`` are the turns.
+        tools: Function schemas, or None.
     """
 
     name: str
@@ -71,17 +71,17 @@ class Conversation:
 
 @dataclass(frozen=True)
 class Break:
-    """Where a prompt leaves what there was before.
+    """The place where a prompt deviates from the earlier tokens.
 
     Args:
-        turn: The turn whose prompt it is, from 2 on.
-        cause: ``text``: the template renders something else. ``tokens``: it renders the same text,
-            which becomes other tokens.
-        position: Tokens that still agree.
-        expected_ids: The tokens of before, from there.
-        expected: The same as text.
-        found_ids: What the prompt has there.
-        found: The same as text.
+        turn: The turn of the prompt, from 2 on.
+        cause: ``text`` if the template renders different text; ``tokens`` if it renders the same
+            text, which has different tokens.
+        position: Number of tokens that agree.
+        expected_ids: The earlier tokens from this position on.
+        expected: Their text.
+        found_ids: The tokens of the prompt from this position on.
+        found: Their text.
     """
 
     turn: int
@@ -95,14 +95,14 @@ class Break:
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a conversation.
+    """The result for a conversation.
 
     Args:
-        name: Its kind.
-        status: ``ok``, ``breaks``, or ``refused`` if the template does not take such chats.
-        turns: Turns that were rendered.
+        name: The kind of conversation.
+        status: ``ok``, ``breaks``, or ``refused`` if the template does not accept such chats.
+        turns: Number of turns that were rendered.
         problem: The first break.
-        message: Why the template refused.
+        message: The reason why the template refused.
     """
 
     name: str
@@ -143,11 +143,11 @@ def _conversations() -> Iterator[Conversation]:
     yield Conversation("spaces at the beginning", _chat(" I guess 1.", "\n\nI guess 2."))
     yield Conversation("empty replies", _chat("", ""))
     yield Conversation(
-        "thoughts in the text", _chat("<think>\nHm.\n</think>\n\n1", "<think>\nSo.\n</think>\n\n2")
+        "reasoning in the text", _chat("<think>\nHm.\n</think>\n\n1", "<think>\nSo.\n</think>\n\n2")
     )
     yield Conversation("code", _chat("```python\nprint(1)\n```", "    indented\n\ttab"))
     yield Conversation("other scripts", _chat("我猜是五 🙂", "Größer, naïve, ça va"))
-    yield Conversation("tools told of", _chat(*plain[:3]), TOOLS)
+    yield Conversation("tools", _chat(*plain[:3]), TOOLS)
     yield Conversation("tools and a system message", _chat(*plain[:2], system="Play."), TOOLS)
     yield Conversation("calls in the text", _chat(_HERMES, plain[1]), TOOLS)
     yield Conversation("calls as messages", _chat({"content": "", "tool_calls": _CALLS}), TOOLS)
@@ -159,18 +159,18 @@ def _conversations() -> Iterator[Conversation]:
 
 
 CONVERSATIONS = tuple(_conversations())
-"""The kinds of conversations that are checked."""
+"""The conversations that are checked by default."""
 
 
 def check_template(
     tokenizer: Any, conversations: Sequence[Conversation] = CONVERSATIONS, **variables: Any
 ) -> list[Finding]:
-    """Check a tokenizer's chat template with conversations of many kinds.
+    """Check a tokenizer's chat template with several kinds of conversations.
 
     Args:
         tokenizer: A tokenizer of transformers with a chat template.
         conversations: The conversations.
-        variables: More variables for the template, such as ``enable_thinking``.
+        variables: Additional template variables, such as ``enable_thinking``.
     """
     return [check_conversation(tokenizer, one, **variables) for one in conversations]
 
@@ -179,7 +179,7 @@ def check_conversation(tokenizer: Any, conversation: Conversation, **variables: 
     """Check one conversation; see ``check_template``."""
     try:
         return _check(tokenizer, conversation, variables)
-    except Exception as error:  # noqa: BLE001 - templates raise whatever they like
+    except Exception as error:  # noqa: BLE001 - templates may raise any exception
         return Finding(conversation.name, "refused", message=f"{type(error).__name__}: {error}")
 
 
@@ -196,9 +196,9 @@ def _check(tokenizer: Any, conversation: Conversation, variables: Mapping[str, A
 
     before_text, before_ids = "", list[int]()
     turns = [i for i, m in enumerate(conversation.messages) if m["role"] == "assistant"]
-    places = [*turns, len(conversation.messages)]
-    for turn, place in enumerate(places, start=1):
-        text = render(place, is_prompt=True)
+    prompts = [*turns, len(conversation.messages)]
+    for turn, at in enumerate(prompts, start=1):
+        text = render(at, is_prompt=True)
         ids = _encode(tokenizer, text)
         if ids[: len(before_ids)] != before_ids:
             cause: Literal["text", "tokens"] = "tokens"
@@ -206,37 +206,37 @@ def _check(tokenizer: Any, conversation: Conversation, variables: Mapping[str, A
                 cause = "text"
             problem = _break(tokenizer, turn, cause, before_ids, ids)
             return Finding(conversation.name, "breaks", turn, problem)
-        if place < len(conversation.messages):
-            whole = render(place + 1, is_prompt=False)
-            said = _sampled(tokenizer, conversation.messages[place], text, whole)
-            before_text, before_ids = text + said, ids + _encode_said(tokenizer, said)
-    return Finding(conversation.name, "ok", len(places))
+        if at < len(conversation.messages):
+            whole = render(at + 1, is_prompt=False)
+            reply = _sampled(tokenizer, conversation.messages[at], text, whole)
+            before_text, before_ids = text + reply, ids + _encode_reply(tokenizer, reply)
+    return Finding(conversation.name, "ok", len(prompts))
 
 
 def _sampled(tokenizer: Any, message: Message, prompt: str, whole: str) -> str:
-    """Return what the model wrote: the reply, and the token by which it ended.
+    """Return the text that the model sampled: the reply and the token that ended it.
 
     Args:
         tokenizer: The tokenizer.
         message: The reply.
-        prompt: The prompt, rendered.
-        whole: The chat with the reply, rendered.
+        prompt: The rendered prompt.
+        whole: The rendered chat with the reply.
     """
     content = message["content"]
     if message.get("tool_calls"):
-        # The template decides how calls are written. What it renders behind the prompt would be
-        # the reply, up to and with the end of the message.
+        # The template decides how calls are written: the reply is the text that it renders after
+        # the prompt, up to and including the end of the message.
         rest = whole[len(prompt) :] if whole.startswith(prompt) else content
         found = [(rest.rfind(end), end) for end in _ends(tokenizer) if end in rest]
         return rest[: max(found)[0] + len(max(found)[1])] if found else rest
-    # Where the template trims the reply, its end is still what follows.
+    # Even if the template trims the reply, the end of the message follows it.
     tail = whole[whole.rfind(content.strip()) + len(content.strip()) :].lstrip()
     end = next((end for end in _ends(tokenizer) if tail.startswith(end)), "")
     return f"{content}{end}"
 
 
 def _ends(tokenizer: Any) -> list[str]:
-    """Return special tokens, the longest first."""
+    """Return the special tokens, longest first."""
     added = [str(token) for token in tokenizer.get_added_vocab()]
     return sorted({*added, *tokenizer.all_special_tokens} - {""}, key=len, reverse=True)
 
@@ -246,10 +246,10 @@ def _encode(tokenizer: Any, text: str) -> list[int]:
     return ids
 
 
-def _encode_said(tokenizer: Any, said: str) -> list[int]:
-    """Return the tokens of a reply, without the space that some put before what begins a text."""
-    ids = encode_further(tokenizer, said)
-    return ids if _text(tokenizer, ids) == said else _encode(tokenizer, said)
+def _encode_reply(tokenizer: Any, reply: str) -> list[int]:
+    """Return the tokens of a reply, without the space that some tokenizers add before a text."""
+    ids = encode_continuation(tokenizer, reply)
+    return ids if _text(tokenizer, ids) == reply else _encode(tokenizer, reply)
 
 
 def _break(

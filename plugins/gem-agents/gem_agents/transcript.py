@@ -1,31 +1,32 @@
-"""The tokens of one episode: what was sampled stays as it was sampled.
+"""The tokens of one episode, which preserve the sampled tokens.
 
-A template renders the whole chat as text. Where that text begins with the prompt and the reply of
-the turn before, only the rest is made into tokens and put behind those that are there. So a reply
-keeps the tokens that the model chose, also where the tokenizer would have chosen others.
+A template renders the whole chat as text. If this text begins with the prompt and the reply of the
+previous turn, only the rest is tokenised and appended. A reply therefore keeps the tokens that the
+model sampled, even if the tokenizer would have chosen others.
 """
 
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-__all__ = ["Once", "Prompt", "Transcript", "encode_further", "make_anew"]
+__all__ = ["Memoize", "Prompt", "Transcript", "encode_continuation", "no_memo"]
 
-Once = Callable[[Hashable, Callable[[], Any]], Any]
-"""Returns what a function makes; it need not be called where the key has been there before."""
+Memoize = Callable[[Hashable, Callable[[], Any]], Any]
+"""A function of a key and a function that makes a value; it may return the value of an earlier call
+with the same key."""
 
 
-def make_anew(_: Hashable, make: Callable[[], Any]) -> Any:
-    """Call the function each time."""
+def no_memo(_: Hashable, make: Callable[[], Any]) -> Any:
+    """Make the value in every call."""
     return make()
 
 
 class Prompt(NamedTuple):
-    """What the model is given.
+    """The prompt of a turn.
 
     Args:
-        ids: All tokens.
-        new: Those that are new in this turn.
-        extends: Whether the others are all that the model was given and gave before.
+        ids: All token ids.
+        new: The token ids that are new in this turn.
+        extends: Whether the prompt begins with all earlier tokens of the episode.
     """
 
     ids: list[int]
@@ -34,55 +35,55 @@ class Prompt(NamedTuple):
 
 
 class Transcript:
-    """Tokens of an episode.
+    """The tokens of an episode.
 
     Args:
-        tokenizer: The tokenizer of transformers.
-        once: Remembers the tokens of texts.
+        tokenizer: A tokenizer of transformers.
+        memoize: Remembers the tokens of texts.
     """
 
-    def __init__(self, tokenizer: Any, once: Once = make_anew) -> None:
+    def __init__(self, tokenizer: Any, memoize: Memoize = no_memo) -> None:
         self._tokenizer = tokenizer
-        self._once = once
+        self._memoize = memoize
         self._text = ""
         self._ids: list[int] = []
 
     def prompt(self, text: str) -> Prompt:
-        """Return a rendered prompt as tokens."""
+        """Return the tokens of a rendered prompt."""
         extends = bool(self._ids) and text.startswith(self._text)
         added = text[len(self._text) :] if extends else text
-        new = list(self._once((added, extends), lambda: self._encode(added, further=extends)))
+        new = list(self._memoize((added, extends), lambda: self._encode(added, continues=extends)))
         self._ids = self._ids + new if extends else new
         self._text = text
         return Prompt(list(self._ids), new, extends)
 
-    def _encode(self, text: str, *, further: bool) -> list[int]:
-        if further:
-            return encode_further(self._tokenizer, text)
+    def _encode(self, text: str, *, continues: bool) -> list[int]:
+        if continues:
+            return encode_continuation(self._tokenizer, text)
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
         return ids
 
-    def said(self, ids: list[int]) -> None:
-        """Add what the model sampled, with the token that ended it."""
+    def add_reply(self, ids: list[int]) -> None:
+        """Append the sampled tokens of a reply, including the token that ended it."""
         self._ids = self._ids + ids
         self._text += self.decode(ids)
 
     def decode(self, ids: list[int]) -> str:
-        """Return tokens as text, special ones too."""
+        """Return the text of tokens, special tokens included."""
         text: str = self._tokenizer.decode(
             ids, skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
         return text
 
 
-def encode_further(tokenizer: Any, text: str) -> list[int]:
-    """Return the tokens of a text that stands behind other text.
+def encode_continuation(tokenizer: Any, text: str) -> list[int]:
+    """Return the tokens of a text that follows other text.
 
-    Many tokenizers put a space before what begins a text. A reply's end goes before it for that
-    reason, which some of them also let swallow the spaces that follow, as in a whole chat.
+    Many tokenizers add a space at the beginning of a text. The text is therefore encoded after the
+    end-of-sequence token. Some tokenizers also strip spaces after this token, as in a whole chat.
 
     Args:
-        tokenizer: The tokenizer of transformers.
+        tokenizer: A tokenizer of transformers.
         text: The text.
     """
     end, end_id = tokenizer.eos_token, tokenizer.eos_token_id

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gem_agents import AdaptiveLimit
 from gem_core.errors import ConfigError
-from gem_rollout import AdaptiveLimit
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -13,12 +13,14 @@ import warnings
 
 import openai
 import pytest
+from commands import Command
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs
 
 import gem_core
 from gem_agents import errors
-from gem_agents.chat import resent
+from gem_agents.chat import to_resend
 from gem_agents.client import Client, retry_after
 from gem_agents.openai import OpenAIAgent
 from gem_agents.replies import read_chat, read_completion, text_of
@@ -273,7 +275,7 @@ class TestOddAnswers:
                 answer = client.read(data, "http://x", read)
             except errors.EndpointError:
                 continue
-            assert isinstance(text_of(resent(answer.message, reasoning=True)), str)
+            assert isinstance(text_of(to_resend(answer.message, reasoning=True)), str)
             for ids in (answer.prompt_ids, answer.token_ids):
                 assert ids is None or all(type(one) is int for one in ids)
             assert answer.logprobs is None or all(type(one) is float for one in answer.logprobs)
@@ -440,9 +442,7 @@ except KeyboardInterrupt:
     print("interrupted")
 """
         command = [sys.executable, "-W", "default", "-c", code]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with Command(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout.readline() == "playing\n"
             process.send_signal(signal.SIGINT)
             printed, complaints = process.communicate(timeout=60)
@@ -450,7 +450,7 @@ except KeyboardInterrupt:
         assert complaints == ""
 
     def test_another_event_loop_will_do(self, server):
-        uvloop = pytest.importorskip("uvloop")
+        uvloop = needs("uvloop")
 
         async def run():
             agent = agent_of(server.url)

@@ -3,20 +3,19 @@
 import asyncio
 
 import pytest
+import torch
 
 import gem_core
 from gem_agents.errors import ContextLengthError
+from gem_agents.local import LocalAgent
+from gem_agents.local_model import load_model
+from gem_agents.sampler import Sampled
 from gem_core import as_tool
 from gem_core.errors import ConfigError
 from gem_rollout import collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 
-torch = pytest.importorskip("torch")
 torch.set_num_threads(1)  # so small a model only loses by more
-
-from gem_agents.local import LocalAgent  # noqa: E402
-from gem_agents.local_model import load_model  # noqa: E402
-from gem_agents.sampler import Sampled  # noqa: E402
 
 GAME = "game:GuessTheNumber-v0-easy"
 FORGETS = "{{ (messages | last).content }}"
@@ -250,15 +249,15 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ({"history": "none"}, "history is one of"),
+            ({"history": "none"}, "history must be one of"),
             ({"max_new_tokens": 0}, "max_new_tokens >= 1"),
             ({"temperature": -1.0}, "temperature >= 0"),
             ({"top_p": 0.0}, "0 < top_p"),
             ({"dtype": "float99"}, "cannot be loaded"),
             ({"device": "warp"}, "cannot be loaded"),
-            ({"stop": "</python>"}, "stop is a list"),
-            ({"stop": [""]}, "stop is a list"),
-            ({"tokenizer": "any"}, "leave tokenizer out"),
+            ({"stop": "</python>"}, "stop must be a list"),
+            ({"stop": [""]}, "stop must be a list"),
+            ({"tokenizer": "any"}, "omit tokenizer="),
             ({"model": torch.nn.Linear(1, 1)}, "needs its tokenizer="),
             ({"model": torch.nn.Linear(1, 1), "tokenizer": "any"}, "keeps its dtype"),
         ],
@@ -281,7 +280,7 @@ class TestParameters:
         folder = save_tiny_model(tmp_path, context=64)
         agent = agent_of(folder, max_new_tokens=64)
         agent.reset(gem_core.make(GAME))
-        with pytest.raises(ContextLengthError, match="reads 64"):
+        with pytest.raises(ContextLengthError, match="is 64 tokens"):
             asyncio.run(agent.act("x" * 100, {}))
         agent.reset(gem_core.make(GAME))
         generation = asyncio.run(agent.act("x", {})).generation

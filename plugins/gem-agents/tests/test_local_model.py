@@ -9,20 +9,19 @@ import sys
 import time
 
 import pytest
+import torch
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs
 
 import gem_core
+from gem_agents.local_model import LocalModel, share_model
+from gem_agents.sampler import LogitsError, Request
 from gem_rollout import collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 
-torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
-
-import transformers  # noqa: E402
-
-from gem_agents.local_model import LocalModel, share_model  # noqa: E402
-from gem_agents.sampler import LogitsError, Request  # noqa: E402
 
 TOKENIZER = make_tiny_tokenizer()
 SIZE = len(TOKENIZER)
@@ -100,7 +99,7 @@ def tokens(rng, count):
     return [rng.randrange(3, SIZE) for _ in range(count)]
 
 
-class Player:
+class Agent:
     """Stands for an agent."""
 
 
@@ -290,10 +289,10 @@ class TestBatches:
         """With 12 agents and 4 rows, no turn is computed from its beginning again."""
         local, rng = local_of(batch_size=4), random.Random(0)
         local._end_ids = frozenset()
-        players = [Player() for _ in range(12)]
-        for player in players:
-            local.join(player)
-        prompts = [tokens(rng, 30) for _ in players]
+        agents = [Agent() for _ in range(12)]
+        for agent in agents:
+            local.join(agent)
+        prompts = [tokens(rng, 30) for _ in agents]
 
         async def play():
             for turn in range(3):
@@ -304,9 +303,9 @@ class TestBatches:
         with Passes(local.model) as shapes:
             asyncio.run(play())
         assert sum(rows * width for rows, width in shapes if width > 2) < 12 * 30 + 50
-        for player in players:
-            local.leave(player)
-        assert not local._pumps  # and with the last one, all of it is dropped
+        for agent in agents:
+            local.leave(agent)
+        assert not local._runners  # and with the last one, all of it is dropped
 
     def test_an_error_is_that_of_its_batch_and_the_next_prompts_are_answered(self):
         local = local_of(batch_size=2)
@@ -342,8 +341,8 @@ class TestBatches:
 
         async def play():
             futures = [local.submit(Request([n + 5], 30)) for n in range(3)]
-            pump = local._pumps[asyncio.get_running_loop()]
-            while not pump._decoder.is_busy:  # noqa: ASYNC110 - turns of the loop
+            runner = local._runners[asyncio.get_running_loop()]
+            while not runner._decoder.is_busy:  # noqa: ASYNC110 - turns of the loop
                 await asyncio.sleep(0)
             futures[0].cancel()
             await futures[2]
@@ -355,9 +354,9 @@ class TestBatches:
 
     def test_the_loop_sleeps_while_there_is_nothing_to_do(self, monkeypatch):
         local, turns = local_of(), []
-        pump = sys.modules["gem_agents.local_model"]._Pump
-        turn = pump._turn
-        monkeypatch.setattr(pump, "_turn", lambda *args: turns.append(1) or turn(*args))
+        runner = sys.modules["gem_agents.local_model"]._StepRunner
+        iterate = runner._iterate
+        monkeypatch.setattr(runner, "_iterate", lambda *args: turns.append(1) or iterate(*args))
 
         async def play():
             await local.submit(Request([5], 2))
@@ -443,7 +442,7 @@ class TestWeights:
 
     @pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
     def test_low_rank_weights_count_and_the_mode_stays(self):
-        peft = pytest.importorskip("peft")
+        peft = needs("peft")
         torch.manual_seed(0)
         options = peft.LoraConfig(r=4, lora_dropout=0.5, target_modules=["q_proj", "v_proj"])
         model = peft.get_peft_model(copy.deepcopy(model_of("qwen3")), options)

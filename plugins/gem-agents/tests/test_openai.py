@@ -222,7 +222,7 @@ class TestChat:
         second = replies[1].generation
         assert second.messages == [{"role": "prompt", "content": "\nb\n"}]
         assert (second.extends, bytes(second.prompt_ids)) == (True, b"\nb\n")
-        with pytest.raises(ConfigError, match="no images"):
+        with pytest.raises(ConfigError, match="does not take images"):
             play(server, {"text": "a", "images": [PNG]}, api="completions")
 
 
@@ -323,11 +323,11 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ({"api": "responses"}, "api is one of chat, completions"),
-            ({"history": "none"}, "history is one of"),
+            ({"api": "responses"}, "api must be one of chat, completions"),
+            ({"history": "none"}, "history must be one of"),
             ({"base_url": "localhost:8000"}, "base_url"),
             ({"prices": {"in": 1}}, "'input' and 'output'"),
-            ({"extra_body": {"n": 2}}, "cannot have n"),
+            ({"extra_body": {"n": 2}}, "cannot set n"),
             ({"max_attempts": 0}, "max_attempts >= 1"),
             ({"base_url": "https://api.openai.com/v1"}, "set NO_SUCH_KEY"),
         ],

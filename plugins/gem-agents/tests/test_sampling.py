@@ -1,17 +1,15 @@
-"""Draws: their numbers, their distribution, and the strings that end a reply."""
+"""Sampling: random numbers, their distribution, and strings that end a reply."""
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gem_agents.sampler import Request
+from gem_agents.sampling import RowRNG, uniforms
+from gem_agents.stop_strings import StopStrings
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
-
-torch = pytest.importorskip("torch")
-
-from gem_agents.sampler import Request  # noqa: E402
-from gem_agents.sampling import Draws, uniforms  # noqa: E402
-from gem_agents.stop_strings import StopStrings  # noqa: E402
 
 TOKENIZER = make_tiny_tokenizer()
 MASK = 2**64 - 1
@@ -26,8 +24,8 @@ def split_mix(seed, number):
 
 
 def draw(logits, requests, seeds, counts=None):
-    draws = Draws(requests, seeds, counts or [0] * len(seeds), "cpu")
-    found, logprobs = draws.next(logits)
+    rng = RowRNG(requests, seeds, counts or [0] * len(seeds), "cpu")
+    found, logprobs = rng.sample(logits)
     return found[:, 0].tolist(), logprobs[:, 0].tolist()
 
 
@@ -40,7 +38,7 @@ class TestUniforms:
         assert ((found >= 0) & (found < 1)).all()
 
 
-class TestDraws:
+class TestRowRNG:
     @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (1.5, 0.8), (0.5, 1.0)])
     def test_frequencies_are_the_distribution(self, temperature, top_p):
         """20,000 seeds: Pearson's statistic within 5 standard deviations of its mean."""

@@ -11,6 +11,7 @@ import urllib.request
 
 import openai
 import pytest
+from needs import needs
 
 import gem_core
 from gem_agents.openai import OpenAIAgent
@@ -18,9 +19,7 @@ from gem_core import as_tool
 from gem_rollout import collect
 from gem_rollout.models.tiny_model import save_tiny_model
 
-if not os.environ.get("CI"):  # there, what is missing is a failure
-    for module in ("torch", "accelerate", "fastapi", "uvicorn"):
-        pytest.importorskip(module)
+needs("torch", "accelerate", "fastapi", "uvicorn")
 
 GAME = "game:GuessTheNumber-v0-easy"
 START_SECONDS = 240

@@ -17,7 +17,7 @@ from gem_rollout.models.tiny_model import CHAT_TEMPLATE, make_tiny_tokenizer
 
 NAMES = {one.name for one in CONVERSATIONS}
 TURNS = {"1 turn", "2 turns", "3 turns", "4 turns", "5 turns", "6 turns"}
-THINK = "thoughts in the text"
+THINK = "reasoning in the text"
 CALLS = {"calls as messages", "text and calls as messages"}
 
 PLAIN = """\
@@ -149,7 +149,7 @@ class TestSpacesThatTokenizersAdd:
             assert prompt.ids == tokenizer.encode(text, add_special_tokens=False)
             reply = f"I guess {number}"
             whole = tokenizer.encode(text + reply + "<|im_end|>", add_special_tokens=False)
-            transcript.said(whole[len(prompt.ids) :])
+            transcript.add_reply(whole[len(prompt.ids) :])
             messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": "y"}]
 
 
@@ -204,7 +204,7 @@ class TestProperties:
                 # Characters one by one: not what the tokenizer would have chosen.
                 sampled = [one for character in reply for one in tokenizer.encode(character)]
                 sampled += [tokenizer.eos_token_id]
-                transcript.said(sampled)
+                transcript.add_reply(sampled)
                 before = prompt.ids + sampled
                 messages += [
                     {"role": "assistant", "content": reply},

@@ -1,8 +1,8 @@
-"""Assertions about a solution, turned into expressions to evaluate and values to expect.
+"""Assertions about a solution, split into expressions and expected values.
 
-``assert f(2) == 4`` becomes the expression ``f(2)`` and the value 4, so that the value stays out of
-the sandbox. Where there is no literal to compare with, as in ``assert abs(f(2) - 4) < 0.1``, the
-whole condition is evaluated, and the value to expect is True.
+``assert f(2) == 4`` becomes the expression ``f(2)`` and the value 4, so the value need not enter
+the sandbox. Without a literal to compare with, as in ``assert abs(f(2) - 4) < 0.1``, the whole
+condition is the expression, and the expected value is True.
 """
 
 import ast
@@ -15,12 +15,12 @@ __all__ = ["Assertion", "read_assertions"]
 
 
 class Assertion(NamedTuple):
-    """What to run and what should come out.
+    """One test: code to run, and the value that it should have.
 
     Attributes:
         setup: Statements to run first.
-        expression: What to evaluate then.
-        gold: The value that is right.
+        expression: The expression to evaluate after them.
+        gold: The expected value of the expression.
     """
 
     setup: str
@@ -29,23 +29,23 @@ class Assertion(NamedTuple):
 
 
 def read_assertions(sources: Sequence[str], function: str = "") -> list[Assertion]:
-    """Read assertions, or the test program that they make up.
+    """Read assertions, or a whole test program.
 
-    Each ``assert`` at the top level is a test, and so is each function ``test...()``; what else
-    stands before it at the top level is its setup. A program with neither is one test, which calls
-    ``check`` with the function, if it defines that.
+    Each ``assert`` at the top level is a test, and so is each function ``test...()``; the other
+    top-level statements before it are its setup. A program with neither is a single test, which
+    calls ``check`` with the tested function if the program defines it.
 
     Args:
-        sources: Pieces of a program, one after another.
-        function: Name of the function that ``check`` is called with.
+        sources: Consecutive pieces of a program.
+        function: The name of the tested function, for ``check``.
 
     Raises:
-        DataError: They are not Python.
+        DataError: The sources are not valid Python.
     """
     try:
         body = [part for source in sources for part in ast.parse(source).body]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise DataError(f"the tests are no Python: {error}") from None
+        raise DataError(f"the tests are not valid Python: {error}") from None
     found = [*_of_asserts(body), *_of_functions(body)]
     return found if found or not body else [_whole(body, function)]
 
@@ -61,7 +61,7 @@ def _of_asserts(body: Sequence[ast.stmt]) -> Iterator[Assertion]:
 
 
 def _split(test: ast.expr) -> tuple[ast.expr, Any]:
-    """Return what to evaluate, and the value that it should have."""
+    """Return the expression to evaluate and its expected value."""
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
         sides = (test.left, test.comparators[0])
         for ours, theirs in (sides, sides[::-1]):

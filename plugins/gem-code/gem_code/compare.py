@@ -1,7 +1,7 @@
-"""Whether an output is the expected one: by its text, by its numbers, or by a function's say.
+"""Comparisons of an output with the expected output: by text, by numbers, or by a checker.
 
-A comparison is a function of a test's input, the expected output and the output. Of programs that
-read and print, all three are texts; of functions they are the arguments and the values.
+A comparison is a function of a test's input, the expected output and the output. For programs that
+read and print, all three are texts; for functions, they are the arguments and the values.
 """
 
 import functools
@@ -14,10 +14,10 @@ from gem_core.errors import ConfigError, near_names
 __all__ = ["NAMES", "Comparison", "find_comparison"]
 
 Comparison = Callable[[Any, Any, Any], bool]
-"""Gets a test's input, the expected output and the output; says whether the output will do."""
+"""Takes a test's input, the expected output and the output; returns whether it is accepted."""
 
 NAMES = ("exact", "lines", "tokens", "float")
-"""The comparisons that need no plugin; ``float:1e-9`` sets the tolerance of ``float``."""
+"""The built-in comparisons; ``float:1e-9`` sets the tolerance of ``float``."""
 
 TOLERANCE = 1e-6
 
@@ -25,19 +25,19 @@ TOLERANCE = 1e-6
 def find_comparison(
     name: str, *, checkers: Mapping[str, Comparison], values: bool = False
 ) -> Comparison:
-    """Return the comparison of a name.
+    """Return the comparison with a name.
 
     Args:
-        name: ``exact`` (space around the whole output does not count), ``lines`` (nor does space
-            at the end of a line), ``tokens`` (space only separates), ``float`` (tokens, of which
-            numbers may differ by 1e-6, relative or absolute) or ``float:TOLERANCE``; or the name
-            of a checker.
+        name: ``exact`` (ignores white space around the whole output), ``lines`` (also ignores it
+            at the end of each line), ``tokens`` (compares the words between white space),
+            ``float`` (like ``tokens``, but numbers may differ by 1e-6, relative or absolute) or
+            ``float:TOLERANCE``; or the name of a checker.
         checkers: Further comparisons by name.
         values: Whether to compare values instead of texts; only ``float`` then differs from
             ``exact``.
 
     Raises:
-        ConfigError: There is no such comparison, or its tolerance is no positive number.
+        ConfigError: There is no such comparison, or its tolerance is not a positive number.
     """
     if name in checkers:
         return checkers[name]
@@ -46,7 +46,7 @@ def find_comparison(
         known = [*NAMES, *checkers]
         raise ConfigError(
             f"There is no comparison {name!r}.{near_names(name, known)} "
-            f"There are: {', '.join(known)}, and those given as checkers."
+            f"There are: {', '.join(known)}."
         )
     if values:
         tolerance = _tolerance(text) if kind == "float" else 0.0
@@ -62,7 +62,7 @@ def _tolerance(text: str) -> float:
     except ValueError:
         tolerance = math.nan
     if not 0 < tolerance < math.inf:
-        raise ConfigError(f"The tolerance of a comparison is a positive number; got {text!r}.")
+        raise ConfigError(f"The tolerance of a comparison must be a positive number; got {text!r}.")
     return tolerance
 
 

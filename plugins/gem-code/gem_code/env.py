@@ -1,7 +1,7 @@
-"""Programming problems: one problem, one response with a program in it, judged by tests."""
+"""Programming problems: the response contains a program, which is run against tests."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, Unpack, get_args
 
 from gem_code.compare import Comparison, find_comparison
 from gem_code.judge import Limits, judge
@@ -11,16 +11,16 @@ from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action
 from gem_core.parsing import last_code_block
 from gem_core.specs import EntryPoint, load_entry_point
-from gem_tasks import Grade, TaskEnv
+from gem_tasks import Grade, RowOptions, TaskEnv
 from gem_tasks.prompt import check_prompt, fill_prompt
 
 __all__ = ["FORMAT_ERROR_REWARD", "PROMPT", "CodeEnv", "Reward"]
 
 Reward = Literal["all", "fraction"]
-"""What is paid: 1.0 if all tests pass and else nothing, or the fraction of tests that pass."""
+"""The reward: 1.0 if all tests pass and 0.0 otherwise, or the fraction of tests that pass."""
 
 FORMAT_ERROR_REWARD = -0.1
-"""Reward of a response without a block of code."""
+"""The reward of a response without a code block."""
 
 PROMPT = """\
 Solve the problem below in Python. Unless the problem names a function to write, write a whole \
@@ -30,50 +30,48 @@ closes with ```; only the last block of the response is run.
 
 {problem}
 """
-"""The prompt that ``prompt="default"`` stands for."""
+"""The prompt that ``prompt="default"`` selects."""
 
 
 class CodeEnv(TaskEnv):
-    """Ask for a program, run it against tests, pay 1.0 if all of them pass.
+    """One problem per episode; the reward is 1.0 if the program passes all tests.
 
-    The program is what the last block between fences holds; a response without one costs 0.1.
-    ``info`` of a step has ``correct`` (bool), ``passed`` and ``total`` (numbers of tests) and
-    ``failure``: None, or the first test that failed, as ``gem_code.judge.Verdict`` says. With
-    ``reward="all"`` tests end with the first that fails, and ``passed`` counts up to there.
+    The program is the content of the last fenced code block; a response without one has a reward
+    of -0.1. ``info`` of a step contains ``correct`` (bool), ``passed`` and ``total`` (numbers of
+    tests) and ``failure``: None, or the first test that failed, as in ``gem_code.judge.Verdict``.
+    With ``reward="all"`` no test runs after the first failure, and ``passed`` counts those before
+    it.
 
-    The forms of tests are those of ``gem_code.suites``.
+    ``gem_code.suites`` lists the supported forms of tests.
 
     Args:
-        dataset_name: ``org/name`` of a dataset on the hub, unless ``data`` is given.
-        split: Split of the dataset; None if it has only one.
-        data: Rows from elsewhere; see ``TaskEnv``.
-        question_key: Column of the problems, texts.
-        test_key: Column of the tests.
-        function_key: Column that names the function that tests call, where the tests do not.
-        solution_key: Column of solutions, programs without fences, for the oracle.
-        max_tests: Most tests that are run, those with the longest inputs; None for all.
-        sandbox: Id of the sandbox, or a mapping with an ``id`` and arguments.
-        timeout: Seconds of wall time of each test.
-        memory: Bytes of memory of each test.
-        supply_names: Supply common names that a program uses without importing them, such as
-            ``math``, ``deque`` and ``List``, if the sandbox can.
+        question_key: The column of the problems, which are texts.
+        test_key: The column of the tests.
+        function_key: The column with the name of the tested function, if the tests do not name it.
+        solution_key: The column of solutions (programs without fences) for the oracle.
+        max_tests: The maximum number of tests to run, preferring long inputs; None runs all.
+        sandbox: The id of the sandbox, or a mapping with an ``id`` and its options.
+        timeout: The wall time of each test, in seconds.
+        memory: The memory of each test, in bytes.
+        supply_names: Provide common names that a program uses without importing them, such as
+            ``math``, ``deque`` and ``List``, if the sandbox supports it.
         reward: ``all`` or ``fraction``.
-        compare: How outputs are compared unless a row says: ``exact``, ``lines``, ``tokens``,
+        compare: How to compare outputs if the row does not say: ``exact``, ``lines``, ``tokens``,
             ``float`` or the name of a checker; see ``gem_code.compare``.
-        checkers: Comparisons by name, functions or entry points such as ``"acme.checks:any_path"``:
-            called with a test's input, the expected output and the output, they return a bool.
-        prompt: Text around the problem, which stands where ``{problem}`` is; other braces are just
-            braces. ``"default"`` says what is read of the response; None shows the bare problem.
-        shuffle: A new order each epoch; see ``TaskEnv``.
-        shard: ``"i/n"``, the part of the rows to take; see ``TaskEnv``.
-        streaming: Read rows as they are needed.
+        checkers: Comparisons by name: functions, or entry points such as
+            ``"acme.checks:any_path"``. They are called with a test's input, the expected output
+            and the output, and return a bool.
+        prompt: The text around the problem, with ``{problem}`` in its place; other braces have no
+            meaning. ``"default"`` explains the expected response; None shows the problem alone.
+        rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``; see
+            ``TaskEnv``.
 
     Raises:
-        ConfigError: A parameter that cannot work.
+        ConfigError: An option has an invalid value.
         UnknownIdError: There is no such sandbox.
-        DataError: The data cannot be used. The tests of a row are read when its turn comes: the
-            ``reset`` that asks for it raises if they are malformed or there are none.
-        HubError: The hub does not give the dataset.
+        DataError: The data cannot be used. The tests of a row are read by the ``reset`` that
+            selects it, which raises if they are malformed or missing.
+        HubError: The hub does not provide the dataset.
     """
 
     shared: ClassVar[tuple[str, ...]] = (
@@ -94,14 +92,11 @@ class CodeEnv(TaskEnv):
     blocking = True
     """A step waits for the sandbox."""
     _suite: tuple[dict[str, Any], Suite] | None = None
-    """The tests of a row, beside the row that they were read from."""
+    """The current row, and the tests that were read from it."""
 
     def __init__(
         self,
         *,
-        dataset_name: str = "",
-        split: str | None = None,
-        data: Any = None,
         question_key: str = "problem",
         test_key: str = "tests",
         function_key: str | None = None,
@@ -115,13 +110,13 @@ class CodeEnv(TaskEnv):
         compare: str = "exact",
         checkers: Mapping[str, EntryPoint] | None = None,
         prompt: str | None = None,
-        shuffle: bool = True,
-        shard: str | None = None,
-        streaming: bool = False,
+        **rows: Unpack[RowOptions],
     ) -> None:
         _check(timeout=timeout, memory=memory, max_tests=1 if max_tests is None else max_tests)
         if reward not in get_args(Reward):
-            raise ConfigError(f"reward is one of {', '.join(get_args(Reward))}; got {reward!r}.")
+            raise ConfigError(
+                f"reward must be one of {', '.join(get_args(Reward))}; got {reward!r}."
+            )
         self.question_key, self.test_key = question_key, test_key
         self.function_key, self.solution_key = function_key, solution_key
         self.max_tests = max_tests
@@ -131,15 +126,7 @@ class CodeEnv(TaskEnv):
         find_comparison(compare, checkers=self.checkers)
         self.compare = compare
         self.prompt = check_prompt(PROMPT if prompt == "default" else prompt, "problem")
-        super().__init__(
-            columns=self._columns(),
-            dataset_name=dataset_name,
-            split=split,
-            data=data,
-            shuffle=shuffle,
-            shard=shard,
-            streaming=streaming,
-        )
+        super().__init__(columns=self._columns(), **rows)
         self.sandbox = sandbox
         self._sandbox = make_sandbox(sandbox)
 
@@ -153,7 +140,7 @@ class CodeEnv(TaskEnv):
 
     @property
     def suite(self) -> Suite:
-        """The tests that the current problem is judged by."""
+        """The tests of the current problem."""
         if self._suite is None or self._suite[0] is not self.row:
             self._read(self.row)
         return self._suite[1]  # type: ignore[index]
@@ -204,7 +191,7 @@ class CodeEnv(TaskEnv):
     def solution(self) -> str:
         if self.solution_key is None:
             raise ConfigError(
-                "These rows come without solutions. If a column has them, name it in solution_key."
+                "These rows have no solutions. If a column contains them, name it in solution_key."
             )
         return f"```python\n{self.row[self.solution_key]}\n```"
 
@@ -213,7 +200,7 @@ class CodeEnv(TaskEnv):
 
     def fork(self) -> Self:
         twin = super().fork()
-        twin._sandbox = make_sandbox(self.sandbox)  # noqa: SLF001 - each closes its own
+        twin._sandbox = make_sandbox(self.sandbox)  # noqa: SLF001 - each environment closes its own
         return twin
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Runs a program against the tests of a problem, and says how far it got."""
+"""Runs a program against the tests of a problem."""
 
 import functools
 import importlib.resources
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem_code.compare import Comparison, find_comparison
-from gem_code.inside import GEM_MARK
+from gem_code.guest import GEM_MARK
 from gem_code.suites import Case, Suite
 from gem_core.sandbox import Execution, Program, Sandbox
 
 __all__ = ["Limits", "Verdict", "judge"]
 
 SHORT = 200
-"""Characters of an input that a failure shows."""
+"""The maximum length of an input in a failure, in characters."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one test may use.
+    """The resources of one test.
 
     Args:
-        timeout: Seconds of wall time.
-        memory: Bytes.
-        supply_names: Whether common names that the program does not import are there.
+        timeout: Wall time in seconds.
+        memory: Memory in bytes.
+        supply_names: Whether common names are provided that the program does not import.
     """
 
     timeout: float = 10.0
@@ -36,13 +36,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of the tests.
+    """The result of the tests.
 
     Args:
-        passed: How many tests passed.
-        total: How many there are.
-        failure: The first that failed, None if none did: ``kind`` (``wrong output``, ``error`` or
-            the limit that was met), ``test`` (its number in the row) and ``input`` (shortened).
+        passed: The number of tests that passed.
+        total: The number of tests.
+        failure: The first test that failed, or None: ``kind`` (``wrong output``, ``error`` or the
+            limit that was exceeded), ``test`` (its number in the row) and ``input`` (shortened).
     """
 
     passed: int
@@ -60,16 +60,16 @@ def judge(
     checkers: Mapping[str, Comparison] | None = None,
     stop_early: bool = True,
 ) -> Verdict:
-    """Run ``code`` once for each test; what should come out never goes into the sandbox.
+    """Run ``code`` once for each test; the expected outputs never enter the sandbox.
 
     Args:
-        code: A program that reads and prints, or defines what the tests call.
+        code: A program that reads and prints, or that defines the tested function.
         suite: The tests.
-        sandbox: Where it runs.
-        limits: For each test.
-        compare: The comparison, if the suite does not say; see ``find_comparison``.
+        sandbox: The sandbox to run the program in.
+        limits: The resources of each test.
+        compare: The comparison, if the suite does not name one; see ``find_comparison``.
         checkers: Further comparisons by name.
-        stop_early: Run no more tests after the first that fails.
+        stop_early: Run no more tests after the first failure.
 
     Raises:
         ConfigError: There is no such comparison.
@@ -101,24 +101,24 @@ def _program(code: str, suite: Suite, limits: Limits) -> Program:
 
 
 def _caller(code: str) -> str:
-    """Return a program that does a job with what ``code`` defines."""
-    futures = "\n".join(_FUTURE.findall(code))  # they must be the first statements of all
+    """Return a program that runs a job with the functions of ``code``."""
+    futures = "\n".join(_FUTURE.findall(code))  # these must be the first statements
     solution = _FUTURE.sub("", code)
-    return f"{futures}\n{_inside()}\ngem_job = gem_begin()\n{solution}\ngem_end(gem_job)\n"
+    return f"{futures}\n{_guest()}\ngem_job = gem_begin()\n{solution}\ngem_end(gem_job)\n"
 
 
 _FUTURE = re.compile(r"^from __future__ import .*$", re.MULTILINE)
 
 
 @functools.cache
-def _inside() -> str:
-    return importlib.resources.files("gem_code").joinpath("inside.py").read_text(encoding="utf-8")
+def _guest() -> str:
+    return importlib.resources.files("gem_code").joinpath("guest.py").read_text(encoding="utf-8")
 
 
 def _failure(
     case: Case, execution: Execution, same: Comparison, read: Callable[[str], Any]
 ) -> str | None:
-    """Return what went wrong, None if nothing did."""
+    """Return the kind of a failure, or None if the test passed."""
     if not execution.ok:
         return execution.limit or "error"
     try:
@@ -152,17 +152,17 @@ _KINDS: Mapping[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True)
 class Foreign:
-    """A value of a type that does not leave the sandbox.
+    """A value of a type that cannot be sent out of the sandbox.
 
     Args:
-        text: Its ``repr``.
+        text: The ``repr`` of the value.
     """
 
     text: str
 
 
 def _decoded(value: Any) -> Any:
-    """Return the value that ``gem_code.inside`` wrote."""
+    """Return the value that ``gem_code.guest`` wrote."""
     if isinstance(value, list):
         return [_decoded(item) for item in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The programming problems: one entry for each id. Nothing here imports an environment."""
+"""The table of the plugin's environments. Nothing here imports an environment."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,15 +9,15 @@ from gem_core.registry import Registry
 __all__ = ["gem_register"]
 
 _TRAINING = {
-    "CodeContest": ("axon-rl/CodeContest", "problems of programming contests"),
-    "Taco8k": ("axon-rl/TACO-8k", "problems of contests and exercise sites (TACO)"),
-    "PrimeIntellect15k": ("axon-rl/PrimeIntellect-15k", "problems of several public collections"),
+    "CodeContest": ("axon-rl/CodeContest", "problems from programming contests"),
+    "Taco8k": ("axon-rl/TACO-8k", "problems from contests and exercise sites (TACO)"),
+    "PrimeIntellect15k": ("axon-rl/PrimeIntellect-15k", "problems from several public collections"),
 }
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the training sets, the evaluation set, and the sample."""
+    """Register the training sets, the evaluation set and the sample."""
     for spec in _specs():
         registry.add(spec)
 
@@ -27,14 +27,14 @@ def _specs() -> Iterator[EnvSpec]:
         yield _spec(f"code:{name}", description, dataset_name=dataset, split="train")
     yield _spec(
         "eval:CodeContest",
-        "problems of programming contests, held out",
+        "held-out problems from programming contests",
         dataset_name="axon-rl/CodeContest",
         split="test",
         shuffle=False,
     )
     yield _spec(
         "code:Sample",
-        "problems from easy to hard that come with the package",
+        "problems from easy to hard, shipped with the package",
         oracle="gem_tasks:GoldOracle",
         data="package://gem_code/data/sample.jsonl",
         solution_key="solution",

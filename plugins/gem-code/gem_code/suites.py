@@ -1,14 +1,14 @@
-"""Tests as data sets write them, read into one form.
+"""Reads tests in the forms that datasets use.
 
-Understood are, as a value or as JSON in a text:
+The supported forms, each as a value or as JSON text, are:
 
-- ``{"inputs": [...], "outputs": [...]}``: a program reads each input and prints the output; items
+- ``{"inputs": [...], "outputs": [...]}``: the program reads each input and prints the output; items
   are texts, numbers, or lists of lines. With ``"fn_name"``, the inputs are lists of arguments of
-  that function (or that method of a class ``Solution``), the outputs its values. ``"compare"``
-  names the comparison that the problem needs.
-- a list of such tests one by one, ``{"input": ..., "output": ...}``, with ``"fn_name"`` likewise;
-  where the input of a call is a text, it is one JSON value a line.
-- a list of assertions, or the text of a test program.
+  that function (or of that method of a class ``Solution``), and the outputs are its values.
+  ``"compare"`` names the comparison.
+- ``[{"input": ..., "output": ...}, ...]``: the same as single tests, with an optional ``"fn_name"``
+  each; if the input of a call is a text, each of its lines is a JSON value.
+- a list of assertions, or the source of a test program.
 """
 
 import json
@@ -22,17 +22,17 @@ from gem_core.errors import DataError
 __all__ = ["Case", "Suite", "Tests", "read_suite"]
 
 Tests = str | dict[str, Any] | list[Any]
-"""Type of a column of tests."""
+"""The type of a column of tests."""
 
 
 class Case(NamedTuple):
     """One test.
 
     Attributes:
-        number: Its place among the tests of its row, from 0.
-        stdin: What goes into the sandbox: an input, or a job for ``gem_code.inside``.
-        input: What a comparison is told: the input, the arguments, or the expression.
-        golds: The outputs or values of which each is right; they stay outside.
+        number: The index of the test in its row, from 0.
+        stdin: The text sent to the sandbox: an input, or a job for ``gem_code.guest``.
+        input: The value passed to a comparison: the input, the arguments, or the expression.
+        golds: The accepted outputs or values; they never enter the sandbox.
     """
 
     number: int
@@ -47,8 +47,8 @@ class Suite:
 
     Args:
         cases: The tests.
-        calls: Whether they call functions, instead of running a program that reads and prints.
-        compare: The comparison that the data asks for; None if it does not say.
+        calls: Whether the tests call functions, instead of running a program that prints.
+        compare: The comparison that the data names, or None.
     """
 
     cases: tuple[Case, ...]
@@ -56,7 +56,7 @@ class Suite:
     compare: str | None = None
 
     def longest(self, count: int | None) -> "Suite":
-        """Return the suite with only the ``count`` tests whose inputs are longest, in order."""
+        """Return a suite of the ``count`` tests with the longest inputs, in the same order."""
         if count is None or len(self.cases) <= count:
             return self
         by_length = sorted(self.cases, key=lambda case: len(case.stdin), reverse=True)
@@ -67,11 +67,11 @@ def read_suite(tests: Tests, function: str = "") -> Suite:
     """Read the tests of a row.
 
     Args:
-        tests: The value of its column.
-        function: Name of the function that is tested, where the tests do not say.
+        tests: The value of the column of tests.
+        function: The name of the tested function, if the tests do not name it.
 
     Raises:
-        DataError: They have no form that is understood, or there are none.
+        DataError: The tests have none of the supported forms, or there are none.
     """
     value = _decoded(tests)
     if isinstance(value, Mapping):
@@ -88,17 +88,17 @@ def read_suite(tests: Tests, function: str = "") -> Suite:
 
 
 def _decoded(tests: Tests) -> Any:
-    """Return what a text holds in JSON, or the text, if it is none."""
+    """Return the value of a JSON text, or the text itself if it is not JSON."""
     if not isinstance(tests, str):
         return tests
     try:
         value = json.loads(tests)
     except (ValueError, RecursionError):
         if tests.lstrip()[:1] in ("{", "["):
-            raise DataError(f"the tests are cut or broken JSON: {tests[:60]!r}...") from None
+            raise DataError(f"the tests are incomplete or broken JSON: {tests[:60]!r}...") from None
         return tests
     if not isinstance(value, dict | list):
-        raise DataError(f"tests are a mapping, a list or a program; got {tests[:60]!r}")
+        raise DataError(f"tests must be a mapping, a list or a program; got {tests[:60]!r}")
     return value
 
 
@@ -116,7 +116,7 @@ def _from_lists(value: Mapping[str, Any], function: str) -> Suite:
 def _items(value: Mapping[str, Any], key: str) -> list[Any]:
     items = value.get(key)
     if not isinstance(items, list):
-        raise DataError(f"a mapping of tests has lists 'inputs' and 'outputs'; this has {[*value]}")
+        raise DataError(f"tests need the lists 'inputs' and 'outputs'; these have {[*value]}")
     return items
 
 
@@ -157,7 +157,7 @@ def _text(item: Any, number: int) -> str:
         return "\n".join(map(str, item))
     if isinstance(item, int | float):
         return str(item)
-    raise DataError(f"test {number} has {type(item).__name__} where a text or a list of lines goes")
+    raise DataError(f"test {number} must be a text or a list of lines; got {type(item).__name__}")
 
 
 def _calls(
@@ -178,7 +178,7 @@ def _arguments(given: Any) -> list[Any] | dict[str, Any]:
 
 
 def _value(text: Any) -> Any:
-    """Return the value of a text in JSON; a text that is none stands for itself."""
+    """Return the value of a JSON text, or the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except (TypeError, ValueError):
@@ -186,7 +186,7 @@ def _value(text: Any) -> Any:
 
 
 def _unwrapped(outputs: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return the right values of each test: some data sets put a list around every value."""
+    """Return the accepted values of each test: some datasets wrap every value in a list."""
     if all(isinstance(output, list) and len(output) == 1 for output in outputs):
         return [(output[0], output) for output in outputs]
     return [(output,) for output in outputs]

@@ -2,12 +2,12 @@
 # requires-python = ">=3.11"
 # dependencies = []
 # ///
-"""Make the problems that gem-code ships: ``gem_code/data/sample.jsonl``.
+"""Generate the problems that gem-code ships: ``gem_code/data/sample.jsonl``.
 
-The problems are written in ``sample``, one file a topic. Each has a reference solution, whose
-outputs on generated inputs are the tests, and a second way to the output that shares nothing with
-it: whatever input that one can cope with, both must agree on. An example is added to each
-statement. The same seed writes the same file::
+The package ``sample`` contains the problems, one module per topic. Each has a reference solution,
+whose outputs on generated inputs become the tests, and an independent brute-force solution, which
+must agree with it on every input that is small enough. An example is added to each statement. The
+same seed generates the same file::
 
     uv run plugins/gem-code/scripts/make_sample.py
 """
@@ -43,7 +43,7 @@ __all__ = ["DATA", "PROBLEMS", "TESTS", "make_row", "write"]
 DATA = Path(__file__).parents[1] / "gem_code" / "data" / "sample.jsonl"
 SEED = 5
 TESTS = range(8, 13)
-"""How many tests a problem may have."""
+"""The allowed numbers of tests per problem."""
 
 _TOPICS = (
     arithmetic,
@@ -60,7 +60,7 @@ PROBLEMS: list[Problem] = [problem for topic in _TOPICS for problem in topic.PRO
 
 
 def write(path: Path = DATA) -> None:
-    """Write all problems, one a line."""
+    """Write all problems, one per line."""
     lines = [json.dumps(make_row(problem)) for problem in PROBLEMS]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -69,7 +69,7 @@ def make_row(problem: Problem) -> dict[str, Any]:
     """Return a problem with its tests.
 
     Raises:
-        ValueError: Both ways to an output disagree, or there are too few or too many tests.
+        ValueError: The two solutions disagree, or there are too few or too many tests.
     """
     rng = random.Random(f"{SEED} {problem.name}")
     inputs, outputs = [], []
@@ -118,7 +118,7 @@ def _program(problem: Problem) -> Callable[[str], str]:
 
 def _function(problem: Problem) -> Callable[[list[Any]], Any]:
     names: dict[str, Any] = {}
-    exec(problem.solution, names)  # noqa: S102 - likewise
+    exec(problem.solution, names)  # noqa: S102 - written in this folder
     return lambda arguments: names[problem.function](*copy.deepcopy(arguments))
 
 
@@ -132,7 +132,7 @@ def _same(output: Any, expected: Any, problem: Problem) -> bool:
 
 
 def _example(problem: Problem, inputs: list[Any], outputs: list[Any]) -> str:
-    """Return the test that shows most, among those that are short."""
+    """Return the most informative test among the short ones."""
     shown = max(
         (one for one in range(len(inputs)) if len(str(inputs[one])) <= 60),
         key=lambda one: (len(str(outputs[one])) <= 60, len(str(inputs[one]))),

@@ -1,4 +1,4 @@
-"""A sandbox for the tests that judge without an environment."""
+"""A sandbox for tests that need no environment."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Assertions: what is evaluated in the sandbox, and what stays outside."""
+"""Assertions are split into an expression for the sandbox and a value that stays outside."""
 
 import pytest
 
@@ -18,11 +18,11 @@ from gem_code.assertions import read_assertions
         ("assert 1 == f(1) == 2", "bool(1 == f(1) == 2)", True),
     ],
 )
-def test_what_an_assertion_evaluates_and_expects(source, expression, gold):
+def test_an_assertion_is_split_into_expression_and_value(source, expression, gold):
     assert read_assertions([source]) == [("", expression, gold)]
 
 
-def test_what_stands_before_an_assertion_is_its_setup():
+def test_statements_before_an_assertion_are_its_setup():
     found = read_assertions(["import math\nassert f(1) == 2\nx = 3", "assert f(x) == 4"])
     assert found == [("import math", "f(1)", 2), ("import math\nx = 3", "f(x)", 4)]
 

@@ -41,10 +41,10 @@ def same(name, expected, output, *, values=False):
         ("1e400", "2", None),
     ],
 )
-def test_each_comparison_forgives_more_than_the_one_before(expected, output, weakest):
-    from_there_on = NAMES.index(weakest) if weakest else len(NAMES)
+def test_comparisons_are_ordered_from_strict_to_lenient(expected, output, weakest):
+    first = NAMES.index(weakest) if weakest else len(NAMES)
     said = [same(name, expected, output) for name in NAMES]
-    assert said == [place >= from_there_on for place in range(len(NAMES))]
+    assert said == [place >= first for place in range(len(NAMES))]
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=5), st.sampled_from([1e-9, 1e-4, 0.1]))
@@ -57,12 +57,12 @@ def test_the_tolerance_can_be_set(numbers, tolerance):
 
 
 @given(st.text(max_size=20))
-def test_every_comparison_accepts_what_is_equal(text):
+def test_every_comparison_accepts_equal_texts(text):
     assert all(same(name, text, text) for name in NAMES)
 
 
 @given(st.text(max_size=9), st.text(max_size=9))
-def test_what_a_strict_comparison_accepts_a_forgiving_one_accepts(expected, output):
+def test_a_lenient_comparison_accepts_all_that_a_strict_one_accepts(expected, output):
     said = [same(name, expected, output) for name in NAMES]
     assert said == sorted(said)
 
@@ -89,12 +89,12 @@ def test_values_are_equal_or_near(expected, output, exact, near):
 
 
 @pytest.mark.parametrize("name", ["exakt", "float:x", "float:0", "float:-1", "lines:3", ""])
-def test_an_unknown_comparison_is_refused(name):
+def test_an_unknown_comparison_is_rejected(name):
     with pytest.raises(ConfigError, match=r"exact|tolerance"):
         find_comparison(name, checkers={})
 
 
-def test_a_checker_goes_by_its_name():
+def test_a_checker_is_found_by_its_name():
     def even(given, expected, output):
         return int(output) % 2 == 0
 

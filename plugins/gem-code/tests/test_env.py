@@ -1,4 +1,4 @@
-"""The environment: what it asks, what it reads, what it pays, what it says of bad rows."""
+"""The environment: prompts, rewards, info, and errors for bad rows."""
 
 import json
 
@@ -14,20 +14,20 @@ PARTLY = "```\nn = int(input())\nprint(2 * n if n < 30 else 0)\n```"
 
 
 def asked(tests=DOUBLE, row=None, **options):
-    """Return an environment that has asked its only problem."""
+    """Return an environment with one problem, after its reset."""
     env = CodeEnv(data=[{"problem": "Double a number.", "tests": tests, **(row or {})}], **options)
     env.reset(seed=0)
     return env
 
 
 @pytest.mark.parametrize("tests", [DOUBLE, json.dumps(DOUBLE)])
-def test_a_program_that_passes_all_tests_is_paid(tests):
+def test_a_program_that_passes_all_tests_gets_the_reward(tests):
     step = asked(tests).step(f"I think so:\n{RIGHT}\nDone.")
     info = {"correct": True, "passed": 3, "total": 3, "failure": None}
     assert step == ("Correct: all tests passed.", 1.0, True, False, info)
 
 
-def test_a_program_that_fails_a_test_is_paid_nothing():
+def test_a_program_that_fails_a_test_gets_no_reward():
     step = asked().step(PARTLY)
     failure = {"kind": "wrong output", "test": 2, "input": "30\n"}
     assert (step.reward, step.terminated) == (0.0, True)
@@ -35,7 +35,7 @@ def test_a_program_that_fails_a_test_is_paid_nothing():
     assert step.observation == "Wrong: test 2 failed (wrong output)."
 
 
-def test_the_fraction_of_passed_tests_may_be_paid():
+def test_the_reward_may_be_the_fraction_of_passed_tests():
     env = asked({"inputs": ["30\n", "1\n", "2\n"], "outputs": ["60", "2", "4"]}, reward="fraction")
     step = env.step(PARTLY)
     assert step.reward == pytest.approx(2 / 3)
@@ -44,7 +44,7 @@ def test_the_fraction_of_passed_tests_may_be_paid():
 
 
 @pytest.mark.parametrize("text", ["", "print(2 * int(input()))", "```python\nprint(1)"])
-def test_a_response_without_a_block_costs_a_tenth(text):
+def test_a_response_without_a_code_block_has_a_negative_reward(text):
     step = asked().step(text)
     assert step.reward == -0.1
     assert step.info == {
@@ -69,7 +69,7 @@ def test_the_tests_with_the_longest_inputs_are_run():
     assert asked(tests, max_tests=None).step(RIGHT).reward == 0.0
 
 
-def test_the_problem_is_shown_bare_or_in_a_prompt():
+def test_the_problem_is_shown_alone_or_in_a_prompt():
     rows = [{"problem": "Say {x}.", "tests": DOUBLE}]
     assert CodeEnv(data=rows).reset(seed=0) == ("Say {x}.", {})
     shown, _ = CodeEnv(data=rows, prompt="default").reset(seed=0)
@@ -102,7 +102,7 @@ def test_without_solutions_there_is_no_oracle():
         ({**DOUBLE, "compare": "os:system"}, "os:system"),
     ],
 )
-def test_a_row_with_bad_tests_is_named_when_its_turn_comes(tests, message):
+def test_a_row_with_bad_tests_is_named_when_it_is_selected(tests, message):
     rows = [{"problem": "good", "tests": DOUBLE}, {"problem": "bad", "tests": tests}]
     env = CodeEnv(data=rows, shuffle=False)
     env.reset(idx=0)
@@ -111,7 +111,7 @@ def test_a_row_with_bad_tests_is_named_when_its_turn_comes(tests, message):
     assert env.reset(idx=0)[0] == "good"
 
 
-def test_tests_of_another_type_are_refused_when_the_rows_are_loaded():
+def test_tests_of_another_type_are_rejected_when_the_rows_are_loaded():
     with pytest.raises(DataError, match="Row 0 of data, column 'tests'"):
         CodeEnv(data=[{"problem": "?", "tests": 5}])
 
@@ -128,12 +128,12 @@ def test_tests_of_another_type_are_refused_when_the_rows_are_loaded():
         ({"sandbox": {"workers": 1}}, "id"),
     ],
 )
-def test_parameters_that_cannot_work_are_refused(options, message):
+def test_invalid_options_are_rejected(options, message):
     with pytest.raises(ConfigError, match=message):
         asked(**options)
 
 
-def test_an_unknown_sandbox_is_refused_when_the_environment_is_made():
+def test_an_unknown_sandbox_is_rejected_when_the_environment_is_made():
     with pytest.raises(UnknownIdError, match="warm"):
         asked(sandbox="warn")
 
@@ -142,7 +142,7 @@ def either_order(given, expected, output):
     return sorted(output.split()) == sorted(expected.split())
 
 
-def test_checkers_are_functions_or_entry_points_and_rows_may_choose_one():
+def test_checkers_are_functions_or_entry_points_and_rows_may_select_one():
     tests = {"inputs": ["1"], "outputs": ["1 2"]}
     checkers = {"either": either_order, "tokens2": "operator:ne"}
     answer = "```\nprint(2, 1)\n```"
@@ -156,14 +156,14 @@ def test_a_sandbox_may_be_given_with_arguments():
     assert asked(sandbox={"id": "warm", "workers": 1}).step(RIGHT).reward == 1.0
 
 
-def test_limits_are_kept():
+def test_limits_are_enforced():
     step = asked(timeout=0.3).step("```\nwhile True: pass\n```")
     assert step.info["failure"]["kind"] == "wall_time"
     step = asked(memory=1 << 28).step("```\nx = bytearray(1 << 29)\n```")
     assert step.info["failure"]["kind"] == "memory"
 
 
-def test_common_names_are_supplied_unless_that_is_not_wanted():
+def test_common_names_are_supplied_unless_disabled():
     answer = "```\nprint(int(math.floor(2)) * int(input()))\n```"
     assert asked().step(answer).reward == 1.0
     assert asked(supply_names=False).step(answer).info["failure"]["kind"] == "error"
@@ -177,7 +177,7 @@ def test_a_fork_grades_after_its_original_is_closed():
         assert fork.step(RIGHT).reward == 1.0
 
 
-def test_a_snapshot_brings_its_row_back():
+def test_a_snapshot_restores_its_row():
     rows = [{"problem": str(n), "tests": {"inputs": ["1"], "outputs": [str(n)]}} for n in range(3)]
     env = CodeEnv(data=rows, shuffle=False)
     env.reset(idx=2)
@@ -187,7 +187,7 @@ def test_a_snapshot_brings_its_row_back():
     assert env.step("```\nprint(2)\n```").reward == 1.0
 
 
-def test_many_environments_grade_at_once():
+def test_many_environments_grade_at_the_same_time():
     rows = [{"problem": "?", "tests": DOUBLE}]
     vec = make_vec("code:Sample", num_envs=6, executor="threads", data=rows, solution_key=None)
     vec.reset(seed=0)
@@ -196,7 +196,7 @@ def test_many_environments_grade_at_once():
     assert list(rewards) == [1.0, 0.0, -0.1, 1.0, 0.0, 1.0]
 
 
-def test_any_dataset_of_the_hub_will_do(fake_hub):
+def test_any_dataset_on_the_hub_can_be_used(fake_hub):
     fake_hub.add("acme/puzzles", {"train": [{"problem": "Double.", "tests": json.dumps(DOUBLE)}]})
     env = make("code:CodeContest", dataset_name="acme/puzzles")
     assert env.reset(seed=0)[0] == "Double."

@@ -1,4 +1,4 @@
-"""Programs that are run: what passes, what fails and how, what a hostile program can gain."""
+"""Programs against tests: passes, kinds of failures, and hostile programs."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def failure(verdict):
     return verdict.failure["kind"], verdict.failure["test"]
 
 
-def test_a_right_program_passes_all_tests(verdict):
+def test_a_correct_program_passes_all_tests(verdict):
     assert verdict("print(2 * int(input()))", DOUBLE) == Verdict(3, 3)
 
 
@@ -38,7 +38,7 @@ def test_a_right_program_passes_all_tests(verdict):
         ("x = [0] * 10**9", "memory", 0),
     ],
 )
-def test_the_first_failure_is_told(verdict, code, kind, test):
+def test_the_first_failure_is_reported(verdict, code, kind, test):
     found = verdict(code, DOUBLE)
     assert failure(found) == (kind, test)
     assert (found.passed, found.total) == (test, 3)
@@ -50,7 +50,7 @@ def test_time_is_limited_in_each_test(verdict):
     assert failure(verdict(code, DOUBLE, timeout=0.3)) == ("wall_time", 1)
 
 
-def test_tests_go_on_after_a_failure_where_all_count(verdict):
+def test_all_tests_run_if_all_count(verdict):
     found = verdict("print({1: 2, 30: 60}.get(int(input())))", DOUBLE, stop_early=False)
     assert (found.passed, found.total, failure(found)) == (2, 3, ("wrong output", 1))
 
@@ -65,7 +65,7 @@ def test_the_comparison_of_the_tests_wins(verdict):
     assert verdict("print(1 / 3)", tests, compare="exact").passed == 1
 
 
-def test_a_checker_decides_and_its_error_is_a_failure(verdict):
+def test_an_error_of_a_checker_is_a_failure(verdict):
     tests = {"inputs": ["12\n"], "outputs": ["3 4"], "compare": "divisors"}
 
     def divisors(given, expected, output):
@@ -95,7 +95,7 @@ def test_a_checker_decides_and_its_error_is_a_failure(verdict):
         "@dataclass\nclass S:\n    n: int\ndef square(n):\n    return S(n).n ** 2",
     ],
 )
-def test_functions_are_called_whatever_else_the_code_does(verdict, code):
+def test_functions_are_called_in_code_of_any_style(verdict, code):
     assert verdict(code, SQUARE) == Verdict(3, 3)
 
 
@@ -120,7 +120,7 @@ def test_functions_are_called_whatever_else_the_code_does(verdict, code):
         ("a = []\na.append(a)\nsquare = lambda n: a", "error"),
     ],
 )
-def test_a_function_that_is_not_right_gains_nothing(verdict, code, kind):
+def test_a_wrong_or_hostile_function_passes_no_test(verdict, code, kind):
     found = verdict(code, SQUARE)
     assert found.passed == 0
     assert found.failure["kind"].startswith(kind)
@@ -135,7 +135,7 @@ def test_a_function_that_is_not_right_gains_nothing(verdict, code, kind):
         ([], "[]"),
     ],
 )
-def test_values_of_calls_are_compared_as_json_knows_them(verdict, value, returned):
+def test_values_of_calls_are_compared_as_json(verdict, value, returned):
     tests = {"fn_name": "f", "inputs": [[], []], "outputs": [value, value]}
     assert verdict(f"def f():\n    return {returned}", tests).passed == 2
 
@@ -149,7 +149,7 @@ def test_values_of_calls_are_compared_as_json_knows_them(verdict, value, returne
         ("b'x'", None, "'x'"),
     ],
 )
-def test_values_of_assertions_are_compared_as_python_does(verdict, gold, right, wrong):
+def test_values_of_assertions_are_compared_as_python_values(verdict, gold, right, wrong):
     tests = [f"assert f() == {gold}"]
     assert verdict(f"f = lambda: {wrong}", tests).passed == 0
     if right is not None:
@@ -166,14 +166,14 @@ def test_values_of_assertions_are_compared_as_python_does(verdict, gold, right, 
         "for n in range(2, 9):\n    assert square(n) == sum([n] * n)",
     ],
 )
-def test_assertions_tell_right_from_wrong(verdict, tests):
+def test_assertions_distinguish_correct_from_wrong_solutions(verdict, tests):
     assert verdict("def square(n):\n    return n * n", tests, "square").failure is None
     for wrong in ("def square(n):\n    return 4 if n == 2 else 0", "", "raise SystemExit"):
         assert verdict(wrong, tests, "square").failure is not None
 
 
 class Spy:
-    """Notes all that goes into a sandbox."""
+    """Records everything that enters a sandbox."""
 
     def __init__(self, sandbox):
         self.sandbox = sandbox
@@ -193,7 +193,7 @@ class Spy:
         ["assert f(1) == 31337"],
     ],
 )
-def test_what_is_expected_never_goes_into_the_sandbox(sandbox, tests):
+def test_expected_outputs_never_enter_the_sandbox(sandbox, tests):
     spy = Spy(sandbox)
     judge("f = print", read_suite(tests), sandbox=spy, limits=Limits())
     assert "f = print" in spy.seen

@@ -1,4 +1,4 @@
-"""The problems that are shipped: their number and form, their tests, their solutions."""
+"""The problems of the sample: their number and form, their tests, their solutions."""
 
 import importlib.util
 import json
@@ -36,17 +36,17 @@ def test_each_problem_has_enough_tests_that_differ(row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
-def test_the_solution_passes_and_an_answer_by_heart_does_not(sandbox, row):
+def test_the_solution_passes_and_a_constant_output_does_not(sandbox, row):
     suite = read_suite(row["tests"])
     assert judge(row["solution"], suite, sandbox=sandbox, limits=Limits()).failure is None
     output = row["tests"]["outputs"][0]
     name = row["tests"].get("fn_name")
-    by_heart = f"def {name}(*_): return {output!r}" if name else f"print({output!r})"
-    assert judge(by_heart, suite, sandbox=sandbox, limits=Limits()).failure is not None
+    constant = f"def {name}(*_): return {output!r}" if name else f"print({output!r})"
+    assert judge(constant, suite, sandbox=sandbox, limits=Limits()).failure is not None
 
 
-def test_the_script_writes_the_file_that_is_shipped(monkeypatch):
-    """It checks every output of a reference against a second way to it."""
+def test_the_script_generates_the_shipped_file(monkeypatch):
+    """The script checks every output of a reference against a second solution."""
     monkeypatch.setattr(sys, "path", [*sys.path])  # the script adds its own folder
     module_spec = importlib.util.spec_from_file_location("make_sample", SCRIPT)
     script = importlib.util.module_from_spec(module_spec)
@@ -54,7 +54,7 @@ def test_the_script_writes_the_file_that_is_shipped(monkeypatch):
     assert [script.make_row(problem) for problem in script.PROBLEMS] == ROWS
 
 
-def test_the_oracle_is_paid_for_every_problem():
+def test_the_oracle_solves_the_sample():
     env = make("code:Sample", shuffle=False)
     env.reset(idx=0)
     assert env.step(env.solution()).reward == 1.0

@@ -1,4 +1,4 @@
-"""Tests as data sets write them: what each form means, and what is refused."""
+"""The forms of tests that datasets use, and the errors for malformed ones."""
 
 import json
 
@@ -34,7 +34,7 @@ def test_a_named_function_gets_the_inputs_as_arguments():
     assert [case.golds for case in suite.cases] == [(5,), (6,)]
 
 
-def test_values_may_be_meant_with_or_without_a_list_around_all_of_them():
+def test_values_may_be_wrapped_in_lists():
     wrapped = read_suite({"fn_name": "f", "inputs": [[1], [2]], "outputs": [[5], [[6]]]})
     assert [case.golds for case in wrapped.cases] == [(5, [5]), ([6], [[6]])]
     plain = read_suite({"fn_name": "f", "inputs": [[1], [2]], "outputs": [[5], [6, 7]]})
@@ -101,11 +101,11 @@ def test_a_suite_may_name_its_comparison():
             ],
             "several functions",
         ),
-        (["assert f(1) =="], "no Python"),
-        ("def f(:", "no Python"),
+        (["assert f(1) =="], "not valid Python"),
+        ("def f(:", "not valid Python"),
     ],
 )
-def test_malformed_tests_are_refused_with_what_is_wrong(tests, message):
+def test_malformed_tests_are_rejected(tests, message):
     with pytest.raises(DataError, match=message):
         read_suite(tests)
 

@@ -5,7 +5,7 @@ import random
 import sys
 from typing import Any, Self, TypeVar
 
-from gem_core.env import Step, Wrapper, make_step
+from gem_core.env import Step, Wrapper
 from gem_core.maybe_async import then
 from gem_core.seeding import check_seed
 from gem_core.stateful import Stateful
@@ -95,7 +95,7 @@ class EnvWrapper(Wrapper, Env):
         if type(step) is Step:
             return self.after_step(action, step)
         if type(step) is tuple:
-            return self.after_step(action, make_step(step))
+            return self.after_step(action, Step(*step))
         return then(step, lambda later: self.after_step(action, Step(*later)))
 
     def spawn(self, same_state: bool = False, **kwargs: Any) -> Self:

@@ -51,7 +51,7 @@ def test_agents_take_turns_until_they_leave(env):
     assert env.agent_selector.get_active_agents() == ["ann"]
     observations, rewards, terminated, truncated, infos = env.step({"ann": "hi"})
     assert rewards == {"ann": 1.0, "bob": 0.0}
-    with pytest.raises(ValueError, match="'ann' is not to act"):
+    with pytest.raises(ValueError, match="'ann' does not act now"):
         env.step({"ann": "hi"})
     env.step({"bob": "ho"})
     _, rewards, terminated, *_ = env.step({"ann": "bye"})

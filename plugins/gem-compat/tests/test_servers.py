@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from click.testing import CliRunner
+from commands import Command
 
 from gem.tools.mcp_server import time_mcp
 from gem.tools.search_engine import google_search_server, retrieval_server, serp_search_server
@@ -44,7 +45,7 @@ def serp():
 def test_the_web_is_searched_behind_the_same_route(serp):
     command = [sys.executable, "-m", "gem.tools.search_engine.serp_search_server"]
     command += ["--search_url", serp, "--serp_api_key", "key", "--port", "0", "--topk", "2"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    server = Command(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
     watchdog = threading.Timer(120, server.kill)
     watchdog.start()
     try:

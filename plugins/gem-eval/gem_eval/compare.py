@@ -1,7 +1,7 @@
-"""Compares agents on the same tasks: what differs, how sure that is, what could have been seen.
+"""Compares agents on the same tasks: differences, significance and power.
 
-A pair is a task (environment and seed) that both have played; episodes of one task are averaged
-first. Tasks that only one of them has played are left out, counted and named.
+A pair is a task (environment and seed) that both agents have played; the episodes of a task are
+averaged first. Tasks that only one agent has played are left out, counted and named.
 """
 
 import math
@@ -30,7 +30,7 @@ class Candidate:
     """One agent of one run.
 
     Args:
-        name: What to call it.
+        name: The name that tables show.
         run: The run.
         agent: Name of the agent in the run.
         tasks: Its episodes by task.
@@ -47,12 +47,12 @@ class Options:
     """How to compare.
 
     Args:
-        measures: What of an episode is compared.
-        all_pairs: Every candidate with every other one; else all with the first.
-        confidence: Of the intervals; 1 minus the level of the tests.
-        difference: The difference that is asked about where power is concerned.
-        power: The chance to see it.
-        seed: Of the tests that draw.
+        measures: The quantities to compare.
+        all_pairs: Compare all pairs of candidates, instead of each candidate with the first.
+        confidence: Confidence level of the intervals, and 1 minus the level of the tests.
+        difference: The difference for which the required number of pairs is computed.
+        power: The power for which that number is computed.
+        seed: Seed of tests that draw at random.
     """
 
     measures: tuple[Measure, ...] = ("success", "return")
@@ -65,7 +65,7 @@ class Options:
 
 @dataclass
 class Comparison:
-    """What the second has more than the first, in one environment or in all.
+    """A comparison of two candidates in one environment, or in all.
 
     Args:
         first: Name of the first candidate.
@@ -80,9 +80,9 @@ class Comparison:
         p_value: Its two-sided p-value.
         p_corrected: The p-value, corrected by Holm's method for all comparisons of this kind
             (overall, or by environment) and measure.
-        detectable: Smallest true difference that so many pairs show with the power that was asked
-            about; None if it cannot be told.
-        required: Pairs needed to see the difference that was asked about; None likewise.
+        detectable: The smallest true difference that this number of pairs detects with
+            ``Options.power``; None if it is unknown.
+        required: The number of pairs that detects ``Options.difference``; None if it is unknown.
     """
 
     first: str
@@ -115,7 +115,7 @@ class Pairing:
         only_first: Tasks that only the first has played.
         only_second: Tasks that only the second has played.
         other_openings: Shared tasks whose first observations differ.
-        config: Lines that say how the runs' environments were configured differently.
+        config: A line for each key in which the runs' environments were configured differently.
     """
 
     first: Candidate
@@ -128,13 +128,13 @@ class Pairing:
 
 
 def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
-    """Read the candidates: ``RUN``, which stands for all its agents, or ``RUN@AGENT``.
+    """Return the candidates: all agents of ``RUN``, or the one of ``RUN@AGENT``.
 
     Args:
         arguments: Run folders or ``.jsonl`` files, each with an optional agent.
 
     Raises:
-        ConfigError: There are fewer than two, or a run or an agent is not there.
+        ConfigError: There are fewer than two, or a run or an agent does not exist.
     """
     found: list[tuple[Run, str, list[Episode]]] = []
     read: dict[str, tuple[Run, dict[str, list[Episode]]]] = {}
@@ -149,7 +149,7 @@ def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
         found += [(run, name, own) for name, own in agents.items() if agent in ("", name)]
     if len(found) < 2:
         raise ConfigError(
-            f"There is nothing to compare with: {len(found)} agent(s) in {', '.join(arguments)}. "
+            f"A comparison needs two agents; found {len(found)} in {', '.join(arguments)}. "
             f"Give two runs, or a run of several agents."
         )
     names = _names([(run, agent) for run, agent, _ in found])
@@ -160,7 +160,7 @@ def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
 
 
 def _parts(argument: str) -> tuple[str, str]:
-    """Return path and agent; a path may have an ``@`` itself."""
+    """Return the path and the agent. A path may contain an ``@``."""
     try:
         Run.open(argument)
     except ConfigError:
@@ -180,7 +180,7 @@ def _read(path: str) -> tuple[Run, dict[str, list[Episode]]]:
 
 
 def _names(found: Sequence[tuple[Run, str]]) -> list[str]:
-    """Return the shortest names that tell the candidates apart."""
+    """Return the shortest names that distinguish the candidates."""
     for names in (
         [agent for _, agent in found],
         [run.name for run, _ in found],
@@ -197,7 +197,7 @@ def compare(
     """Compare candidates.
 
     Returns:
-        Which tasks were paired, and the comparisons: overall first, then by environment.
+        The pairings of tasks, and the comparisons: overall first, then by environment.
 
     Raises:
         ConfigError: Two of them have no task in common.
@@ -224,12 +224,12 @@ def _pair(first: Candidate, second: Candidate) -> Pairing:
     shared = [task for task in first.tasks if task in second.tasks]
     if not shared:
         raise ConfigError(
-            f"{first.name} and {second.name} have no task in common: tasks are the same in runs "
-            f"of the same environments and the same seed."
+            f"{first.name} and {second.name} have no task in common. Runs share tasks if their "
+            f"environments and their seed are the same."
         )
     openings = sum(first.tasks[t][0].opening != second.tasks[t][0].opening for t in shared)
     ours, theirs = (one.run.info().get("config") or {} for one in (first, second))
-    # A run of several environments has no parameters of one to be compared with.
+    # A run of several environments has no single set of parameters to compare.
     keys = _STACK if ours.get("env") and theirs.get("env") else _STACK[1:]
     lines = [line for key in keys for line in differences(key, ours.get(key), theirs.get(key))]
     return Pairing(
@@ -281,8 +281,8 @@ def _comparison(
     options: Options,
 ) -> Comparison:
     means = [(sum(ours) / len(ours), sum(theirs) / len(theirs)) for ours, theirs in sides]
-    gaps = [round(theirs - ours, 12) for ours, theirs in means]  # 0.1 + 0.2 - 0.3 is none
-    # Of averages of several episodes too: then each pair counts as one trial, which is cautious.
+    gaps = [round(theirs - ours, 12) for ours, theirs in means]  # so that 0.1 + 0.2 - 0.3 is 0
+    # Means of several episodes may be binary too. Each pair is one trial, which is conservative.
     binary = measure == "success" and all(gap in (-1, 0, 1) for gap in gaps)
     if binary:
         estimate = paired.binary_difference(gaps, options.confidence)

@@ -1,4 +1,4 @@
-"""``gem-core compare``: runs on the same tasks, paired."""
+"""``gem-core compare``: compare agents on the same tasks, in pairs."""
 
 import csv
 import io
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 from rich.text import Text
 
+from gem_core.options import format_option
 from gem_eval.compare import (
     ALL_TASKS,
     Candidate,
@@ -36,27 +37,41 @@ _ROOM_FOR_BARS = 140
     "  gem-core compare A B C --all-pairs --difference 0.02 --power 0.9"
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN[@AGENT]...")
-@click.option("--measure", type=click.Choice(["success", "return", "both"]), default="both")
-@click.option("--all-pairs", is_flag=True, help="Each with each; else all with the first.")
 @click.option(
-    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95
+    "--measure",
+    type=click.Choice(["success", "return", "both"]),
+    default="both",
+    show_default=True,
+    help="The quantity to compare.",
+)
+@click.option(
+    "--all-pairs", is_flag=True, help="Compare all pairs, instead of each agent with the first."
+)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Confidence level of the intervals.",
 )
 @click.option(
     "--difference",
     type=click.FloatRange(0, min_open=True),
     default=0.05,
-    help="Say how many pairs it takes to see this difference.",
+    show_default=True,
+    help="Print how many pairs are needed to detect this difference.",
 )
 @click.option(
     "--power",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.8,
-    help="The chance to see it.",
+    show_default=True,
+    help="The power with which to detect it.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, help="Of tests that draw.")
 @click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv", "md"]), default="table"
+    "--seed", type=click.IntRange(0), default=0, help="Seed of tests that draw at random."
 )
+@format_option("table", "json", "csv", "md")
 def command(
     runs: tuple[str, ...],
     measure: str,
@@ -70,8 +85,8 @@ def command(
 ) -> None:
     """Compare agents on the tasks that they share.
 
-    A RUN is a run's folder or a .jsonl file of trajectories; it stands for all agents in it.
-    Differences are those to the first one.
+    RUN is a run's folder or a .jsonl file of trajectories. It stands for all agents of the run,
+    RUN@AGENT for one. Each agent is compared with the first.
     """
     measures: tuple[Measure, ...] = ("success", "return")
     if measure != "both":
@@ -149,7 +164,7 @@ def _print(pairings: Sequence[Pairing], found: Sequence[Comparison], options: Op
 
 def _cells(found: Sequence[Comparison]) -> Cells:
     headings = ["first", "second", "tasks", "measure", "pairs", "first is", "second is"]
-    headings += ["difference", "p", "p (Holm)", "test", "sees from"]
+    headings += ["difference", "p", "p (Holm)", "test", "detectable"]
     return headings, [
         [
             one.first,
@@ -174,7 +189,7 @@ def _value(one: Comparison, value: float) -> str:
 
 
 def _difference(one: Comparison) -> str:
-    """Return the difference with its interval; of success in percentage points."""
+    """Return the difference with its interval, in percentage points for success."""
     estimate = one.difference
     factor, form = (100, "+.1f") if one.measure == "success" else (1, "+.3f")
     value = format(estimate.value * factor, form)
@@ -200,7 +215,7 @@ def _scale(found: Sequence[Comparison]) -> float:
 
 
 def _bar(one: Comparison, scale: float) -> str:
-    """Draw the interval on a line with 0 in its middle."""
+    """Return the interval, drawn on a line with 0 in the middle."""
 
     def place(value: float) -> int:
         return round((value / scale + 1) / 2 * (_BAR - 1))
@@ -218,9 +233,9 @@ def _bar(one: Comparison, scale: float) -> str:
 def verdicts(
     pairings: Sequence[Pairing], found: Sequence[Comparison], options: Options
 ) -> list[str]:
-    """Return a sentence for each pair of candidates, about all their tasks.
+    """Return a sentence about all tasks for each pair of candidates.
 
-    It is about success where the environments say what that is, else about the return.
+    It compares success if the environments define it, else the return.
     """
     lines = []
     for pairing in pairings:
@@ -244,19 +259,19 @@ def _verdict(one: Comparison, options: Options) -> str:
     if one.p_corrected < 1 - options.confidence:
         better = "better" if one.difference.value > 0 else "worse"
         return f"{one.second} is {better} than {one.first}: {figures}."
-    line = f"{one.second} and {one.first} cannot be told apart: {figures}."
+    line = f"{one.second} and {one.first} do not differ significantly: {figures}."
     if one.detectable is None or one.required is None:
-        return f"{line} No pair differs, so nothing can be said of what could have been seen."
+        return f"{line} The pairs do not vary, so the power is unknown."
     asked = f"{options.difference * 100:g} points" if points else f"{options.difference:g}"
     seen = _value(one, one.detectable).rstrip("%")
     return (
-        f"{line} With {one.pairs} pairs, differences from {seen}{points} on are seen with a power "
-        f"of {options.power:.0%}; to see {asked} it takes {one.required:,} pairs."
+        f"{line} With {one.pairs} pairs, a difference of {seen}{points} is detected with a power "
+        f"of {options.power:.0%}; {one.required:,} pairs are needed to detect {asked}."
     )
 
 
 def _named(candidate: Candidate, tasks: Sequence[Task]) -> str:
-    """Return tasks by environment: their numbers, the first ones."""
+    """Return the first tasks of each environment, by number."""
     groups: dict[str, list[int]] = {}
     for task in tasks:
         groups.setdefault(task[0], []).append(candidate.tasks[task][0].group)
@@ -275,15 +290,17 @@ def _notes(pairings: Sequence[Pairing], found: Sequence[Comparison]) -> list[str
         for candidate, tasks in ((one.first, one.only_first), (one.second, one.only_second)):
             if tasks:
                 named = _named(candidate, tasks)
-                lines.append(f"Left out: {len(tasks)} tasks only of {candidate.name}: {named}")
+                lines.append(
+                    f"Left out: {len(tasks)} tasks that only {candidate.name} has: {named}"
+                )
         if one.other_openings:
             lines.append(
-                f"{one.other_openings} tasks of {names} open with another observation: "
+                f"{one.other_openings} tasks of {names} begin with different observations: "
                 f"their environments were not the same."
             )
         lines += [f"Configured differently, {names}: {line}" for line in one.config]
     if len({(one.first, one.second) for one in found}) > 1 or any(
         one.name == ALL_TASKS for one in found
     ):
-        lines.append("p (Holm) is corrected for the number of comparisons, and of environments.")
+        lines.append("p (Holm) is corrected for the number of comparisons and of environments.")
     return lines

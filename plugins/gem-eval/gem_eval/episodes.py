@@ -1,4 +1,4 @@
-"""What the figures need of an episode: a small record, so that a run need not fit in memory."""
+"""A small record of each episode, so that the trajectories of a run need not fit in memory."""
 
 import re
 import zlib
@@ -12,41 +12,41 @@ __all__ = ["Episode", "level_of", "tasks_of"]
 
 _LEVEL = re.compile(r"-v\d+-(?P<level>.+)$")
 FORMAT_ERROR = "format_error"
-"""Key of a step's info: whether the action was not of the form that the environment asks for."""
+"""Key of a step's info: true if the action did not have the form that was asked for."""
 
 
 @dataclass(slots=True)
 class Episode:
-    """One episode in figures.
+    """The figures of one episode.
 
     Args:
         env_id: Id of the environment.
         level: Its level, such as ``easy``; empty if it has none.
         agent: Name of the agent.
-        index: Number of the episode in its run.
-        group: Number of its task (start state).
+        index: Index of the episode in its run.
+        group: Index of its task (start state).
         seed: Seed of its task.
         episode_return: Undiscounted sum of the rewards.
         success: Whether it succeeded; None if the environment does not say.
         turns: Number of turns.
-        truncated: Whether it was cut by a limit.
-        boundary: Where the error that ended it came from; empty without an error.
-        error: Type of that error.
+        truncated: Whether a limit ended it.
+        boundary: Origin of the error that ended it, such as ``env``; empty without an error.
+        error: Type of the error.
         message: The first line of its message, at most 200 characters.
-        repeats: Attempts that failed before this one.
-        prompt_tokens: Tokens that the model was given, over all turns; None if unknown.
-        completion_tokens: Tokens that it sampled, likewise.
-        cost: What it cost; None if unknown.
-        tool_calls: Calls of tools.
-        tool_successes: Calls that succeeded.
-        format_errors: Turns with an action that was not of the form asked for.
-        cut_replies: Turns in which the model ran into its limit of tokens.
-        model_seconds: Time that the model took, or the agent where there is no model.
-        queue_seconds: Time that was waited for permission to ask the model.
-        agent_seconds: What else the agent took.
-        env_seconds: Time in the environment.
-        tool_seconds: Time in tools.
-        setup_seconds: Time for making and resetting the environment.
+        repeats: Failed attempts before this one.
+        prompt_tokens: Prompt tokens of all turns; None if unknown.
+        completion_tokens: Sampled tokens of all turns; None if unknown.
+        cost: Cost, in the unit that the agent reports; None if unknown.
+        tool_calls: Number of tool calls.
+        tool_successes: Number of tool calls that succeeded.
+        format_errors: Turns whose action did not have the form that was asked for.
+        cut_replies: Turns in which the model reached its token limit.
+        model_seconds: Time of the model, or of the agent if it has no model.
+        queue_seconds: Time spent waiting for a slot to ask the model.
+        agent_seconds: The rest of the agent's time.
+        env_seconds: Time of the environment.
+        tool_seconds: Time of tools.
+        setup_seconds: Time to make and reset the environment.
         opening: Checksum of the first observation.
     """
 
@@ -81,7 +81,7 @@ class Episode:
 
     @property
     def task(self) -> tuple[str, int]:
-        """What it has in common with the episodes that start alike."""
+        """The environment and seed, which episodes of one task share."""
         return self.env_id, self.seed
 
     @property
@@ -143,13 +143,13 @@ def _times(trajectory: Trajectory) -> dict[str, float]:
         times["model_seconds"] += model
         times["queue_seconds"] += queue
         times["agent_seconds"] += max(0.0, turn.agent_seconds - model - queue)
-        # A step that runs tools does not reach the environment.
+        # A step that runs tools does not call the environment.
         times["tool_seconds" if turn.info.get("use_tool") else "env_seconds"] += turn.env_seconds
     return times
 
 
 def _total(values: Iterable[Any]) -> Any:
-    """Return the sum of what is known, None if nothing is."""
+    """Return the sum of the known values; None if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
@@ -160,7 +160,7 @@ def _checksum(observation: Any) -> int:
 
 
 def level_of(trajectory: Trajectory) -> str:
-    """Return the level: what follows the version in the id, else ``level`` in the reset's info."""
+    """Return the part of the id after the version, or else ``level`` in the info of the reset."""
     found = _LEVEL.search(trajectory.env_id)
     if found:
         return found["level"]

@@ -1,31 +1,17 @@
-"""``gem-core eval``: agents on environments, with figures that can be trusted."""
+"""``gem-core eval``: evaluate agents on environments, with confidence intervals."""
 
 import json
-import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
-import hydra
-import pydantic
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from pydantic import Field
 from rich.console import Console
 from rich.text import Text
 
 from gem_core.agent import Agent
-from gem_core.cli.compose import (
-    agent_makers,
-    check_values,
-    checked_overrides,
-    env_factories,
-    plain_config,
-)
-from gem_core.errors import ConfigError, GemError
 from gem_core.factory import EnvFactory
 from gem_eval.episodes import Episode
 from gem_eval.metrics import metrics_of, rows_of
@@ -42,63 +28,63 @@ from gem_eval.tables import (
     without_only_agent,
 )
 from gem_rollout import Budget, Component, FaultPolicy, Trajectory, TrajectoryFile, collect
+from gem_rollout.commands import (
+    INTERRUPTED,
+    RUN_FOLDER,
+    CommandKeys,
+    HydraCommand,
+    Job,
+    agent_makers,
+    env_factories,
+)
+from gem_rollout.failures import Failures
+from gem_rollout.progress import Mode, print_line
 from gem_rollout.runs import Run, write_json
 
 __all__ = ["command"]
 
-INTERRUPTED = 130
-_FORMATS = ("table", "json", "csv", "md")
 
+class EvalKeys(CommandKeys):
+    """The keys of ``gem-core eval``."""
 
-@click.command(
-    context_settings={"ignore_unknown_options": True, "help_option_names": []},
-    add_help_option=False,
-)
-@click.option("--format", "form", type=click.Choice(_FORMATS), help="The same as format=...")
-@click.argument("overrides", nargs=-1, type=click.UNPROCESSED)
-def command(form: str | None, overrides: tuple[str, ...]) -> None:
-    """Evaluate agents on environments."""
-    if form is not None:
-        overrides = (*overrides, f"format={form}")
-    sys.argv = ["gem-core eval", *checked_overrides(overrides, _OwnKeys.model_fields)]
-    _app()
-
-
-class _OwnKeys(pydantic.BaseModel):
-    """What the command's own keys may be."""
-
-    n: int = pydantic.Field(ge=1)
-    k: int = pydantic.Field(ge=1)
-    seed: int = pydantic.Field(ge=0)
-    fork_groups: bool
-    concurrency: int = pydantic.Field(ge=1)
-    out: str
-    resume: bool
-    repeat_errors: bool
-    max_episodes: int | None = pydantic.Field(ge=1)
-    max_turns: int | None = pydantic.Field(ge=1)
-    max_tokens: int | None = pydantic.Field(ge=1)
-    max_cost: float | None = pydantic.Field(gt=0)
-    max_seconds: float | None = pydantic.Field(gt=0)
-    on_error: Literal["record", "retry", "raise"]
-    retries: int = pydantic.Field(ge=0)
-    turn_deadline: float | None = pydantic.Field(gt=0)
-    episode_deadline: float | None = pydantic.Field(gt=0)
-    confidence: float = pydantic.Field(gt=0, lt=1)
-    format: Literal["table", "json", "csv", "md"]
-    progress: Literal["auto", "live", "lines", "off"]
-    envs: str | list[str] | None
-
-
-@hydra.main(version_base="1.3", config_path="pkg://gem_eval.conf", config_name="eval")
-def _app(config: DictConfig) -> None:
-    try:
-        finished = _evaluate(plain_config(config), Path(HydraConfig.get().runtime.output_dir))
-    except (GemError, OSError) as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
-    if not finished:
-        sys.exit(INTERRUPTED)
+    episodes: int = Field(default=20, ge=1)
+    """Tasks (start states) of each environment."""
+    samples: int = Field(default=1, ge=1)
+    """Times that each agent plays each task."""
+    seed: int = Field(default=0, ge=0)
+    """Runs with the same seed have the same tasks, so that agents can be compared on them."""
+    fork_groups: bool = False
+    """Reset an environment once for all samples of a task and fork it, if a reset is expensive."""
+    concurrency: int = Field(default=16, ge=1)
+    """The largest number of episodes at the same time."""
+    out: str = RUN_FOLDER
+    """The run's folder."""
+    resume: bool = False
+    """Continue the run in out: play only the episodes that are missing."""
+    repeat_errors: bool = False
+    """With resume: play episodes that ended with an error again."""
+    max_episodes: int | None = Field(default=None, ge=1)
+    """Limit of episodes. At a limit no further episode begins, and the run ends."""
+    max_turns: int | None = Field(default=None, ge=1)
+    """Limit of turns."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Limit of tokens, prompts included."""
+    max_cost: float | None = Field(default=None, gt=0)
+    """Limit of the cost, in the unit that the agent reports."""
+    max_seconds: float | None = Field(default=None, gt=0)
+    """Limit of the wall time."""
+    on_error: Literal["record", "retry", "raise"] = "record"
+    """After an error: record it, retry the episode in a fresh environment, or raise it."""
+    retries: int = Field(default=2, ge=0)
+    """Further attempts with on_error=retry."""
+    turn_deadline: float | None = Field(default=None, gt=0)
+    """Seconds that a turn may take."""
+    episode_deadline: float | None = Field(default=None, gt=0)
+    """Seconds that an episode may take."""
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    """Confidence level of the intervals."""
+    progress: Mode = "auto"
+    """Progress on standard error: auto (live at a terminal, else lines), live, lines or off."""
 
 
 @dataclass
@@ -109,7 +95,7 @@ class _Cell:
         factory: Makes the environment.
         make_agent: Makes the agent.
         tally: Counts the episodes.
-        done: Numbers of the episodes that there are already.
+        done: Indices of the episodes that the run has already.
     """
 
     factory: EnvFactory
@@ -135,83 +121,88 @@ class _Spent:
         self.used["cost"] += episode.cost or 0.0
 
     def left(self) -> dict[str, float]:
-        """Return what is left of each limit that there is."""
+        """Return the rest of each limit."""
         used = {**self.used, "seconds": time.monotonic() - self.started}
         return {name: limit - used[name] for name, limit in self.limits.items()}
 
     def reached(self) -> str:
-        """Return the limit that is used up, empty if none is."""
+        """Return the name of a limit that is reached, or an empty text."""
         return next((name for name, left in self.left().items() if left <= 0), "")
 
 
-def _evaluate(config: dict[str, Any], path: Path) -> bool:
-    """Play what is missing, write the figures and print them; return whether all was played."""
-    check_values(_OwnKeys, config)
-    factories, agents = env_factories(config), agent_makers(config)
-    run, episodes = _open(path, config, [factory.spec.id for factory in factories], list(agents))
+def _evaluate(job: Job[EvalKeys]) -> int:
+    """Evaluate agents on environments."""
+    factories, agents = env_factories(job.config), agent_makers(job.config)
+    run, episodes = _open(job, [factory.spec.id for factory in factories], list(agents))
+    total = job.keys.episodes * job.keys.samples
     cells = [
-        _Cell(factory, make_agent, Tally(factory.spec.id, name, config["n"] * config["k"]))
+        _Cell(factory, make_agent, Tally(factory.spec.id, name, total))
         for factory in factories
         for name, make_agent in agents.items()
     ]
-    spent = _spent(config)
-    for episode in _wanted(episodes, cells, config):
+    spent = _spent(job.keys)
+    for episode in _wanted(episodes, cells):
         spent.add(episode)
     console = console_for(stderr=True)
     status = ""
     with TrajectoryFile(run.trajectories_path) as file:
         try:
-            for episode in _play(cells, file, config, spent, console):
+            for episode in _play(cells, file, job.keys, spent, console):
                 episodes.append(episode)
         except KeyboardInterrupt:
             status = "interrupted"
     missing = sum(cell.tally.total - cell.tally.done for cell in cells)
     status = status or (spent.reached() if missing else "")
-    write_json(run.metrics_path, {**metrics_of(episodes, config["confidence"]), "missing": missing})
-    _show(episodes, config)
-    _say_what_is_next(console, run, episodes, missing, status)
-    return status != "interrupted"
+    metrics = {**metrics_of(episodes, job.keys.confidence), "missing": missing}
+    write_json(run.metrics_path, metrics)
+    _print_figures(episodes, job)
+    all_failed = _summarise(console, run, episodes, missing, status)
+    return INTERRUPTED if status == "interrupted" else int(all_failed)
 
 
-def _open(
-    path: Path, config: dict[str, Any], envs: list[str], agents: list[str]
-) -> tuple[Run, list[Episode]]:
-    run = Run(path)
+command = HydraCommand(
+    "eval",
+    _evaluate,
+    EvalKeys,
+    formats=("table", "json", "csv", "md"),
+    aliases={"n": "episodes", "k": "samples"},
+    examples=[
+        "gem-core eval game:GuessTheNumber-v0-easy agent=oracle episodes=50",
+        "gem-core eval math:Sample agent=openai agent.model=NAME agent.base_url=URL samples=4",
+        "gem-core eval 'game:*-easy' agent=[oracle,random] --format md",
+        "gem-core eval qa:Sample tools=[search] wrappers=[concat] agent=openai agent.model=NAME",
+        "gem-core eval math:Sample +agent@agent.small=openai agent.small.model=NAME agent=random",
+        "gem-core eval out=runs/mine resume=true ...",
+    ],
+)
+
+
+def _open(job: Job[EvalKeys], envs: list[str], agents: list[str]) -> tuple[Run, list[Episode]]:
+    """Make the run's folder, or continue the run in it; return its episodes as well."""
+    run, config = Run(job.folder), job.config
+    run.check_can_write(resume=job.keys.resume)
     known: list[Episode] = []
-    old: dict[str, Any] = {}
-    if run.trajectories_path.is_file() and run.trajectories_path.stat().st_size:
-        if not config["resume"]:
-            raise ConfigError(
-                f"{path} holds a run: add resume=true to go on with it, or choose another out."
-            )
+    if run.has_episodes:
         check_same(run, config)
-        known, old = known_episodes(run, config), run.info()
-    before = old.get("config", {}).get("agent") or {}
-    merged = {**config, "agent": {**before, **config["agent"]}}
-    more = {"created": old["created"]} if "created" in old else {}
-    return run.create(
-        path,
-        command=sys.argv,
-        config=merged,
-        envs=dict.fromkeys([*old.get("envs", []), *envs]),
-        agents=dict.fromkeys([*old.get("agents", []), *agents]),
-        **more,
-    ), known
+        before = run.info().get("config", {}).get("agent") or {}
+        config = {**config, "agent": {**before, **config["agent"]}}
+        known = known_episodes(run, seed=job.keys.seed, repeat_errors=job.keys.repeat_errors)
+    run = Run.create(job.folder, command=job.words, config=config, envs=envs, agents=agents)
+    return run, known
 
 
-def _spent(config: Mapping[str, Any]) -> _Spent:
+def _spent(keys: EvalKeys) -> _Spent:
     names = ("episodes", "turns", "tokens", "cost", "seconds")
-    return _Spent({n: config[f"max_{n}"] for n in names if config[f"max_{n}"] is not None})
+    limits = {name: getattr(keys, f"max_{name}") for name in names}
+    return _Spent({name: limit for name, limit in limits.items() if limit is not None})
 
 
-def _wanted(
-    episodes: list[Episode], cells: list[_Cell], config: Mapping[str, Any]
-) -> Iterator[Episode]:
-    """Count the episodes that there are already, and yield those that this run asks for."""
+def _wanted(episodes: list[Episode], cells: list[_Cell]) -> Iterator[Episode]:
+    """Count the episodes that the run has already, and yield those that are asked for."""
     by_name = {(cell.tally.env_id, cell.tally.agent): cell for cell in cells}
     for episode in episodes:
         cell = by_name.get((episode.env_id, episode.agent))
-        if cell is not None and episode.index < config["n"] * config["k"]:
+        if cell is not None and episode.index < cell.tally.total:
             cell.done.add(episode.index)
             cell.tally.add(episode)
             yield episode
@@ -220,28 +211,26 @@ def _wanted(
 def _play(
     cells: list[_Cell],
     file: TrajectoryFile,
-    config: Mapping[str, Any],
+    keys: EvalKeys,
     spent: _Spent,
     console: Console,
 ) -> Iterator[Episode]:
-    """Play what is missing: one agent after the other, each in all environments at once."""
+    """Play the missing episodes: one agent after the other, each in all environments together."""
     tallies = [cell.tally for cell in cells]
-    with Progress(console, tallies, config["progress"], config["confidence"]) as progress:
+    with Progress(console, tallies, keys.progress, keys.confidence) as progress:
         for agent in dict.fromkeys(tally.agent for tally in tallies):
             if spent.reached():
                 return
             of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
-            for trajectory in _collect(of_agent, config, spent):
+            for trajectory in _collect(of_agent, keys, spent):
                 file.append(trajectory)
                 episode = Episode.of(trajectory)
                 spent.add(episode)
-                progress.add(of_agent[trajectory.source].tally, episode)
+                progress.add(of_agent[trajectory.component].tally, episode)
                 yield episode
 
 
-def _collect(
-    cells: Mapping[str, _Cell], config: Mapping[str, Any], spent: _Spent
-) -> Iterator[Trajectory]:
+def _collect(cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent) -> Iterator[Trajectory]:
     left = spent.left()
     whole = {name: int(left[name]) for name in ("episodes", "turns", "tokens") if name in left}
     budget = Budget(cost=left.get("cost"), seconds=left.get("seconds"), **whole)
@@ -255,16 +244,16 @@ def _collect(
             for index in range(cell.tally.total)
             if index not in cell.done
         ),
-        episodes_per_group=config["k"],
-        fork_groups=config["fork_groups"],
-        seed=config["seed"],
-        concurrency=config["concurrency"],
+        episodes_per_group=keys.samples,
+        fork_groups=keys.fork_groups,
+        seed=keys.seed,
+        concurrency=keys.concurrency,
         agent_name=one.tally.agent,
         policy=FaultPolicy(
-            on_error=config["on_error"],
-            retries=config["retries"],
-            turn_deadline=config["turn_deadline"],
-            episode_deadline=config["episode_deadline"],
+            on_error=keys.on_error,
+            retries=keys.retries,
+            turn_deadline=keys.turn_deadline,
+            episode_deadline=keys.episode_deadline,
         ),
         budget=budget,
     )
@@ -274,15 +263,13 @@ def _collect(
         rollout.close()
 
 
-def _show(episodes: list[Episode], config: Mapping[str, Any]) -> None:
-    form, confidence = config["format"], config["confidence"]
-    if form == "json":
-        click.echo(json.dumps(metrics_of(episodes, confidence), indent=2))
-        return
-    rows = rows_of(episodes, confidence)
-    if form == "csv":
+def _print_figures(episodes: list[Episode], job: Job[EvalKeys]) -> None:
+    rows = rows_of(episodes, job.keys.confidence)
+    if job.form == "json":
+        click.echo(json.dumps(metrics_of(episodes, job.keys.confidence), indent=2))
+    elif job.form == "csv":
         click.echo(csv_of(rows))
-    elif form == "md":
+    elif job.form == "md":
         click.echo(markdown_of(table_of(rows)))
         if passes_of(rows)[1]:
             click.echo("\n" + markdown_of(passes_of(rows)))
@@ -296,25 +283,31 @@ def _show(episodes: list[Episode], config: Mapping[str, Any]) -> None:
             console.print(Text(line, style="dim"))
 
 
-def _say_what_is_next(
+def _summarise(
     console: Console, run: Run, episodes: list[Episode], missing: int, status: str
-) -> None:
-    def say(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style), soft_wrap=True)
-
-    failed = {(one.boundary, one.error): one.message for one in episodes if one.boundary}
-    if failed:
-        say("Some episodes ended in an error, which counts as no success:", "red")
-    for (boundary, error), message in sorted(failed.items()):
-        say(f"  {boundary} ({error}), for example: {message}", "red")
+) -> bool:
+    """Print errors, where the run is and what to do next; return whether every episode failed."""
+    failures = Failures()
+    for one in episodes:
+        if one.boundary:
+            failures.add_error(one.boundary, one.error, one.message)
+    if failures:
+        print_line(console, "Episodes with an error count as failures of the agent:", "red")
+    for line in failures.lines():
+        print_line(console, f"  {line}", "red")
     if status == "interrupted":
-        say(f"Interrupted: {missing} episodes are missing, what is done is kept.", "yellow")
+        text = f"Interrupted: {missing} episodes are missing. The finished ones are kept."
+        print_line(console, text, "yellow")
     elif status:
-        say(f"The limit of {status} is reached: {missing} episodes are missing.", "yellow")
-    path = os.path.relpath(run.path)
-    path = str(run.path) if path.startswith("..") else path
-    say(f"Run: {path}")
+        text = f"The limit of {status} is reached: {missing} episodes are missing."
+        print_line(console, text, "yellow")
+    path = run.shown_path
+    print_line(console, f"Run: {path}")
     if missing:
-        say(f"Go on: repeat the command with out={path} resume=true")
+        print_line(console, f"To continue, repeat the command with out={path} resume=true")
     else:
-        say(f"Next: gem-core view {path}", "dim")
+        print_line(console, f"Next: gem-core view {path}", "dim")
+    message = failures.all_failed(len(episodes))
+    if message:
+        print_line(console, message, "red")
+    return bool(message)

@@ -1,7 +1,7 @@
 """Figures of a run: per environment, per level, overall, for each agent.
 
-An episode that ended in an error counts as one without success, with the return that it had come
-to; ``success_without_errors`` leaves such episodes out.
+An episode that ended with an error counts as a failure, with the return that it had reached;
+``success_without_errors`` leaves such episodes out.
 """
 
 from collections import Counter
@@ -31,29 +31,29 @@ class Figures:
     """Figures of a set of episodes.
 
     Args:
-        episodes: How many.
-        tasks: How many different start states.
-        mean_return: Mean return; its error is robust to episodes of one task being alike.
-        success: Share of episodes that succeeded; None if no environment says what success is.
-        success_without_errors: The share among episodes that no error ended.
-        pass_at: pass@k by k: mean over the tasks that have k episodes.
-        pass_all: pass^k by k, likewise.
-        turns: Turns of an episode, mean.
-        truncated: Share of episodes that were cut by a limit.
-        prompt_tokens: Tokens that the model was given, mean of an episode; None if unknown.
-        completion_tokens: Tokens that it sampled, likewise.
-        total_tokens: Both, over all episodes.
-        cost: Over all episodes; None if unknown.
-        tool_calls: Calls of tools, mean of an episode.
-        tool_success: Share of the calls that succeeded; None without calls.
-        format_errors: Share of turns whose action was not of the form asked for.
-        cut_replies: Share of turns in which the model ran into its limit of tokens.
-        seconds: Wall time of an episode, mean, by where it went.
-        seconds_p50: Median wall time of an episode.
-        seconds_p95: 95th percentile of it.
-        errors: Episodes that ended in an error, by boundary.
-        stragglers: Episodes that a deadline ended.
-        repeats: Attempts that failed and were repeated.
+        episodes: Number of episodes.
+        tasks: Number of different start states.
+        mean_return: Mean return, with a standard error clustered by task.
+        success: Success rate, in [0, 1]; None if no environment defines success.
+        success_without_errors: Success rate of the episodes without an error.
+        pass_at: pass@k by k: mean over the tasks with at least k episodes.
+        pass_all: pass^k by k: mean over the tasks with at least k episodes.
+        turns: Mean number of turns of an episode.
+        truncated: Share of episodes that a limit ended.
+        prompt_tokens: Mean number of prompt tokens of an episode; None if unknown.
+        completion_tokens: Mean number of sampled tokens of an episode; None if unknown.
+        total_tokens: Prompt and sampled tokens of all episodes.
+        cost: Cost of all episodes; None if unknown.
+        tool_calls: Mean number of tool calls of an episode.
+        tool_success: Share of the tool calls that succeeded; None without calls.
+        format_errors: Share of turns whose action did not have the form that was asked for.
+        cut_replies: Share of turns in which the model reached its token limit.
+        seconds: Mean wall time of an episode in seconds, by its part, such as ``model``.
+        seconds_p50: Median wall time of an episode in seconds.
+        seconds_p95: 95th percentile of the wall time in seconds.
+        errors: Number of episodes that ended with an error, by boundary.
+        stragglers: Number of episodes that a deadline ended.
+        repeats: Number of attempts that failed and were repeated.
     """
 
     episodes: int
@@ -92,14 +92,14 @@ class Figures:
 
 @dataclass(frozen=True)
 class Row:
-    """Figures, and what they are of.
+    """Figures with the agent and the episodes that they describe.
 
     Args:
         agent: Name of the agent.
         scope: ``env``, ``level``, ``pooled`` or ``macro``.
-        name: The environment's id, the level, or a name for the whole.
-        figures: The figures. Of the scope ``macro`` the return, the success and pass@k are means
-            over environments, each of the same weight; the rest is that of all episodes.
+        name: The environment's id, the level, or a name for all episodes.
+        figures: The figures. In the scope ``macro`` return, success and pass@k are means over
+            environments with equal weights; the other figures are those of all episodes.
     """
 
     agent: str
@@ -114,11 +114,11 @@ class Row:
 
 
 def figures_of(episodes: Sequence[Episode], confidence: float = 0.95) -> Figures:
-    """Return the figures of episodes, of which there is at least one.
+    """Return the figures of one or more episodes.
 
     Args:
         episodes: The episodes.
-        confidence: Of the intervals, in (0, 1).
+        confidence: Confidence level of the intervals, in (0, 1).
     """
     tasks = list(tasks_of(episodes).values())
     judged = [kept for task in tasks if (kept := [one for one in task if one.success is not None])]
@@ -168,14 +168,14 @@ def _mean(episodes: Sequence[Episode], of: Callable[[Episode], float | None]) ->
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """Return the nearest-rank quantile of values in order."""
+    """Return the nearest-rank quantile of sorted values."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def _passes(
     tasks: Sequence[Sequence[Episode]], confidence: float
 ) -> tuple[dict[int, Estimate], dict[int, Estimate]]:
-    """Return pass@k and pass^k for k of 1, 2, 4, ... and the largest; nothing for single ones."""
+    """Return pass@k and pass^k for k = 1, 2, 4, ... and the largest k; empty if that is 1."""
     counts = [(len(task), sum(bool(one.success) for one in task)) for task in tasks]
     largest = max((n for n, _ in counts), default=0)
     ks = sorted(
@@ -193,12 +193,12 @@ def _passes(
 def rows_of(episodes: Iterable[Episode], confidence: float = 0.95) -> list[Row]:
     """Return a row for each agent and environment, each level, and overall.
 
-    A level has a row if several environments have it. Overall there are two rows if there are
-    several environments: all episodes pooled, and the mean over environments.
+    A level has a row if several environments share it. With several environments there are two
+    overall rows: all episodes pooled, and the mean over environments.
 
     Args:
         episodes: The episodes of all agents.
-        confidence: Of the intervals, in (0, 1).
+        confidence: Confidence level of the intervals, in (0, 1).
     """
     by_agent: dict[str, list[Episode]] = {}
     for episode in episodes:
@@ -241,17 +241,17 @@ def _macro(envs: Sequence[Figures], pooled: Figures) -> Figures:
 
 
 def _average_each(estimates: Sequence[Mapping[int, Estimate]]) -> dict[int, Estimate]:
-    """Average the estimates of each k that all environments have."""
+    """Return the mean estimate of each k that all environments have."""
     shared = set.intersection(*(set(one) for one in estimates))
     return {k: average([one[k] for one in estimates]) for k in sorted(shared)}
 
 
 def metrics_of(episodes: Iterable[Episode], confidence: float = 0.95) -> dict[str, Any]:
-    """Return what ``metrics.json`` holds.
+    """Return the content of ``metrics.json``.
 
     Args:
         episodes: The episodes of all agents.
-        confidence: Of the intervals, in (0, 1).
+        confidence: Confidence level of the intervals, in (0, 1).
     """
     rows = rows_of(episodes, confidence)
     return {"confidence": confidence, "rows": [row.to_dict() for row in rows]}

@@ -1,7 +1,7 @@
-"""Statistics of pairs: two agents on the same tasks.
+"""Paired statistics: two agents on the same tasks.
 
-A difference is what the second has more than the first on one task, averaged over its episodes.
-Importing this imports ``scipy.stats``.
+A difference is the second agent's mean on a task minus the first agent's. Importing this module
+imports ``scipy.stats``.
 """
 
 import dataclasses
@@ -29,21 +29,21 @@ __all__ = [
 
 RESAMPLES = 19_999
 EXACT_UP_TO = 14
-"""Differences other than 0 whose signs are all enumerated: 2^14 assignments."""
+"""Up to this number of differences other than 0, all assignments of signs are enumerated."""
 _CELLS = 2_000_000
-"""Numbers that are drawn at once."""
+"""The largest number of values in one draw."""
 LARGEST = 10**18
 
 
 def mean_difference(
     differences: Sequence[float], confidence: float = 0.95, most: float = math.inf
 ) -> Estimate:
-    """Estimate the mean of paired differences: the paired t interval.
+    """Estimate the mean of paired differences, with the paired t interval.
 
     Args:
         differences: One for each pair; at least one.
         confidence: In (0, 1).
-        most: Largest difference that there can be, either way; the interval ends there.
+        most: The largest possible absolute difference, which bounds the interval.
     """
     found = mean_estimate([[one] for one in differences], confidence)
     if found.low is None or found.high is None:
@@ -56,7 +56,7 @@ def binary_difference(differences: Sequence[float], confidence: float = 0.95) ->
 
     The interval is the adjusted Wald interval of D. G. Bonett and R. M. Price (2012), Journal of
     Educational and Behavioral Statistics 37, 479-488: one pair of each discordant kind is added, so
-    that it keeps its coverage for few pairs and does not shrink to nothing when none differ.
+    that it keeps its coverage for few pairs, and has a width above 0 if no pair differs.
 
     Args:
         differences: One for each pair; at least one.
@@ -76,9 +76,9 @@ def _discordant(differences: Sequence[float]) -> tuple[int, int]:
 
 
 def standard_deviation(differences: Sequence[float], *, binary: bool) -> float | None:
-    """Return the standard deviation of differences, for questions of power; None if unknown.
+    """Return the standard deviation of differences, for power analysis; None if unknown.
 
-    For binary ones it has the adjustment of ``binary_difference``, so that it is never 0.
+    Binary differences are adjusted as in ``binary_difference``, so that the result is never 0.
 
     Args:
         differences: One for each pair.
@@ -94,7 +94,7 @@ def standard_deviation(differences: Sequence[float], *, binary: bool) -> float |
 
 
 def mcnemar_exact(better: int, worse: int) -> float:
-    """Return the two-sided p-value of McNemar's exact test: of discordant pairs, half each.
+    """Return the two-sided p-value of McNemar's exact test on the numbers of discordant pairs.
 
     Q. McNemar (1947), Psychometrika 12, 153-157; the exact form is the binomial test.
 
@@ -124,7 +124,7 @@ def sign_flip_test(differences: Sequence[float], seed: int = 0) -> tuple[float, 
     """
     moved = np.array([one for one in differences if one != 0], dtype=float)
     if len(moved) < 2:
-        return 1.0, True  # either sign of a single one is as far from 0
+        return 1.0, True  # both signs of a single difference are equally far from 0
     if len(moved) > EXACT_UP_TO:
         return _drawn_sign_flips(moved, seed), False
     found = stats.permutation_test(
@@ -134,10 +134,10 @@ def sign_flip_test(differences: Sequence[float], seed: int = 0) -> tuple[float, 
 
 
 def _drawn_sign_flips(moved: "np.ndarray[Any, Any]", seed: int) -> float:
-    """Return the p-value from drawn signs.
+    """Return the p-value from randomly drawn signs.
 
-    Differences of one size are drawn together: how many of them are positive is binomial. Success
-    rates differ by few sizes, and then scipy's way takes a hundred times longer.
+    Differences of the same size are drawn together, as the number of positive ones is binomial.
+    Differences of success rates have few sizes, and this is a hundred times faster than scipy.
     """
     rng = np.random.default_rng(seed)
     sizes, counts = np.unique(np.abs(moved).round(12), return_counts=True)
@@ -152,10 +152,10 @@ def _drawn_sign_flips(moved: "np.ndarray[Any, Any]", seed: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for their number, by Holm's step-down method.
+    """Return p-values corrected for multiple testing by Holm's step-down method.
 
-    S. Holm (1979), Scandinavian Journal of Statistics 6, 65-70. The chance of any false finding
-    stays below the level, whatever the tests have to do with one another.
+    S. Holm (1979), Scandinavian Journal of Statistics 6, 65-70. It controls the family-wise error
+    rate for any dependence between the tests.
     """
     corrected = [0.0] * len(p_values)
     largest = 0.0
@@ -180,11 +180,11 @@ def power_of(pairs: int, difference: float, deviation: float, confidence: float 
     if pairs < 2:
         return 0.0
     shift = abs(difference) * math.sqrt(pairs) / deviation
-    if pairs > 5000:  # there the normal distribution is as good
+    if pairs > 5000:  # the normal distribution is accurate enough
         limit = z_quantile(confidence)
         return float(stats.norm.sf(limit - shift) + stats.norm.cdf(-limit - shift))
     limit = float(stats.t.ppf((1 + confidence) / 2, pairs - 1))
-    # Far out the lower tail is nothing, and scipy may not get a number for it.
+    # For a large shift the lower tail is 0, and scipy may return NaN for it.
     lower = stats.nct.cdf(-limit, pairs - 1, shift) if shift < 5 else 0.0
     return float(stats.nct.sf(limit, pairs - 1, shift) + lower)
 
@@ -195,13 +195,13 @@ def required_pairs(
     """Return the smallest number of pairs with which a paired t test has the power.
 
     Args:
-        difference: True mean of the differences that is to be seen; not 0.
+        difference: The true mean difference to detect; not 0.
         deviation: Their standard deviation, above 0.
-        power: Chance to see it, between 0 and 1.
+        power: The chance to detect it, in (0, 1).
         confidence: 1 minus the level of the test.
 
     Raises:
-        ConfigError: An argument is out of its range, or it takes more than 10^18 pairs.
+        ConfigError: An argument is out of its range, or more than 10^18 pairs are needed.
     """
     if not (difference and deviation > 0 and 0 < power < 1):
         raise ConfigError(
@@ -212,7 +212,7 @@ def required_pairs(
     while power_of(enough, difference, deviation, confidence) < power:
         enough *= 2
         if enough > LARGEST:
-            raise ConfigError(f"It takes more than {LARGEST:,} pairs to see {difference!r}.")
+            raise ConfigError(f"More than {LARGEST:,} pairs are needed to detect {difference!r}.")
     short = enough // 2
     while enough - short > 1:
         middle = (short + enough) // 2
@@ -226,12 +226,12 @@ def required_pairs(
 def detectable_difference(
     pairs: int, deviation: float, power: float = 0.8, confidence: float = 0.95
 ) -> float | None:
-    """Return the smallest true difference that so many pairs show with the power; None below 2.
+    """Return the smallest true difference detected with the power; None for fewer than 2 pairs.
 
     Args:
         pairs: Number of pairs.
         deviation: Standard deviation of the differences, above 0.
-        power: Chance to see it, between 0 and 1.
+        power: The chance to detect it, in (0, 1).
         confidence: 1 minus the level of the test.
     """
     if pairs < 2:

@@ -1,4 +1,4 @@
-"""The commands. Nothing here imports one."""
+"""The specs that gem-eval adds to the registry."""
 
 from gem_core import CommandSpec, hookimpl
 from gem_core.registry import Registry
@@ -7,10 +7,13 @@ __all__ = ["gem_register"]
 
 COMMANDS = {
     "eval": ("gem_eval.evaluate:command", "Evaluate agents on environments"),
-    "compare": ("gem_eval.compare_command:command", "Compare runs, episode by episode"),
-    "replay": ("gem_eval.replay_command:command", "Grade the actions of a run again"),
-    "view": ("gem_eval.view.command:view", "Look at runs in the browser"),
-    "export": ("gem_eval.view.export:export", "Write runs as Parquet"),
+    "compare": ("gem_eval.compare_command:command", "Compare agents on the same tasks"),
+    "replay": (
+        "gem_eval.replay_command:command",
+        "Play the actions of a run again, and grade them",
+    ),
+    "view": ("gem_eval.view.command:view", "Show runs in the browser"),
+    "export": ("gem_eval.view.export:export", "Write a run as tables: Parquet, CSV or JSON lines"),
 }
 
 

@@ -1,35 +1,37 @@
-"""What is shown while episodes are played: live at a terminal, else lines now and then."""
+"""The progress of an evaluation."""
 
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from gem_eval.episodes import Episode
 from gem_eval.statistics import wilson
+from gem_rollout.progress import ProgressView, clock, print_line
 
 __all__ = ["Progress", "Tally"]
 
-SECONDS_BETWEEN_LINES = 10.0
-MOST_ROWS = 12
+MAX_ROWS = 12
 _BAR = 24
 
 
 @dataclass
 class Tally:
-    """What one agent has done in one environment so far.
+    """The episodes of one agent in one environment so far.
 
     Args:
         env_id: Id of the environment.
         agent: Name of the agent.
-        total: Episodes that are to be played.
+        total: The number of episodes to be played.
+        done: Episodes that ended.
+        judged: Episodes of which it is known whether they succeeded.
+        successes: Episodes that succeeded.
+        errors: Episodes that ended with an error, by boundary.
+        tasks: Seeds of the tasks.
     """
 
     env_id: str
@@ -52,63 +54,35 @@ class Tally:
             self.errors[episode.boundary] += 1
 
 
-class Progress:
-    """Shows how far a run is; use it as a context manager.
+class Progress(ProgressView):
+    """Shows the progress of an evaluation; use it as a context manager.
 
     Args:
-        console: Where.
-        tallies: What there is to do.
+        console: The console to print on.
+        tallies: One for each agent and environment.
         mode: ``live``, ``lines``, ``off``, or ``auto``: live at a terminal, else lines.
-        confidence: Of the intervals.
+        confidence: Confidence level of the intervals.
     """
 
     def __init__(
         self, console: Console, tallies: list[Tally], mode: str, confidence: float
     ) -> None:
-        if mode == "auto":
-            mode = "live" if console.is_terminal else "lines"
-        self._console = console
+        super().__init__(console, mode, transient=True)
         self._tallies = tallies
-        self._mode = mode
         self._confidence = confidence
         self._current: Tally | None = None
-        self._started = self._told = time.monotonic()
+        self._last_line = self._started
         self._played = self._turns = self._tokens = 0
-        self._live: Live | None = None
-
-    def __enter__(self) -> Self:
-        if self._mode == "live":
-            self._live = Live(
-                get_renderable=self._render,
-                console=self._console,
-                refresh_per_second=4,
-                transient=True,
-            )
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def add(self, tally: Tally, episode: Episode) -> None:
-        """Count an episode that was played just now."""
+        """Count an episode that has just ended."""
         tally.add(episode)
         self._current = tally
         self._played += 1
         self._turns += episode.turns
         self._tokens += (episode.prompt_tokens or 0) + (episode.completion_tokens or 0)
-        now = time.monotonic()
-        is_due = now - self._told >= SECONDS_BETWEEN_LINES or tally.done == tally.total
-        if self._mode == "lines" and is_due:
-            self._told = now
-            name = f"{tally.env_id} {tally.agent}"
-            self._console.print(Text(f"{name}: {self._line(tally)}"), soft_wrap=True)
+        if self._line_is_due(important=tally.done == tally.total):
+            print_line(self._console, f"{tally.env_id} {tally.agent}: {self._line(tally)}")
 
     def _line(self, tally: Tally) -> str:
         parts = [f"{tally.done}/{tally.total} episodes", f"success {self._success(tally)}"]
@@ -132,8 +106,7 @@ class Progress:
         missing = sum(tally.total - tally.done for tally in self._tallies)
         if not self._played or not missing:
             return ""
-        seconds = int(missing * (time.monotonic() - self._started) / self._played)
-        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"
+        return f"{clock(missing * (time.monotonic() - self._started) / self._played)} left"
 
     def _render(self) -> RenderableType:
         done = sum(tally.done for tally in self._tallies)
@@ -142,7 +115,7 @@ class Progress:
         table.add_column(overflow="fold")
         for _ in range(4):
             table.add_column(no_wrap=True)
-        for tally in self._shown():
+        for tally in self._visible():
             table.add_row(
                 Text(tally.env_id, style="bold" if tally is self._current else ""),
                 Text(tally.agent),
@@ -157,13 +130,13 @@ class Progress:
         line.add_row(bar, Text(below, style="dim"))
         return Group(table, line, *([Text(_errors(errors), style="red")] if errors else []))
 
-    def _shown(self) -> list[Tally]:
-        """Return the tallies round the current one, as many as there is room for."""
-        if len(self._tallies) <= MOST_ROWS or self._current is None:
-            return self._tallies[:MOST_ROWS]
-        place = next(i for i, tally in enumerate(self._tallies) if tally is self._current)
-        first = max(0, min(place - MOST_ROWS // 2, len(self._tallies) - MOST_ROWS))
-        return self._tallies[first : first + MOST_ROWS]
+    def _visible(self) -> list[Tally]:
+        """Return at most ``MAX_ROWS`` tallies, the current one in the middle."""
+        if len(self._tallies) <= MAX_ROWS or self._current is None:
+            return self._tallies[:MAX_ROWS]
+        index = next(i for i, tally in enumerate(self._tallies) if tally is self._current)
+        first = max(0, min(index - MAX_ROWS // 2, len(self._tallies) - MAX_ROWS))
+        return self._tallies[first : first + MAX_ROWS]
 
 
 def _errors(errors: Counter[str]) -> str:

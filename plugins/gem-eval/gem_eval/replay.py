@@ -1,4 +1,4 @@
-"""Plays the stored actions of a run again, without a model: shows what a changed reward changes."""
+"""Plays the stored actions of a run again, to show what a changed grader or reward changes."""
 
 import asyncio
 import json
@@ -29,19 +29,19 @@ _STACK = ("env", "mixture", "tools", "wrappers", "tool_use")
 
 @dataclass(frozen=True)
 class Change:
-    """What became of an episode.
+    """The differences between a stored episode and its replay.
 
     Args:
         env_id: Id of its environment.
         agent: Name of its agent.
-        index: Number of the episode.
-        kinds: What differs: ``reward`` (of a turn), ``success``, ``end`` (sooner, later, or in
-            another way) and ``observation``; empty if nothing does.
+        index: Index of the episode.
+        kinds: The kinds of differences: ``reward`` (of a turn), ``success``, ``end`` (earlier,
+            later, or of another kind) and ``observation``.
         return_before: The stored return.
-        return_after: The return now.
-        success_before: Whether it counted as a success.
-        success_after: Whether it does now.
-        error: What keeps it from being played again; empty if nothing does.
+        return_after: The return of the replay.
+        success_before: The stored success.
+        success_after: The success of the replay.
+        error: The error that ended the replay; empty if there is none.
     """
 
     env_id: str
@@ -64,15 +64,15 @@ class _Recorded(BaseAgent):
     def act(self, observation: Observation, info: Info) -> Action | Reply:
         turn = next(self._turns, None)
         if turn is None:
-            raise EpisodeEndedError("The stored actions end before the episode does.")
+            raise EpisodeEndedError("The stored actions end before the episode ends.")
         return Reply(turn.action, turn.generation)
 
 
 def changed_config(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """Return a run's configuration with other values.
+    """Return a run's configuration with some values replaced.
 
     Args:
-        config: The composed configuration of the run; empty if it is not known.
+        config: The composed configuration of the run; empty if it is unknown.
         overrides: ``key=value`` below ``env``, ``mixture``, ``tools``, ``wrappers`` or
             ``tool_use``, such as ``env.max_turns=9``.
 
@@ -83,7 +83,7 @@ def changed_config(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[
         key, equals, _ = override.partition("=")
         if not equals or key.partition(".")[0] not in _STACK:
             raise ConfigError(
-                f"An override is key=value, below {', '.join(_STACK)}; got {override!r}."
+                f"An override is KEY=VALUE, with a key below {', '.join(_STACK)}; got {override!r}."
             )
     try:
         changes = OmegaConf.from_dotlist(list(overrides))
@@ -96,15 +96,14 @@ def changed_config(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[
 
 
 def env_makers(config: Mapping[str, Any], env_ids: Iterable[str]) -> dict[str, EnvFactory]:
-    """Return what makes each environment of a run again.
+    """Return a factory for each environment of a run.
 
     Args:
-        config: As ``changed_config`` gives it. Parameters of ``env`` are for all environments,
-            unless it names one.
-        env_ids: Ids of the environments that the trajectories name.
+        config: The result of ``changed_config``. Parameters of ``env`` apply to all environments.
+        env_ids: Ids of the environments of the trajectories.
 
     Raises:
-        GemError: An environment is not there any more, or refuses its parameters.
+        GemError: An environment does not exist any more, or refuses its parameters.
     """
     stack = {key: config[key] for key in _STACK if config.get(key)}
     if stack.get("mixture"):
@@ -122,15 +121,15 @@ def replay(
     makers: Mapping[str, Callable[[], Env]],
     concurrency: int = 4,
 ) -> Iterator[tuple[Trajectory, Trajectory]]:
-    """Play trajectories again, and yield each as it was and as it is now, in their order.
+    """Play trajectories again, and yield each stored trajectory with its replay, in order.
 
-    What the model gave and took is taken over. An episode that goes on where the stored actions
-    end has an error of the type ``EpisodeEndedError``, or the error that it had.
+    The replay keeps the stored generations of the model. If the stored actions end before the
+    episode ends, its error is the stored error, or else an ``EpisodeEndedError``.
 
     Args:
         trajectories: The stored trajectories.
-        makers: What makes the environments, by id.
-        concurrency: Threads, each with environments of its own.
+        makers: Factories of the environments, by id.
+        concurrency: Number of threads, each with its own environments.
     """
     waiting: deque[tuple[Trajectory, Future[Trajectory]]] = deque()
     with ExitStack() as stack:
@@ -146,11 +145,11 @@ def replay(
 
 
 class _Player:
-    """Plays episodes in the calling thread, which keeps its environments.
+    """Plays episodes in the calling thread, with environments of that thread.
 
     Args:
-        makers: What makes the environments, by id.
-        stack: Closes them.
+        makers: Factories of the environments, by id.
+        stack: Closes the environments.
     """
 
     def __init__(self, makers: Mapping[str, Callable[[], Env]], stack: ExitStack) -> None:
@@ -165,7 +164,7 @@ class _Player:
         if is_awaitable(new):
             new = self._loop().run_until_complete(new)
         new.index, new.group, new.sample = old.index, old.group, old.sample
-        new.attempts, new.failures, new.source = old.attempts, old.failures, old.source
+        new.attempts, new.failures, new.component = old.attempts, old.failures, old.component
         for before, now in zip(old.turns, new.turns, strict=False):
             now.agent_seconds = before.agent_seconds
         if _is_out_of_actions(new) and old.error is not None:
@@ -194,11 +193,11 @@ def _is_out_of_actions(trajectory: Trajectory) -> bool:
 
 
 def change_of(old: Trajectory, new: Trajectory) -> Change:
-    """Return what a replay changed.
+    """Return the differences between a trajectory and its replay.
 
     Args:
-        old: The trajectory as it was stored.
-        new: As it was played again.
+        old: The stored trajectory.
+        new: The replay.
     """
     turns = list(zip(old.turns, new.turns, strict=False))
     ends = [
@@ -231,7 +230,7 @@ def _kind(trajectory: Trajectory) -> str:
 
 
 def _stored(observation: Any) -> Any:
-    """Return an observation as a file of trajectories gives it back."""
+    """Return an observation as it would be read from a file of trajectories."""
 
     def plain(value: Any) -> Any:
         as_json = getattr(value, "to_json", None) or getattr(value, "tolist", None)

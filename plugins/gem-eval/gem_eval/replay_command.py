@@ -1,4 +1,4 @@
-"""``gem-core replay``: the stored actions of a run, graded again."""
+"""``gem-core replay``: play the stored actions of a run again, and grade them."""
 
 import json
 import sys
@@ -10,6 +10,7 @@ import click
 from rich.text import Text
 
 from gem_core.errors import ConfigError
+from gem_core.options import format_option
 from gem_eval.episodes import Episode
 from gem_eval.metrics import metrics_of
 from gem_eval.replay import Change, change_of, changed_config, env_makers, replay
@@ -22,27 +23,32 @@ __all__ = ["command"]
 
 @click.command(
     epilog="\b\nExamples:\n"
-    "  gem-core replay runs/mine                       (has the environment changed?)\n"
+    "  gem-core replay runs/mine             (checks whether the environment has changed)\n"
     "  gem-core replay runs/mine env.use_format_error_reward=true\n"
     "  gem-core replay runs/mine --out runs/graded-again tool_use.tool_reward=0.1"
 )
 @click.argument("run", metavar="RUN")
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--out", type=click.Path(path_type=Path), help="Write a new run to this folder.")
-@click.option("--concurrency", type=click.IntRange(1), default=4, help="Threads.")
-@click.option("--most", type=click.IntRange(0), default=20, help="Changed episodes to list.")
-@click.option("--format", "form", type=click.Choice(["table", "json", "md"]), default="table")
+@click.option("--concurrency", type=click.IntRange(1), default=4, help="Number of threads.")
+@click.option(
+    "--most",
+    type=click.IntRange(0),
+    default=20,
+    help="The largest number of changed episodes to list.",
+)
+@format_option("table", "json", "md")
 def command(
     run: str, overrides: tuple[str, ...], out: Path | None, concurrency: int, most: int, form: str
 ) -> None:
-    """Play the actions of a run again, without a model, and say what changes.
+    """Play the actions of a run again, without a model, and show what changes.
 
-    Each environment is made as the run made it, but for the overrides, and is reset with the
-    seed of the episode.
+    Environments are made as in the run, except for the overrides, and are reset with the seeds of
+    the episodes.
     """
     source = Run.open(run)
     if out is not None and Run(out).trajectories_path.exists():
-        raise ConfigError(f"{out} holds a run already: choose another --out.")
+        raise ConfigError(f"{out} already holds a run: choose another --out.")
     config = changed_config(source.info().get("config") or {}, overrides)
     env_ids = dict.fromkeys(one.env_id for one in source.trajectories())
     pairs = replay(source.trajectories(), env_makers(config, env_ids), concurrency)
@@ -153,12 +159,12 @@ def _said(success: bool | None) -> str:  # noqa: FBT001 - a value to be shown
 
 
 def verdict(changes: Sequence[Change]) -> str:
-    """Return a sentence about a replay."""
+    """Return a sentence that summarises a replay."""
     if not changes:
-        return "The run holds no episodes."
+        return "The run has no episodes."
     changed = [one for one in changes if one.kinds]
     if not changed:
-        return f"Nothing changes: all {len(changes)} episodes are played and rewarded as before."
+        return f"Nothing changes: all {len(changes)} episodes have the same course and rewards."
     gained = sum(bool(one.success_after) and not one.success_before for one in changed)
     lost = sum(bool(one.success_before) and not one.success_after for one in changed)
     rewarded = sum("reward" in one.kinds for one in changed)
@@ -167,9 +173,9 @@ def verdict(changes: Sequence[Change]) -> str:
         share(_rate(changes, lambda one: one.success_before)),
         share(_rate(changes, lambda one: one.success_after)),
     ]
-    parts = [f"{rewarded} in rewards", f"{gained} succeed now, {lost} no longer do"]
+    parts = [f"{rewarded} in their rewards", f"{gained} now succeed, {lost} now fail"]
     if shown:
-        parts.append(f"{shown} show other observations, so their environments have changed")
+        parts.append(f"{shown} in their observations, so their environments have changed")
     return (
         f"{len(changed)} of {len(changes)} episodes change: {'; '.join(parts)}. "
         f"Success {' -> '.join(rates)}."

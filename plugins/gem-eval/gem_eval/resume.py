@@ -1,4 +1,4 @@
-"""Goes on with a run: what it holds already, and whether more of the same may be added."""
+"""Continues a run: reads its episodes, and checks that more of the same may be added."""
 
 import os
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from typing import Any
 from gem_core.errors import ConfigError
 from gem_core.seeding import child_seed
 from gem_eval.episodes import Episode
-from gem_rollout import Trajectory, TrajectoryFile
+from gem_rollout import TrajectoryFile
 from gem_rollout.runs import Run, without_secrets
 
 __all__ = ["check_same", "differences", "known_episodes"]
 
-_SAME = ("env", "mixture", "tools", "wrappers", "tool_use", "seed", "k", "fork_groups")
-"""Keys that must not change: they decide what an episode is."""
+_SAME = ("env", "mixture", "tools", "wrappers", "tool_use", "seed", "samples", "fork_groups")
+"""Keys that must not change, as an episode depends on them."""
 _TRANSPORT = {
     "api_key",
     "api_key_env",
@@ -24,20 +24,22 @@ _TRANSPORT = {
     "max_retry_seconds",
     "timeout",
 }
-"""Parameters of agents that may change: how a model is reached."""
+"""Parameters of agents that may change, as they only say how to reach a model."""
 
 
 def check_same(run: Run, config: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run whose episodes were played under another configuration.
+    """Refuse to continue a run whose episodes were played with another configuration.
 
-    More episodes, environments and agents are fine, and other limits.
+    More episodes, environments and agents are allowed, and so are other limits.
 
     Raises:
-        ConfigError: It names each key that differs.
+        ConfigError: The configurations differ; the message names each key that does.
     """
     old = run.info().get("config")
     if not isinstance(old, Mapping):
-        raise ConfigError(f"{run.path} does not say how it was made: choose another out.")
+        raise ConfigError(f"{run.path} has no configuration in run.json: choose another out.")
+    if "k" in old:
+        old = {**old, "samples": old["k"]}  # as version 0.1 called it
     new = without_secrets(config)
     lines = [line for key in _SAME for line in differences(key, old.get(key), new.get(key))]
     agents, others = old.get("agent") or {}, new.get("agent") or {}
@@ -53,7 +55,7 @@ def check_same(run: Run, config: Mapping[str, Any]) -> None:
         raise ConfigError(
             "\n  ".join(
                 [
-                    f"{run.path} was made with another configuration, now:",
+                    f"{run.path} was made with another configuration (before -> now):",
                     *lines,
                     "Choose another out.",
                 ]
@@ -62,7 +64,7 @@ def check_same(run: Run, config: Mapping[str, Any]) -> None:
 
 
 def differences(place: str, old: Any, new: Any) -> list[str]:
-    """Return a line for each value that two configurations have at a place and do not share."""
+    """Return a line for each value that differs below a key of two configurations."""
     if isinstance(old or {}, Mapping) and isinstance(new or {}, Mapping) and not _is_part(old, new):
         old, new = old or {}, new or {}
         return [
@@ -70,45 +72,47 @@ def differences(place: str, old: Any, new: Any) -> list[str]:
             for key in sorted({*old, *new})
             for line in differences(f"{place}.{key}", old.get(key), new.get(key))
         ]
-    return [] if (old or None) == (new or None) else [f"{place}: {_said(old)} -> {_said(new)}"]
+    return [] if (old or None) == (new or None) else [f"{place}: {_shown(old)} -> {_shown(new)}"]
 
 
 def _is_part(old: Any, new: Any) -> bool:
-    """Tell whether one of them is a part with an id, and the other is not there."""
+    """Return whether one of them is a part with an id, and the other is absent."""
     return any(
         not one and isinstance(other, Mapping) and "id" in other
         for one, other in ((old, new), (new, old))
     )
 
 
-def _said(value: Any) -> str:
+def _shown(value: Any) -> str:
     return repr(value.get("id", value) if isinstance(value, Mapping) else value)
 
 
-def known_episodes(run: Run, config: Mapping[str, Any]) -> list[Episode]:
-    """Return the episodes that a run holds already.
+def known_episodes(run: Run, *, seed: int, repeat_errors: bool) -> list[Episode]:
+    """Return the episodes of a run.
 
-    With ``repeat_errors`` those that ended in an error are taken out of the file, to be played
-    once more.
+    Args:
+        run: The run.
+        seed: The seed that its episodes must have been made with.
+        repeat_errors: Remove the episodes that ended with an error from the file, so that they
+            are played again.
 
     Raises:
-        ConfigError: The file's episodes have other seeds.
+        ConfigError: The file's episodes were made with another seed.
     """
-    if config["repeat_errors"]:
-        _keep_sound(run.trajectories_path)
+    if repeat_errors:
+        _remove_errors(run.trajectories_path)
     else:
-        TrajectoryFile(run.trajectories_path).close()  # drops a last line that was cut
-    return [_checked(trajectory, run, config) for trajectory in run.trajectories()]
+        TrajectoryFile(run.trajectories_path).close()  # drops an incomplete last line
+    episodes = []
+    for trajectory in run.trajectories():
+        if trajectory.seed != child_seed(seed, trajectory.group):
+            raise ConfigError(f"{run.path} was made with another seed than {seed}.")
+        episodes.append(Episode.of(trajectory))
+    return episodes
 
 
-def _checked(trajectory: Trajectory, run: Run, config: Mapping[str, Any]) -> Episode:
-    if trajectory.seed != child_seed(config["seed"], trajectory.group):
-        raise ConfigError(f"{run.path} was made with another seed than {config['seed']}.")
-    return Episode.of(trajectory)
-
-
-def _keep_sound(path: Path) -> None:
-    """Rewrite a file of trajectories without those that ended in an error; whole or not at all."""
+def _remove_errors(path: Path) -> None:
+    """Rewrite a file of trajectories without those that ended with an error, atomically."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     run = Run(path)

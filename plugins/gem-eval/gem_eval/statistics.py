@@ -1,7 +1,7 @@
 """Estimates with intervals. Episodes of one task belong together: a task is a cluster.
 
-Every interval is two-sided. A mean over tasks with one episode each has the textbook interval; with
-several episodes of a task, what varies is the task, and the standard error is robust to that.
+Every interval is two-sided. With one episode per task, a mean has the textbook interval. With
+several, the standard error is robust to the correlation between episodes of one task.
 """
 
 import math
@@ -26,19 +26,19 @@ __all__ = [
 ]
 
 Clusters = Sequence[Sequence[float]]
-"""Values of episodes, those of one task together; no cluster is empty."""
+"""Values of episodes, grouped by task. No cluster is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with what is known of its error.
+    """An estimate with its interval and its standard error.
 
     Args:
         value: The estimate.
-        low: Lower end of the interval; None where nothing can be said (a single task).
-        high: Upper end.
-        se: Standard error, likewise.
-        tasks: Number of tasks that it comes from.
+        low: Lower end of the interval; None if it is unknown, as with a single task.
+        high: Upper end of the interval; None if it is unknown.
+        se: Standard error; None if it is unknown.
+        tasks: Number of tasks behind the estimate.
     """
 
     value: float
@@ -54,18 +54,18 @@ class Estimate:
 
 
 def z_quantile(confidence: float) -> float:
-    """Return the standard normal quantile that bounds the middle ``confidence``."""
+    """Return z such that [-z, z] has probability ``confidence`` under the standard normal."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def t_quantile(confidence: float, degrees: float) -> float:
-    """Return the quantile of Student's t that bounds the middle ``confidence``.
+    """Return t such that [-t, t] has probability ``confidence`` under Student's t.
 
     Args:
         confidence: In (0, 1).
         degrees: Degrees of freedom, above 0.
     """
-    from scipy.special import stdtrit  # noqa: PLC0415 - a fifth of what scipy.stats costs
+    from scipy.special import stdtrit  # noqa: PLC0415 - imports five times faster than scipy.stats
 
     return float(stdtrit(degrees, (1 + confidence) / 2))
 
@@ -78,7 +78,7 @@ def wilson(proportion: float, size: float, confidence: float = 0.95) -> tuple[fl
 
     Args:
         proportion: Share of successes, in [0, 1].
-        size: Number of trials, above 0; an effective one need not be whole.
+        size: Number of trials, above 0; an effective number need not be an integer.
         confidence: In (0, 1).
 
     Raises:
@@ -99,7 +99,7 @@ def wilson(proportion: float, size: float, confidence: float = 0.95) -> tuple[fl
 
 
 def cluster_mean(clusters: Clusters) -> tuple[float, float | None]:
-    """Return the mean of all values and its standard error, robust to likeness within clusters.
+    """Return the mean of all values and its cluster-robust standard error (None for one cluster).
 
     The sandwich estimator of a mean, with the small-sample factor G/(G-1) for G clusters::
 
@@ -121,7 +121,7 @@ def cluster_mean(clusters: Clusters) -> tuple[float, float | None]:
 
 
 def mean_estimate(clusters: Clusters, confidence: float = 0.95) -> Estimate:
-    """Estimate a mean: Student's t with one degree of freedom less than there are clusters.
+    """Estimate a mean: Student's t with one degree of freedom less than the number of clusters.
 
     Args:
         clusters: The values; at least one.
@@ -139,10 +139,11 @@ def proportion_estimate(
 ) -> Estimate:
     """Estimate the mean of values in [0, 1], such as a success rate.
 
-    With one value of 0 or 1 a cluster: Wilson's interval. Otherwise Wilson's interval for the
-    effective number of trials, ``p (1 - p) / se^2`` with the cluster-robust standard error, times
-    ``(z / t)^2`` for the few clusters that the error is known from; at most the number of values.
-    Where all values are 0, or all are 1, each cluster counts as one trial.
+    With one value of 0 or 1 per cluster this is Wilson's interval. Otherwise it is
+    Wilson's interval for the effective number of trials: ``p (1 - p) / se^2`` with the
+    cluster-robust standard error, times ``(z / t)^2`` to correct for a small number of clusters,
+    but not more than the number of values. If all values are 0, or all are 1, each cluster counts
+    as one trial.
 
     E. L. Korn and B. I. Graubard (1998), Survey Methodology 24, 193-201 (effective sample size);
     C. Franco, R. J. A. Little, T. A. Louis and E. V. Slud (2019), Journal of Survey Statistics and
@@ -151,7 +152,7 @@ def proportion_estimate(
     Args:
         clusters: The values; at least one.
         confidence: In (0, 1).
-        trials: Number of episodes behind the values, if not one for each.
+        trials: Number of episodes behind the values; None for one episode per value.
     """
     mean, se = cluster_mean(clusters)
     mean = min(1.0, max(0.0, mean))
@@ -172,15 +173,15 @@ def proportion_estimate(
 
 
 def average(estimates: Sequence[Estimate]) -> Estimate:
-    """Average independent estimates, each with the same weight: the mean over environments.
+    """Average independent estimates with equal weights: the mean over environments.
 
-    The environments are taken as given, not as a sample of environments: ``se^2 = sum(se_e^2) /
-    E^2``. The ends of the interval come from those of the estimates, so that it stays in the range
-    that they stay in: ``low = mean - sqrt(sum((mean_e - low_e)^2)) / E``, and likewise above
-    (G. Y. Zou and A. Donner (2008), Statistics in Medicine 27, 1693-1702).
+    The environments are fixed, not a sample of environments: ``se^2 = sum(se_e^2) / E^2``. The ends
+    of the interval are computed from those of the estimates, so that it stays in their range:
+    ``low = mean - sqrt(sum((mean_e - low_e)^2)) / E``, and ``high``
+    correspondingly (G. Y. Zou and A. Donner (2008), Statistics in Medicine 27, 1693-1702).
 
     Args:
-        estimates: At least one, each with an interval of the same confidence.
+        estimates: At least one. All intervals have the same confidence level.
     """
     count = len(estimates)
     value = math.fsum(one.value for one in estimates) / count
@@ -198,35 +199,35 @@ def average(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def pass_at(n: int, successes: int, k: int) -> float:
-    """Return the unbiased estimate of pass@k: that at least one of ``k`` episodes succeeds.
+    """Return the unbiased estimate of pass@k, the chance that one or more of k episodes succeed.
 
     ``1 - C(n - c, k) / C(n, k)``; M. Chen et al. (2021), "Evaluating Large Language Models Trained
     on Code", arXiv:2107.03374.
 
     Args:
-        n: Episodes of the task.
-        successes: How many of them succeeded.
+        n: Number of episodes of the task.
+        successes: Number of episodes that succeeded, 0 to ``n``.
         k: From 1 to ``n``.
 
     Raises:
-        ConfigError: The numbers do not go together.
+        ConfigError: A number is out of its range.
     """
     _check_counts(n, successes, k)
     return 1 - math.comb(n - successes, k) / math.comb(n, k)
 
 
 def pass_all(n: int, successes: int, k: int) -> float:
-    """Return the unbiased estimate of pass^k: that all of ``k`` episodes succeed.
+    """Return the unbiased estimate of pass^k, the chance that all of k episodes succeed.
 
     ``C(c, k) / C(n, k)``; S. Yao et al. (2024), "tau-bench", arXiv:2406.12045.
 
     Args:
-        n: Episodes of the task.
-        successes: How many of them succeeded.
+        n: Number of episodes of the task.
+        successes: Number of episodes that succeeded, 0 to ``n``.
         k: From 1 to ``n``.
 
     Raises:
-        ConfigError: The numbers do not go together.
+        ConfigError: A number is out of its range.
     """
     _check_counts(n, successes, k)
     return math.comb(successes, k) / math.comb(n, k)
@@ -235,5 +236,6 @@ def pass_all(n: int, successes: int, k: int) -> float:
 def _check_counts(n: int, successes: int, k: int) -> None:
     if not (0 <= successes <= n and 1 <= k <= n):
         raise ConfigError(
-            f"k is from 1 to n and successes from 0 to n; got n={n}, successes={successes}, k={k}."
+            f"k must be from 1 to n, and successes from 0 to n; got n={n}, "
+            f"successes={successes}, k={k}."
         )

@@ -1,4 +1,4 @@
-"""How figures are printed: as a table, as Markdown, as CSV."""
+"""Prints figures as a table, as Markdown or as CSV."""
 
 import csv
 import io
@@ -27,12 +27,12 @@ __all__ = [
 Cells = tuple[list[str], list[list[str]]]
 """Headings and rows."""
 _NAMES = {"agent", "environment", "first", "second", "tasks", "measure", "test", "differs in", ""}
-"""Headings of columns that hold no figures."""
+"""Headings of columns of text, which are aligned to the left."""
 WIDTH = 500
 
 
 def console_for(*, stderr: bool = False) -> Console:
-    """Return a console; one that is no terminal is wide, so that no line of a table is broken."""
+    """Return a console. If it is not a terminal, it is wide enough not to break lines of tables."""
     console = Console(stderr=stderr, highlight=False)
     return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=WIDTH)
 
@@ -53,7 +53,7 @@ def _estimate(estimate: Estimate | None, form: str) -> str:
 
 
 def table_of(rows: Sequence[Row]) -> Cells:
-    """Return headings and cells; columns that are empty in all rows are left out."""
+    """Return headings and cells, without the optional columns that are empty in all rows."""
     headings = ["agent", "environment", "episodes", "return", "success"]
     headings += ["turns", "tokens", "cost", "tool calls", "tools ok", "format errors", "cut"]
     headings.append("errors")
@@ -75,7 +75,7 @@ def _cells(row: Row) -> list[str]:
     if figures.prompt_tokens is not None or figures.completion_tokens is not None:
         tokens = f"{figures.prompt_tokens or 0:,.0f} + {figures.completion_tokens or 0:,.0f}"
     errors = ", ".join(f"{where} {number}" for where, number in figures.errors.items())
-    late = f" ({figures.stragglers} too late)" if figures.stragglers else ""
+    late = f" ({figures.stragglers} by deadline)" if figures.stragglers else ""
     return [
         row.agent,
         row.name,
@@ -94,7 +94,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def passes_of(rows: Sequence[Row]) -> Cells:
-    """Return headings and cells of pass@k and pass^k; no rows where tasks have one episode."""
+    """Return headings and cells of pass@k and pass^k; no rows if each task has one episode."""
     ks = sorted({k for row in rows for k in row.figures.pass_at if k > 1})
     headings = ["agent", "environment"]
     headings += [name for k in ks for name in (f"pass@{k}", f"pass^{k}")]
@@ -111,9 +111,9 @@ def passes_of(rows: Sequence[Row]) -> Cells:
 
 
 def print_table(console: Console, cells: Cells) -> None:
-    """Print headings and cells; columns of figures are aligned to the right."""
+    """Print headings and cells, with columns of figures aligned to the right."""
     headings, lines = cells
-    if console.is_terminal:  # where there is little room, intervals stay in one piece
+    if console.is_terminal:  # do not break lines within an interval
         lines = [[cell.replace(", ", ",\u00a0") for cell in line] for line in lines]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in headings:
@@ -125,7 +125,7 @@ def print_table(console: Console, cells: Cells) -> None:
 
 
 def without_only_agent(cells: Cells) -> Cells:
-    """Return the cells without the agent's column if it says the same in all rows."""
+    """Return the cells without the agent's column if there is only one agent."""
     headings, lines = cells
     if len({line[0] for line in lines}) > 1:
         return cells
@@ -133,7 +133,7 @@ def without_only_agent(cells: Cells) -> Cells:
 
 
 def times_of(rows: Iterable[Row]) -> list[str]:
-    """Return a line for each agent that says where its episodes' time went."""
+    """Return a line for each agent with the mean time of an episode and its parts."""
     lines = []
     widest: dict[str, Row] = {}
     for row in rows:
@@ -145,7 +145,7 @@ def times_of(rows: Iterable[Row]) -> list[str]:
             f"{name} {value / total:.0%}" for name, value in row.figures.seconds.items() if value
         ]
         size = f"{total:.3g} s" if total >= 1 else f"{total * 1000:.3g} ms"
-        lines.append(f"{agent}: {size} an episode ({', '.join(parts)})")
+        lines.append(f"{agent}: {size} per episode ({', '.join(parts)})")
     return lines
 
 
@@ -157,7 +157,7 @@ def markdown_of(cells: Cells) -> str:
 
 
 def csv_of(rows: Iterable[Row]) -> str:
-    """Return all figures as CSV, a line for each row; names of nested figures have dots."""
+    """Return all figures as CSV, a line per row. Names of nested figures contain dots."""
     flat = [_flat(row.to_dict()) for row in rows]
     names = list(dict.fromkeys(name for one in flat for name in one))
     text = io.StringIO()

@@ -49,7 +49,7 @@ def test_tasks_of_one_run_only_are_left_out_and_named(trajectory, write, ok):
     ((pairing,), _) = compare(candidates_of([str(first), str(second)]), Options())
     assert (len(pairing.shared), len(pairing.only_first), len(pairing.only_second)) == (2, 2, 0)
     shown = ok("compare", first, second)
-    assert "Left out: 2 tasks only of first: game:X-v0-easy #2, #3\n" in shown
+    assert "Left out: 2 tasks that only first has: game:X-v0-easy #2, #3\n" in shown
 
 
 def test_runs_without_a_task_in_common_cannot_be_compared(trajectory, write, gem):
@@ -98,8 +98,8 @@ def test_a_verdict_says_what_it_would_take(trajectory, write):
     second = write("second", outcomes(trajectory, [1, 0] * 9 + [1, 1]))
     pairings, found = compare(candidates_of([str(first), str(second)]), Options())
     (sentence,) = verdicts(pairings, found, Options())
-    assert sentence.startswith("second and first cannot be told apart: success 55.0%")
-    assert "to see 5 points it takes" in sentence
+    assert sentence.startswith("second and first do not differ significantly: success 55.0%")
+    assert "pairs are needed to detect 5 points" in sentence
     better = write("better", outcomes(trajectory, [1] * 20))
     pairings, found = compare(candidates_of([str(first), str(better)]), Options())
     assert verdicts(pairings, found, Options())[0].startswith("better is better than first")
@@ -120,7 +120,7 @@ def test_agents_of_one_run_are_compared_by_name(trajectory, write, ok, gem):
 
 def test_one_agent_alone_has_nothing_to_be_compared_with(trajectory, write):
     run = write("alone", outcomes(trajectory, [1, 1]))
-    with pytest.raises(ConfigError, match="nothing to compare with: 1 agent"):
+    with pytest.raises(ConfigError, match="needs two agents; found 1"):
         candidates_of([str(run)])
 
 
@@ -132,7 +132,7 @@ def test_other_configurations_and_openings_are_told(trajectory, write, ok):
         env={"id": "x", "max_turns": 9},
     )
     shown = ok("compare", first, second)
-    assert "2 tasks of first and second open with another observation" in shown
+    assert "2 tasks of first and second begin with different observations" in shown
     assert "env.max_turns: 3 -> 9" in shown
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from commands import Command
 
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_rollout import read_trajectories
@@ -27,7 +28,7 @@ def keys(path):
 
 
 def test_a_run_has_a_folder_with_what_was_run_its_trajectories_and_its_figures(tmp_path, ok):
-    shown = ok("eval", f"env={GUESS}", "agent=oracle", "n=6", "out=run", cwd=tmp_path)
+    shown = ok("eval", f"env={GUESS}", "agent=oracle", "episodes=6", "out=run", cwd=tmp_path)
     assert "100.0% [61.0, 100.0]" in shown
     run = Run.open(tmp_path / "run")
     info = run.info()
@@ -41,7 +42,7 @@ def test_a_run_has_a_folder_with_what_was_run_its_trajectories_and_its_figures(t
 
 
 def test_without_out_a_run_has_a_folder_with_its_date(tmp_path, ok):
-    ok("eval", f"env={GUESS}", "agent=oracle", "n=1", cwd=tmp_path)
+    ok("eval", f"env={GUESS}", "agent=oracle", "episodes=1", cwd=tmp_path)
     (folder,) = (tmp_path / "runs").glob("*/*")
     assert sorted(path.name for path in folder.iterdir()) == [
         "metrics.json",
@@ -52,7 +53,7 @@ def test_without_out_a_run_has_a_folder_with_its_date(tmp_path, ok):
 
 def test_agents_play_the_same_tasks_and_each_task_k_times(tmp_path, ok):
     agents = "agent=[oracle,random]"
-    ok("eval", f"env={GUESS}", agents, "n=3", "k=4", "out=run", cwd=tmp_path)
+    ok("eval", f"env={GUESS}", agents, "episodes=3", "samples=4", "out=run", cwd=tmp_path)
     seeds = {"oracle": [], "random": []}
     for one in read_trajectories(tmp_path / "run" / "trajectories.jsonl"):
         seeds[one.agent].append((one.group, one.sample, one.seed))
@@ -72,7 +73,7 @@ def test_several_environments_have_a_row_each_and_two_for_all(tmp_path, ok):
         "eval",
         "envs=[game:GuessTheNumber-v0-easy,math:Sample]",
         "agent=oracle",
-        "n=2",
+        "episodes=2",
         "out=run",
         cwd=tmp_path,
     )
@@ -86,14 +87,23 @@ def test_several_environments_have_a_row_each_and_two_for_all(tmp_path, ok):
 
 def test_actions_of_the_wrong_form_are_counted_in_every_family(tmp_path, ok):
     envs = "envs=[game:GuessTheNumber-v0-easy,math:Sample,qa:Sample,code:Sample,rg:gcd]"
-    ok("eval", envs, "agent=null", "n=1", "out=run", cwd=tmp_path)
+    ok("eval", envs, "agent=silent", "episodes=1", "out=run", cwd=tmp_path)
     assert {row["format_errors"] for row in rows(tmp_path / "run").values()} == {1.0}
 
 
 def test_what_tools_pay_makes_no_wrong_answer_a_success(tmp_path, ok):
     script = r"agent.actions=['<python>print(1)</python>','\boxed{no}']"
     tools = ["tools=[python]", "+tool_use.tool_reward=2.0"]
-    ok("eval", "env=math/Sample", "agent=scripted", script, *tools, "n=1", "out=run", cwd=tmp_path)
+    ok(
+        "eval",
+        "env=math/Sample",
+        "agent=scripted",
+        script,
+        *tools,
+        "episodes=1",
+        "out=run",
+        cwd=tmp_path,
+    )
     row = rows(tmp_path / "run")["scripted", "env", "math:Sample"]
     assert row["mean_return"]["value"] == 2.0
     assert row["success"]["value"] == 0.0
@@ -104,7 +114,7 @@ def test_what_tools_pay_makes_no_wrong_answer_a_success(tmp_path, ok):
 def test_agents_of_one_kind_have_names_of_their_own(tmp_path, ok):
     overrides = ["+agent@agent.low=scripted", r"agent.low.actions=['\boxed{1}']"]
     overrides += ["+agent@agent.high=scripted", r"agent.high.actions=['\boxed{9}']"]
-    ok("eval", f"env={GUESS}", *overrides, "n=3", "out=run", cwd=tmp_path)
+    ok("eval", f"env={GUESS}", *overrides, "episodes=3", "out=run", cwd=tmp_path)
     actions = {
         (one.agent, one.turns[0].action) for one in Run.open(tmp_path / "run").trajectories()
     }
@@ -112,7 +122,7 @@ def test_agents_of_one_kind_have_names_of_their_own(tmp_path, ok):
 
 
 def test_the_parameters_of_the_only_agent_need_not_name_it(tmp_path, ok, gem):
-    overrides = ["agent=scripted", r"agent.actions=['\boxed{1}']", "n=1", "out=run"]
+    overrides = ["agent=scripted", r"agent.actions=['\boxed{1}']", "episodes=1", "out=run"]
     ok("eval", f"env={GUESS}", *overrides, cwd=tmp_path)
     assert Run(tmp_path / "run").info()["config"]["agent"]["scripted"]["actions"] == [r"\boxed{1}"]
     done = gem("eval", f"env={GUESS}", "agent=scripted", "agent.action=[x]", cwd=tmp_path)
@@ -122,8 +132,8 @@ def test_the_parameters_of_the_only_agent_need_not_name_it(tmp_path, ok, gem):
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["agent=oracle", "n=0"], "n: Input should be greater than or equal to 1"),
-        (["agent=oracle", "episodes=3"], "There is no key 'episodes'."),
+        (["agent=oracle", "episodes=0"], "episodes: Input should be greater than or equal to 1"),
+        (["agent=oracle", "episode=3"], "Did you mean 'episodes'"),
         (["agent=orcale"], "Did you mean 'oracle'?"),
         ([], "agent: give at least one"),
         (["agent=scripted"], "agent.scripted.actions needs a value"),
@@ -137,19 +147,19 @@ def test_what_is_wrong_is_one_clear_message(tmp_path, gem, overrides, message):
 
 
 def test_a_run_goes_on_where_it_was_and_repeats_nothing(tmp_path, ok, gem):
-    base = ["eval", f"env={GUESS}", "agent=random", "k=2", "out=run"]
-    ok(*base, "n=2", cwd=tmp_path)
+    base = ["eval", f"env={GUESS}", "agent=random", "samples=2", "out=run"]
+    ok(*base, "episodes=2", cwd=tmp_path)
     before = (tmp_path / "run" / "trajectories.jsonl").read_bytes()
-    refused = gem(*base, "n=4", cwd=tmp_path)
+    refused = gem(*base, "episodes=4", cwd=tmp_path)
     assert refused.returncode == 1
     assert "add resume=true" in refused.stderr
-    ok(*base, "n=4", "resume=true", cwd=tmp_path)
+    ok(*base, "episodes=4", "resume=true", cwd=tmp_path)
     assert (tmp_path / "run" / "trajectories.jsonl").read_bytes().startswith(before)
     assert sorted(index for _, _, index in keys(tmp_path / "run")) == list(range(8))
 
 
 def test_a_line_that_was_cut_is_played_again(tmp_path, ok):
-    base = ["eval", f"env={GUESS}", "agent=oracle", "n=3", "out=run"]
+    base = ["eval", f"env={GUESS}", "agent=oracle", "episodes=3", "out=run"]
     ok(*base, cwd=tmp_path)
     path = tmp_path / "run" / "trajectories.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
@@ -158,7 +168,7 @@ def test_a_line_that_was_cut_is_played_again(tmp_path, ok):
 
 
 def test_an_agent_can_join_a_run(tmp_path, ok):
-    base = ["eval", f"env={GUESS}", "n=2", "out=run"]
+    base = ["eval", f"env={GUESS}", "episodes=2", "out=run"]
     ok(*base, "agent=random", cwd=tmp_path)
     ok(*base, "agent=oracle", "resume=true", cwd=tmp_path)
     assert Run(tmp_path / "run").info()["agents"] == ["random", "oracle"]
@@ -170,15 +180,15 @@ def test_an_agent_can_join_a_run(tmp_path, ok):
     [
         ("env.max_turns=9", "env.max_turns: 4 -> 9"),
         ("seed=5", "seed: 0 -> 5"),
-        ("k=3", "k: 1 -> 3"),
+        ("samples=3", "samples: 1 -> 3"),
         ("wrappers=[concat]", "wrappers"),
         ("agent.scripted.repeat=true", "agent.scripted.repeat: False -> True"),
     ],
 )
 def test_a_run_does_not_go_on_with_other_episodes(tmp_path, ok, gem, override, told):
     base = ["eval", f"env={GUESS}", "agent=scripted", r"agent.actions=['\boxed{1}']", "out=run"]
-    ok(*base, "n=1", cwd=tmp_path)
-    done = gem(*base, "n=2", "resume=true", override, cwd=tmp_path)
+    ok(*base, "episodes=1", cwd=tmp_path)
+    done = gem(*base, "episodes=2", "resume=true", override, cwd=tmp_path)
     assert done.returncode == 1
     assert told in done.stderr
     assert len(keys(tmp_path / "run")) == 1
@@ -186,11 +196,12 @@ def test_a_run_does_not_go_on_with_other_episodes(tmp_path, ok, gem, override, t
 
 def test_errors_are_told_and_can_be_played_once_more(tmp_path, ok, gem):
     """The scripted action is no text, which the game refuses; then it is one."""
-    base = ["eval", f"env={GUESS}", "agent=scripted", "out=run", "n=2"]
+    base = ["eval", f"env={GUESS}", "agent=scripted", "out=run", "episodes=2"]
     done = gem(*base, "agent.actions=[1]", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "env (InvalidActionError), for example: An action of" in done.stderr
-    again = ["eval", f"env={GUESS}", "agent=oracle", "out=run", "n=2", "resume=true"]
+    assert done.returncode == 1
+    assert "env (InvalidActionError), 2 episodes, for example: An action of" in done.stderr
+    assert "Every episode failed. The most frequent error (2 of 2)" in done.stderr
+    again = ["eval", f"env={GUESS}", "agent=oracle", "out=run", "episodes=2", "resume=true"]
     ok(*again, cwd=tmp_path)
     assert len(keys(tmp_path / "run")) == 4
     ok(*again, "repeat_errors=true", cwd=tmp_path)
@@ -199,7 +210,9 @@ def test_errors_are_told_and_can_be_played_once_more(tmp_path, ok, gem):
 
 @pytest.mark.parametrize("limit", ["max_episodes=5", "max_turns=5", "max_seconds=1e-9"])
 def test_a_limit_ends_the_run_and_is_told(tmp_path, gem, limit):
-    done = gem("eval", f"env={GUESS}", "agent=random", "n=200", "out=run", limit, cwd=tmp_path)
+    done = gem(
+        "eval", f"env={GUESS}", "agent=random", "episodes=200", "out=run", limit, cwd=tmp_path
+    )
     assert done.returncode == 0
     assert f"The limit of {limit[4:].partition('=')[0]} is reached" in done.stderr
     assert 200 - json.loads((tmp_path / "run" / "metrics.json").read_text())["missing"] == len(
@@ -210,8 +223,8 @@ def test_a_limit_ends_the_run_and_is_told(tmp_path, gem, limit):
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     command = [sys.executable, "-m", "gem_core", "eval", f"env={GUESS}", "agent=random"]
-    command += ["n=1000000", "out=run"]
-    running = subprocess.Popen(
+    command += ["episodes=1000000", "out=run"]
+    running = Command(
         command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     file = tmp_path / "run" / "trajectories.jsonl"
@@ -235,9 +248,17 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_does_not_wait_for_a_model_that_does_not_answer(tmp_path, times):
     with EndpointServer(faults={"hang": 1.0}) as server:
-        command = [sys.executable, "-m", "gem_core", "eval", f"env={GUESS}", "agent=openai", "n=9"]
+        command = [
+            sys.executable,
+            "-m",
+            "gem_core",
+            "eval",
+            f"env={GUESS}",
+            "agent=openai",
+            "episodes=9",
+        ]
         command += ["agent.model=scripted", f"agent.base_url={server.url}", "out=run"]
-        running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        running = Command(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         while server.in_flight < 9:
             assert running.poll() is None
             time.sleep(0.02)
@@ -252,8 +273,8 @@ def test_ctrl_c_does_not_wait_for_a_model_that_does_not_answer(tmp_path, times):
 
 def test_a_killed_run_loses_no_more_than_what_was_under_way(tmp_path, ok):
     command = ["eval", f"env={GUESS}", "agent=random", "out=run"]
-    running = subprocess.Popen(
-        [sys.executable, "-m", "gem_core", *command, "n=1000000"],
+    running = Command(
+        [sys.executable, "-m", "gem_core", *command, "episodes=1000000"],
         cwd=tmp_path,
         stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -265,18 +286,18 @@ def test_a_killed_run_loses_no_more_than_what_was_under_way(tmp_path, ok):
     running.kill()
     running.wait()
     done = len(keys(tmp_path / "run"))
-    ok(*command, f"n={done + 5}", "resume=true", cwd=tmp_path)
+    ok(*command, f"episodes={done + 5}", "resume=true", cwd=tmp_path)
     assert sorted(index for _, _, index in keys(tmp_path / "run")) == list(range(done + 5))
 
 
 def test_progress_is_in_lines_where_there_is_no_terminal(tmp_path, gem):
-    done = gem("eval", f"env={GUESS}", "agent=oracle", "n=5", cwd=tmp_path)
+    done = gem("eval", f"env={GUESS}", "agent=oracle", "episodes=5", cwd=tmp_path)
     assert (
         "game:GuessTheNumber-v0-easy oracle: 5/5 episodes, success 100.0% [57%, 100%]"
         in done.stderr
     )
     assert "\x1b[" not in done.stdout + done.stderr
-    quiet = gem("eval", f"env={GUESS}", "agent=oracle", "n=5", "progress=off", cwd=tmp_path)
+    quiet = gem("eval", f"env={GUESS}", "agent=oracle", "episodes=5", "progress=off", cwd=tmp_path)
     assert "5/5" not in quiet.stderr
 
 
@@ -285,7 +306,15 @@ def test_progress_is_live_at_a_terminal(tmp_path):
     if child == 0:
         os.chdir(tmp_path)
         os.environ["TERM"] = "xterm"
-        command = ["-m", "gem_core", "eval", f"env={GUESS}", "agent=random", "n=3000", "out=run"]
+        command = [
+            "-m",
+            "gem_core",
+            "eval",
+            f"env={GUESS}",
+            "agent=random",
+            "episodes=3000",
+            "out=run",
+        ]
         os.execv(sys.executable, [sys.executable, *command])
     seen = b""
     try:
@@ -302,7 +331,7 @@ def test_progress_is_live_at_a_terminal(tmp_path):
 
 @pytest.mark.parametrize("form", ["json", "csv", "md"])
 def test_figures_come_in_other_formats_alone_on_the_output(tmp_path, ok, form):
-    shown = ok("eval", f"env={GUESS}", "agent=oracle", "n=2", "--format", form, cwd=tmp_path)
+    shown = ok("eval", f"env={GUESS}", "agent=oracle", "episodes=2", "--format", form, cwd=tmp_path)
     if form == "json":
         assert json.loads(shown)["rows"][0]["success"]["value"] == 1.0
     else:
@@ -315,7 +344,7 @@ def test_a_sweep_has_a_folder_for_each_job(tmp_path, ok):
         "-m",
         f"env={GUESS},game/GuessTheNumber-v0-hard",
         "agent=oracle",
-        "n=1",
+        "episodes=1",
         "out=runs/all",
         cwd=tmp_path,
     )
@@ -332,6 +361,6 @@ def test_what_an_evaluation_imports_stays_light(tmp_path):
         "heavy = ('scipy.stats', 'pandas', 'duckdb', 'torch', 'aiohttp')\n"
         "print([name for name in heavy if name in sys.modules])"
     )
-    command = [sys.executable, "-c", code, "eval", f"env={GUESS}", "agent=oracle", "n=2"]
+    command = [sys.executable, "-c", code, "eval", f"env={GUESS}", "agent=oracle", "episodes=2"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

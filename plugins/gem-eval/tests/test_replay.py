@@ -36,14 +36,14 @@ def played(tmp_path, ok):
     ],
 )
 def test_nothing_changes_where_nothing_has_changed(played, ok, overrides):
-    run = played(*overrides, "n=3", "k=2")
+    run = played(*overrides, "episodes=3", "samples=2")
     assert NOTHING in ok("replay", run)
 
 
 def test_a_changed_reward_shows_what_it_changes(played, ok, tmp_path):
-    run = played("env=math/Sample", "agent=null", "n=4")
+    run = played("env=math/Sample", "agent=silent", "episodes=4")
     shown = ok("replay", run, "env.use_format_error_reward=true", "--out", tmp_path / "again")
-    assert "4 of 4 episodes change: 4 in rewards" in shown
+    assert "4 of 4 episodes change: 4 in their rewards" in shown
     assert "0.000 -> -0.100" in shown
     again = Run.open(tmp_path / "again")
     assert again.info()["replay_of"] == str(run)
@@ -53,29 +53,31 @@ def test_a_changed_reward_shows_what_it_changes(played, ok, tmp_path):
 
 
 def test_successes_that_come_and_go_are_counted(played, ok):
-    run = played("env=game/GuessTheNumber-v0-easy", "agent=random", "n=30")
+    run = played("env=game/GuessTheNumber-v0-easy", "agent=random", "episodes=30")
     plain = json.loads(ok("replay", run, "env.max_turns=1", "--format", "json"))
     assert plain["episodes"] == 30
     lost = [one for one in plain["changed"] if one["success_before"] and not one["success_after"]]
     assert lost
-    assert f"0 succeed now, {len(lost)} no longer do" in plain["verdict"]
+    assert f"0 now succeed, {len(lost)} now fail" in plain["verdict"]
 
 
 def test_an_episode_that_goes_on_where_the_actions_end_is_told(played, ok):
-    run = played("env=game/GuessTheNumber-v0-easy", "env.max_turns=1", "agent=random", "n=30")
+    run = played(
+        "env=game/GuessTheNumber-v0-easy", "env.max_turns=1", "agent=random", "episodes=30"
+    )
     shown = ok("replay", run, "env.max_turns=5")
-    assert "The stored actions end before the episode does" in shown
+    assert "The stored actions end before the episode ends" in shown
 
 
 def test_an_environment_that_shows_something_else_is_told(played, ok):
-    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "n=2")
+    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "episodes=2")
     trajectories = list(Run.open(run).trajectories())
     trajectories[1].turns[0].observation = "Something else."
     (run / "trajectories.jsonl").unlink()
     with TrajectoryFile(run / "trajectories.jsonl") as file:
         for one in trajectories:
             file.append(one)
-    assert "1 show other observations" in ok("replay", run)
+    assert "1 in their observations" in ok("replay", run)
 
 
 def test_what_the_model_gave_is_taken_over(trajectory, write, ok, tmp_path):
@@ -93,7 +95,7 @@ def test_what_the_model_gave_is_taken_over(trajectory, write, ok, tmp_path):
 
 
 def test_a_file_of_trajectories_alone_is_played_with_the_environments_as_registered(played, ok):
-    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "n=2")
+    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "episodes=2")
     assert NOTHING in ok("replay", run / "trajectories.jsonl")
 
 
@@ -107,12 +109,12 @@ def test_what_gem_core_run_wrote_is_played_as_it_was(ok, tmp_path):
     ("arguments", "message"),
     [
         (["env.max_turn=3"], "Did you mean 'max_turns'"),
-        (["episodes=3"], "An override is key=value"),
-        (["--out", "{run}"], "holds a run already"),
+        (["episodes=3"], "An override is KEY=VALUE"),
+        (["--out", "{run}"], "already holds a run"),
     ],
 )
 def test_what_is_wrong_is_one_clear_message(played, gem, arguments, message):
-    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "n=1")
+    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "episodes=1")
     done = gem("replay", run, *(one.format(run=run) for one in arguments))
     assert done.returncode == 1
     assert message in done.stderr

@@ -19,7 +19,7 @@ def reply(body):
 def test_a_model_is_evaluated_over_three_families_and_compared(tmp_path, ok):
     with EndpointServer(reply, faults={"429": 0.05, "500": 0.05}) as server:
         model = ["agent=openai", "agent.model=scripted", f"agent.base_url={server.url}"]
-        shown = ok("eval", FAMILIES, *model, "n=12", "out=model", cwd=tmp_path)
+        shown = ok("eval", FAMILIES, *model, "episodes=12", "out=model", cwd=tmp_path)
         assert server.met
     for name in (*NAMES, "all episodes", "mean over environments"):
         assert name in shown
@@ -31,7 +31,7 @@ def test_a_model_is_evaluated_over_three_families_and_compared(tmp_path, ok):
     assert 0 < overall["success"]["value"] < 1
     assert overall["seconds"]["model"] > 0
 
-    ok("eval", FAMILIES, "agent=oracle", "n=12", "out=oracle", cwd=tmp_path)
+    ok("eval", FAMILIES, "agent=oracle", "episodes=12", "out=oracle", cwd=tmp_path)
     shown = ok("compare", "model", "oracle", cwd=tmp_path)
     assert "oracle is better than model: success 100.0%" in shown.replace("openai", "model")
     plain = json.loads(ok("compare", "model", "oracle", "--format", "json", cwd=tmp_path))
@@ -46,13 +46,13 @@ def test_a_limit_of_tokens_or_cost_ends_a_run_that_goes_on_at_another_address(tm
     base = ["eval", "env=logic/Sample", "agent=openai", "agent.model=scripted", "out=run"]
     base += ["agent.prices={input: 1, output: 2}", "concurrency=2", "progress=off"]
     with EndpointServer(reply) as server:
-        done = gem(*base, f"agent.base_url={server.url}", "n=30", limit, cwd=tmp_path)
+        done = gem(*base, f"agent.base_url={server.url}", "episodes=30", limit, cwd=tmp_path)
     assert f"The limit of {limit[4:].partition('=')[0]} is reached" in done.stderr
     first = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert 0 < first["missing"] < 30
     with EndpointServer(reply) as server:
         address = f"agent.base_url={server.url}"
-        gem(*base, address, "n=30", "resume=true", cwd=tmp_path)
+        gem(*base, address, "episodes=30", "resume=true", cwd=tmp_path)
         assert server.requests == first["missing"]
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert (metrics["missing"], metrics["rows"][0]["episodes"]) == (0, 30)
@@ -62,7 +62,14 @@ def test_a_limit_of_tokens_or_cost_ends_a_run_that_goes_on_at_another_address(tm
 def test_a_key_is_written_nowhere(tmp_path, ok):
     with EndpointServer(reply) as server:
         model = ["agent=openai", "agent.model=scripted", f"agent.base_url={server.url}"]
-        ok("eval", "env=logic/Sample", *model, "agent.api_key=sk-secret", "n=1", cwd=tmp_path)
+        ok(
+            "eval",
+            "env=logic/Sample",
+            *model,
+            "agent.api_key=sk-secret",
+            "episodes=1",
+            cwd=tmp_path,
+        )
         assert "sk-secret" in server.headers
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(written) == 3

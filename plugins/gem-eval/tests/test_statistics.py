@@ -150,7 +150,7 @@ def test_pass_at_k_is_the_share_of_subsets_with_a_success(outcomes, data):
 @pytest.mark.parametrize("arguments", [(3, 4, 1), (3, -1, 1), (3, 1, 4), (3, 1, 0)])
 def test_pass_at_k_refuses_what_cannot_be(arguments):
     for estimator in (pass_at, pass_all):
-        with pytest.raises(ConfigError, match="k is from 1 to n"):
+        with pytest.raises(ConfigError, match="k must be from 1 to n"):
             estimator(*arguments)
 
 

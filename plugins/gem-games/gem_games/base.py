@@ -1,15 +1,16 @@
-r"""What all games share: actions in ``\boxed{...}``, turns, the turn limit, rewards.
+r"""The base class of games: actions in ``\boxed{...}``, turns, the turn limit, and rewards.
 
-A game writes ``start`` (set up, return the rules), ``play`` (one well-formed action) and
-``render`` (what the agent must see each turn besides the history). ``Game.step`` adds the rest:
+A game implements ``start`` (set up the episode and return the rules), ``play`` (process one
+well-formed action) and ``render`` (return the text that follows the history, such as the board).
+``Game.step`` handles the rest:
 
 ==================  =======  ================================================================
-what happened        reward  episode
+event                reward  episode
 ==================  =======  ================================================================
 no valid action        -0.1  terminated
-invalid move            0.0  goes on
+invalid move            0.0  continues
 turn limit reached    ``*``  truncated; ``*`` is the game's ``reward_at_limit``
-won or lost          game's  terminated, on the last turn too
+won or lost          game's  terminated, also on the last turn
 ==================  =======  ================================================================
 """
 
@@ -19,7 +20,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from gem_core import Action, BaseEnv, Info, Step
-from gem_core.env import make_step
 from gem_core.errors import ConfigError, InvalidActionError
 
 __all__ = [
@@ -33,18 +33,17 @@ __all__ = [
 
 FORMAT_ERROR_REWARD = -0.1
 DIGITS = r"\d{1,4000}"
-"""A number in the pattern of an action: no longer than ``int`` takes (4,300 digits)."""
-
+"""The pattern of a number in an action, limited because ``int`` accepts at most 4,300 digits."""
 
 Outcome = tuple[str, float, bool]
-"""What a well-formed action came to: feedback for the agent, reward, whether the game is over."""
+"""The result of a well-formed action: feedback for the agent, reward, whether the game is over."""
 
 
 def boxed(content: str, flags: int = 0) -> re.Pattern[str]:
-    r"""Compile the pattern of a game's action: the last ``\boxed{content}`` of a text that fits.
+    r"""Compile the pattern of an action: the last ``\boxed{content}`` in a text.
 
-    Padding inside the braces is allowed. Use it with ``match``: the pattern starts with a greedy
-    ``.*``, which finds the last box at the cost of one look back over the text.
+    White space inside the braces is allowed. The pattern is for ``match``: it starts with a greedy
+    ``.*``, which finds the last matching box in linear time.
     """
     return re.compile(rf"(?s:.*)\\boxed\{{\s*{content}\s*\}}", flags)
 
@@ -58,36 +57,36 @@ def check_range(name: str, value: int | None, low: int, high: int) -> None:
 
 
 class Game(BaseEnv):
-    """Base of the games: write ``start``, ``play`` and ``render``.
+    """The base class of games; subclasses implement ``start``, ``play`` and ``render``.
 
-    ``max_turns`` and ``turn_count`` belong to the game; ``start`` sets both.
+    ``start`` sets ``max_turns`` and returns the result of ``opening``.
     """
 
     pattern: ClassVar[re.Pattern[str]]
-    """What an action looks like; made by ``boxed``."""
+    """The pattern of an action, made by ``boxed``."""
     action_format: ClassVar[str]
-    r"""How the feedback on a malformed action describes the format: ``\boxed{guess}``."""
+    r"""The format of an action in the feedback to a malformed one, such as ``\boxed{guess}``."""
 
     board_styles: ClassVar[Mapping[str, str]] = {}
-    """How a terminal colours the suffix for people: rich styles by regular expression."""
+    """The colours of the board in a terminal: rich styles by regular expression."""
 
     max_turns: int
     turn_count: int
 
     @abstractmethod
     def play(self, match: re.Match[str]) -> Outcome:
-        """Take one well-formed action; ``self.turn_count`` counts it already."""
+        """Process one well-formed action; ``self.turn_count`` already includes it."""
 
     @abstractmethod
     def render(self) -> str:
-        """Return the text that belongs after the history: the board, and what to do next."""
+        """Return the text that follows the history: the board, and a prompt for an action."""
 
     def reward_at_limit(self, reward: float) -> float:
-        """Return the reward of a turn that reaches the limit; ``reward`` is what ``play`` gave."""
+        """Return the reward of the turn that reaches the limit; ``reward`` is that of ``play``."""
         return reward
 
     def opening(self, rules: str) -> tuple[str, Info]:
-        """Return what ``start`` returns: the rules, and the first board in ``info``."""
+        """Return the first observation and info of an episode: the rules, and the first board."""
         self.turn_count = 0
         return rules, {"suffix": self.render()}
 
@@ -112,5 +111,5 @@ class Game(BaseEnv):
             return Step(observation, reward, True, False, info)
         if self.turn_count >= self.max_turns:
             observation = f"The limit of {self.max_turns} turns is reached. The game is over."
-            return make_step((observation, self.reward_at_limit(reward), False, True, info))
-        return make_step((observation, reward, False, False, info))
+            return Step(observation, self.reward_at_limit(reward), False, True, info)
+        return Step(observation, reward, False, False, info)

@@ -1,6 +1,6 @@
-"""The words of Crosswords and their clues, one each, written for this project.
+"""The words of Crosswords with one clue each, written for this project.
 
-A clue never holds its word or a number of letters, and no two clues are the same.
+A clue contains neither its word nor the number of letters, and all clues differ.
 """
 
 from collections.abc import Mapping

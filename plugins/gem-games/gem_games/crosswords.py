@@ -37,18 +37,19 @@ _STYLES = {
 class CrosswordsEnv(Game):
     """Fill in crossing words from their clues.
 
-    Rewards: 1 / number of letter cells for each right letter; 0.0 otherwise. The letter cells are
-    never more than the turns.
+    A correct letter earns 1 / number of letter cells; every other move earns 0.0. There are always
+    enough turns to fill all letter cells.
 
     Args:
-        hardcore: Whether words and clues are hard (5 to 16 letters) or easy (3 to 11). None: drawn
-            each episode.
-        max_turns: Letters that may be tried, up to 1,000 and enough for ``num_words`` short words.
-            None: 20 for three words and in that proportion, more if the words need it.
-        num_words: Words in the grid, 1 to 20. None: 3, or as many as the turns allow.
+        hardcore: Whether words and clues are hard (5 to 16 letters) or easy (3 to 11 letters). None
+            draws one of them in each episode.
+        max_turns: The number of turns, at most 1,000, and enough for ``num_words`` short words.
+            None means 20 for every three words, or more if the words need it.
+        num_words: The number of words in the grid, 1 to 20. None means 3, or as many as the turns
+            allow.
 
     Raises:
-        ConfigError: A parameter is out of its range, or the turns are too few for the words.
+        ConfigError: An option is out of range, or there are too few turns for the words.
     """
 
     pattern = boxed(rf"({DIGITS})\s+({DIGITS})\s+([a-zA-Z])")
@@ -69,7 +70,7 @@ class CrosswordsEnv(Game):
         fewest = _fewest_letters(num_words or 1, hardcore=hardcore is not False)
         if max_turns is not None and max_turns < fewest:
             raise ConfigError(
-                f"{num_words or 1} words need {fewest} letters at least; got max_turns={max_turns}."
+                f"{num_words or 1} words need at least {fewest} turns; got max_turns={max_turns}."
             )
         self._parameters = (hardcore, max_turns, num_words)
 
@@ -94,7 +95,7 @@ class CrosswordsEnv(Game):
         return self.opening(self._rules())
 
     def _draw_words(self) -> list[str]:
-        """Draw words one by one, so that the shortest of the others still fit into the turns."""
+        """Draw words one by one, leaving enough turns for the shortest of the others."""
         pool = list(_by_length(hardcore=self.hardcore))
         budget = self.max_turns
         drawn: list[str] = []
@@ -107,11 +108,11 @@ class CrosswordsEnv(Game):
         return drawn
 
     def _place(self, words: list[str]) -> tuple[dict[str, Placement], Cells]:
-        """Place the words; the grid grows until they fit."""
+        """Place the words in a grid that grows until they fit."""
         self._side = max(3, round(1.5 * max(map(len, words))))
         while (placed := place_words(self.rng, words, self._side, crossword=True)) is None:
             self._side += 1
-        # Ordered as they are read, not as they were placed.
+        # Sorted by position, not in the order of placement.
         return dict(sorted(placed[0].items(), key=lambda item: item[1])), placed[1]
 
     def _list_clues(self) -> str:
@@ -123,7 +124,7 @@ class CrosswordsEnv(Game):
 
     def _rules(self) -> str:
         row, column, _ = next(iter(self.placed_words.values()))
-        # The example must not give a letter away.
+        # The example must not reveal a letter.
         letter = "A" if self.solution[row][column] != "A" else "E"
         return _RULES.format(
             side=self._side,
@@ -160,7 +161,7 @@ class CrosswordsEnv(Game):
         return self._text
 
     def sample_random_action(self) -> Action:
-        """Return a random letter for a random cell that is not filled yet."""
+        """Return a random letter for a random empty cell."""
         cells = [
             (row, column)
             for row, line in enumerate(self.board)
@@ -182,17 +183,14 @@ def _fewest_letters(num_words: int, *, hardcore: bool) -> int:
 
 
 def _words_that_fit(max_turns: int | None, *, hardcore: bool) -> int:
-    """Return 3, or fewer if so many turns are not enough for them."""
+    """Return 3, or fewer if there are too few turns for 3 words."""
     if max_turns is None:
         return 3
     return max(n for n in (1, 2, 3) if n == 1 or _fewest_letters(n, hardcore=hardcore) <= max_turns)
 
 
 class CrosswordsOracle(BaseAgent):
-    """Knows the word of every clue in ``crossword_clues``, and fills in the words as listed.
-
-    It always reaches a return of 1.0.
-    """
+    """An agent that looks up the clues in ``crossword_clues``; its return is always 1.0."""
 
     def reset(self, env: Env) -> None:
         self._letters: Cells = {}
@@ -206,7 +204,7 @@ class CrosswordsOracle(BaseAgent):
         for (row, column), letter in self._letters.items():
             if board[row][4 * column] == "_":
                 return f"\\boxed{{{row} {column} {letter}}}"
-        raise ValueError("CrosswordsOracle found no cell left to fill.")
+        raise ValueError("CrosswordsOracle found no empty cell.")
 
 
 @functools.cache

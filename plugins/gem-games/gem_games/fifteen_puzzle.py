@@ -28,10 +28,10 @@ The history of your moves and the current board will follow here.
 Make your first move."""
 _STYLES = {r"\d+": "bold cyan", "__": "yellow"}
 
-# Where the tile comes from that moves in a direction, seen from the gap: rows down, columns right.
+# The offset (rows down, columns right) from the gap to the tile that moves in a direction.
 _SOURCES = {"up": (1, 0), "down": (-1, 0), "left": (0, 1), "right": (0, -1)}
 _TURNS = {2: 10, 3: 20, 4: 50}
-# The most moves that any solvable board needs; for 5 rows the least bound that is proven.
+# The number of moves for the hardest board; for 5 rows, the best proven upper bound.
 _FARTHEST = {2: 6, 3: 31, 4: 80, 5: 208}
 
 _TEXTS: dict[int | None, str] = {None: "__", **{tile: f"{tile:2}" for tile in range(1, 100)}}
@@ -42,20 +42,20 @@ Board = list[list[int | None]]
 class FifteenPuzzleEnv(Game):
     """Slide tiles into order. Every start can be solved within the turn limit.
 
-    Rewards: 1.0 for the ordered board; at the turn limit the share of all cells, the gap included,
-    that are as in the ordered board; 0.0 for every other move.
+    The reward is 1.0 for the ordered board; at the turn limit, the share of all cells (including
+    the gap) that are as in the ordered board; and 0.0 for every other move.
 
     Args:
-        num_rows: Rows and columns, 2 to 10. None: 2, 3 or 4, drawn each episode.
-        max_turns: Moves, 1 to 10,000. None: 10, 20 and 50 for 2, 3 and 4 rows, ``num_rows ** 3``
-            for more; what ``pure_random`` needs, if that is asked for.
-        init_algo: How a start is drawn. ``monte_carlo`` moves tiles at random from the ordered
-            board, never back at once; it makes no more moves than there are turns, so as many
-            suffice. With 2 rows all starts within reach of the turn limit are equally likely.
-            ``pure_random`` makes all solvable boards of 2 to 5 rows equally likely; ``max_turns``
-            must be enough for the farthest of them: 6, 31, 80 and 208.
-        mc_rand_moves: Moves of ``monte_carlo`` at most, 1 to 10,000; it makes one less every
-            second time, for else the gap could only be at every second cell.
+        num_rows: The number of rows and columns, 2 to 10. None draws 2, 3 or 4 in each episode.
+        max_turns: The number of moves, 1 to 10,000. None means 10, 20 and 50 for 2, 3 and 4 rows
+            and ``num_rows ** 3`` for more; with ``pure_random``, the moves of the hardest board.
+        init_algo: How to draw the start. ``monte_carlo`` makes random moves from the ordered board,
+            never directly back, and no more than there are turns; with 2 rows, all starts within
+            the turn limit are equally likely. ``pure_random`` makes all solvable boards of 2 to 5
+            rows equally likely; ``max_turns`` must allow for the hardest of them (6, 31, 80 and
+            208 moves).
+        mc_rand_moves: The maximum number of moves of ``monte_carlo``, 1 to 10,000; half of the
+            starts use one move less, as the parity of the moves limits the positions of the gap.
     """
 
     pattern = boxed("(up|down|left|right)", re.IGNORECASE | re.ASCII)
@@ -77,7 +77,7 @@ class FifteenPuzzleEnv(Game):
         pure_random = init_algo == "pure_random"
         check_range("num_rows", num_rows, 2, max(_FARTHEST) if pure_random else 10)
         check_range("max_turns", max_turns, 1, 10_000)
-        # Not None: ``check_range`` lets that pass.
+        # ``check_range`` accepts None, which is not allowed here.
         check_range("mc_rand_moves", 0 if mc_rand_moves is None else mc_rand_moves, 1, 10_000)
         self._sizes = list(_TURNS) if num_rows is None else [num_rows]
         if pure_random and max_turns is not None:
@@ -86,7 +86,7 @@ class FifteenPuzzleEnv(Game):
             raise ConfigError(
                 f"pure_random needs max_turns of at least {_FARTHEST[num_rows or 2]} for "
                 f"{num_rows or 2} rows, so that every start can be solved; got {max_turns}. "
-                f"Raise it, or use monte_carlo."
+                f"Increase it, or use monte_carlo."
             )
         self._max_turns = max_turns
         self.init_algo = init_algo
@@ -106,10 +106,10 @@ class FifteenPuzzleEnv(Game):
         return self.opening(_rules(rows, self.max_turns))
 
     def _walk(self) -> list[int | None]:
-        """Make random moves from the ordered board, none of which undoes the one before."""
+        """Make random moves from the ordered board, none of which undoes the previous one."""
         most = min(self.mc_rand_moves, self.max_turns)
         if self.num_rows == 2:
-            # The boards form a ring of 12, and the walk runs round it.
+            # The 12 solvable boards form a cycle, and the walk goes around it.
             moves = self.rng.choice([n for n in range(1, 12) if min(n, 12 - n) <= most])
         else:
             moves = max(1, most - self.rng.randint(0, 1))
@@ -122,7 +122,7 @@ class FifteenPuzzleEnv(Game):
         return tiles
 
     def _shuffle(self) -> list[int | None]:
-        """Put the tiles in any order that can be solved."""
+        """Return the tiles in a random order that can be solved."""
         rows = self.num_rows
         tiles = _goal(rows)
         self.rng.shuffle(tiles)
@@ -180,7 +180,7 @@ def _board(tiles: list[int | None]) -> Board:
 
 @functools.cache
 def _onward(rows: int) -> dict[tuple[int, int], list[int]]:
-    """Return the cells that the gap can go to, by the cell it came from (-1: none) and its own."""
+    """Return the next cells of the gap, by its previous cell (-1 for none) and its cell."""
     beside = [
         [
             row * rows + column
@@ -201,10 +201,10 @@ def _drawn(board: Board) -> str:
 
 
 def _is_solvable(tiles: list[int | None], rows: int) -> bool:
-    """Return whether moves can bring the tiles into order.
+    """Return whether the tiles can be brought into order.
 
-    A move swaps the gap with a tile and takes it one cell on, so the parity of the permutation plus
-    the distance of the gap from its corner never changes; in the ordered board it is even.
+    A move swaps the gap with a tile and moves it by one cell, so the parity of the permutation plus
+    the distance of the gap from its corner never changes; for the ordered board it is even.
     """
     order = [tile or rows * rows for tile in tiles]
     inversions = sum(a > b for i, a in enumerate(order) for b in order[i + 1 :])
@@ -219,13 +219,13 @@ _SEARCHED = 60_000
 _NO_LIMIT = 10**6
 
 State = tuple[int, ...]
-"""The tiles row by row, 0 for the gap."""
+"""The tiles row by row; 0 is the gap."""
 Line = tuple[slice, State]
-"""Where a row or column is in a state, and the tiles that belong there."""
+"""The cells of a row or column in a state, and the tiles that belong there."""
 
 
 class FifteenPuzzleOracle(BaseAgent):
-    """Searches for a solution within the turn limit once, greedily first, then walks along it."""
+    """An agent that searches for a solution within the turn limit once, and then follows it."""
 
     def reset(self, env: Env) -> None:
         self._policy: dict[State, str] = {}
@@ -235,7 +235,7 @@ class FifteenPuzzleOracle(BaseAgent):
         text = visible_text(observation, info)
         boards = _BOARD.findall(text)
         if not boards:
-            raise ValueError("FifteenPuzzleOracle finds no board in what it is shown.")
+            raise ValueError("FifteenPuzzleOracle found no board in the observation.")
         limit = _LIMIT.search(text)
         if limit is not None:
             self._limit = int(limit[1])
@@ -247,25 +247,25 @@ class FifteenPuzzleOracle(BaseAgent):
     def _plan(self, start: State) -> None:
         rows = round(len(start) ** 0.5)
         directions = {1: "left", -1: "right", rows: "up", -rows: "down"}
-        # Whatever is not solved in time gets some legal move.
+        # If no solution is found in time, make any legal move.
         self._policy[start] = "down" if start.index(0) >= rows else "up"
         for before, after in pairwise(_solve(start, rows, self._limit)):
             self._policy[before] = directions[after.index(0) - before.index(0)]
 
 
 def _solve(start: State, rows: int, limit: int) -> list[State]:
-    """Return the boards of a solution of at most ``limit`` moves, or of any length if none is."""
+    """Return the boards of a solution of at most ``limit`` moves, or else of any length."""
     searches = [(2.0, limit), (1.2, limit), (5.0, _NO_LIMIT)]
     paths = (_weighted_a_star(start, rows, *search) for search in searches)
     return next((path for path in paths if path), [])
 
 
 def _weighted_a_star(start: State, rows: int, greed: float, limit: int) -> list[State]:
-    """Search by moves made plus ``greed`` times a lower bound of the moves still to make.
+    """Search in order of moves made plus ``greed`` times a lower bound of the remaining moves.
 
-    The bound is the tiles' distances to their places and what ``_steps_aside`` adds in each line.
-    Greed finds long solutions fast. Boards that are too far for the limit are left out. An empty
-    list says that nothing was found, or not soon enough.
+    The bound is the sum of the tiles' distances to their places and ``_steps_aside`` of each line.
+    A greed above 1 finds long solutions fast. Boards too far away for the limit are skipped. The
+    result is empty if no solution was found in time.
     """
     distances, moves_from, lines = _distances(rows), _moves_from(rows), _lines(rows)
     left = sum(distances[tile][cell] for cell, tile in enumerate(start))
@@ -306,7 +306,7 @@ def _path(parents: dict[State, State | None], last: State) -> list[State]:
 
 
 def _distances(rows: int) -> list[list[int]]:
-    """Return for each tile how many moves each cell is from its place; none for the gap."""
+    """Return for each tile the distance of each cell to the tile's place; 0 for the gap."""
     cells = range(rows * rows)
     table = [[0] * len(cells)]
     for place in cells[:-1]:
@@ -324,9 +324,9 @@ def _lines(rows: int) -> list[Line]:
 
 
 def _moves_from(rows: int) -> list[list[tuple[int, list[Line]]]]:
-    """Return, for each cell of the gap, where it can go, and the lines whose order that changes.
+    """Return, for each cell of the gap, its neighbours and the lines whose order a move changes.
 
-    A move along a row leaves the order in that row as it is; it concerns the two columns.
+    A move along a row keeps the order in that row and changes the two columns.
     """
     lines, table = _lines(rows), []
     for gap in range(rows * rows):
@@ -341,11 +341,11 @@ def _moves_from(rows: int) -> list[list[tuple[int, list[Line]]]]:
 
 @functools.lru_cache(maxsize=2**17)
 def _steps_aside(line: State, tiles: State) -> int:
-    """Return the moves out of a row or column and back that its order makes necessary.
+    """Return the number of moves that tiles must make out of a row or column and back.
 
-    Of the tiles that belong to the line, those outside the longest sequence that is in order must
-    let others pass: two moves each that their distances do not count (the linear conflicts of
-    Hansson, Mayer and Yung, 1992).
+    Of the tiles that belong in the line, those outside the longest ordered subsequence must let
+    others pass: two moves each, in addition to their distances (the linear conflicts of Hansson,
+    Mayer and Yung, 1992).
     """
     here = [tile for tile in line if tile in tiles]
     longest: list[int] = []

@@ -40,25 +40,25 @@ _LARGEST = 131_072
 
 Line = tuple[int, ...]
 Board = tuple[Line, ...]
-"""Rows of tiles, 0 for an empty cell."""
+"""The rows of tiles; 0 is an empty cell."""
 
 
 class Game2048Env(Game):
     """Merge equal tiles until one reaches the target.
 
-    Rewards: a merge that makes a tile larger than any before pays
-    ``(log2 of it - log2 of the one before) / (log2 target - log2 largest tile at the start)``, so
-    that reaching the target adds up to 1.0; 0.0 for every other move.
+    A merge into a tile larger than any before earns
+    ``(log2 new - log2 previous) / (log2 target - log2 largest tile at the start)``, so the rewards
+    of a won game add up to 1.0. Every other move earns 0.0.
 
-    A turn adds 2.2 to the sum of the tiles on average and 4 at most, so some targets are beyond any
-    player (512 in 50 turns, 2048 in 100); what counts then is how far one gets.
+    A turn adds 2.2 to the sum of the tiles on average and at most 4, so some targets cannot be
+    reached (512 in 50 turns, 2048 in 100); the return then measures the largest tile.
 
     Args:
-        target_tile: A power of two, 8 to 131,072, and at most ``2 ** (board_size ** 2)``. None: 16,
-            32 or 64, drawn each episode.
-        max_turns: Moves, 1 to 100,000. None: 20, 30 and 50 for these targets, and about 0.8 times
-            any other target.
-        board_size: Rows and columns, 2 to 8.
+        target_tile: A power of two, 8 to 131,072, and at most ``2 ** (board_size ** 2)``. None
+            draws 16, 32 or 64 in each episode.
+        max_turns: The number of moves, 1 to 100,000. None means 20, 30 and 50 for these targets,
+            and about 0.8 times any other target.
+        board_size: The number of rows and columns, 2 to 8.
     """
 
     pattern = boxed("(up|down|left|right)", re.IGNORECASE | re.ASCII)
@@ -98,7 +98,7 @@ class Game2048Env(Game):
         return self.opening(_rules(size, target, self.max_turns))
 
     def _add_tile(self) -> bool:
-        """Put a tile into an empty cell; return whether any is left."""
+        """Put a tile into an empty cell; return whether an empty cell is left."""
         board = self.board
         empty = [(r, c) for r, row in enumerate(board) for c, tile in enumerate(row) if not tile]
         row, column = self.rng.choice(empty)
@@ -125,7 +125,7 @@ class Game2048Env(Game):
         return f"{text}.", reward, False
 
     def _milestone(self, merged: int) -> float:
-        """Return the reward for a merge. New tiles pay nothing, a 4 neither: only merges do."""
+        """Return the reward for a merge; tiles that appear, even a 4, earn nothing."""
         reached = min(merged, self.target_tile)
         if reached <= self.max_tile_achieved:
             return 0.0
@@ -146,7 +146,7 @@ def _rules(size: int, target: int, max_turns: int) -> str:
 
 
 def _slide(board: Board, direction: str) -> tuple[Board, int]:
-    """Return the board after a slide, and the largest tile that merging made (0 if none)."""
+    """Return the board after a slide, and the largest merged tile (0 if none)."""
     lines = board if direction in ("left", "right") else tuple(zip(*board, strict=True))
     if direction in ("left", "up"):
         slid = [_slide_line(line) for line in lines]
@@ -161,7 +161,7 @@ def _slide(board: Board, direction: str) -> tuple[Board, int]:
 
 @functools.lru_cache(maxsize=2**17)
 def _slide_line(line: Line) -> tuple[Line, int]:
-    """Return a line after a slide towards its start, and the largest tile that merging made."""
+    """Return a line after a slide towards its start, and the largest merged tile."""
     tiles = [tile for tile in line if tile]
     slid: list[int] = []
     largest = position = 0
@@ -190,12 +190,12 @@ _BOARD = re.compile(rf"(?:^{_CELL}(?:{_CELL})+$\n?)+", re.MULTILINE)
 
 
 class Game2048Oracle(BaseAgent):
-    """Looks two moves ahead, averages over the new tile between them, and rates what comes."""
+    """An agent that searches two moves ahead, averaging over the new tile between them."""
 
     def act(self, observation: Observation, info: Info) -> Action:
         boards = _BOARD.findall(visible_text(observation, info))
         if not boards:
-            raise ValueError("Game2048Oracle finds no board in what it is shown.")
+            raise ValueError("Game2048Oracle found no board in the observation.")
         board = tuple(
             tuple(0 if cell == "." else int(cell) for cell in line.split())
             for line in boards[-1].splitlines()
@@ -206,7 +206,7 @@ class Game2048Oracle(BaseAgent):
 
 
 def _expected(board: Board) -> float:
-    """Return the mean rating over the cells where a 2 may appear, with the best move then."""
+    """Return the mean rating after the best move, over the cells where a 2 may appear."""
     total, count = 0.0, 0
     for index, row in enumerate(board):
         for column, tile in enumerate(row):
@@ -228,7 +228,7 @@ def _rating(board: Board) -> float:
 
 @functools.lru_cache(maxsize=2**17)
 def _line_rating(line: Line) -> float:
-    """Rate a line: room, few and large tiles, and tiles in order of size are good."""
+    """Rate a line: empty cells, few and large tiles, and tiles in order of size are good."""
     powers = [log2(tile) if tile else 0.0 for tile in line]
     falls = sum(max(0.0, a - b) * max(a, b) ** 2 for a, b in pairwise(powers))
     rises = sum(max(0.0, b - a) * max(a, b) ** 2 for a, b in pairwise(powers))

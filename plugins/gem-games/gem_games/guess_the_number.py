@@ -25,14 +25,15 @@ Make your first guess."""
 class GuessTheNumberEnv(Game):
     """Find a secret number.
 
-    Rewards: 1.0 for the secret; at the turn limit ``1 - |guess - secret| / (max - min)`` for a last
-    guess within the range; 0.0 for every other guess.
+    The reward is 1.0 for the secret; at the turn limit, ``1 - |guess - secret| / (max - min)`` for
+    a last guess within the range; and 0.0 for every other guess.
 
     Args:
-        min_number: Smallest secret, -1,000,000 to 1,000,000. None: 1 to 10, drawn each episode.
-        max_number: Largest secret, above ``min_number`` and up to 2,000,000. None: 5 to 50 above
-            ``min_number``, drawn each episode.
-        max_turns: Guesses, 1 to 1,000. None: what suits the range, ``ceil(sqrt(max - min)) + 1``.
+        min_number: The smallest possible secret, from -1,000,000 to 1,000,000. None draws 1 to 10
+            in each episode.
+        max_number: The largest possible secret, above ``min_number`` and at most 2,000,000. None
+            draws ``min_number`` plus 5 to 50 in each episode.
+        max_turns: The number of guesses, 1 to 1,000. None means ``ceil(sqrt(max - min)) + 1``.
     """
 
     pattern = boxed(rf"([+-]?{DIGITS})")
@@ -61,7 +62,7 @@ class GuessTheNumberEnv(Game):
         self.max_turns = max_turns or math.ceil(math.sqrt(high - low)) + 1
         self.game_number = low + int(self.rng.random() * (high - low + 1))
         self.previous_guesses: set[int] = set()
-        # Any number but the secret: the example tells nothing else.
+        # The example is any number except the secret, and so reveals nothing else.
         example = low + int(self.rng.random() * (high - low))
         example += example >= self.game_number
         return self.opening(_rules(low, high, self.max_turns, example))
@@ -93,7 +94,7 @@ class GuessTheNumberEnv(Game):
 
 
 class GuessTheNumberOracle(BaseAgent):
-    """Halves what is left of the range; never needs more than ``ceil(log2(size + 1))`` guesses."""
+    """An agent that bisects the range; it needs at most ``ceil(log2(size + 1))`` guesses."""
 
     def reset(self, env: Env) -> None:
         self._low: int | None = None
@@ -103,7 +104,7 @@ class GuessTheNumberOracle(BaseAgent):
         if self._low is None:
             bounds = re.search(r"from (-?\d+) to (-?\d+), both", text)
             if bounds is None:
-                raise ValueError("GuessTheNumberOracle reads the rules first, and there are none.")
+                raise ValueError("GuessTheNumberOracle needs an observation with the rules first.")
             self._low, self._high = int(bounds[1]), int(bounds[2])
         for guess, hint in re.findall(
             r"guessed (-?\d+)(?: again)?\. The secret number is (\w+)", text

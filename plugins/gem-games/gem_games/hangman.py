@@ -1,4 +1,4 @@
-"""Hangman: find a secret word letter by letter, or guess it whole."""
+"""Hangman: find a secret word by guessing letters or the whole word."""
 
 import functools
 import re
@@ -29,22 +29,21 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class HangmanEnv(Game):
-    """Find a secret word by letters, or whole.
+    """Find a secret word by guessing letters or the whole word.
 
-    Rewards: 0.5 / length for each place that a letter shows; for the word, or the letter that
-    shows its last hidden place, 0.5 more, and 0.5 / length for each place that was hidden. So 1.0
-    in all, in however many guesses.
+    The reward is 0.5 / length for each revealed position. The guess that completes the word, a
+    letter or the word itself, earns another 0.5, so the rewards of a won game add up to 1.0.
 
     Args:
-        word_length: Letters of the secret, 3 to 12, or to 15 if ``hardcore``. None: 3, 5 or 7,
-            drawn each episode.
-        hardcore: Whether the secret comes from the long word list, of about 23,000 words that may
-            be rare, instead of the common one.
-        max_turns: Guesses, 1 to 1,000. None: 10, 15 or 20 for 3, 5 or 7 letters, and in that
-            proportion for others.
+        word_length: The number of letters of the secret, 3 to 12, or up to 15 if ``hardcore``. None
+            draws 3, 5 or 7 in each episode.
+        hardcore: Whether to draw the secret from the long word list (about 23,000 words, some of
+            them rare) instead of the common one.
+        max_turns: The number of guesses, 1 to 1,000. None means 10, 15 or 20 for 3, 5 or 7 letters,
+            and the same proportion for other lengths.
 
     Raises:
-        ConfigError: A parameter is out of its range.
+        ConfigError: An option is out of range.
     """
 
     pattern = boxed(r"([a-zA-Z]+)")
@@ -67,7 +66,7 @@ class HangmanEnv(Game):
 
     @property
     def available_words(self) -> tuple[str, ...]:
-        """The words that the secret is drawn from."""
+        """The words from which the secret is drawn."""
         return words_of_length(self.word_length, hardcore=self.hardcore)
 
     def start(self) -> tuple[Observation, Info]:
@@ -78,7 +77,7 @@ class HangmanEnv(Game):
         self.guessed_letters: set[str] = set()
         self.board = ["_"] * self.word_length
         self._draw_board()
-        # Whether this letter is in the secret word, the example does not tell.
+        # A random letter, which may or may not be in the secret word, reveals nothing.
         letter = self.rng.choice(_ALPHABET)
         rarity = ", which may be a rare one" if self.hardcore else ", a common one"
         return self.opening(
@@ -136,7 +135,7 @@ class HangmanEnv(Game):
         return self._text
 
     def sample_random_action(self) -> Action:
-        """Return a letter that has not been guessed, or sometimes a random word."""
+        """Return a letter that was not guessed before or, sometimes, a random word."""
         letters = [letter for letter in _ALPHABET if letter not in self.guessed_letters]
         if self.action_rng.random() < 0.1 or not letters:
             return f"\\boxed{{{self.action_rng.choice(self.available_words)}}}"
@@ -144,12 +143,12 @@ class HangmanEnv(Game):
 
 
 class HangmanOracle(BaseAgent):
-    """Guesses the letter that leaves the fewest words to be expected, and the word when it can.
+    """An agent that guesses the letter with the fewest expected remaining words, or the word.
 
-    It knows the word lists that the secret is drawn from. Where the turns are scarce it looks
-    ahead to the end: each guess is the one from which most of the words left can still be found.
-    It finds 98 % of words of 3 letters in 10 turns, and all others of the registered levels. The
-    first guess of a process costs up to half a second, the others a millisecond or less.
+    It knows the word lists. If turns are scarce, it searches to the end of the game and maximises
+    the number of words that can still be found. It finds 98 % of the words of 3 letters in 10
+    turns, and all words of the other registered levels. The first guess of a process takes up to
+    half a second, later ones at most a millisecond.
     """
 
     def reset(self, env: Env) -> None:
@@ -175,12 +174,12 @@ class HangmanOracle(BaseAgent):
             r"English word of (\d+) letters, (which may be a rare)?.*You have (\d+) turns", text
         )
         if rules is None:
-            raise ValueError("HangmanOracle reads the rules first, and there are none.")
+            raise ValueError("HangmanOracle needs an observation with the rules first.")
         self._words = words_of_length(int(rules[1]), hardcore=rules[2] is not None)
         self._max_turns = int(rules[3])
 
     def _fits(self, word: str, board: Sequence[str]) -> bool:
-        """Whether the board may show the word: a letter that was tried is not where it hides."""
+        """Return whether a word is consistent with the board and the letters tried."""
         return all(
             own == shown or (shown == "_" and own not in self._tried)
             for own, shown in zip(word, board, strict=True)
@@ -189,9 +188,9 @@ class HangmanOracle(BaseAgent):
 
 @functools.lru_cache(maxsize=2**14)
 def _plan(words: tuple[str, ...], turns: int, tried: frozenset[str]) -> tuple[int, str]:
-    """Return how many of the words can be found in these turns, and the guess to begin with.
+    """Return how many of the words can be found in these turns, and the first guess.
 
-    It is a lower bound: of the letters, only the two that leave the fewest words are weighed.
+    The number is a lower bound, as only the two best letters are considered.
     """
     splits = [] if len(words) <= 2 or turns <= 1 else _best_splits(words, tried)
     best = (min(turns, len(words)), words[0]) if not splits else (0, "")
@@ -214,7 +213,7 @@ def _count(words: tuple[str, ...], turns: int, tried: frozenset[str]) -> int:
 
 
 def _best_splits(words: Sequence[str], tried: frozenset[str]) -> list[tuple[str, list[list[str]]]]:
-    """Return the letters that leave the fewest words to be expected, and the groups they make."""
+    """Return the letters with the fewest expected remaining words, and their groups of words."""
     splits = [(letter, _split(words, letter)) for letter in _ALPHABET if letter not in tried]
     splits = [split for split in splits if len(split[1]) > 1]
     splits.sort(key=lambda split: sum(len(group) ** 2 for group in split[1]))
@@ -222,7 +221,7 @@ def _best_splits(words: Sequence[str], tried: frozenset[str]) -> list[tuple[str,
 
 
 def _split(words: Sequence[str], letter: str) -> list[list[str]]:
-    """Group the words by where they have the letter."""
+    """Group words by the positions of a letter."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for word in words:
         places: tuple[int, ...] = ()

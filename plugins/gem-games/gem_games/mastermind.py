@@ -33,11 +33,11 @@ Make your first guess."""
 _REPEATS = {True: "A number may occur more than once.", False: "No number occurs twice."}
 
 _LEVELS = [(2, 4, 10), (4, 6, 20), (4, 8, 30)]
-"""Code length, numbers and turns that are drawn from."""
+"""The code lengths, numbers and turns that are drawn if None is given."""
 
 _Code = tuple[int, ...]
 _Hints = dict[_Code, tuple[int, int]]
-"""Black and white pegs by guess."""
+"""The black and white pegs of each guess."""
 _HINT = re.compile(r"guessed \[([\d, ]+)\]\. Black pegs: (\d+)\. White pegs: (\d+)\.")
 _SAMPLE = 30
 _STEPS = 20_000
@@ -46,17 +46,17 @@ _STEPS = 20_000
 class MastermindEnv(Game):
     """Find a secret code.
 
-    Rewards: the share of the code by which a guess has more black pegs than every guess before it,
-    so 1.0 in total for the code; 0.0 for every other guess.
+    A guess with more black pegs than every earlier guess earns ``additional pegs / code length``,
+    so the rewards of a won game add up to 1.0. Every other guess earns 0.0.
 
     Args:
-        code_length: Numbers of the code, 1 to 10, up to ``num_numbers`` unless numbers may repeat.
-            None: 2 or 4, drawn each episode (fewer if there are fewer numbers).
-        num_numbers: Largest number, 2 to 20. None: 4, 6 or 8, drawn together with the code length
-            (more if the code is longer).
+        code_length: The length of the code, 1 to 10, and at most ``num_numbers`` unless numbers may
+            repeat. None draws 2 or 4 in each episode (or fewer if there are fewer numbers).
+        num_numbers: The largest number, 2 to 20. None draws 4, 6 or 8 together with the code length
+            (or more if the code is longer).
         duplicate_numbers: Whether a number may occur more than once in the code.
-        max_turns: Guesses, 1 to 1,000. None: 10, 20 or 30, drawn together with the code length
-            (at least ``2 * code_length + num_numbers``).
+        max_turns: The number of guesses, 1 to 1,000. None draws 10, 20 or 30 together with the code
+            length (at least ``2 * code_length + num_numbers``).
     """
 
     pattern = boxed(rf"({DIGITS}(?:\s+{DIGITS})*)")
@@ -106,7 +106,7 @@ class MastermindEnv(Game):
         return rng.sample(numbers, self.code_length)
 
     def _example(self) -> list[int]:
-        # A random code but the secret: it tells no more than a guess would.
+        # The example is a random code except the secret: it reveals no more than a guess.
         example = self.game_code
         while example == self.game_code:
             example = self._draw_code(self.rng)
@@ -140,7 +140,7 @@ class MastermindEnv(Game):
 
 
 def _pegs(guess: Sequence[int], code: Sequence[int]) -> tuple[int, int]:
-    """Return the counts of black and white pegs."""
+    """Return the numbers of black and white pegs."""
     left, common = list(code), 0
     for number in guess:
         if number in left:
@@ -151,7 +151,7 @@ def _pegs(guess: Sequence[int], code: Sequence[int]) -> tuple[int, int]:
 
 
 class _Task(NamedTuple):
-    """What the rules say about the code: its length, the largest number, and repetition."""
+    """The length of a code, the largest number, and whether numbers may repeat."""
 
     length: int
     numbers: int
@@ -159,10 +159,10 @@ class _Task(NamedTuple):
 
 
 class MastermindOracle(BaseAgent):
-    """Guesses a code that agrees with all hints and tells the remaining ones apart best.
+    """An agent that guesses the code that best separates the codes consistent with all hints.
 
-    It compares a sample of such codes, and looks for them within a fixed number of steps: a guess
-    takes 1 or 2 ms at the registered levels, and 20 to 50 ms for the largest codes.
+    It compares a sample of these codes, found in a limited number of search steps. A guess takes 1
+    to 2 ms at the registered levels, and 20 to 50 ms for the longest codes.
     """
 
     def reset(self, env: Env) -> None:
@@ -188,14 +188,14 @@ class MastermindOracle(BaseAgent):
             codes.add(code)
         if not codes:
             return search.best_effort()
-        # The smaller the sum of squares, the fewer codes a hint leaves on average.
+        # A smaller sum of squares means that a hint leaves fewer codes on average.
         return min(sorted(codes), key=lambda guess: _sum_of_squares(guess, codes))
 
 
 def _read_task(text: str) -> _Task:
     task = re.search(r"code of (\d+) numbers, each from 1 to (\d+)\. (.+?\.)", text)
     if task is None:
-        raise ValueError("MastermindOracle reads the rules first, and there are none.")
+        raise ValueError("MastermindOracle needs an observation with the rules first.")
     return _Task(int(task[1]), int(task[2]), task[3] == _REPEATS[True])
 
 
@@ -204,7 +204,7 @@ def _sum_of_squares(guess: _Code, codes: set[_Code]) -> int:
 
 
 class _Search:
-    """Finds random codes that agree with all hints, number by number, in ``_STEPS`` steps."""
+    """A search for random codes consistent with all hints, limited to ``_STEPS`` steps."""
 
     def __init__(self, task: _Task, hints: _Hints, rng: random.Random) -> None:
         self._length, self._repeats = task.length, task.repeats
@@ -213,17 +213,17 @@ class _Search:
         self._steps = _STEPS
         self._deepest: _Code = ()
         self._guesses = [(g, [g.count(n) for n in range(task.numbers + 1)]) for g in hints]
-        # What the rest of a code must still add: black pegs, and pegs of either colour.
+        # The remaining black pegs, and pegs of either colour, that the rest of a code must add.
         self._wanted = [(black, black + white) for black, white in hints.values()]
 
     def find(self) -> _Code | None:
-        """Return a code; None if there is none, or the steps are used up."""
+        """Return a code, or None if there is none or the steps are used up."""
         numbers = self._numbers
         self._orders = [self._rng.sample(numbers, len(numbers)) for _ in range(self._length)]
         return self._extend((), self._wanted)
 
     def best_effort(self) -> _Code:
-        """Return a code that agrees with the hints as far as the search came."""
+        """Return a code that agrees with the hints as far as the search has got."""
         missing = self._length - len(self._deepest)
         if self._repeats:
             return (*self._deepest, *self._rng.choices(self._numbers, k=missing))
@@ -252,7 +252,7 @@ class _Search:
     def _wanted_after(
         self, code: _Code, number: int, wanted: list[tuple[int, int]]
     ) -> list[tuple[int, int]] | None:
-        """Return what is wanted once the number is added; None if no code can give that."""
+        """Return the remaining pegs after adding a number, or None if no code can have them."""
         place, used = len(code), code.count(number)
         room = self._length - place - 1
         left = []

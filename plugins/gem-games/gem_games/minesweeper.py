@@ -1,4 +1,4 @@
-"""Minesweeper: reveal every cell that hides no mine."""
+"""Minesweeper: reveal every cell without a mine."""
 
 import functools
 import re
@@ -46,20 +46,21 @@ Cell = tuple[int, int]
 
 
 class MinesweeperEnv(Game):
-    """Reveal every cell that hides no mine.
+    """Reveal every cell without a mine.
 
-    The first reveal is always safe; its neighbours are too, where the board has enough other cells
-    for the mines, so that it opens an area.
+    The first reveal is always safe. If the board has enough other cells for the mines, its
+    neighbours are safe too, so that it opens an area.
 
-    Rewards: for a reveal, the share of all safe cells that it reveals (1.0 over an episode that is
-    won); 0.0 for every other move.
+    A reveal earns the share of all safe cells that it reveals, so the rewards of a won game add up
+    to 1.0. Every other move earns 0.0.
 
     Args:
-        rows: Rows, 2 to 30. None: 5 to 8, drawn each episode.
-        cols: Columns, 2 to 30. None: as many as rows if these are drawn too, or else 5 to 8.
-        num_mines: Mines, at least 1 and fewer than cells (than cells of the smallest board that
-            may be drawn). None: a fifth of the cells, rounded down, but at least 1.
-        max_turns: Turns, 1 to 10,000. None: one for each cell.
+        rows: The number of rows, 2 to 30. None draws 5 to 8 in each episode.
+        cols: The number of columns, 2 to 30. None means the same as ``rows`` if these are drawn
+            too, and otherwise draws 5 to 8.
+        num_mines: The number of mines, at least 1 and fewer than the cells of the smallest possible
+            board. None means a fifth of the cells, rounded down, but at least 1.
+        max_turns: The number of turns, 1 to 10,000. None means one for each cell.
     """
 
     pattern = boxed(rf"([a-zA-Z]+)\s+({DIGITS})\s+({DIGITS})")
@@ -87,7 +88,7 @@ class MinesweeperEnv(Game):
         self.num_mines = num_mines or max(1, rows * cols // 5)
         self.max_turns = max_turns or rows * cols
         self.grid = [[0] * cols for _ in range(rows)]
-        """Mines among the neighbours of each cell, -1 for a mine; all 0 before the first reveal."""
+        """The number of mines around each cell, -1 for a mine; all 0 before the first reveal."""
         self.revealed = [[False] * cols for _ in range(rows)]
         self.flags = [[False] * cols for _ in range(rows)]
         self.first_reveal = True
@@ -148,7 +149,7 @@ class MinesweeperEnv(Game):
         return f"{text}; {self.hidden_safe} safe cells are left.", reward, False
 
     def _place_mines(self, row: int, column: int) -> None:
-        """Put mines away from the first reveal, beside it only if there is no other place."""
+        """Place the mines, next to the first reveal only if there is no other space."""
         self.first_reveal = False
         neighbours = _neighbours(self.rows, self.cols)
         near = neighbours[row][column]
@@ -166,7 +167,7 @@ class MinesweeperEnv(Game):
             grid[r][c] = _MINE
 
     def _open(self, row: int, column: int) -> int:
-        """Reveal a safe cell and the area round it if it is a 0; return the number of cells."""
+        """Reveal a safe cell, and the area around it if it is a 0; return the number of cells."""
         grid, revealed, flags = self.grid, self.revealed, self.flags
         neighbours = _neighbours(self.rows, self.cols)
         revealed[row][column] = True
@@ -205,7 +206,7 @@ class MinesweeperEnv(Game):
 
 @functools.lru_cache(maxsize=32)
 def _neighbours(rows: int, cols: int) -> list[list[tuple[Cell, ...]]]:
-    """Return the up to eight neighbours of each cell, by row and column."""
+    """Return the neighbours (at most eight) of each cell, by row and column."""
     return [
         [
             tuple(
@@ -225,27 +226,27 @@ _MINES = re.compile(r"hides (\d+) mines")
 
 
 class MinesweeperOracle(BaseAgent):
-    """Reveals what is certainly safe, or else the cell that is least likely to be a mine.
+    """An agent that reveals safe cells, or else the cell least likely to contain a mine.
 
-    Its deductions are complete: it guesses only where no reasoning could tell.
+    Its deduction is complete: it guesses only if no cell is provably safe.
     """
 
     def reset(self, env: Env) -> None:
         self._num_mines: int | None = None
         self.guesses = 0
-        """How often it had to take a risk in this episode."""
+        """The number of guesses in this episode."""
 
     def act(self, observation: Observation, info: Info) -> Action:
         text = visible_text(observation, info)
         if self._num_mines is None:
             mines = _MINES.search(text)
             if mines is None:
-                raise ValueError("MinesweeperOracle reads the rules first, and there are none.")
+                raise ValueError("MinesweeperOracle needs an observation with the rules first.")
             self._num_mines = int(mines[1])
         board = _last_board(text)
         index = self._choose(board)
         row, column = divmod(index, len(board[0]))
-        # A cell that somebody flagged can be revealed only without its flag.
+        # A flagged cell must be unflagged before it can be revealed.
         command = "flag" if board[row][column] == "F" else "reveal"
         return f"\\boxed{{{command} {row} {column}}}"
 
@@ -258,7 +259,7 @@ class MinesweeperOracle(BaseAgent):
             if board[row][column] in ".F"
         )
         if len(hidden) == rows * cols:
-            # Away from the edge it opens most; on a 3x3 board only a corner opens anything.
+            # A cell away from the edge opens most; on a 3x3 board, only a corner opens an area.
             return min(2, rows - 1) * cols + min(2, cols - 1)
         constraints = _constraints(board)
         safe, mines = certain_cells(constraints)
@@ -271,7 +272,7 @@ class MinesweeperOracle(BaseAgent):
         unsettled = [constraint for constraint in reduced if constraint[0]]
         chances = mine_chances(unsettled, hidden - mines, (self._num_mines or 0) - len(mines))
         touched = frozenset().union(*(cells for cells, _ in unsettled))
-        # Among equals, a cell next to numbers tells more.
+        # With equal chances, a cell next to numbers gives more information.
         best = min(chances, key=lambda cell: (round(chances[cell], 9), cell not in touched, cell))
         self.guesses += chances[best] > 1e-9
         return best
@@ -280,7 +281,7 @@ class MinesweeperOracle(BaseAgent):
 def _last_board(text: str) -> list[list[str]]:
     rows = [match[1].split("  ") for match in _BOARD_ROW.finditer(text, text.rfind("The board:"))]
     if not rows:
-        raise ValueError("MinesweeperOracle finds no board in what it is shown.")
+        raise ValueError("MinesweeperOracle found no board in the observation.")
     return rows
 
 

@@ -1,9 +1,9 @@
-"""Minesweeper solver: the exact chance of a mine under each hidden cell.
+"""Minesweeper solver: the exact probability of a mine under each hidden cell.
 
-Each number that is shown is a constraint: so many mines among these hidden cells. Cells that occur
-in the same constraints are interchangeable and form a group. Groups that share constraints form a
-component, whose solutions are counted by the number of mines that they use. Components are
-independent but for the number of mines in all, which ``_combine`` brings in.
+Each visible number is a constraint: a number of mines among some hidden cells. Cells in the same
+constraints are interchangeable and form a group. Groups that share constraints form a component,
+whose solutions are counted by their number of mines. Components depend on each other only through
+the total number of mines, which ``_Component.chances`` takes into account.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,13 +13,13 @@ from math import comb
 __all__ = ["Constraint", "certain_cells", "mine_chances"]
 
 Constraint = tuple[frozenset[int], int]
-"""Hidden cells, and how many mines are among them."""
+"""Hidden cells, and the number of mines among them."""
 
 
 def certain_cells(constraints: Iterable[Constraint]) -> tuple[set[int], set[int]]:
-    """Return cells that are safe and cells that are mines, by reasoning with one or two numbers.
+    """Return cells that are safe and cells that are mines, deduced from pairs of constraints.
 
-    It is fast and finds most of what can be known; ``mine_chances`` finds all of it.
+    This is fast and finds most of the certain cells; ``mine_chances`` finds all of them.
     """
     safe: set[int] = set()
     mines: set[int] = set()
@@ -47,12 +47,12 @@ def certain_cells(constraints: Iterable[Constraint]) -> tuple[set[int], set[int]
 def mine_chances(
     constraints: Sequence[Constraint], hidden: frozenset[int], num_mines: int
 ) -> dict[int, float]:
-    """Return the chance of a mine for each hidden cell, all boards being equally likely.
+    """Return the probability of a mine for each hidden cell if all boards are equally likely.
 
     Args:
-        constraints: What the numbers say; at least one board fits.
+        constraints: The constraints of the visible numbers, which at least one board satisfies.
         hidden: All hidden cells.
-        num_mines: Mines among them.
+        num_mines: The number of mines among them.
     """
     components = [_Component(groups) for groups in _components(constraints)]
     rest = hidden.difference(*(cells for cells, _ in constraints))
@@ -69,11 +69,11 @@ def mine_chances(
 
 
 Group = tuple[tuple[int, ...], tuple[int, ...]]
-"""Interchangeable cells, and the indices of the constraints that they are in."""
+"""Interchangeable cells, and the indices of their constraints."""
 
 
 def _components(constraints: Sequence[Constraint]) -> list[list[Group]]:
-    """Return the groups of each component, in an order in which neighbours follow each other."""
+    """Return the groups of each component, ordered so that neighbours are close together."""
     members: dict[int, list[int]] = {}
     for index, (cells, _) in enumerate(constraints):
         for cell in cells:
@@ -98,12 +98,12 @@ def _components(constraints: Sequence[Constraint]) -> list[list[Group]]:
 class _Component:
     groups: list[Group]
     ways: dict[int, int] = field(default_factory=dict)
-    """Number of solutions by number of mines."""
+    """The number of solutions by number of mines."""
     inside: dict[int, list[int]] = field(default_factory=dict)
-    """Mines in each group, summed over those solutions."""
+    """The number of mines in each group, summed over these solutions."""
 
     def count(self, constraints: Sequence[Constraint]) -> None:
-        """Fill in ``ways`` and ``inside`` by trying every number of mines in every group."""
+        """Compute ``ways`` and ``inside`` by trying every number of mines in every group."""
         self._left = {i: constraints[i][1] for _, indices in self.groups for i in indices}
         self._room = {i: len(constraints[i][0]) for i in self._left}
         self._chosen: list[int] = []
@@ -138,12 +138,12 @@ class _Component:
             inside[index] += weight * number
 
     def chances(self, others: dict[int, int], rest: int, num_mines: int) -> dict[int, float]:
-        """Return the chance of a mine for each cell.
+        """Return the probability of a mine for each cell.
 
         Args:
-            others: Solutions of the other components by number of mines.
-            rest: Hidden cells that no number touches.
-            num_mines: Mines among all hidden cells.
+            others: The number of solutions of the other components by number of mines.
+            rest: The number of hidden cells without a constraint.
+            num_mines: The number of mines among all hidden cells.
         """
         total, sums = 0, [0] * len(self.groups)
         for mines, ways in self.ways.items():

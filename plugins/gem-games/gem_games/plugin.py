@@ -1,7 +1,7 @@
-"""The games: one entry each. Nothing here imports a game.
+"""The table of games. Nothing here imports a game.
 
-The levels of a game are its ids, ``game:<name><suffix>``. A level that names no parameters takes
-the class's defaults; a parameter of None is drawn anew each episode.
+Each level of a game has an id, ``game:<name><suffix>``. Options that a level does not list have the
+defaults of the class; an option of None is drawn in each episode.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,13 +19,13 @@ class GameEntry:
     """One game.
 
     Args:
-        name: Its name in ids; its classes are ``<name>Env`` and ``<name>Oracle``.
-        module: Its file in this package.
+        name: The name in ids; the classes are ``<name>Env`` and ``<name>Oracle``.
+        module: The module in this package.
         description: One line for listings.
-        levels: Parameters by suffix of the id.
-        fixed: Suffixes of levels whose every episode starts in the same state.
-        oracle_returns: Mean return that the oracle reaches at least, by suffix, where luck or the
-            turn limit keeps it from the largest.
+        levels: The options of each level by the suffix of its id.
+        fixed: The suffixes of levels whose episodes all start in the same state.
+        oracle_returns: A lower bound of the oracle's mean return by suffix, for levels on which
+            luck or the turn limit prevents the maximum.
     """
 
     name: str
@@ -63,7 +63,7 @@ GAMES = [
     GameEntry(
         "Hangman",
         "hangman",
-        "find a secret word letter by letter, or guess it whole",
+        "find a secret word by guessing letters or the whole word",
         {
             "-v0": {"word_length": 5, "max_turns": 15},
             "-v0-easy": {"word_length": 3, "max_turns": 10},
@@ -104,7 +104,7 @@ GAMES = [
     GameEntry(
         "Minesweeper",
         "minesweeper",
-        "reveal every cell that hides no mine",
+        "reveal every cell without a mine",
         {
             "-v0": {"rows": 8, "cols": 8, "num_mines": 10, "max_turns": 100},
             "-v0-very-easy": {"rows": 3, "cols": 3, "num_mines": 1, "max_turns": 10},
@@ -170,7 +170,7 @@ GAMES = [
             "-v0-extreme-hard": {"target_tile": 2048, "max_turns": 100},
             "-v0-random": {"target_tile": None, "max_turns": None},
         },
-        # No play reaches these targets in so few turns, as each turn adds 4 to the board at most.
+        # These targets cannot be reached in time, as each turn adds at most 4 to the board.
         oracle_returns={"-v0-hard": 0.55, "-v0-extreme-hard": 0.55},
     ),
 ]
@@ -178,14 +178,14 @@ GAMES = [
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the games and their oracles."""
+    """Register the games and their oracles."""
     for game in GAMES:
         oracle = f"gem_games.{game.module}:{game.name}Oracle"
         registry.add(
             AgentSpec(
                 id=f"{game.name}-oracle",
                 entry_point=oracle,
-                description=f"plays {game.name} as well as is known",
+                description=f"the scripted expert for {game.name}",
             )
         )
         for suffix, kwargs in game.levels.items():

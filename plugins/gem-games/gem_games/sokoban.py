@@ -37,16 +37,16 @@ _TURNS_PER_BOX = 8
 class SokobanEnv(Game):
     """Push every box onto a goal. Every level can be solved within 80 % of the turn limit.
 
-    Rewards: 1.0 when all boxes are on goals; at the turn limit the share of boxes on goals; 0.0 for
-    every other move.
+    The reward is 1.0 when all boxes are on goals; at the turn limit, the share of boxes on goals;
+    and 0.0 for every other move.
 
     Args:
-        dim_room: Rows and columns, walls included, 5 to 15 each. None: (6, 6) or (8, 8), drawn
-            each episode.
-        num_boxes: Boxes, 1 to 10, and at most one for each five cells inside the outer walls. None:
-            one for each seven: 2 in a 6x6 room, 5 in an 8x8 room; fewer if ``max_turns`` asks
-            for it.
-        max_turns: Moves, 8 per box to 1,000. None: 10 per box.
+        dim_room: The numbers of rows and columns including the walls, 5 to 15 each. None draws
+            (6, 6) or (8, 8) in each episode.
+        num_boxes: The number of boxes, 1 to 10, and at most one per five cells inside the outer
+            walls. None means one per seven cells (2 in a 6x6 room, 5 in an 8x8 room), or fewer if
+            ``max_turns`` requires it.
+        max_turns: The number of moves, from 8 per box to 1,000. None means 10 per box.
     """
 
     pattern = boxed("(up|down|left|right)", re.IGNORECASE | re.ASCII)
@@ -83,7 +83,7 @@ class SokobanEnv(Game):
 
     def _make_level(self) -> None:
         height, width = self.dim_room
-        # A fifth of the turns is for detours.
+        # A fifth of the turns is left for detours.
         budget = self.max_turns * 4 // 5
         level = generate(self.rng, height, width, self.num_boxes, budget)
         self.room_fixed = [[_WALL] * width for _ in range(height)]
@@ -92,13 +92,14 @@ class SokobanEnv(Game):
         self.room_state = [row[:] for row in self.room_fixed]
         _fill(self.room_state, level.boxes, _BOX)
         _fill(self.room_state, level.player, _PLAYER)
-        self.player_position = _place(level.player, width)
+        self.player_position = _coordinates(level.player, width)
         self.box_mapping = {
-            _place(goal, width): _place(box, width) for goal, box in level.origins.items()
+            _coordinates(goal, width): _coordinates(box, width)
+            for goal, box in level.origins.items()
         }
-        """Where the box is, for each goal, that the known solution brings there."""
+        """The cell of the box that the known solution pushes onto each goal."""
         self.solution_moves = level.moves
-        """Length of the known solution, an upper bound of the shortest."""
+        """The length of the known solution, an upper bound of the shortest."""
         self.boxes_on_target = 0
 
     def play(self, match: re.Match[str]) -> Outcome:
@@ -127,7 +128,7 @@ class SokobanEnv(Game):
         return f"Turn {turn}: you {done} {direction}; {count}.", 0.0, False
 
     def _push(self, row: int, column: int, by_row: int, by_column: int) -> bool:
-        """Move the box at (row, column) if there is room behind it; return whether there is."""
+        """Push the box at (row, column) if there is room behind it; return whether it moved."""
         to_row, to_column = row + by_row, column + by_column
         behind = self.room_state[to_row][to_column]
         if behind not in (_FLOOR, _GOAL):
@@ -167,7 +168,7 @@ def _checked_size(dim_room: Sequence[int]) -> tuple[int, int]:
             f"dim_room must be two whole numbers, rows and columns; got {dim_room!r}."
         ) from None
     if height is None or width is None:
-        raise ConfigError(f"dim_room must name both rows and columns; got {dim_room!r}.")
+        raise ConfigError(f"dim_room must give both rows and columns; got {dim_room!r}.")
     check_range("dim_room's rows", height, 5, 15)
     check_range("dim_room's columns", width, 5, 15)
     return height, width
@@ -183,11 +184,11 @@ def _most_boxes(size: tuple[int, int]) -> int:
 
 def _fill(room: list[list[int]], mask: int, code: int) -> None:
     for cell in cells(mask):
-        row, column = _place(cell, len(room[0]))
+        row, column = _coordinates(cell, len(room[0]))
         room[row][column] = code
 
 
-def _place(cell: int, width: int) -> tuple[int, int]:
+def _coordinates(cell: int, width: int) -> tuple[int, int]:
     return divmod(cell.bit_length() - 1, width)
 
 
@@ -196,7 +197,7 @@ _LIMIT = re.compile(r"within (\d+) turns")
 
 
 class SokobanOracle(BaseAgent):
-    """Searches for a short solution once, then walks along it; searches anew when off the path."""
+    """An agent that follows a short solution, and searches again if it leaves the path."""
 
     def reset(self, env: Env) -> None:
         self._policy: dict[Position, str] = {}
@@ -206,7 +207,7 @@ class SokobanOracle(BaseAgent):
         text = visible_text(observation, info)
         boards = _BOARD.findall(text)
         if not boards:
-            raise ValueError("SokobanOracle finds no board in what it is shown.")
+            raise ValueError("SokobanOracle found no board in the observation.")
         rows = [line.split(" ") for line in boards[-1].splitlines()]
         limit = _LIMIT.search(text)
         if limit is not None:
@@ -221,13 +222,13 @@ class SokobanOracle(BaseAgent):
         if goals.bit_count() < position[0].bit_count():
             goals |= position[1]
         solution = solve(floor, width, goals, position, limit=self._limit)
-        # A lost position has no good move; any will do.
+        # A lost position has no good move, so make any.
         self._policy[position] = "up"
         for after in solution.positions if solution else []:
             position = self._walk_and_push(floor, width, position, after)
 
     def _walk_and_push(self, floor: int, width: int, before: Position, after: Position) -> Position:
-        """Add the moves of one push to the policy; return ``after``."""
+        """Add the moves up to and including one push to the policy; return ``after``."""
         (boxes, player), (_, target) = before, after
         offsets = {"up": -width, "down": width, "left": -1, "right": 1}
         to = after[0] & ~boxes

@@ -1,10 +1,10 @@
-"""Sokoban levels, made by playing backwards: solvable, and within a known number of moves.
+"""Sokoban levels, generated backwards, so that each can be solved in a known number of moves.
 
-A set of cells is an int: bit ``row * width + column``. The outermost cells are walls, so a shift by
-one cell never wraps round onto the floor. A level starts as its own solution, all boxes on goals;
-a beam search then *pulls* boxes away from them as far as it can. The pulls, read backwards, are
-pushes that solve the level, and the search counts every move of them, the walks included. So
-``Level.moves`` bounds the shortest solution from above; it is never above the asked budget.
+A set of cells is an int with the bits ``row * width + column``. The outermost cells are walls, so a
+shift by one cell never wraps around onto the floor. Generation starts from the solved level, with
+all boxes on goals; a beam search then *pulls* the boxes as far away as it can. The reversed pulls
+are the pushes that solve the level. The search counts all moves, including walks, so
+``Level.moves`` is an upper bound of the shortest solution and never exceeds the budget.
 """
 
 import random
@@ -14,24 +14,24 @@ from typing import NamedTuple
 
 __all__ = ["Level", "cells", "generate", "pull_distances", "shift", "walk_layers", "walk_length"]
 
-_SEARCH_STEPS = 100  # for a level, but what a room has begun it may finish
+_SEARCH_STEPS = 100  # per level; the search of the last room may exceed it
 _ROOM_STEPS = 200
 _BEAM_WIDTH = 3
 _TURN_CHANCE = 0.35
 _SPREADS = (0, 2, 5)
-_COVERED = -4  # what a box on a goal counts: every box must leave, so to leave is worth a lot
+_COVERED = -4  # the score of a box on a goal, from which every box must leave
 
 
 class Level(NamedTuple):
     """One level.
 
     Args:
-        floor: All cells that are no walls.
-        goals: The goals, part of the floor.
+        floor: All cells that are not walls.
+        goals: The goals, a subset of the floor.
         boxes: The boxes, none of them on a goal.
-        player: The player, not on a goal.
-        moves: Length of a known solution, walks included.
-        origins: Cell of each box, by the goal that the known solution brings it to.
+        player: The cell of the player, not on a goal.
+        moves: The length of a known solution, including walks.
+        origins: The cell of each box, by the goal onto which the known solution pushes it.
     """
 
     floor: int
@@ -43,7 +43,7 @@ class Level(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A position reached backwards; ``player`` is one cell, or a whole region at the start."""
+    """A position in the backward search; ``player`` is one cell, or a region at the start."""
 
     rank: float
     score: float
@@ -58,12 +58,12 @@ _Fields = tuple[float, float, int, int, int, int, _Node]
 
 
 def shift(mask: int, offset: int) -> int:
-    """Move all cells of a set by an offset in bit positions, which may be negative."""
+    """Shift all cells of a set by an offset in bit positions, which may be negative."""
     return mask << offset if offset > 0 else mask >> -offset
 
 
 def cells(mask: int) -> Iterator[int]:
-    """Yield each cell of a set, as a set of one."""
+    """Yield each cell of a set, as a set with one cell."""
     while mask:
         cell = mask & -mask
         mask ^= cell
@@ -71,7 +71,7 @@ def cells(mask: int) -> Iterator[int]:
 
 
 def walk_layers(start: int, free: int, width: int) -> list[int]:
-    """Return the sets of cells that a walk of at most 0, 1, 2, ... moves reaches; each grows."""
+    """Return the sets of cells that can be reached in at most 0, 1, 2, ... moves."""
     layers = [start]
     while True:
         reach = layers[-1]
@@ -82,7 +82,7 @@ def walk_layers(start: int, free: int, width: int) -> list[int]:
 
 
 def walk_length(layers: list[int], cell: int) -> int:
-    """Return the moves to one of the cells that ``walk_layers`` found."""
+    """Return the number of moves to a cell in the result of ``walk_layers``."""
     distance = 0
     while not layers[distance] & cell:
         distance += 1
@@ -90,9 +90,9 @@ def walk_length(layers: list[int], cell: int) -> int:
 
 
 def pull_distances(floor: int, width: int, goals: int) -> dict[int, int]:
-    """Return how many pulls take a box from the nearest goal to each cell, other boxes apart.
+    """Return the number of pulls from the nearest goal to each cell, without other boxes.
 
-    A box on a cell that is not in the result can never be pushed to any of the goals.
+    A box on a cell that is missing from the result can never be pushed onto a goal.
     """
     distances, frontier, distance = dict.fromkeys(cells(goals), 0), goals, 0
     seen = goals
@@ -111,15 +111,15 @@ def pull_distances(floor: int, width: int, goals: int) -> dict[int, int]:
 def generate(rng: random.Random, height: int, width: int, num_boxes: int, budget: int) -> Level:
     """Return a level whose known solution takes at most ``budget`` moves.
 
-    Several rooms are tried, and the level with the most work in it is kept: pushes that are needed
-    for certain, and changes from one box to another.
+    It tries several rooms and returns the level that needs the most work: necessary pushes, and
+    changes from one box to another.
 
     Args:
-        rng: Source of all chance.
-        height: Rows, the two of wall included.
-        width: Columns, the two of wall included.
-        num_boxes: Boxes and goals; at most a fifth of the inner cells.
-        budget: Moves, at least 6 per box.
+        rng: The random generator.
+        height: The number of rows, including two of wall.
+        width: The number of columns, including two of wall.
+        num_boxes: The number of boxes and goals, at most a fifth of the inner cells.
+        budget: The maximum number of moves, at least 6 per box.
     """
     best: tuple[_Node, int, int] | None = None
     steps, tries = _SEARCH_STEPS, 0
@@ -139,7 +139,7 @@ def generate(rng: random.Random, height: int, width: int, num_boxes: int, budget
 
 
 def _carve(rng: random.Random, height: int, width: int, num_boxes: int) -> int:
-    """Return a connected floor: a random walk that digs small shapes."""
+    """Return a connected floor, carved in small shapes by a random walk."""
     area = (height - 2) * (width - 2)
     inside = sum((1 << width - 2) - 1 << row * width + 1 for row in range(1, height - 1))
     size = max(3 * num_boxes + 4, int(area * rng.uniform(0.55, 0.9)))
@@ -161,9 +161,9 @@ def _carve(rng: random.Random, height: int, width: int, num_boxes: int) -> int:
 def _place_goals(
     rng: random.Random, floor: int, width: int, num_boxes: int, spread: int
 ) -> int | None:
-    """Return goals near each other, on cells that a box can be pulled from; None if none fit.
+    """Return goals close together on cells from which boxes can be pulled, or None.
 
-    ``spread`` is how many more cells than needed to choose from: 0 gives the tightest cluster.
+    ``spread`` is the number of additional cells to choose from; 0 gives the tightest cluster.
     """
     usable = 0
     for offset in (1, -1, width, -width):
@@ -180,7 +180,7 @@ def _place_goals(
 def _pull_away(
     rng: random.Random, floor: int, width: int, goals: int, budget: int
 ) -> tuple[_Node | None, int]:
-    """Search backwards from the goals; return the best start position and the steps it took."""
+    """Search backwards from the goals; return the best start position and the number of steps."""
     distances = pull_distances(floor, width, goals)
     distances.update(dict.fromkeys(cells(goals), _COVERED))
     beam = [_Node(0.0, 0.0, 0, goals, region, 0, None) for region in _regions(floor ^ goals, width)]
@@ -217,12 +217,12 @@ def _pulls(
     budget: int,
     seen: set[int],
 ) -> Iterator[_Fields]:
-    """Yield the positions one pull on from ``node``, each with the walk to the box before it."""
+    """Yield the positions after a walk to a box and one pull."""
     _, score, moves, boxes, player, pulled, _ = node
     free = floor & ~boxes
     layers = walk_layers(player, free, width)
     reach, below = layers[-1], 2 * width
-    # Boxes that the player stands beside with room to step back; written out, for speed.
+    # Boxes that the player can reach and pull, for each direction.
     movable = (
         (1, boxes & reach >> 1 & free >> 2),
         (-1, boxes & reach << 1 & free << 2),
@@ -238,11 +238,11 @@ def _pulls(
             cost = moves + walk_length(layers, to) + 1
             if cost > budget:
                 continue
-            # The same boxes with the player elsewhere would only crowd the beam.
+            # Skip the same boxes with another position of the player.
             seen.add(after)
-            # Work that no shorter solution can save counts most; a change of box half as much.
+            # A necessary push counts 1, a change of box 0.5.
             gain = score + distances[to] - distances[box] + (0.5 if box != pulled else 0.0)
-            # Long walks leave less of the budget for pulls.
+            # Long walks use up the budget for pulls.
             rank = gain - cost + rng.random()
             yield rank, gain, cost, after, shift(to, offset), to, node
 
@@ -250,7 +250,7 @@ def _pulls(
 def _finish(
     rng: random.Random, width: int, node: _Node, floor: int, goals: int, budget: int
 ) -> Level:
-    """Let the player walk off, so that it does not always start beside the first box to push."""
+    """Move the player away, so that it does not always start next to the first box."""
     layers = walk_layers(node.player, floor & ~node.boxes, width)
     most = min(rng.randint(0, len(layers) - 1), budget - node.moves)
     player = rng.choice(list(cells(layers[most] & ~goals)))

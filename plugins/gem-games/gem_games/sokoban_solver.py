@@ -1,10 +1,10 @@
-"""Sokoban solver: A* over pushes, for solutions of few moves or of the fewest.
+"""Sokoban solver: A* over pushes, for short or shortest solutions.
 
 Sets of cells are ints, as in ``sokoban_levels``. A position is the set of boxes and the cell of the
-player; a step is the walk to a box and one push. What is still to do is bounded from below by the
-cheapest way to match boxes with goals. The bound counts double, as boxes cost about one walked move
-per push: the search gets fast that way, and its solutions stay within a few moves of the shortest.
-Counted once, they are the shortest.
+player; a step is the walk to a box and one push. The cheapest assignment of boxes to goals is a
+lower bound of the remaining pushes. By default the bound is doubled, as each push costs about one
+move of walking: the search is then fast, and its solutions are at most a few moves longer than the
+shortest. Without doubling they are the shortest.
 """
 
 import heapq
@@ -22,11 +22,11 @@ _MATCHED_BOXES = 6
 
 
 class Solution(NamedTuple):
-    """A way to bring all boxes onto goals.
+    """A solution, which pushes all boxes onto goals.
 
     Args:
-        moves: Its length, walks included.
-        positions: The positions right after each push.
+        moves: The number of moves, including walks.
+        positions: The positions after each push.
     """
 
     moves: int
@@ -46,13 +46,13 @@ def solve(
     """Return a solution, or None if none was found.
 
     Args:
-        floor: All cells that are no walls; none of them at the edge.
-        width: Columns of the board.
+        floor: All cells that are not walls; none of them is at the edge.
+        width: The number of columns.
         goals: The goals, as many as boxes.
         start: The boxes and the player.
-        limit: Most moves of the solution.
-        greed: How many times the bound counts. 1 gives a solution of the fewest moves.
-        max_positions: How many positions to look at before giving up: about 1 s.
+        limit: The maximum number of moves.
+        greed: The factor of the bound; 1 gives a shortest solution.
+        max_positions: The number of positions after which to give up; the default takes about 1 s.
     """
     bound = _Bound(floor, width, goals)
     best, parents = {start: 0}, {start: start}
@@ -68,7 +68,7 @@ def solve(
             left = bound.of(after[0])
             if total + left <= limit and total < best.get(after, _NEVER):
                 best[after], parents[after] = total, position
-                # The latest of equals first: a search in depth ends sooner.
+                # Prefer the latest of equal positions, as depth-first search finishes sooner.
                 heapq.heappush(heap, (total + greed * left, -len(parents), total, after))
     return None
 
@@ -82,7 +82,7 @@ def _path(parents: dict[Position, Position], position: Position) -> list[Positio
 
 
 class _Bound:
-    """A level, and the fewest pushes that a set of boxes needs in it."""
+    """A level, with a lower bound of the pushes that a set of boxes needs."""
 
     def __init__(self, floor: int, width: int, goals: int) -> None:
         self.floor, self.width, self.goals = floor, width, goals
@@ -103,7 +103,7 @@ class _Bound:
 
 
 def _matching(rows: list[list[int]]) -> int:
-    """Return the cost of the cheapest one-to-one choice of a column for each row."""
+    """Return the cost of the cheapest assignment of a different column to each row."""
     costs = {0: 0}
     for row in rows:
         extended: dict[int, int] = {}
@@ -117,7 +117,7 @@ def _matching(rows: list[list[int]]) -> int:
 
 
 def _pushes(level: _Bound, position: Position) -> list[tuple[Position, int]]:
-    """Return the positions one push on, each with the moves that it takes."""
+    """Return the positions after one push, each with its number of moves."""
     boxes, player = position
     width, goals = level.width, level.goals
     free = level.floor & ~boxes
@@ -136,7 +136,7 @@ def _pushes(level: _Bound, position: Position) -> list[tuple[Position, int]]:
 
 
 def _blocks(boxes: int, box: int, level: _Bound) -> bool:
-    """Return whether the box stands in a square of four walls and boxes: it will never move."""
+    """Return whether a box is in a 2x2 square of walls and boxes, and so can never move."""
     solid = boxes | ~level.floor
     for across in (1, -1):
         pair = box | shift(box, across)

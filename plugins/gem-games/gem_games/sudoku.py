@@ -29,23 +29,23 @@ The history of your moves will follow here, then the board."""
 _STYLES = {r"[RC]\d+|[.|]|-+": "dim", r"(?<![RC\d])\d+": "bold cyan"}
 
 _LEVELS = {4: (10, 15), 9: (50, 50), 16: (100, 100)}
-"""What suits a board of each scale: empty cells and turns."""
+"""The default numbers of empty cells and turns by scale."""
 
 
 class SudokuEnv(Game):
     """Complete a grid that has exactly one solution.
 
-    Rewards: ``1 / (number of empty cells at the start)`` for each number of the solution; 0.0 for
-    every other move. Turns that are given must suffice to fill all cells.
+    Each correct number earns ``1 / (number of empty cells at the start)``; every other move earns
+    0.0.
 
     Args:
-        empty_cells: Empty cells at the start, exactly: 1 to 12 on scale 4, to 54 on scale 9, to
-            120 on scale 16. None: what suits the scale, 10, 50 or 100 (fewer if there are fewer
-            turns).
-        max_turns: Moves, ``empty_cells`` to 10,000. None: what suits the scale, 15, 50 or 100
-            (more if there are more empty cells).
-        scale: Rows of the board: 4, 9 or 16. None: 4 or 9, drawn each episode from those that have
-            room for ``empty_cells``; 16 if neither has.
+        empty_cells: The exact number of empty cells at the start: 1 to 12 on scale 4, up to 54 on
+            scale 9, up to 120 on scale 16. None means 10, 50 or 100 by scale (or fewer if there are
+            fewer turns).
+        max_turns: The number of moves, from ``empty_cells`` to 10,000. None means 15, 50 or 100 by
+            scale (or more if there are more empty cells).
+        scale: The number of rows: 4, 9 or 16. None draws 4 or 9 in each episode, if there is room
+            for ``empty_cells``, and otherwise means 16.
     """
 
     pattern = boxed(rf"({DIGITS})\s+({DIGITS})\s+({DIGITS})")
@@ -140,7 +140,7 @@ def _rows(grid: Sequence[int], scale: int) -> list[list[int]]:
 
 @functools.cache
 def _frame(scale: int) -> tuple[str, str, list[str]]:
-    """Return the line of column names, the line between subgrids, and all texts of a cell."""
+    """Return the header, the divider between subgrids, and the text of a cell by number."""
     box, width = math.isqrt(scale), 3 if scale < 10 else 4
     names = [f"C{c}".rjust(width) for c in range(1, scale + 1)]
     header = "   " + "  ".join("".join(names[i : i + box]) for i in range(0, scale, box))
@@ -162,7 +162,7 @@ def _draw(board: list[list[int]]) -> str:
 
 
 def _fill_in(view: str, row: int, column: int, number: int, scale: int) -> str:
-    """Return the drawn board with a number in an empty cell (row and column from 1)."""
+    """Return the drawn board with a number in an empty cell (rows and columns start at 1)."""
     text = _frame(scale)[2][number]
     bars_before = (column - 1) // math.isqrt(scale)
     start = view.index(f"\nR{row} ") + 4 + (column - 1) * len(text) + 2 * bars_before
@@ -170,7 +170,7 @@ def _fill_in(view: str, row: int, column: int, number: int, scale: int) -> str:
 
 
 class SudokuOracle(BaseAgent):
-    """Solves the board once, and fills its empty cells row by row."""
+    """An agent that solves the board once and then fills the empty cells row by row."""
 
     def reset(self, env: Env) -> None:
         self._solution: list[int] | None = None
@@ -180,7 +180,7 @@ class SudokuOracle(BaseAgent):
         if self._solution is None:
             self._solution = solve(board, scale)
         if self._solution is None or 0 not in board:
-            raise ValueError("SudokuOracle sees a board that is complete or has no solution.")
+            raise ValueError("SudokuOracle found a board that is complete or has no solution.")
         cell = board.index(0)
         row, column = divmod(cell, scale)
         return f"\\boxed{{{row + 1} {column + 1} {self._solution[cell]}}}"

@@ -1,8 +1,8 @@
 """Sudoku grids: a solver on bit masks, and random puzzles with exactly one solution.
 
-A set of cells is an int with one bit per cell, row by row. A position holds, for each number, the
-set of cells where it may stand; a cell is decided when it is in one set only. Operations on sets
-treat all cells at once, which makes this fast in plain Python.
+A set of cells is an int with one bit per cell, row by row. A position is a list with, for each
+number, the set of cells that may contain it; a cell that is in only one set is decided. Operations
+on sets process all cells together, which makes this fast in plain Python.
 
 A grid is a flat list of the numbers 1 to ``size``, row by row; 0 is an empty cell.
 """
@@ -16,21 +16,21 @@ from typing import NamedTuple
 __all__ = ["MOST_EMPTY", "make_puzzle", "solve"]
 
 MOST_EMPTY = {4: 12, 9: 54, 16: 120}
-"""By size: how many cells of a puzzle can be empty. Nearly every grid allows this many (two in
-three for size 4), and a puzzle takes a few milliseconds at most."""
+"""The maximum number of empty cells by size. Nearly every grid allows this many (two in three for
+size 4), and making a puzzle takes at most a few milliseconds."""
 
 _NODES_PER_GRID = 200
 _NODES_PER_CELL = 30
 
 
 class _Geometry(NamedTuple):
-    """What the rules say about the cells of a board."""
+    """The relations between the cells of a board."""
 
     every_cell: int
     units: list[tuple[int, int, int]]
-    """Row, column and box of each cell."""
+    """The row, column and box of each cell."""
     strangers: list[int]
-    """For each cell, the cells that share no unit with it."""
+    """For each cell, the cells that share no row, column or box with it."""
 
 
 @functools.cache
@@ -55,8 +55,8 @@ def make_puzzle(
 
     Args:
         size: 4, 9 or 16.
-        empty_cells: How many cells of the puzzle are empty, 1 to ``MOST_EMPTY[size]``.
-        rng: Source of every choice.
+        empty_cells: The number of empty cells of the puzzle, 1 to ``MOST_EMPTY[size]``.
+        rng: The random generator.
     """
     while True:
         solution = _full_grid(size, rng)
@@ -68,19 +68,19 @@ def make_puzzle(
 
 
 def solve(grid: Sequence[int], size: int, *, nodes: int = 100_000) -> list[int] | None:
-    """Return a solution of a grid; None if it has none, or none was found in ``nodes`` branches."""
+    """Return a solution of a grid, or None if ``nodes`` branches do not lead to one."""
     numbers = range(1, size + 1)
-    # All cells count as open, so that clues which contradict each other are noticed.
+    # All cells count as open, so that contradictory clues are detected.
     open_to = [sum(1 << c for c, n in enumerate(grid) if n in {0, number}) for number in numbers]
     position = _search(open_to, _geometry(size).every_cell, size, nodes)
     return _numbers(position, size) if position else None
 
 
 def _full_grid(size: int, rng: random.Random) -> list[int]:
-    """Return a random solved grid; every one can come.
+    """Return a random solved grid; every solved grid is possible.
 
-    The boxes on the diagonal share no unit, so they are filled at random; a search in random order
-    does the rest. It starts anew where they have no common completion or the search takes long.
+    The boxes on the diagonal are independent, so they are filled at random; a search in random
+    order fills the rest. It starts again if there is no completion or the search takes too long.
     """
     box = math.isqrt(size)
     while True:
@@ -96,7 +96,7 @@ def _full_grid(size: int, rng: random.Random) -> list[int]:
 
 
 def _position(grid: Sequence[int], size: int) -> tuple[list[int], int]:
-    """Return where each number may stand beside the clues of a grid, and the empty cells."""
+    """Return the position of a grid, and its empty cells."""
     every_cell, _, strangers = _geometry(size)
     clues, allowed, empty = [0] * size, [every_cell] * size, 0
     for cell, number in enumerate(grid):
@@ -118,7 +118,7 @@ def _numbers(position: Sequence[int], size: int) -> list[int]:
 
 
 def _cells(cells: int) -> list[int]:
-    """Return the indices of a set's cells."""
+    """Return the indices of the cells in a set."""
     indices = []
     while cells:
         bit = cells & -cells
@@ -130,10 +130,10 @@ def _cells(cells: int) -> list[int]:
 def _search(
     position: list[int], empty: int, size: int, nodes: int, rng: random.Random | None = None
 ) -> list[int] | None:
-    """Look for a solution, depth first; ``rng`` puts the numbers of a cell in random order.
+    """Search depth-first for a solution; ``rng`` shuffles the order of the numbers of a cell.
 
     Returns:
-        A solved position, ``[]`` if there is none, None if ``nodes`` branches do not tell.
+        A solved position; ``[]`` if there is none; None if ``nodes`` branches do not decide.
     """
     geometry = _geometry(size)
     stack = [(position, empty)]
@@ -159,11 +159,11 @@ def _search(
 
 
 def _decide_singles(position: list[int], empty: int, geometry: _Geometry) -> tuple[int, int] | None:
-    """Decide cells that can take one number only, in place, as long as there are any.
+    """Decide, in place, all cells that can contain only one number, until none is left.
 
     Returns:
-        The cells that are still empty, and one of them to branch on, with two numbers if there is
-        such a cell; None if some cell can take no number.
+        The cells that are still empty, and one of them to branch on, preferably with two possible
+        numbers; None if a cell has no possible number.
     """
     every_cell, _, strangers = geometry
     while True:
@@ -190,7 +190,7 @@ def _decide_singles(position: list[int], empty: int, geometry: _Geometry) -> tup
 
 
 class _Digger:
-    """A grid of which cells are emptied, and what its clues say about each number."""
+    """A grid from which cells are removed, with the clues and allowed cells of each number."""
 
     def __init__(self, solution: Sequence[int], size: int) -> None:
         self.grid = list(solution)
@@ -201,7 +201,7 @@ class _Digger:
         self._allowed = [0] * size
 
     def empty_cell(self, cell: int) -> None:
-        """Empty a cell, unless another number could stand there or a short search does not tell."""
+        """Empty a cell if a short search proves that no other number fits there."""
         index, bit = self.grid[cell] - 1, 1 << cell
         clues = self._clues[index] ^ bit
         allowed = self._allowed_beside(clues)
@@ -215,20 +215,20 @@ class _Digger:
         self.count += 1
 
     def _allowed_beside(self, clues: int) -> int:
-        """Return the cells that share no unit with any of the clues."""
+        """Return the cells that share no row, column or box with any of the clues."""
         allowed = self._every_cell
         for cell in _cells(clues):
             allowed &= self._strangers[cell]
         return allowed
 
     def _is_last_place(self, cell: int, allowed: int) -> bool:
-        """Tell whether no empty cell but this one can take the number in one of its units."""
+        """Return whether, in a row, column or box, the number fits in no other empty cell."""
         places = allowed & self._empty
         row, column, box = self._units[cell]
         return not (places & row and places & column and places & box)
 
     def _excludes_others(self, cell: int, clues: int, allowed: int) -> bool:
-        """Tell whether it is certain that no solution has another number in the cell."""
+        """Return whether it is proven that no solution has another number in the cell."""
         index, bit = self.grid[cell] - 1, 1 << cell
         others = [i for i, cells in enumerate(self._allowed) if cells & bit and i != index]
         if not others:

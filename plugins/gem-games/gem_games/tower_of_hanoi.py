@@ -1,4 +1,4 @@
-"""TowerofHanoi: move a tower of disks, one disk at a time, smaller ones on larger ones only."""
+"""TowerofHanoi: move a tower disk by disk, never a larger disk onto a smaller one."""
 
 import functools
 import re
@@ -23,12 +23,12 @@ The history of your moves will follow here, then the towers as they stand."""
 _STYLES = {r"(?m)^[ABC]:": "bold cyan", r"[\[\]]|(?<=\d),": "dim", r"\d+(?=\])": "bold yellow"}
 
 _LEVELS = {3: 10, 4: 20, 5: 35}
-"""Disks and turns that are drawn from."""
+"""The numbers of disks that are drawn if None is given, with their turns."""
 
 
 @functools.lru_cache
 def _rules(num_disks: int, max_turns: int) -> str:
-    # The example is legal at the start, but not the best first move.
+    # The example is a legal first move, but not the best.
     example = "A B" if num_disks % 2 else "A C"
     return _RULES.format(num_disks=num_disks, max_turns=max_turns, example=example)
 
@@ -36,15 +36,15 @@ def _rules(num_disks: int, max_turns: int) -> str:
 class TowerofHanoiEnv(Game):
     """Move a tower of disks from A to C.
 
-    Rewards: 1.0 for the whole tower on C; at the turn limit the share of the disks that are on C;
+    The reward is 1.0 for the whole tower on C; at the turn limit, the share of the disks on C; and
     0.0 for every other move. ``num_disks`` disks need ``2 ** num_disks - 1`` moves; with fewer
-    turns only a share can be reached.
+    turns the maximum cannot be reached.
 
     Args:
-        num_disks: Disks, 1 to 12. None: 3 to 5, drawn each episode from those that ``max_turns``
-            suffices for; 3 if it suffices for none.
-        max_turns: Moves, 1 to 10,000. None: what suits the disks, 10, 20 or 35 for 3 to 5 disks,
-            else ``2 ** num_disks + 3``.
+        num_disks: The number of disks, 1 to 12. None draws 3 to 5 in each episode, as far as
+            ``max_turns`` allows, and otherwise means 3.
+        max_turns: The number of moves, 1 to 10,000. None means 10, 20 or 35 for 3 to 5 disks, and
+            otherwise ``2 ** num_disks + 3``.
     """
 
     pattern = boxed(r"([ABCabc])\s*,?\s*([ABCabc])")
@@ -98,7 +98,7 @@ class TowerofHanoiEnv(Game):
 
 
 class TowerofHanoiOracle(BaseAgent):
-    """Plays the shortest way to tower C from any state."""
+    """An agent that plays a shortest solution from any state."""
 
     def act(self, observation: Observation, info: Info) -> Action:
         text = visible_text(observation, info)
@@ -110,8 +110,8 @@ class TowerofHanoiOracle(BaseAgent):
 def _best_move(tower_of: dict[int, str]) -> str:
     """Return the first move of the shortest way to C, as ``"source target"``.
 
-    The largest disk that is not in place needs all smaller ones on the third tower first, so that
-    is where these must go; and so on, down to a disk that can move now.
+    Before the largest misplaced disk can move, all smaller ones must be on the third tower. The
+    same holds for these, down to a disk that can move now.
     """
     goal, move = "C", ""
     for disk in sorted(tower_of, reverse=True):

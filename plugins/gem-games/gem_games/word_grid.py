@@ -1,8 +1,8 @@
-"""Words laid across and down a square grid, crossing where they can.
+"""Placement of words across and down a square grid, for Crosswords and WordSearch.
 
-Crosswords and WordSearch share this. The longest word comes first, in the middle; each further word
-crosses an earlier one at random, or stands at a random free place if no crossing is legal. In a
-*crossword* words touch only where they cross, so that the grid reads as exactly these words.
+The longest word is placed first, in the middle. Each further word crosses an earlier one at random,
+or has a random free position if no crossing is legal. In a *crossword*, words touch only where they
+cross, so that the grid contains exactly these words.
 """
 
 import functools
@@ -14,13 +14,13 @@ __all__ = ["Cells", "Placement", "cells_of", "column_header", "place_words"]
 
 Cell = tuple[int, int]
 Cells = dict[Cell, str]
-"""Letters by (row, column), both 0-based; what is missing is empty."""
+"""The letters by (row, column), both 0-based; missing cells are empty."""
 _DRAWS = 8
-"""Places that are tried at random, before all that fit are listed: mostly a few are enough."""
+"""The number of random positions to try before listing all that fit."""
 
 
 class Placement(NamedTuple):
-    """Where a word starts, and whether it runs ``"across"`` or ``"down"``."""
+    """The cell of the first letter of a word, and its direction: ``"across"`` or ``"down"``."""
 
     row: int
     column: int
@@ -28,7 +28,7 @@ class Placement(NamedTuple):
 
 
 def cells_of(length: int, placement: Placement) -> list[Cell]:
-    """Return the cells of a placed word of ``length`` letters, first letter first."""
+    """Return the cells of a placed word of ``length`` letters, in order."""
     row, column, direction = placement
     if direction == "across":
         return [(row, column + i) for i in range(length)]
@@ -37,7 +37,7 @@ def cells_of(length: int, placement: Placement) -> list[Cell]:
 
 @functools.lru_cache(maxsize=64)
 def column_header(side: int) -> str:
-    """Return the line over a board: ``C00 C01 ...`` above cells of four characters."""
+    """Return the header of a board, ``C00 C01 ...``, above cells of four characters."""
     return "    " + " ".join(f"C{column:02}" for column in range(side))
 
 
@@ -47,14 +47,14 @@ def place_words(
     """Place distinct words at random.
 
     Args:
-        rng: Decides.
-        words: Distinct words in one case, none within another.
-        side: Rows and columns of the grid.
-        crossword: Keep words apart except where they cross; try a crossing in both directions
-            before a free place. Otherwise in one direction, drawn for each word.
+        rng: The random generator.
+        words: Distinct words in the same case, none contained in another.
+        side: The number of rows and columns of the grid.
+        crossword: Keep words apart except where they cross, and try crossings in both directions
+            before a free position. Otherwise only one random direction is tried for each word.
 
     Returns:
-        Placements by word and the letters; None if a word found no place this time.
+        The placements by word and the letters, or None if a word did not fit.
     """
     cells: Cells = {}
     placed: dict[str, Placement] = {}
@@ -118,7 +118,7 @@ def _find_anywhere(
     cells: Cells,
     crossword: bool,  # noqa: FBT001 - passed on
 ) -> Placement | None:
-    """Return one of all places that fit, each as likely as any other; None if there is none."""
+    """Return a uniformly random position that fits, or None if there is none."""
     last = side - len(word) + 1
     rows, columns = (side, last) if direction == "across" else (last, side)
     for _ in range(_DRAWS):
@@ -150,7 +150,7 @@ def _is_apart(own: list[Cell], direction: str, cells: Cells) -> bool:
         return False
     if (last_row + down, last_column + right) in cells:
         return False
-    # A cell that is new must not touch a word beside it; one that is not is a crossing.
+    # A new cell must not touch a parallel word; a cell with a letter is a crossing.
     for row, column in own:
         if (row, column) not in cells and (
             (row - right, column - down) in cells or (row + right, column + down) in cells

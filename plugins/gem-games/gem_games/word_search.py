@@ -31,26 +31,28 @@ _STYLES = {r"\b[CR]\d+\b": "dim", r"\[[A-Z]\]": "bold green", "Found: .*": "cyan
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 Span = tuple[int, int, int, int]
-"""Row and column of the first letter, row and column of the last one."""
+"""The row and column of the first letter, and the row and column of the last."""
 
 
 class WordSearchEnv(Game):
     """Find words hidden in a grid of letters.
 
-    Rewards: 1 / ``num_words`` for each word, once; 0.0 otherwise.
+    Each word earns 1 / ``num_words`` when it is first found; every other move earns 0.0.
 
     Args:
-        hardcore: Whether the words come from the long word list, of about 23,000 words that may
-            be rare, or from the common one. None: drawn each episode.
-        max_turns: Tries, up to 1,000 and no fewer than the words. None: four per word.
-        num_words: Words in the grid, 1 to 30. None: 5, or as many as the turns allow.
-        shortest: Letters of the shortest word that is drawn, 3 or more.
-        longest: Letters of the longest word that is drawn, up to 12, or 15 if ``hardcore``.
+        hardcore: Whether to draw the words from the long word list (about 23,000 words, some of
+            them rare) or from the common one. None draws one of them in each episode.
+        max_turns: The number of turns, at most 1,000 and at least one per word. None means four per
+            word.
+        num_words: The number of words in the grid, 1 to 30. None means 5, or as many as the turns
+            allow.
+        shortest: The minimum length of a word, at least 3.
+        longest: The maximum length of a word, at most 12, or 15 if ``hardcore``.
         show_words: Whether the rules list the hidden words.
 
     Raises:
-        ConfigError: A parameter is out of its range, the turns are fewer than the words, or the
-            word list has too few words of these lengths.
+        ConfigError: An option is out of range, there are fewer turns than words, or the word list
+            has too few words of these lengths.
     """
 
     pattern = boxed(rf"({DIGITS})\s+({DIGITS})\s+({DIGITS})\s+({DIGITS})")
@@ -78,8 +80,8 @@ class WordSearchEnv(Game):
         known = len(words_between(shortest, longest, hardcore=bool(hardcore)))
         if known < 4 * (num_words or 5):
             raise ConfigError(
-                f"There are {known} words of {shortest} to {longest} letters: too few to draw "
-                f"{num_words or 5} from. Widen the lengths, or ask for fewer words."
+                f"There are {known} words of {shortest} to {longest} letters, too few to draw "
+                f"{num_words or 5} from. Allow more lengths, or reduce num_words."
             )
         self.show_words = show_words
         self._parameters = (hardcore, max_turns, num_words)
@@ -102,7 +104,7 @@ class WordSearchEnv(Game):
         return self.opening(self._rules())
 
     def _hide_words(self) -> None:
-        """Set the grid, so that each word stands in it once; a larger one if that fails."""
+        """Fill a grid that contains each word once; use a larger one if that fails."""
         known = words_between(*self._lengths, hardcore=self.hardcore)
         for extra in itertools.count():
             hidden = _draw_words(self.rng, known, self.num_words)
@@ -136,7 +138,7 @@ class WordSearchEnv(Game):
         )
 
     def _example(self) -> Span:
-        """Return a place across that holds no hidden word."""
+        """Return an example span across that is not a hidden word."""
         length = self._lengths[0]
         return next(
             span
@@ -169,14 +171,14 @@ class WordSearchEnv(Game):
 
     @staticmethod
     def _read(match: re.Match[str]) -> Span:
-        """Return the ends in reading order, so that swapped ends are the same try."""
+        """Return the ends of a span in reading order, so that swapped ends are the same span."""
         row, column, end_row, end_column = (int(match[i]) for i in (1, 2, 3, 4))
         if (end_row, end_column) < (row, column):
             return end_row, end_column, row, column
         return row, column, end_row, end_column
 
     def _highlight(self, cells: Collection[tuple[int, int]]) -> None:
-        """Put brackets round letters; the text of a cell is three characters wide."""
+        """Put brackets around letters; the text of a cell is three characters wide."""
         self.highlighted_positions.update(cells)
         for row, column in cells:
             line, start = self._row_texts[row], 4 + 4 * column
@@ -191,7 +193,7 @@ class WordSearchEnv(Game):
         return self._text
 
     def sample_random_action(self) -> Action:
-        """Return a random place across or down that a word could have."""
+        """Return a random span across or down that a word could have."""
         length = self.action_rng.randint(self._lengths[0], min(self._lengths[1], self._side))
         place = Placement(
             self.action_rng.randrange(self._side),
@@ -212,7 +214,7 @@ def _span(length: int, place: Placement) -> Span:
 
 
 def _draw_words(rng: random.Random, known: Sequence[str], count: int) -> list[str]:
-    """Draw distinct words, none within another: it would stand in the grid twice."""
+    """Draw distinct words, none contained in another, as it would be in the grid twice."""
     drawn: list[str] = []
     while len(drawn) < count:
         word = rng.choice(known)
@@ -224,7 +226,7 @@ def _draw_words(rng: random.Random, known: Sequence[str], count: int) -> list[st
 def _fill(
     rng: random.Random, known: Cells, side: int, words: Sequence[str]
 ) -> list[list[str]] | None:
-    """Return the grid with random letters in its free cells; None if a word stands in it twice."""
+    """Return the grid with random letters in its free cells, or None if it has a word twice."""
     letters = rng.choices(_ALPHABET, k=side * side)
     for (row, column), letter in known.items():
         letters[row * side + column] = letter
@@ -235,18 +237,17 @@ def _fill(
 
 
 def _lines(grid: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the rows, then the columns, as text."""
+    """Yield the rows and then the columns as text."""
     yield from map("".join, grid)
     yield from map("".join, zip(*grid, strict=True))
 
 
 class WordSearchOracle(BaseAgent):
-    """Tries the words of its list that stand in the grid: the longest first, then those that cross.
+    """An agent that tries the known words in the grid, long ones and crossing ones first.
 
-    It knows the word lists that the hidden words are drawn from, and that most of these cross.
-    Long words hardly ever stand in the grid by chance; of words of 3 letters from the long list
-    there may be more than there are turns, so that it misses a hidden one among them now and then
-    (1 episode of 100 on the hard level). An action takes a millisecond at most.
+    It knows the word lists, and that most hidden words cross. Long words are rarely in the grid by
+    chance. But there may be more words of 3 letters from the long list than turns, so it misses a
+    hidden word in about 1 of 100 episodes on the hard level. An action takes at most a millisecond.
     """
 
     def reset(self, env: Env) -> None:
@@ -264,13 +265,13 @@ class WordSearchOracle(BaseAgent):
             row, column, end_row, end_column = map(int, ends)
             self._found[row, column, end_row, end_column] = word
         if not self._spans:
-            raise ValueError("WordSearchOracle has tried all words that it found.")
+            raise ValueError("WordSearchOracle has tried all words that it found in the grid.")
         best = max(self._spans, key=self._likelihood)
         del self._spans[best]
         return f"\\boxed{{{' '.join(map(str, best))}}}"
 
     def _likelihood(self, span: Span) -> tuple[bool, int, bool]:
-        """Rank a word: no hidden word stands within another; long ones are rare by chance."""
+        """Rank a word: hidden words are not inside others, and long words are rare by chance."""
         word = self._spans[span] if self._spans else ""
         new = not any(word in found for found in self._found.values())
         return new, len(word), any(_cross(span, found) for found in self._found)
@@ -284,10 +285,10 @@ def _cross(span: Span, other: Span) -> bool:
 
 
 def _candidates(text: str) -> dict[Span, str]:
-    """Return the known words that stand in the grid, by where they stand."""
+    """Return the known words in the grid by their span."""
     rules = re.search(r"\((they may be rare|common ones)\), each of (\d+) to (\d+) letters", text)
     if rules is None:
-        raise ValueError("WordSearchOracle reads the rules first, and there are none.")
+        raise ValueError("WordSearchOracle needs an observation with the rules first.")
     listed = re.search(r"^.*The words are: (.*)\.$", text, re.MULTILINE)
     known = word_set(hardcore=rules[1] != "common ones")
     if listed is not None:

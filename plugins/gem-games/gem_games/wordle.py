@@ -1,4 +1,4 @@
-"""Wordle: find a secret word from marks on each letter of the guesses."""
+"""Wordle: find a secret word from marks on the letters of each guess."""
 
 import functools
 import math
@@ -32,11 +32,11 @@ _REAL_GUESS = "A guess is any English word of {length} letters that you have not
 
 
 def marks(guess: str, secret: str) -> str:
-    """Return one mark per letter of a guess: G (right place), Y (elsewhere), X (absent).
+    """Return one mark per letter of a guess: G (right position), Y (elsewhere), X (absent).
 
     Args:
-        guess: As long as ``secret``, in the same case.
-        secret: Each of its letters explains one mark at most, greens first.
+        guess: A word as long as ``secret``, in the same case.
+        secret: The secret; each of its letters accounts for at most one mark, green ones first.
     """
     result, left = ["X"] * len(secret), secret
     for index, letter in enumerate(guess):
@@ -53,18 +53,19 @@ def marks(guess: str, secret: str) -> str:
 class WordleEnv(Game):
     """Find a secret word.
 
-    Rewards: 0.5 / length for each position that is green for the first time, and 0.5 for the
-    word; so 1.0 in all, in however many guesses. 0.0 for a repeated guess, and for one of another
-    length.
+    Each position earns 0.5 / length when it is green for the first time, and the secret word earns
+    another 0.5, so the rewards of a won game add up to 1.0. A repeated guess, or a guess of another
+    length, earns 0.0.
 
     Args:
-        word_length: Letters of the secret, 3 to 12. None: 3 to 5, drawn each episode.
-        only_real_words: Whether a guess must be in the long word list; one that is not costs a
+        word_length: The number of letters of the secret, 3 to 12. None draws 3 to 5 in each
+            episode.
+        only_real_words: Whether a guess must be in the long word list; any other guess then uses a
             turn. The registered levels accept any letters.
-        max_turns: Guesses, 1 to 1,000. None: five per letter.
+        max_turns: The number of guesses, 1 to 1,000. None means five per letter.
 
     Raises:
-        ConfigError: A parameter is out of its range.
+        ConfigError: An option is out of range.
     """
 
     pattern = boxed(r"([a-zA-Z]+(?:\s+[a-zA-Z]+)*)")
@@ -86,7 +87,7 @@ class WordleEnv(Game):
 
     @property
     def available_words(self) -> tuple[str, ...]:
-        """The words that the secret is drawn from."""
+        """The words from which the secret is drawn."""
         return words_of_length(self.word_length)
 
     def start(self) -> tuple[Observation, Info]:
@@ -140,10 +141,10 @@ class WordleEnv(Game):
 
 
 class WordleOracle(BaseAgent):
-    """Guesses the word that splits the words left most evenly (largest entropy of the marks).
+    """An agent that guesses the word with the highest entropy of marks over the remaining words.
 
-    It knows the word list that the secret is drawn from, and weighs up to 40 of the words left
-    against up to 200 of them: a few milliseconds per guess.
+    It knows the word list. Of the remaining words, it compares at most 40 as guesses against at
+    most 200 as secrets, which takes a few milliseconds.
     """
 
     def reset(self, env: Env) -> None:
@@ -154,7 +155,7 @@ class WordleOracle(BaseAgent):
         if not self._words:
             length = re.search(r"English word of (\d+) letters", text)
             if length is None:
-                raise ValueError("WordleOracle reads the rules first, and there are none.")
+                raise ValueError("WordleOracle needs an observation with the rules first.")
             self._words = words_of_length(int(length[1]))
         for guess, spaced in re.findall(r"you guessed (\w+)\.\n[A-Z ]+\n([XYG ]+)", text):
             marked = spaced.replace(" ", "")

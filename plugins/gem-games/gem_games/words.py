@@ -1,9 +1,9 @@
 """English words for the games, loaded on first use.
 
-Two lists ship with the package, so the same seed gives the same word wherever it is installed: the
-*common* one (150 words of 3 letters, 300 of each length from 4 to 8, fewer of 9 to 12) and the
-*long* one (about 23,000 words of 3 to 15 letters, the common ones among them). ``data/README.md``
-names their sources and licence. All words are in capitals, as the games show them.
+The package contains two lists, so that a seed gives the same word in every installation: the
+*common* list (150 words of 3 letters, 300 of each length from 4 to 8, fewer of 9 to 12) and the
+*long* list (about 23,000 words of 3 to 15 letters, including the common ones). ``data/README.md``
+gives their sources and licence. All words are in capitals, as the games show them.
 """
 
 import functools
@@ -13,7 +13,7 @@ __all__ = ["longest_word", "word_set", "words", "words_between", "words_of_lengt
 
 
 def longest_word(*, hardcore: bool = False) -> int:
-    """Return the letters of the longest word in the common list, or in the long one."""
+    """Return the length of the longest word in the common list, or the long one if ``hardcore``."""
     return 15 if hardcore else 12
 
 
@@ -27,7 +27,7 @@ def words(*, hardcore: bool = False) -> tuple[str, ...]:
 
 @functools.cache
 def word_set(*, hardcore: bool = False) -> frozenset[str]:
-    """Return the words of the common list, or of the long one, to look words up in."""
+    """Return the set of words of the common list, or of the long one if ``hardcore``."""
     return frozenset(words(hardcore=hardcore))
 
 

@@ -2,12 +2,12 @@
 # requires-python = ">=3.11"
 # dependencies = ["english-words==2.0.2", "wordfreq==3.1.1"]
 # ///
-"""Make the word lists that the games ship: ``gem_games/data/{common,long}_words.txt``.
+"""Generate the word lists that the games ship: ``gem_games/data/{common,long}_words.txt``.
 
-A word must be in Webster's Second International (the list ``web2`` of english-words), where proper
-names are capitalised, and must be frequent enough in wordfreq. Both lists are alphabetical, one
-lower-case word per line. The files are what the games read, so that a seed gives the same word
-whatever is installed; run this only to make them anew::
+A word must be in Webster's Second International (the list ``web2`` of english-words), in which
+proper names are capitalised, and frequent enough in wordfreq. Both lists are alphabetical, with one
+lower-case word per line. The games read these files, so that a seed gives the same word in every
+installation; run this only to change them::
 
     uv run plugins/gem-games/scripts/make_words.py
 """
@@ -21,23 +21,23 @@ __all__ = ["DATA", "make_lists", "write"]
 DATA = Path(__file__).parents[1] / "gem_games" / "data"
 
 COMMON_COUNT = {3: 150, 4: 300, 5: 300, 6: 300, 7: 300, 8: 300}
-"""Words of each length in the common list, the most frequent ones."""
+"""The number of words of each length in the common list, which are the most frequent ones."""
 COMMON_ZIPF = 4.3
-"""Longer words, to 12 letters, are common from this Zipf frequency on: 20 per million words."""
+"""The minimum Zipf frequency of longer common words (to 12 letters): 20 per million words."""
 LONG_ZIPF = 2.5
-"""A word of the long list, 3 to 15 letters, occurs at least once in 3 million words."""
+"""The minimum Zipf frequency of the long list (3 to 15 letters): once in 3 million words."""
 
-# Frequent in lower case, but as names or abbreviations. Found by reading the common list.
+# Words that are frequent only as names or abbreviations, found by reading the common list.
 NAMES = frozenset(
     """
     abu aka amy ann atlantic ave ben bob boston cal canada catholic christ christian colorado cos
     dan don est gen german henry japan jay jersey joe jordan ken kim las lee mac mar martin
     michigan mike min non pacific peter pro rep rev rio rob russia sam sec smith sri ted tho til
     tom trump twitter vol yea york
-    """.split()  # noqa: SIM905 - quoted one by one, it would be four times as long
+    """.split()  # noqa: SIM905 - a list of quoted words would be four times as long
 )
 
-# Not fit for play: obscene words and slurs, and what would hurt a player to be shown.
+# Words that a game should not show: obscenities, slurs, and words that may hurt a player.
 UNFIT = frozenset(
     """
     anal anus arse ass asses bastard bitch bitchy bloody bollocks boob booby bugger bum
@@ -52,7 +52,7 @@ UNFIT = frozenset(
     skank slave slaver slavery spastic sperm spic squaw strumpet suicide suicidal testes
     testicle testicles testicular tit titties titty tits tranny turd twat urinate urine vag vagina
     vaginal vulva wench wetback whitey wop yid
-    """.split()  # noqa: SIM905 - likewise
+    """.split()  # noqa: SIM905 - see above
 )
 UNFIT_PARTS = (
     "bastard",
@@ -77,9 +77,9 @@ UNFIT_PARTS = (
 
 
 def make_lists() -> tuple[list[str], list[str]]:
-    """Return the common list and the long list, which holds all of the common one."""
+    """Return the common list and the long list, which includes the common one."""
     import english_words  # type: ignore[import-untyped]  # noqa: PLC0415 - only needed here
-    import wordfreq  # noqa: PLC0415 - likewise
+    import wordfreq  # noqa: PLC0415 - only needed here
 
     dictionary = english_words.get_english_words_set(["web2"])
     frequency = wordfreq.get_frequency_dict("en", "large")

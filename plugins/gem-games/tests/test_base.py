@@ -1,4 +1,4 @@
-"""What all games share: reading boxes and numbers, the turn limit, rewards."""
+"""The base class of games: boxes, numbers, the turn limit, rewards."""
 
 import re
 
@@ -11,7 +11,7 @@ from gem_games.base import DIGITS, Game, boxed, check_range
 
 NUMBER = boxed(rf"([+-]?{DIGITS})")
 PADDING = st.text(" \t\n\r\u00a0\u2003", max_size=4)
-# Text around a box, in pieces that tempt a parser.
+# Text around a box, with pieces that may confuse a parser.
 PROSE = st.lists(
     st.one_of(st.text(max_size=8), st.sampled_from(["\\boxed", "{", "}", "\\boxed{}", "\\", "7"])),
     max_size=6,
@@ -19,7 +19,7 @@ PROSE = st.lists(
 
 
 class Echo(Game):
-    """Pays what the box says, from 0 to 9 tenths; 9 ends the game."""
+    """The reward is a tenth of the digit in the box; 9 ends the game."""
 
     pattern = boxed(r"(\d)")
     action_format = "\\boxed{digit}"
@@ -67,7 +67,7 @@ def test_the_last_box_that_fits_counts_rather_than_the_last_box(number, wrong):
 @pytest.mark.parametrize(
     "text", ["", "5", "\\boxed5", "\\boxed{5", "boxed{5}", "\\boxed {5}", "\\BOXED{5}", "{5}"]
 )
-def test_text_without_a_complete_box_does_not_fit(text):
+def test_text_without_a_complete_box_does_not_match(text):
     assert NUMBER.match(text) is None
 
 
@@ -90,7 +90,7 @@ def test_numbers_are_read_exactly(number, sign):
 @given(length=st.integers(1, 6000), digit=st.sampled_from("0123456789"))
 @example(length=4000, digit="9")
 @example(length=4001, digit="0")
-def test_what_fits_is_never_too_long_for_int(length, digit):
+def test_a_matched_number_is_never_too_long_for_int(length, digit):
     match = NUMBER.match(f"\\boxed{{{digit * length}}}")
     assert (match is not None) == (length <= 4000)
     if match is not None:
@@ -105,7 +105,7 @@ def test_digits_of_other_scripts_and_leading_zeros_are_numbers(digits, number):
 
 
 @pytest.mark.parametrize("text", ["²", "½", "Ⅷ", "五"])
-def test_characters_that_only_stand_for_numbers_do_not_fit(text):
+def test_other_numeric_characters_do_not_match(text):
     assert NUMBER.match(f"\\boxed{{{text}}}") is None
 
 
@@ -115,7 +115,7 @@ def test_values_in_range_and_none_pass(value):
 
 
 @pytest.mark.parametrize("value", [0, 6, -1, 2.0, "3", True, [1], float("nan")])
-def test_values_out_of_range_and_of_other_types_are_refused_by_name(value):
+def test_values_out_of_range_and_of_other_types_are_rejected_by_name(value):
     with pytest.raises(ConfigError, match=r"turns must be a whole number from 1 to 5; got"):
         check_range("turns", value, 1, 5)
 
@@ -136,7 +136,7 @@ def test_a_reply_without_a_valid_box_ends_the_game_and_names_the_format():
     assert "\\boxed{digit}" in step.observation
 
 
-def test_a_reply_without_a_valid_box_on_the_last_turn_is_an_own_end_too():
+def test_a_reply_without_a_valid_box_on_the_last_turn_is_not_truncated_either():
     env = started()
     env.step("\\boxed{1}")
     env.step("\\boxed{1}")
@@ -150,13 +150,13 @@ def test_the_turn_limit_truncates_with_the_reward_of_that_turn():
     assert "limit of 3 turns" in steps[-1].observation
 
 
-def test_a_game_may_pay_otherwise_at_the_turn_limit():
+def test_a_game_may_change_the_reward_at_the_turn_limit():
     env = started(HalfAtLimit)
     rewards = [env.step("\\boxed{2}").reward for _ in range(3)]
     assert rewards == [0.2, 0.2, 0.7]
 
 
-def test_an_own_end_on_the_last_turn_wins_over_the_limit():
+def test_a_game_that_ends_on_the_last_turn_is_not_truncated():
     env = started(HalfAtLimit)
     env.step("\\boxed{1}")
     env.step("\\boxed{1}")
@@ -164,7 +164,7 @@ def test_an_own_end_on_the_last_turn_wins_over_the_limit():
 
 
 @pytest.mark.parametrize("action", [None, 5, b"\\boxed{5}", ["\\boxed{5}"]])
-def test_an_action_that_is_no_text_is_refused_and_uses_no_turn(action):
+def test_an_action_that_is_not_text_is_rejected_and_uses_no_turn(action):
     env = started()
     with pytest.raises(InvalidActionError, match="Echo is text"):
         env.step(action)
@@ -172,7 +172,7 @@ def test_an_action_that_is_no_text_is_refused_and_uses_no_turn(action):
     assert env.step("\\boxed{5}").reward == 0.5
 
 
-def test_a_game_that_is_over_takes_no_step():
+def test_a_finished_game_cannot_be_stepped():
     env = started()
     env.step("\\boxed{9}")
     with pytest.raises(EpisodeEndedError):

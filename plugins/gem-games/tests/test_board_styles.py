@@ -1,4 +1,4 @@
-"""How a terminal colours the boards for people."""
+"""The colours of boards in a terminal."""
 
 import re
 
@@ -10,7 +10,7 @@ from gem_games.plugin import GAMES
 
 
 def boards(game, moves=100):
-    """Suffixes on every level: two episodes of random moves, one of the oracle's."""
+    """Yield the suffixes of three episodes on every level, two random and one of the oracle."""
     for level in game.levels:
         for player, seed in (("random", 1), ("random", 2), ("oracle", 1)):
             env = gem_core.make(f"game:{game.name}{level}")
@@ -27,7 +27,7 @@ def boards(game, moves=100):
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
-def test_every_style_meets_something_on_the_boards_of_short_play(game):
+def test_every_style_matches_something_on_the_boards(game):
     unmet = set(gem_core.make(f"game:{game.name}{next(iter(game.levels))}").board_styles)
     for board in boards(game):
         unmet = {pattern for pattern in unmet if not re.search(pattern, board)}
@@ -65,7 +65,7 @@ SUDOKU = (
         ("game:Sudoku-v0-easy", SUDOKU, "bold cyan", list("134341221434321")),
     ],
 )
-def test_labels_and_clues_are_not_taken_for_cells(env_id, board, style, coloured):
+def test_styles_distinguish_cells_from_labels_and_clues(env_id, board, style, coloured):
     text = Text(board)
     for pattern, own in gem_core.make(env_id).board_styles.items():
         text.highlight_regex(pattern, own)

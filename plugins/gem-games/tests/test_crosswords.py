@@ -1,4 +1,4 @@
-"""Crosswords: the clues, grids that read as their words, and an oracle that solves them."""
+"""Crosswords: the clues, the grids and the oracle."""
 
 import random
 import re
@@ -36,7 +36,7 @@ def letter_cells(env):
 
 
 def runs(solution):
-    """Read all runs of two letters or more, across and down."""
+    """Return all runs of two letters or more, across and down."""
     lines = ["".join(row) for row in solution] + ["".join(c) for c in zip(*solution, strict=True)]
     return sorted(run for line in lines for run in line.split(".") if len(run) > 1)
 
@@ -46,7 +46,7 @@ def board(info):
 
 
 @pytest.mark.parametrize(("table", "shortest", "longest"), [(EASY, 3, 11), (HARD, 5, 16)])
-def test_words_are_capitals_and_clues_do_not_hold_them(table, shortest, longest):
+def test_words_are_capitals_and_clues_do_not_contain_them(table, shortest, longest):
     assert len(table) >= 100
     for word, clue in table.items():
         assert re.fullmatch(f"[A-Z]{{{shortest},{longest}}}", word)
@@ -56,7 +56,7 @@ def test_words_are_capitals_and_clues_do_not_hold_them(table, shortest, longest)
         assert "\n" not in clue
 
 
-def test_no_word_and_no_clue_is_in_the_tables_twice():
+def test_all_words_and_clues_differ():
     assert not EASY.keys() & HARD.keys()
     assert len({*EASY.values(), *HARD.values()}) == len(EASY) + len(HARD)
 
@@ -146,7 +146,7 @@ def test_a_wrong_letter_leaves_the_board():
     assert "incorrect" in step.observation
 
 
-def test_filled_unused_and_outside_cells_cost_a_turn():
+def test_filled_unused_and_outside_cells_use_a_turn():
     env = started()
     cells = letter_cells(env)
     (row, column), letter = next(iter(cells.items()))
@@ -160,7 +160,7 @@ def test_filled_unused_and_outside_cells_cost_a_turn():
     assert move(env, "9" * 4_000, 0, "A").reward == 0.0
 
 
-def test_all_letters_win_and_pay_one_in_all():
+def test_all_letters_win_and_earn_one_in_total():
     env = started(max_turns=100)
     steps = [move(env, *cell, letter) for cell, letter in letter_cells(env).items()]
     assert sum(step.reward for step in steps) == pytest.approx(1.0)
@@ -192,7 +192,7 @@ def test_the_turn_limit_truncates_with_the_turns_own_reward():
     assert step.reward == pytest.approx(0.2)
 
 
-def test_the_random_level_draws_both_kinds_and_keeps_what_is_given():
+def test_the_random_level_draws_both_kinds_and_keeps_given_options():
     env = gem_core.make("game:Crosswords-v0-random")
     kinds = set()
     for seed in range(30):
@@ -220,6 +220,6 @@ def test_the_random_level_draws_both_kinds_and_keeps_what_is_given():
         {"num_words": None, "max_turns": 4, "hardcore": None},
     ],
 )
-def test_parameters_that_cannot_work_raise(kwargs):
+def test_invalid_options_are_rejected(kwargs):
     with pytest.raises(ConfigError):
         CrosswordsEnv(**kwargs)

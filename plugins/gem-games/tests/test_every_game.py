@@ -1,4 +1,4 @@
-"""What holds for every level of every game; what is special to one is tested in its own file."""
+"""The properties of every level of every game."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +17,7 @@ few_examples = settings(
 
 
 def play_randomly(env, turns=10**6):
-    """Return the steps of random play, to the end of the episode at most."""
+    """Return the steps of random play, until the end of the episode or for ``turns`` turns."""
     steps = []
     while len(steps) < turns and not (steps and (steps[-1].terminated or steps[-1].truncated)):
         steps.append(env.step(env.sample_random_action()))
@@ -27,7 +27,7 @@ def play_randomly(env, turns=10**6):
 @every_game
 @given(texts=st.lists(st.text(max_size=40), max_size=5), seed=st.integers(0, 10**6))
 @few_examples
-def test_no_text_raises_boxed_or_not(env_id, texts, seed):
+def test_no_text_raises_with_or_without_a_box(env_id, texts, seed):
     env = make(env_id)
     for text in texts:
         for action in (text, f"I think {{so}}. \\boxed{{{text}}}", text + env_id):
@@ -37,7 +37,7 @@ def test_no_text_raises_boxed_or_not(env_id, texts, seed):
 
 @every_game
 @pytest.mark.parametrize("action", [None, 5, b"\\boxed{1}", ["\\boxed{1}"]])
-def test_an_action_that_is_no_text_is_refused_and_costs_no_turn(env_id, action):
+def test_an_action_that_is_not_text_is_rejected_and_uses_no_turn(env_id, action):
     env, untouched = make(env_id), make(env_id)
     env.reset(seed=0)
     untouched.reset(seed=0)
@@ -49,7 +49,7 @@ def test_an_action_that_is_no_text_is_refused_and_costs_no_turn(env_id, action):
 @every_game
 @given(seed=st.integers(0, 10**6), turns=st.integers(0, 12))
 @few_examples
-def test_a_fork_and_a_restored_snapshot_play_on_alike(env_id, seed, turns):
+def test_a_fork_and_a_restored_snapshot_continue_identically(env_id, seed, turns):
     env = make(env_id)
     env.reset(seed=seed)
     if any(step.terminated or step.truncated for step in play_randomly(env, turns)):
@@ -64,7 +64,7 @@ def test_a_fork_and_a_restored_snapshot_play_on_alike(env_id, seed, turns):
 @every_game
 @given(seed=st.integers(0, 10**6))
 @few_examples
-def test_the_same_seed_gives_the_same_episode_whatever_came_before(env_id, seed):
+def test_the_same_seed_gives_the_same_episode_regardless_of_earlier_episodes(env_id, seed):
     one, other = make(env_id), make(env_id)
     other.reset(seed=seed + 1)
     play_randomly(other, 3)
@@ -81,7 +81,7 @@ def test_random_actions_are_well_formed_to_the_end(env_id):
 
 
 @every_game
-def test_a_parameter_that_does_not_exist_is_refused_and_a_near_one_named(env_id):
+def test_an_unknown_option_is_rejected_with_a_near_name(env_id):
     with pytest.raises(UnknownKwargError, match="Did you mean 'max_turns'"):
         make(env_id, max_turn=3)
 
@@ -90,7 +90,7 @@ def test_a_parameter_that_does_not_exist_is_refused_and_a_near_one_named(env_id)
 @pytest.mark.parametrize(
     ("wrappers", "episodes"), [([], 200), (["concat"], 10), (["concat_with_action"], 10)]
 )
-def test_the_oracle_plays_as_well_as_is_promised(env_id, wrappers, episodes):
+def test_the_oracle_reaches_the_promised_return(env_id, wrappers, episodes):
     spec = gem_core.spec(env_id)
     trajectories = list(
         collect(

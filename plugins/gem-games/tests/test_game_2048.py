@@ -27,7 +27,7 @@ def at_board(board, *, target=2048, best=None, max_turns=1000):
 
 
 def slid_left(line):
-    """One slide, tile by tile, as one would do it with one's hands."""
+    """Slide a line tile by tile."""
     out, locked = [], False
     for tile in line:
         if not tile:
@@ -110,7 +110,7 @@ def test_the_board_is_drawn_in_columns_of_four():
     )
 
 
-def test_a_merge_beyond_the_largest_pays_its_share_of_the_doublings():
+def test_a_merge_beyond_the_largest_earns_its_share_of_the_doublings():
     env = at_board([[4, 4, 0, 0], [8, 8, 0, 0], [0] * 4, [0] * 4], target=64)
     step = env.step("\\boxed{left}")
     assert step.reward == pytest.approx(1 / 3)
@@ -118,7 +118,7 @@ def test_a_merge_beyond_the_largest_pays_its_share_of_the_doublings():
     assert env.step("\\boxed{down}").reward == 0.0
 
 
-def test_a_four_that_appears_is_not_rewarded_at_the_next_move():
+def test_a_four_that_appears_earns_nothing():
     env = at_board([[2, 0], [0, 4]], target=16, best=2)
     assert env.step("\\boxed{up}").reward == 0.0
     assert env.max_tile_achieved == 2
@@ -139,19 +139,14 @@ def test_reaching_the_target_wins_and_the_rewards_add_up_to_one():
         assert "win" in step.observation
 
 
-def test_winning_on_the_last_turn_counts_as_winning():
-    env = at_board([[8, 8], [0, 0]], target=16, max_turns=1)
-    assert env.step("\\boxed{left}")[1:4] == (1.0, True, False)
-
-
-def test_a_merge_beyond_the_target_pays_no_more_than_the_target():
+def test_a_merge_beyond_the_target_earns_no_more_than_the_target():
     env = at_board([[16, 16], [0, 0]], target=16, best=8)
     assert env.step("\\boxed{left}")[1:4] == (1.0, True, False)
 
 
 def test_a_dead_board_ends_the_game_with_the_reward_of_the_move():
     env = at_board([[0, 8], [32, 64]], target=128)
-    # Whatever tile comes, it differs from its neighbours 8 and 64.
+    # A new tile always differs from its neighbours 8 and 64.
     step = env.step("\\boxed{left}")
     assert step[1:4] == (0.0, True, False)
     assert "lose" in step.observation
@@ -160,12 +155,12 @@ def test_a_dead_board_ends_the_game_with_the_reward_of_the_move():
     assert step[1:4] == (pytest.approx(0.2), True, False)
 
 
-def test_a_full_board_on_which_tiles_can_merge_goes_on():
+def test_a_full_board_on_which_tiles_can_merge_continues():
     env = at_board([[0, 8], [8, 64]], target=128)
     assert env.step("\\boxed{left}")[1:4] == (0.0, False, False)
 
 
-def test_the_turn_limit_truncates_and_pays_the_move():
+def test_the_turn_limit_truncates_and_earns_the_move():
     env = at_board([[4, 4], [0, 0]], target=16, max_turns=1)
     step = env.step("\\boxed{left}")
     assert step[1:4] == (0.5, False, True)
@@ -203,12 +198,12 @@ def test_a_game_starts_with_two_tiles_of_which_one_in_ten_is_a_four():
         {"max_turns": 1.5},
     ],
 )
-def test_impossible_parameters_are_refused(kwargs):
+def test_invalid_options_are_rejected(kwargs):
     with pytest.raises(ConfigError):
         Game2048Env(**kwargs)
 
 
-def test_random_games_draw_what_is_not_given_and_keep_what_is():
+def test_random_games_keep_given_options_and_draw_the_rest():
     env = gem_core.make("game:Game2048-v0-random")
     drawn = set()
     for seed in range(40):
@@ -251,13 +246,13 @@ def test_random_actions_are_legal_in_every_state(env_id):
         ("game:Game2048-v0-random", 1.0, [], 200),
         ("game:Game2048-v0-easy", 1.0, ["concat"], 10),
         ("game:Game2048-v0-random", 1.0, ["concat"], 10),
-        # The turns do not suffice for 512 or 2048 at all, and hardly for more than 64 or 128.
+        # 512 and 2048 cannot be reached in these turns; 64 or 128 is typical.
         ("game:Game2048-v0-hard", 5 / 9, [], 30),
         ("game:Game2048-v0-extreme-hard", 5 / 10, [], 30),
         ("game:Game2048-v0-hard", 5 / 9, ["concat"], 5),
     ],
 )
-def test_the_oracle_gets_as_far_as_the_turns_allow(env_id, returns, wrappers, episodes):
+def test_the_oracle_reaches_its_expected_return(env_id, returns, wrappers, episodes):
     found = list(
         collect(
             lambda: gem_core.make(env_id, wrappers=wrappers),

@@ -73,7 +73,7 @@ def test_the_example_of_the_rules_is_a_legal_first_move_but_not_the_best_one():
         assert distance == 2**num_disks - 1
 
 
-def test_a_legal_move_moves_the_top_disk_and_pays_nothing():
+def test_a_legal_move_moves_the_top_disk_and_earns_nothing():
     env = started()
     step = move(env, "A C")
     assert step[:4] == ("Turn 1: you moved disk 1 from A to C.", 0.0, False, False)
@@ -135,7 +135,7 @@ def test_the_whole_tower_on_b_does_not_win():
     ("towers", "text", "share"),
     [("CCA", "A B", 2 / 3), ("BAC", "B C", 2 / 3), ("AAA", "C A", 0.0), ("ACC", "B B", 2 / 3)],
 )
-def test_the_limit_pays_the_share_of_disks_on_c(towers, text, share):
+def test_the_limit_earns_the_share_of_disks_on_c(towers, text, share):
     env = started(num_disks=3, max_turns=1)
     put(env, towers)
     step = move(env, text)
@@ -182,7 +182,7 @@ def test_the_random_level_draws_disks_with_the_turns_that_suit_them():
     num_disks=st.none() | st.integers(1, 8),
     max_turns=st.none() | st.integers(1, 300),
 )
-def test_what_is_given_is_kept_while_the_rest_is_drawn_to_suit_it(seed, num_disks, max_turns):
+def test_given_options_are_kept_and_the_rest_are_drawn_to_match(seed, num_disks, max_turns):
     env = TowerofHanoiEnv(num_disks=num_disks, max_turns=max_turns)
     env.reset(seed=seed)
     assert num_disks in {None, env.num_disks}
@@ -195,7 +195,7 @@ def test_what_is_given_is_kept_while_the_rest_is_drawn_to_suit_it(seed, num_disk
     "parameters",
     [{"num_disks": 0}, {"num_disks": 13}, {"num_disks": 3.0}, {"max_turns": 0}, {"max_turns": "9"}],
 )
-def test_parameters_that_cannot_work_are_refused(parameters):
+def test_invalid_options_are_rejected(parameters):
     with pytest.raises(ConfigError):
         TowerofHanoiEnv(**parameters)
 

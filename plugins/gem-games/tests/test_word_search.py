@@ -1,4 +1,4 @@
-"""WordSearch: grids that hold each word once, hits, and an oracle that finds them."""
+"""WordSearch: the grids, hits and misses, and the oracle."""
 
 import re
 
@@ -70,7 +70,7 @@ def test_a_grid_holds_every_word_once(seed, hardcore, num_words, lengths):
 
 
 @pytest.mark.parametrize("hardcore", [False, True])
-def test_every_range_of_lengths_starts_with_the_most_words_or_raises_at_once(hardcore):
+def test_every_range_of_lengths_starts_with_the_most_words_or_is_rejected(hardcore):
     longest = 15 if hardcore else 12
     for low in range(3, longest + 1):
         for high in range(low, longest + 1, 3):
@@ -84,7 +84,7 @@ def test_every_range_of_lengths_starts_with_the_most_words_or_raises_at_once(har
                 assert len(env.placed_words) == num_words
 
 
-def test_the_rules_state_the_level_and_an_example_that_is_no_word():
+def test_the_rules_state_the_level_and_an_example_that_is_not_a_word():
     for seed in range(100):
         env = WordSearchEnv(max_turns=20)
         rules, info = env.reset(seed=seed)
@@ -116,7 +116,7 @@ def test_a_word_is_found_by_its_ends_in_either_order(swap):
     assert board(step.info) == env.game_board
 
 
-def test_a_word_is_paid_once_even_with_swapped_ends():
+def test_a_word_counts_once_even_with_swapped_ends():
     env = started()
     span = ends(env, next(iter(env.placed_words)))
     mark(env, *span)
@@ -126,7 +126,7 @@ def test_a_word_is_paid_once_even_with_swapped_ends():
         assert "before" in step.observation
 
 
-def test_misses_are_told_apart():
+def test_misses_are_distinguished():
     env = started()
     side = len(env.game_board)
     for span, why in [
@@ -143,7 +143,7 @@ def test_misses_are_told_apart():
     assert mark(env, "9" * 4_000, 0, 0, 0).reward == 0.0
 
 
-def test_part_of_a_word_is_no_hit():
+def test_a_part_of_a_word_is_a_miss():
     env = started()
     row, column, end_row, end_column = ends(env, max(env.placed_words, key=len))
     across = row == end_row
@@ -151,7 +151,7 @@ def test_part_of_a_word_is_no_hit():
     assert mark(env, *part).reward == 0.0
 
 
-def test_all_words_win_and_pay_one_in_all():
+def test_all_words_win_and_earn_one_in_total():
     env = started(num_words=7, max_turns=None)
     steps = [mark(env, *ends(env, word)) for word in env.placed_words]
     assert sum(step.reward for step in steps) == pytest.approx(1.0)
@@ -181,7 +181,7 @@ def test_the_turn_limit_truncates_with_the_turns_own_reward():
     assert step.reward == pytest.approx(0.5)
 
 
-def test_the_random_level_draws_both_kinds_and_keeps_what_is_given():
+def test_the_random_level_draws_both_kinds_and_keeps_given_options():
     env = gem_core.make("game:WordSearch-v0-random")
     kinds = set()
     for seed in range(30):
@@ -209,7 +209,7 @@ def test_the_random_level_draws_both_kinds_and_keeps_what_is_given():
         {"shortest": 12, "longest": 12, "num_words": 30, "max_turns": 40},
     ],
 )
-def test_parameters_that_cannot_work_raise(kwargs):
+def test_invalid_options_are_rejected(kwargs):
     with pytest.raises(ConfigError):
         WordSearchEnv(**kwargs)
 
@@ -226,14 +226,6 @@ def test_random_actions_are_well_formed_and_within_the_grid(id_):
             assert "not across" not in step.observation
             if step.terminated or step.truncated:
                 break
-
-
-def test_a_new_episode_forgets_the_last_one():
-    env = started()
-    mark(env, *ends(env, next(iter(env.placed_words))))
-    _, info = env.reset(seed=1)
-    assert (env.correct_words, env.highlighted_positions, env.attempts) == (set(), set(), set())
-    assert "[" not in info["suffix"]
 
 
 def test_the_oracle_finds_listed_words_without_a_miss():

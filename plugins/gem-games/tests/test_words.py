@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from needs import needs
 
 from gem_games.words import longest_word, word_set, words, words_between, words_of_length
 
@@ -37,12 +38,12 @@ def test_the_common_list_has_enough_words_of_each_length():
     assert all(lengths[length] >= 30 for length in range(9, 13))
 
 
-def test_the_long_list_holds_the_common_one_and_ten_times_as_many_words():
+def test_the_long_list_contains_the_common_one_and_is_ten_times_as_long():
     assert word_set() < word_set(hardcore=True)
     assert len(words(hardcore=True)) > 10 * len(words())
 
 
-def test_words_can_be_asked_for_by_length():
+def test_words_can_be_selected_by_length():
     assert {len(word) for word in words_of_length(5)} == {5}
     assert {len(word) for word in words_between(4, 6, hardcore=True)} == {4, 5, 6}
     assert set(words_of_length(5)) == {word for word in words() if len(word) == 5}
@@ -68,9 +69,9 @@ def test_playing_loads_no_word_package():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_shipped_files_are_what_the_script_makes():
-    pytest.importorskip("english_words")
-    pytest.importorskip("wordfreq")
+def test_the_script_generates_the_shipped_files():
+    needs("english_words")
+    needs("wordfreq")
     script = _script()
     for name, made in zip(("common", "long"), script.make_lists(), strict=True):
         shipped = (script.DATA / f"{name}_words.txt").read_text(encoding="ascii")

@@ -1,1 +1,1 @@
-"""Mathematics for gem-core: the ids are in ``plugin.py``, the grader in ``grading``."""
+"""Mathematics for gem-core: ``plugin`` lists the ids, and ``grading`` is the grader."""

@@ -1,4 +1,4 @@
-"""The ids of mathematics: one row each. Nothing here imports an environment."""
+"""The table of the plugin's environments. Nothing here imports an environment."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,40 +9,40 @@ from gem_core.registry import Registry
 __all__ = ["EVALUATION", "TRAINING", "gem_register"]
 
 TRAINING = {
-    "ASDiv2K": ("axon-rl/ASDIV-2k", "word problems of elementary school"),
-    "GSM8K": ("axon-rl/GSM-8k", "word problems of several steps"),
+    "ASDiv2K": ("axon-rl/ASDIV-2k", "elementary school word problems"),
+    "GSM8K": ("axon-rl/GSM-8k", "multi-step word problems"),
     "Math12K": ("axon-rl/MATH-12k", "competition problems of all levels"),
     "Math8K-3to5": ("axon-rl/MATH-lvl3to5-8k", "competition problems of levels 3 to 5"),
-    "Orz57K": ("axon-rl/ORZ-57k", "problems of Open-Reasoner-Zero"),
-    "DeepScaleR40K": ("axon-rl/DeepScaleR-40K", "competition problems of DeepScaleR"),
+    "Orz57K": ("axon-rl/ORZ-57k", "problems from Open-Reasoner-Zero"),
+    "DeepScaleR40K": ("axon-rl/DeepScaleR-40K", "competition problems from DeepScaleR"),
 }
-"""Datasets of text to train on, with what is in them, by the name in the id ``math:NAME``."""
+"""The training sets by the name in their id ``math:NAME``, each with a description."""
 
 EVALUATION = {
-    "MATH500": ("math", "500 competition problems of MATH"),
-    "AMC": ("amc", "problems of the American Mathematics Competitions"),
-    "OlympiadBench": ("olympiad_bench", "problems of olympiads"),
-    "Minerva": ("minerva", "quantitative problems of undergraduate science"),
-    "AIME24": ("aime24", "problems of the AIME of 2024"),
+    "MATH500": ("math", "500 competition problems from MATH"),
+    "AMC": ("amc", "problems from the American Mathematics Competitions"),
+    "OlympiadBench": ("olympiad_bench", "olympiad problems"),
+    "Minerva": ("minerva", "quantitative problems from undergraduate science"),
+    "AIME24": ("aime24", "problems from the AIME 2024"),
 }
-"""Splits of ``axon-rl/math-eval``, with what is in them, by the name in the id ``eval:NAME``."""
+"""The splits of ``axon-rl/math-eval`` by the name in their id ``eval:NAME``, with a description."""
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the environments."""
+    """Register the environments."""
     for spec in _specs():
         registry.add(spec)
 
 
 def _specs() -> Iterator[EnvSpec]:
     sample = "package://gem_math/data/sample.jsonl"
-    yield _spec("math:Sample", "problems that come with the package", data=sample)
+    yield _spec("math:Sample", "problems shipped with the package", data=sample)
     for name, (dataset, description) in TRAINING.items():
         yield _spec(f"math:{name}", description, dataset_name=dataset)
     yield _spec(
         "math:Geometry3K",
-        "geometry with a figure",
+        "geometry problems with a figure",
         entry_point="gem_math.visual:MathVisualEnv",
         dataset_name="axon-rl/geometry3k",
         split="train",

@@ -2,11 +2,11 @@
 # requires-python = ">=3.11"
 # dependencies = ["sympy>=1.13"]
 # ///
-r"""Make the problems that gem-math ships: ``gem_math/data/sample.jsonl``.
+r"""Generate the problems that gem-math ships: ``gem_math/data/sample.jsonl``.
 
-Those of ``written_problems.jsonl`` beside this file were written by hand; the others are made here,
-a few of each kind, with answers that sympy computes and writes as LaTeX. The same seed writes the
-same file. ``tests/test_sample_data.py`` solves every problem again, in another way::
+Those of ``written_problems.jsonl`` next to this file were written by hand; the others are generated
+here, a few of each kind, with answers that sympy computes and writes as LaTeX. The same seed
+generates the same file. ``tests/test_sample_data.py`` solves every problem independently::
 
     uv run plugins/gem-math/scripts/make_sample.py
 """
@@ -26,7 +26,7 @@ WRITTEN = Path(__file__).with_name("written_problems.jsonl")
 
 SEED = 4
 PER_KIND = 3
-"""Problems of each kind."""
+"""The number of problems of each kind."""
 
 X = Symbol("x")
 Row = dict[str, str]
@@ -48,7 +48,7 @@ def _fraction(rng: random.Random) -> Rational:
 
 
 def _quadratic(rng: random.Random) -> tuple[int, int, str]:
-    """Return two different integer roots, in order, and their polynomial as LaTeX."""
+    """Return two different integer roots in ascending order, and their polynomial as LaTeX."""
     low, high = sorted(rng.sample([n for n in range(-9, 10) if n], 2))
     return low, high, latex(sympy.expand((X - low) * (X - high)))
 
@@ -245,7 +245,7 @@ KINDS: tuple[Callable[[random.Random], Row], ...] = (
 
 
 def make_rows(seed: int = SEED) -> list[Row]:
-    """Return all problems, those written by hand among them, in a random order."""
+    """Return all problems, including those written by hand, in a random order."""
     rng = random.Random(seed)
     made: dict[str, Row] = {}
     for kind in KINDS:

@@ -1,14 +1,20 @@
-"""Mathematical problems: rewards, what is read as the answer, golds, prompts, rows, ids."""
+"""Mathematical problems: rewards, answers, golds, prompts, rows, ids."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from hydra import compose, initialize
+from hydra.errors import ConfigCompositionException
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs
 
 import gem_core
 from gem_core import EnvSpec
+from gem_core.cli.show import command as show
 from gem_core.errors import ConfigError, DataError, InvalidActionError
 from gem_core.parsing import last_boxed
 from gem_core.testing import check_env
@@ -44,7 +50,7 @@ class TestRewards:
             (r"\boxed{42", 0.0, None),
         ],
     )
-    def test_an_answer_is_worth_what_its_last_box_is(
+    def test_the_last_box_decides_the_reward(
         self, action: str, reward: float, answer: str | None
     ) -> None:
         step = answered(action)
@@ -52,7 +58,7 @@ class TestRewards:
         assert (step.info["correct"], step.info["answer"]) == (reward == 1.0, answer)
         assert isinstance(step.info["decided_by"], str)
 
-    def test_no_box_is_punished_if_that_is_wanted(self) -> None:
+    def test_an_answer_without_a_box_may_have_a_negative_reward(self) -> None:
         options: dict[str, Any] = {"use_format_error_reward": True}
         assert answered("42", **options).reward == -0.1
         assert answered(r"\boxed{41}", **options).reward == 0.0
@@ -62,11 +68,11 @@ class TestRewards:
         assert answered("x" * 10**6 + r"\boxed{42}").reward == 1.0
         assert answered(r"\boxed{42}" + "x" * 10**6).info["answer"] is None
 
-    def test_feedback_says_the_answer(self) -> None:
+    def test_the_feedback_gives_the_answer(self) -> None:
         assert answered(r"\boxed{42}").observation == "Correct."
         assert answered(r"\boxed{1}").observation == "Wrong. The answer is 42."
 
-    def test_what_is_no_text_is_refused_and_changes_nothing(self) -> None:
+    def test_an_action_that_is_not_text_is_rejected_and_changes_nothing(self) -> None:
         env = MathEnv(data=ROWS)
         env.reset(seed=0)
         with pytest.raises(InvalidActionError, match="An action of MathEnv is text; got int"):
@@ -93,7 +99,7 @@ class TestGolds:
         assert answered(rf"\boxed{{{wrong}}}", gold).reward == 0.0
 
     @pytest.mark.parametrize("gold", [None, {"value": 1}, [["1"]], [None]])
-    def test_anything_else_is_refused_when_it_is_loaded(self, gold: Any) -> None:
+    def test_any_other_gold_is_rejected_when_it_is_loaded(self, gold: Any) -> None:
         with pytest.raises(DataError, match="column 'answer'"):
             MathEnv(data=[{"problem": "?", "answer": gold}])
 
@@ -118,7 +124,7 @@ class TestGolds:
         assert env.step(env.solution()).reward == 1.0
 
     @given(st.text(alphabet=r"a1{}\ $.", min_size=1).filter(str.strip))
-    def test_a_gold_of_balanced_braces_is_found_in_its_box(self, text: str) -> None:
+    def test_the_solution_contains_the_gold(self, text: str) -> None:
         env = MathEnv(data=[{"problem": "?", "answer": text}])
         env.reset(seed=0)
         solution = env.solution()
@@ -128,7 +134,7 @@ class TestGolds:
 
 
 class TestOptions:
-    def test_the_problem_is_shown_as_it_is(self) -> None:
+    def test_by_default_the_problem_is_shown_alone(self) -> None:
         env = MathEnv(data=ROWS, shuffle=False)
         assert env.reset() == ("What is 0 + 0?", {})
 
@@ -140,13 +146,13 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"prompt": "Solve it."}, "with {problem} where the problem goes, or None; got 'Solve"),
-            ({"deadline": 0}, "deadline is a positive number of seconds; got 0"),
-            ({"deadline": float("nan")}, "deadline is a positive number"),
+            ({"prompt": "Solve it."}, "None or a text with {problem} in it; got 'Solve"),
+            ({"deadline": 0}, "deadline must be a positive number of seconds; got 0"),
+            ({"deadline": float("nan")}, "deadline must be a positive number"),
             ({"shard": "2/2"}, "got '2/2'"),
         ],
     )
-    def test_what_cannot_work_is_refused(self, options: dict[str, Any], message: str) -> None:
+    def test_invalid_options_are_rejected(self, options: dict[str, Any], message: str) -> None:
         with pytest.raises(ConfigError, match=message):
             MathEnv(data=ROWS, **options)
 
@@ -156,7 +162,7 @@ class TestOptions:
         assert env.reset()[0] == "1 + 1?"
         assert env.step(r"\boxed{2}").reward == 1.0
 
-    def test_a_missing_column_names_those_there_are(self) -> None:
+    def test_the_error_for_a_missing_column_lists_the_columns(self) -> None:
         with pytest.raises(DataError, match=r"'problem'.*It has: question, answer"):
             MathEnv(data=[{"question": "?", "answer": "1"}])
 
@@ -169,14 +175,14 @@ class TestOptions:
 
 
 class TestEpisodes:
-    def test_a_seed_gives_the_same_problems_and_a_row_can_be_asked_for(self) -> None:
+    def test_a_seed_repeats_the_problems_and_idx_selects_a_row(self) -> None:
         env, other = MathEnv(data=ROWS), MathEnv(data=ROWS)
         seen = [env.reset(seed=3)[0], *(env.reset()[0] for _ in range(19))]
         assert [other.reset(seed=3)[0], *(other.reset()[0] for _ in range(19))] == seen
         assert sorted(seen) == sorted(row["problem"] for row in ROWS)
         assert env.reset(idx=7)[0] == ROWS[7]["problem"]
 
-    def test_a_fork_is_graded_by_itself_and_no_snapshot_holds_the_rows(self) -> None:
+    def test_a_fork_is_independent_and_a_snapshot_contains_no_rows(self) -> None:
         env = MathEnv(data=ROWS)
         env.reset(idx=7)
         fork = env.fork()
@@ -184,7 +190,7 @@ class TestEpisodes:
         assert fork.step(r"\boxed{14}").reward == env.step(r"\boxed{16}").reward == 1.0
         assert b"What is" not in MathEnv(data=ROWS).snapshot()
 
-    def test_the_oracle_is_right_in_every_executor(self) -> None:
+    def test_the_oracle_is_correct_on_every_executor(self) -> None:
         for executor in ("serial", "threads", "processes"):
             with gem_core.make_vec("math:Sample", num_envs=3, executor=executor, seed=1) as envs:
                 envs.reset()
@@ -201,7 +207,7 @@ class TestEpisodes:
 
 class TestRowsFromElsewhere:
     def test_a_dataset_and_its_parquet_file_give_the_same_problems(self, tmp_path: Path) -> None:
-        datasets = pytest.importorskip("datasets")
+        datasets = needs("datasets")
         datasets.disable_progress_bars()
         dataset = datasets.Dataset.from_list(ROWS)
         path = tmp_path / "rows.parquet"
@@ -241,10 +247,37 @@ IDS = {
 
 
 class TestIds:
-    def test_all_ids_are_there_with_their_datasets(self) -> None:
-        specs = [spec for spec in gem_core.find("*") if spec.source.startswith("gem-math ")]
+    def test_the_plugin_registers_these_ids_with_these_datasets(self) -> None:
+        specs = [spec for spec in gem_core.find_envs("*") if spec.source.startswith("gem-math ")]
         found = {spec.id: (spec.entry_point, dict(spec.kwargs)) for spec in specs}
         assert found == IDS
+
+    def test_hydra_shows_every_option_and_rejects_others(self) -> None:
+        with initialize(version_base=None, config_path=None):
+            config = compose(overrides=["+env=math/Geometry3K", "env.shard=0/8"])
+            with pytest.raises(ConfigCompositionException, match="shrad"):
+                compose(overrides=["+env=math/Geometry3K", "env.shrad=0/8"])
+        assert dict(config.env) == {
+            "id": "math:Geometry3K",
+            "image_key": "images",
+            "question_key": "problem",
+            "answer_key": "answer",
+            "use_format_error_reward": False,
+            "prompt": None,
+            "deadline": 1.0,
+            "dataset_name": "axon-rl/geometry3k",
+            "split": "train",
+            "data": None,
+            "shuffle": True,
+            "shard": "0/8",
+            "streaming": False,
+        }
+
+    def test_show_lists_the_options_of_the_rows(self) -> None:
+        done = CliRunner().invoke(show, ["math:Sample", "--json"])
+        parameters = json.loads(done.output)["parameters"]
+        assert parameters["shuffle"] is True
+        assert parameters["data"] == "package://gem_math/data/sample.jsonl"
 
     @pytest.mark.parametrize("env_id", IDS)
     def test_every_id_has_an_oracle_and_takes_its_arguments(self, env_id: str) -> None:
@@ -255,7 +288,7 @@ class TestIds:
         assert spec.oracle == "gem_tasks:GoldOracle"
         assert env.step(env.solution()).reward == spec.return_range[1] == 1.0
 
-    def test_the_problems_of_an_evaluation_come_in_their_order(self) -> None:
+    def test_evaluation_sets_keep_their_order(self) -> None:
         env = gem_core.make("eval:AIME24", data=ROWS)
         assert [env.reset()[0] for _ in ROWS] == [row["problem"] for row in ROWS]
 

@@ -1,8 +1,8 @@
-"""The problems that are shipped, each solved again: from its text, and in another way.
+"""The problems of the sample, each solved independently from its text.
 
 ``MADE`` solves the generated kinds from the numbers in the text, ``WRITTEN`` each of the others by
-brute force or with sympy. What a solution returns says how the answer is to be read: a number or
-expression, a set, a tuple, an interval, a matrix, a quantity with its unit, or a text as it is.
+brute force or with sympy. The type of a solution determines how the answer is parsed: a number or
+expression, a set, a tuple, an interval, a matrix, a quantity with its unit, or a plain text.
 """
 
 import datetime as dt
@@ -38,7 +38,7 @@ class Quantity(NamedTuple):
 
 
 def read(latex):
-    """Return the expression that simple LaTeX stands for."""
+    """Return the expression of simple LaTeX."""
     text = latex.replace("{,}", "")
     before = ""
     while before != text:
@@ -79,7 +79,7 @@ def read_quantity(latex):
 
 @singledispatch
 def same(solved, answer):
-    """Return whether the answer, read as what was solved for, is what was solved."""
+    """Return whether the answer, parsed by the type of the solution, equals the solution."""
     return sympy.simplify(read(answer) - sympy.sympify(solved)) == 0
 
 
@@ -111,13 +111,13 @@ def same_tuple(solved, answer):
 
 
 def whole(condition, among=range(-1000, 1001)):
-    """Return the only whole number for which the condition holds."""
+    """Return the only whole number that satisfies the condition."""
     (found,) = [number for number in among if condition(number)]
     return found
 
 
 def right_letter(problem, condition):
-    """Return the letter of the only choice in the problem for which the condition holds."""
+    """Return the letter of the only choice in the problem that satisfies the condition."""
     choices = re.findall(r"\(([A-D])\) (.*?)(?= \([A-D]\)|$)", problem)
     (letter,) = [letter for letter, choice in choices if condition(choice.strip("$"))]
     return letter
@@ -162,14 +162,14 @@ def compass(equation):
 
 
 def simpson(function, low, high):
-    """Return the integral of a polynomial of degree 3 at most, which Simpson's rule has exactly."""
+    """Return the integral of a polynomial of degree at most 3 by Simpson's rule, which is exact."""
     middle = (low + high) / 2
     f = [function.subs(x, at) for at in (low, middle, high)]
     return (high - low) * (f[0] + 4 * f[1] + f[2]) / 6
 
 
 def slope(function):
-    """Return the derivative of a polynomial, from its difference quotient."""
+    """Return the derivative of a polynomial from its difference quotient."""
     return sympy.cancel((function.subs(x, x + h) - function) / h).subs(h, 0)
 
 
@@ -277,7 +277,7 @@ def unit_fraction_pairs():
 
 
 def prime_triples():
-    """Return the primes sought; beyond 3, one of p, p + 2, p + 4 is divisible by 3."""
+    """Return the primes; above 3, one of p, p + 2, p + 4 is divisible by 3."""
     return {p for p in range(2000) if all(is_prime(p + step) for step in (0, 2, 4))}
 
 
@@ -411,7 +411,7 @@ WRITTEN = {
 
 
 def solve(problem):
-    """Return what the only solution that fits the problem finds."""
+    """Return the result of the only solution that matches the problem."""
     made = [(found, way) for form, way in MADE.items() if (found := re.search(form, problem))]
     written = [way for start, way in WRITTEN.items() if problem.startswith(start)]
     assert len(made) + len(written) == 1, problem
@@ -422,7 +422,7 @@ def solve(problem):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["problem"][:40])
-def test_the_answer_is_what_another_way_finds(row):
+def test_an_independent_solution_finds_the_same_answer(row):
     answer = re.sub(r"\\left|\\right", "", row["answer"])
     assert same(solve(row["problem"]), answer)
 
@@ -437,13 +437,13 @@ def test_a_problem_is_well_formed(row):
     assert last_boxed(rf"\boxed{{{row['answer']}}}") == row["answer"]
 
 
-def test_expanded_products_hold_no_brackets():
+def test_expanded_products_have_no_brackets():
     answers = [row["answer"] for row in ROWS if row["problem"].startswith("Expand")]
     assert answers
     assert not any("(" in answer for answer in answers)
 
 
-def test_there_are_many_problems_of_all_levels_and_topics_and_none_twice():
+def test_there_are_many_different_problems_of_all_levels_and_topics():
     assert len(ROWS) >= 120
     assert len({row["problem"] for row in ROWS}) == len(ROWS)
     levels = Counter(row["level"] for row in ROWS)
@@ -452,7 +452,7 @@ def test_there_are_many_problems_of_all_levels_and_topics_and_none_twice():
     assert len({row["topic"] for row in ROWS}) >= 10
 
 
-def test_every_solution_is_of_a_problem_that_is_there():
+def test_every_solution_belongs_to_a_problem():
     problems = [row["problem"] for row in ROWS]
     for start in WRITTEN:
         assert sum(problem.startswith(start) for problem in problems) == 1
@@ -471,11 +471,11 @@ def test_every_solution_is_of_a_problem_that_is_there():
         (Matrix([[1]]), r"\begin{pmatrix} 2 \end{pmatrix}"),
     ],
 )
-def test_a_wrong_answer_is_noticed(solved, wrong):
+def test_a_wrong_answer_is_detected(solved, wrong):
     assert not same(solved, wrong)
 
 
-def test_the_script_writes_the_very_file_that_is_shipped():
+def test_the_script_generates_the_shipped_file():
     spec = importlib.util.spec_from_file_location("make_sample", SCRIPT)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)

@@ -6,6 +6,7 @@ from typing import Any
 import PIL.Image
 import PIL.ImageDraw
 import pytest
+from needs import needs
 
 import gem_core
 from gem_core.content import Image, TextPart, content_parts, to_openai
@@ -39,13 +40,13 @@ class TestObservations:
         )
         assert content_parts(observation, info) == [TextPart("How many sides? "), image]
 
-    def test_every_row_comes_once_in_an_epoch(self) -> None:
+    def test_an_epoch_shows_every_row_once(self) -> None:
         env = MathVisualEnv(data=ROWS)
         seen = [env.reset(seed=5)[0], *(env.reset()[0] for _ in ROWS[1:])]
         pixels = {observation["images"][0].open().tobytes() for observation in seen}
         assert len(pixels) == len(ROWS)
 
-    def test_answers_are_graded_as_those_of_text(self) -> None:
+    def test_answers_are_graded_like_those_of_text_problems(self) -> None:
         env = MathVisualEnv(data=ROWS, use_format_error_reward=True)
         env.reset(idx=1)
         step = env.fork().step(r"\boxed{4}")
@@ -67,18 +68,18 @@ class TestObservations:
         env = MathVisualEnv(data=[{"problem": "?", "images": value, "answer": 1}])
         assert env.reset()[0]["images"] == [Image.of(figure(3))]
 
-    def test_what_is_no_image_is_told(self) -> None:
+    def test_a_value_that_is_not_an_image_is_an_error(self) -> None:
         env = MathVisualEnv(data=[{"problem": "?", "images": [b"text"], "answer": 1}])
-        with pytest.raises(ContentError, match="These 4 bytes are no image"):
+        with pytest.raises(ContentError, match="4 bytes"):
             env.reset()
 
-    def test_a_missing_column_of_images_is_told(self) -> None:
+    def test_a_missing_column_of_images_is_an_error(self) -> None:
         with pytest.raises(DataError, match="'images'"):
             MathVisualEnv(data=[{"problem": "?", "answer": 1}])
 
 
 class TestForks:
-    def test_a_fork_goes_on_with_the_same_figure(self) -> None:
+    def test_a_fork_continues_with_the_same_figure(self) -> None:
         env = MathVisualEnv(data=ROWS)
         env.reset(seed=1)
         fork = env.fork()
@@ -131,7 +132,7 @@ class TestComposition:
 
 @pytest.fixture(scope="module")
 def dataset() -> Any:
-    datasets = pytest.importorskip("datasets")
+    datasets = needs("datasets")
     datasets.disable_progress_bars()
     features = datasets.Features(
         {

@@ -1,4 +1,4 @@
-"""The questions: one entry for each id. Nothing here imports an environment."""
+"""The table of the plugin's environments. Nothing here imports an environment."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,16 +9,16 @@ from gem_core.registry import Registry
 __all__ = ["gem_register"]
 
 _TRAINING = {
-    "NaturalQuestions": "questions that people asked a search engine",
-    "HotpotQA": "questions that take facts from two articles",
+    "NaturalQuestions": "questions that users asked a search engine",
+    "HotpotQA": "questions that need facts from two articles",
 }
 _EVALUATION = {
-    "2Wiki": ("2wiki", "questions that chain facts of several articles (2WikiMultiHopQA)"),
+    "2Wiki": ("2wiki", "questions that chain facts from several articles (2WikiMultiHopQA)"),
     "PopQA": ("popqa", "questions about entities that few people look up"),
     "TriviaQA": ("tq", "trivia questions"),
-    "HotpotQA": ("hotpotqa", "questions that take facts from two articles"),
+    "HotpotQA": ("hotpotqa", "questions that need facts from two articles"),
     "Bamboogle": ("bamboogle", "two-step questions that a search engine answers wrongly"),
-    "NaturalQuestions": ("nq", "questions that people asked a search engine"),
+    "NaturalQuestions": ("nq", "questions that users asked a search engine"),
     "Musique": ("musique", "questions composed of two to four simpler ones"),
 }
 _RULETAKER_DEPTHS = (0, 1, 2, 3, 5)
@@ -26,7 +26,7 @@ _RULETAKER_DEPTHS = (0, 1, 2, 3, 5)
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the training sets, the evaluation sets, rule reasoning, and the samples."""
+    """Register the training sets, the evaluation sets, rule reasoning and the samples."""
     for spec in (*_qa(), *_logic(), *_evaluation()):
         registry.add(spec)
 
@@ -36,7 +36,7 @@ def _qa() -> Iterator[EnvSpec]:
         kwargs = {"dataset_name": f"axon-rl/{name}", "split": "train", "question_key": "problem"}
         yield _spec(f"qa:{name}", description, **kwargs)
     sample = "package://gem_qa/data/qa_sample.jsonl"
-    yield _spec("qa:Sample", "questions of general knowledge, shipped with gem-qa", data=sample)
+    yield _spec("qa:Sample", "general knowledge questions, shipped with gem-qa", data=sample)
 
 
 def _logic() -> Iterator[EnvSpec]:
@@ -59,7 +59,7 @@ def _logic() -> Iterator[EnvSpec]:
 def _evaluation() -> Iterator[EnvSpec]:
     yield _spec(
         "eval:QaOpen",
-        "questions that people asked a search engine, any of several answers (NQ-open)",
+        "questions that users asked a search engine, with alternative answers (NQ-open)",
         dataset_name="google-research-datasets/nq_open",
         split="validation",
         shuffle=False,

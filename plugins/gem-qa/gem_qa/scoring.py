@@ -1,17 +1,17 @@
-"""Short text answers: when are two the same, and how much do they share?
+"""Exact match and F1 of short text answers.
 
 Texts are compared after the normalisation of SQuAD (Rajpurkar et al. 2016, section 6.1): lower
-case, no ASCII punctuation, none of the words a, an, the, single spaces. Three things are decided
-here rather than left to accident:
+case, no ASCII punctuation, without the words a, an and the, single spaces. Three rules go beyond
+it:
 
-- Typographic punctuation (curly quotes, long dashes, ellipses, invisible marks) goes the way of
-  its ASCII cousins, and characters are composed (NFC), as the same text is often typed both ways.
-  Compatibility forms (NFKC) are left alone: they would make 10² the same as 102.
-- An answer that normalises to nothing is compared before its articles are removed, and one of
-  punctuation alone as it is. So blood type "A" and the band "The The" can be answered, while "a"
-  is not "the" and an empty answer is nothing's match.
-- Two plain numbers are compared as numbers: 1.5 is not 15 although they differ in punctuation
-  only, and 5.0 is 5.
+- Typographic punctuation (curly quotes, long dashes, ellipses, invisible marks) is removed like
+  ASCII punctuation, and characters are composed (NFC), as the same text is often typed both ways.
+  Compatibility forms (NFKC) are kept apart: they would make 10² equal to 102.
+- If nothing is left of an answer, it is compared with its articles, and if it consists of
+  punctuation, as it is. So blood type "A" and the band "The The" are valid answers, while "a"
+  does not match "the", and an empty answer matches nothing.
+- Two plain numbers are compared as numbers: 1.5 is not 15, although they differ only in
+  punctuation, and 5.0 is 5.
 """
 
 import re
@@ -33,14 +33,14 @@ _TYPOGRAPHIC = (
 )
 _DELETED = dict.fromkeys(map(ord, string.punctuation + _TYPOGRAPHIC))
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
-# A leading zero means something else than a number: 007, a postcode.
+# Digits after a leading zero are not a number: 007, a postcode.
 _NUMBER = re.compile(r"[+\-\u2212]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*|0)(?:\.[0-9]+)?\.?")
-_DIGITS_AT_MOST = 100
+_MAX_NUMBER_LENGTH = 100
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
 def normalize_answer(text: str) -> str:
-    """Return ``text`` in lower case, without punctuation and articles, single-spaced.
+    """Return ``text`` in lower case, without punctuation and articles, with single spaces.
 
     Example:
         >>> normalize_answer("The  A-Team, an (ok)!")
@@ -50,24 +50,24 @@ def normalize_answer(text: str) -> str:
 
 
 def exact_match(prediction: str, golds: Iterable[str]) -> bool:
-    """Return whether the prediction is the same answer as one of the golds."""
+    """Return whether the prediction matches one of the gold answers."""
     answer = _form(prediction)
     return any(_same(answer, _form(gold)) for gold in golds)
 
 
 def f1(prediction: str, golds: Iterable[str]) -> float:
-    """Return the best F1 score of the prediction's words against a gold's, in [0, 1].
+    """Return the highest F1 score of the prediction against a gold answer, in [0, 1].
 
-    The harmonic mean of precision and recall over the bags of normalised words, as SQuAD defines
-    it. A wrong yes or no, as HotpotQA (Yang et al. 2018) has it, and a wrong number score 0:
-    "no, not yet" owes nothing to a gold "no".
+    F1 is the harmonic mean of precision and recall over the bags of normalised words, as in SQuAD.
+    A wrong yes or no (as in HotpotQA, Yang et al. 2018) and a wrong number score 0: "no, not yet"
+    shares nothing with the gold answer "no".
     """
     answer = _form(prediction)
     return max((_f1(answer, _form(gold)) for gold in golds), default=0.0)
 
 
 class _Form(NamedTuple):
-    """What is compared of an answer: its words, and its value if it is a plain number."""
+    """The normalised form of an answer: its words, and its value if it is a plain number."""
 
     text: str
     number: Decimal | None
@@ -86,7 +86,7 @@ def _bare(text: str) -> str:
 
 
 def _number(text: str) -> Decimal | None:
-    if len(text) > _DIGITS_AT_MOST or not _NUMBER.fullmatch(text):
+    if len(text) > _MAX_NUMBER_LENGTH or not _NUMBER.fullmatch(text):
         return None
     return Decimal(text.rstrip(".").replace(",", "").replace("\u2212", "-"))
 

@@ -2,17 +2,18 @@
 # requires-python = ">=3.11"
 # dependencies = []
 # ///
-"""Make the rule-reasoning tasks that gem-qa ships: ``gem_qa/data/logic_sample.jsonl``.
+"""Generate the rule-reasoning tasks that gem-qa ships: ``gem_qa/data/logic_sample.jsonl``.
 
-Each task is a small world in English: facts, rules, and a statement that is true or false, in the
-manner of RuleTaker (Clark, Tafjord and Richardson 2020). What cannot be derived is false (a closed
-world), and "not" in a rule means that it cannot be derived (negation as failure). Predicates are
-ordered and a rule concludes a later one than it asks about, so one pass in that order decides all.
+Each task is a small theory in English, in the style of RuleTaker (Clark, Tafjord and Richardson
+2020): facts, rules, and a statement that is true or false. Statements that cannot be derived are
+false (closed world), and "not" in a rule means "cannot be derived" (negation as failure).
+Predicates are ordered, and a rule concludes a later predicate than those of its conditions, so one
+pass in that order decides every atom.
 
-The depth of a statement is the number of rules that the decision must chain. A true statement
-takes its shallowest proof; a false one must fail every rule for it, each at the condition that
-fails soonest. There are equally many tasks for each depth, answer, and wording (plain or negated).
-The same seed writes the same file::
+The depth of a statement is the length of the chain of rules that decides it. For a true statement
+it is that of the shallowest proof; for a false one, every rule for it must fail, each at the
+condition that fails first. Each depth, answer and wording (plain or negated) has the same number of
+tasks. The same seed generates the same file::
 
     uv run plugins/gem-qa/scripts/make_logic.py
 """
@@ -31,21 +32,21 @@ DATA = Path(__file__).parents[1] / "gem_qa" / "data" / "logic_sample.jsonl"
 SEED = 20
 DEPTHS = (0, 1, 2, 3)
 TASKS_PER_CELL = 8
-"""Tasks for each depth, answer and wording: 4 * 2 * 2 * 8 = 128."""
+"""The number of tasks for each depth, answer and wording: 4 * 2 * 2 * 8 = 128 in total."""
 
 PEOPLE = ("Alma", "Boris", "Celia", "Dario", "Edith", "Farid", "Greta", "Hugo")
 ANIMALS = ("the badger", "the crane", "the ferret", "the heron", "the otter", "the raven")
 ADJECTIVES = ("brave", "calm", "clever", "gentle", "hungry", "old", "proud", "quiet", "strong")
 VERBS = ("admire", "follow", "help", "visit")
 ANYONE = "?"
-"""The subject of an atom that is about whomever a rule is applied to."""
+"""The subject of an atom in a general rule, which applies to every entity."""
 TASK = (
     "Whatever cannot be derived from the facts and rules is false. Is the statement True or False?"
 )
 
 
 class Atom(NamedTuple):
-    """What may hold: an adjective of somebody, or a verb between two."""
+    """An atomic statement: an adjective of an entity, or a verb between two entities."""
 
     predicate: str
     subject: str
@@ -64,14 +65,14 @@ class Literal(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """If all conditions hold, so does the conclusion."""
+    """An implication: if all conditions hold, the conclusion holds."""
 
     conditions: tuple[Literal, ...]
     conclusion: Atom
 
 
 class World(NamedTuple):
-    """A theory; rules conclude later predicates from earlier ones."""
+    """A theory, whose rules conclude later predicates from earlier ones."""
 
     entities: tuple[str, ...]
     predicates: tuple[str, ...]
@@ -80,7 +81,7 @@ class World(NamedTuple):
 
 
 def decide(world: World) -> dict[Atom, tuple[bool, int]]:
-    """Return for every atom whether it holds, and how deep the decision is."""
+    """Return for every atom whether it holds, and the depth of the decision."""
     decided: dict[Atom, tuple[bool, int]] = {}
     for predicate in world.predicates:
         for atom in _atoms(world, predicate):
@@ -117,7 +118,7 @@ def _holds(
 
 
 def make_world(rng: random.Random) -> World:
-    """Return a random theory of people or of animals."""
+    """Return a random theory about people or animals."""
     entities = tuple(rng.sample(rng.choice((PEOPLE, ANIMALS)), 4))
     predicates = [*rng.sample(ADJECTIVES, 6), *rng.sample(VERBS, 2)]
     rng.shuffle(predicates)
@@ -134,7 +135,7 @@ def _shuffled(rng: random.Random, items: set[Any]) -> tuple[Any, ...]:
 def _make_atom(
     rng: random.Random, predicate: str, entities: tuple[str, ...], subject: str = ""
 ) -> Atom:
-    """Return a random atom, of a random subject unless one is given; nobody acts on himself."""
+    """Return a random atom, about ``subject`` if given; subject and object differ."""
     subject = subject or rng.choice(entities)
     if predicate not in VERBS:
         return Atom(predicate, subject)
@@ -142,14 +143,14 @@ def _make_atom(
 
 
 def _make_rule(rng: random.Random, predicates: list[str], entities: tuple[str, ...]) -> Rule:
-    """Return a random rule, about anyone or, as always when it concludes a verb, about somebody."""
+    """Return a random rule about anyone or, always if it concludes a verb, about one entity."""
     last = rng.randrange(1, len(predicates))
     general = predicates[last] not in VERBS and rng.random() < 0.8
     subject = ANYONE if general else rng.choice(entities)
     asked = rng.sample(predicates[max(0, last - 4) : last], min(last, rng.choice((1, 2, 2))))
     conditions = []
     for predicate in asked:
-        # Whether "someone does not visit Hugo" speaks of Hugo too is left to nobody's guess.
+        # It is ambiguous whether "someone does not visit Hugo" includes Hugo: avoid it.
         positive = (predicate in VERBS and general) or rng.random() < 0.7
         conditions.append(Literal(_make_atom(rng, predicate, entities, subject), positive))
     return Rule(tuple(conditions), _make_atom(rng, predicates[last], entities, subject))
@@ -185,7 +186,7 @@ def _clause(literal: Literal, anyone: str = "") -> str:
 
 
 def make_rows(seed: int = SEED) -> list[dict[str, Any]]:
-    """Return the tasks, each of a world of its own, in a random order."""
+    """Return the tasks, each with its own theory, in a random order."""
     rng = random.Random(seed)
     cells = itertools.product(DEPTHS, (True, False), (True, False), range(TASKS_PER_CELL))
     rows = [

@@ -1,4 +1,4 @@
-"""The environment: what it asks, what it reads, what it pays."""
+"""The environment: prompts, answers, rewards."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ TAGS = "<think>{}</think><answer>{}</answer>"
 
 
 def asked(question="Who?", answer="Euclid", **options):
-    """Return an environment that has asked its only question."""
+    """Return an environment with one question, after its reset."""
     env = QaEnv(data=[{"question": question, "answer": answer}], **options)
     env.reset(seed=0)
     return env
@@ -23,7 +23,7 @@ def observation_of(question, **options):
 
 
 @pytest.mark.parametrize("boxed", [False, True])
-def test_the_default_prompt_asks_for_what_is_read_and_ends_with_the_question(boxed):
+def test_the_default_prompt_asks_for_the_form_that_is_read(boxed):
     prompt = observation_of("Who wrote the Elements?", extract_boxed=boxed)
     assert prompt.endswith("\n\nQuestion: Who wrote the Elements?\n")
     assert ("\\boxed{answer}" in prompt) == boxed
@@ -31,17 +31,17 @@ def test_the_default_prompt_asks_for_what_is_read_and_ends_with_the_question(box
 
 
 @pytest.mark.parametrize("prompt", [None, "{question}"])
-def test_a_bare_question_is_shown_as_it_is(prompt):
+def test_a_question_without_a_prompt_is_shown_alone(prompt):
     assert observation_of("Who {is} {} \\frac{1}{2}?", prompt=prompt) == "Who {is} {} \\frac{1}{2}?"
 
 
 @given(st.text(max_size=20).map(lambda text: f"{text}{{question}}{{x}}"))
-def test_a_question_is_never_taken_for_a_template(question):
+def test_braces_in_a_question_are_kept(question):
     shown = observation_of(question, prompt="Say \\boxed{x}: {question} {now}")
     assert shown == f"Say \\boxed{{x}}: {question} {{now}}"
 
 
-def test_a_template_without_a_place_for_the_question_is_refused():
+def test_a_template_without_the_field_is_rejected():
     with pytest.raises(ConfigError, match=r"\{question\}"):
         asked(prompt="What is {it}?")
 
@@ -74,7 +74,7 @@ def test_the_last_tag_is_read(response, answer):
         ("", None, 0.0),
     ],
 )
-def test_a_wrong_or_missing_answer_is_paid_nothing(response, answer, f1):
+def test_a_wrong_or_missing_answer_gets_no_reward(response, answer, f1):
     step = asked().step(response)
     info = {"correct": False, "f1": f1, "answer": answer}
     if answer is None:
@@ -120,7 +120,7 @@ def test_golds_may_be_texts_numbers_bools_or_lists(gold, right, wrong):
 
 
 @pytest.mark.parametrize("gold", [None, {"text": "Euclid"}, [["Euclid"]]])
-def test_a_gold_of_another_kind_is_refused_when_the_rows_are_loaded(gold):
+def test_a_gold_of_another_type_is_rejected_when_the_rows_are_loaded(gold):
     with pytest.raises(DataError, match="answer"):
         asked(answer=gold)
 
@@ -139,7 +139,7 @@ def test_the_solution_is_graded_correct(boxed, gold):
     assert env.step(env.solution()).reward == 1.0
 
 
-def test_a_row_without_any_answer_is_refused():
+def test_a_row_without_any_answer_is_rejected():
     with pytest.raises(DataError, match="Row 0 of data"):
         asked(answer=[])
 
@@ -155,7 +155,7 @@ def test_random_actions_have_the_form_that_is_read(env_id):
     assert len(answers) > 1
 
 
-def test_a_snapshot_holds_no_data():
+def test_a_snapshot_contains_no_rows():
     env = make("logic:Sample")
     env.reset(seed=1)
     assert len(env.snapshot()) < 10_000

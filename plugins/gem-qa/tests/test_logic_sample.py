@@ -1,7 +1,7 @@
-"""The rule-reasoning tasks that are shipped, solved anew from their English text.
+"""The rule-reasoning tasks of the sample, solved again from their English text.
 
-The reader here knows nothing of the generator: it reads sentences, and proves backwards from the
-statement where the generator decides forwards from the facts.
+This solver shares nothing with the generator: it parses the sentences and proves backwards from
+the statement, while the generator decides forwards from the facts.
 """
 
 import importlib.util
@@ -53,7 +53,7 @@ def holds(goal, facts, rules):
 
 
 def prove(goal, facts, rules):
-    """Return whether the goal holds, and the rules that must be chained to see it."""
+    """Return whether the goal holds, and the number of rules in the chain that decides it."""
     if goal in facts:
         return True, 0
     proofs, failures = [], [0]
@@ -79,7 +79,7 @@ def test_the_answer_and_the_depth_follow_from_the_text(row):
     assert row["depth"] == depth
 
 
-def test_there_are_as_many_tasks_of_each_depth_answer_and_wording():
+def test_depths_answers_and_wordings_are_balanced():
     cells = Counter()
     for row in ROWS:
         _, _, (_, affirmed) = read(row["question"])
@@ -89,12 +89,12 @@ def test_there_are_as_many_tasks_of_each_depth_answer_and_wording():
     assert len(ROWS) == sum(cells.values()) >= 100
 
 
-def test_no_task_is_there_twice():
+def test_all_tasks_differ():
     assert len({row["question"] for row in ROWS}) == len(ROWS)
 
 
-def test_many_decisions_hang_on_what_cannot_be_derived():
-    """Without negation as failure (a negated condition never holds), answers would differ."""
+def test_many_answers_depend_on_negation_as_failure():
+    """If negated conditions never held, these answers would differ."""
     changed = 0
     for row in ROWS:
         facts, rules, (goal, _) = read(row["question"])
@@ -103,7 +103,7 @@ def test_many_decisions_hang_on_what_cannot_be_derived():
     assert changed >= len(ROWS) // 10
 
 
-def test_the_script_writes_the_very_file_that_is_shipped():
+def test_the_script_generates_the_shipped_file():
     spec = importlib.util.spec_from_file_location("make_logic", SCRIPT)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)

@@ -1,4 +1,4 @@
-"""Every id of the plugin, with the dataset, split and columns that it reads."""
+"""The ids of the plugin, with their datasets, splits and columns."""
 
 import pytest
 
@@ -25,7 +25,7 @@ HUB = {
 
 
 @pytest.mark.parametrize("env_id", HUB)
-def test_an_id_of_the_hub_reads_its_own_dataset(env_id):
+def test_each_id_reads_its_dataset(env_id):
     kwargs = {"question_key": "question", "extract_boxed": False, **gem_core.spec(env_id).kwargs}
     found = tuple(kwargs[key] for key in ("dataset_name", "split", "question_key", "extract_boxed"))
     assert found == HUB[env_id]
@@ -33,10 +33,10 @@ def test_an_id_of_the_hub_reads_its_own_dataset(env_id):
 
 
 @pytest.mark.parametrize("env_id", HUB)
-def test_evaluation_sets_are_asked_in_their_own_order(env_id):
+def test_evaluation_sets_keep_their_order(env_id):
     assert gem_core.spec(env_id).kwargs.get("shuffle", True) == (not env_id.startswith("eval:"))
 
 
-def test_the_plugin_adds_these_ids_and_the_samples():
-    ids = [spec.id for spec in gem_core.find("*") if spec.source.startswith("gem-qa")]
+def test_the_plugin_registers_these_ids_and_the_samples():
+    ids = [spec.id for spec in gem_core.find_envs("*") if spec.source.startswith("gem-qa")]
     assert sorted(ids) == sorted([*HUB, "qa:Sample", "logic:Sample"])

@@ -1,4 +1,4 @@
-"""The questions that are shipped: fit to be asked, and graded right."""
+"""The questions of the sample are well formed and graded correctly."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ TEXT = files("gem_qa").joinpath("data/qa_sample.jsonl").read_text(encoding="utf-
 ROWS = [json.loads(line) for line in TEXT.splitlines()]
 
 
-def test_there_are_many_questions_of_many_topics_and_none_twice():
+def test_there_are_many_different_questions_on_many_topics():
     assert len(ROWS) >= 60
     assert len({normalize_answer(row["question"]) for row in ROWS}) == len(ROWS)
     topics = Counter(row["topic"] for row in ROWS)
@@ -23,7 +23,7 @@ def test_there_are_many_questions_of_many_topics_and_none_twice():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["question"][:40])
-def test_a_question_is_well_formed_and_its_golds_differ_in_more_than_typing(row):
+def test_a_question_is_well_formed_and_its_golds_differ_after_normalisation(row):
     assert set(row) == {"question", "answer", "topic"}
     question, golds = row["question"], row["answer"]
     assert question == " ".join(question.split())
@@ -38,7 +38,7 @@ def test_a_question_does_not_give_its_answer_away(row):
     assert not any(f" {normalize_answer(gold)} " in asked for gold in row["answer"])
 
 
-def test_every_gold_of_every_question_is_graded_correct_and_the_next_question_s_is_not():
+def test_every_gold_is_graded_correct_and_another_questions_gold_is_not():
     env = make("qa:Sample")
     for idx, row in enumerate(ROWS):
         for gold in row["answer"]:
@@ -54,6 +54,6 @@ def test_every_gold_of_every_question_is_graded_correct_and_the_next_question_s_
 
 
 @pytest.mark.parametrize("env_id", ["qa:Sample", "logic:Sample"])
-def test_the_samples_keep_the_contract(env_id):
+def test_the_samples_pass_the_conformance_kit(env_id):
     report = check_env(env_id)
     assert report.ok, str(report)

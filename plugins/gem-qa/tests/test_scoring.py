@@ -1,4 +1,4 @@
-"""Exact match and F1: what counts as the same answer, and what does not."""
+"""Exact match and F1: which answers count as the same."""
 
 import re
 import string
@@ -46,13 +46,13 @@ ASCII = st.text(st.characters(codec="ascii"), max_size=30)
         ("Müller", "müller"),
     ],
 )
-def test_normalisation_drops_case_punctuation_articles_and_spaces(text, normal):
+def test_normalisation_removes_case_punctuation_articles_and_spaces(text, normal):
     assert normalize_answer(text) == normal
 
 
 @given(ASCII)
 @example("b\0a\0the")
-def test_ascii_text_is_normalised_step_by_step_as_squad_says(text):
+def test_ascii_text_is_normalised_as_in_squad(text):
     kept = "".join(letter for letter in text.lower() if letter not in string.punctuation)
     pieces = re.split(r"(\W+)", kept)
     words = [" " if piece in {"a", "an", "the"} else piece for piece in pieces]
@@ -80,7 +80,7 @@ def test_normalising_twice_changes_nothing(text):
         ("cooperation", "co\u00adoperation"),
     ],
 )
-def test_the_same_text_typed_and_typeset_is_the_same_answer(typed, typeset):
+def test_typed_and_typeset_text_match(typed, typeset):
     assert exact_match(typed, [typeset])
     assert exact_match(typeset, [typed])
 
@@ -100,7 +100,7 @@ def test_the_same_text_typed_and_typeset_is_the_same_answer(typed, typeset):
         ("True", "True"),
     ],
 )
-def test_answers_that_are_the_same(answer, gold):
+def test_answers_that_match(answer, gold):
     assert exact_match(answer, [gold])
 
 
@@ -123,11 +123,11 @@ def test_answers_that_are_the_same(answer, gold):
         ("not true", "true"),
     ],
 )
-def test_answers_that_are_not_the_same(answer, gold):
+def test_answers_that_do_not_match(answer, gold):
     assert not exact_match(answer, [gold])
 
 
-def test_any_of_several_golds_will_do_and_none_is_never_matched():
+def test_any_gold_may_match_and_without_golds_nothing_matches():
     assert exact_match("the Danube", ["River Danube", "Danube"])
     assert not exact_match("Danube", [])
     assert f1("Danube", []) == 0.0
@@ -140,14 +140,14 @@ def test_both_scores_are_symmetric(first, second):
 
 
 @given(ANSWERS, st.lists(ANSWERS, max_size=3))
-def test_f1_is_a_share_and_whole_for_an_exact_match(answer, golds):
+def test_f1_is_between_0_and_1_and_1_for_an_exact_match(answer, golds):
     assert 0.0 <= f1(answer, golds) <= 1.0
     if exact_match(answer, golds):
         assert f1(answer, golds) == 1.0
 
 
 @given(st.text(min_size=1, max_size=12).filter(str.strip))
-def test_every_text_but_space_answers_itself(text):
+def test_every_text_with_content_matches_itself(text):
     assert exact_match(text, [text])
     assert exact_match(f"  {text}\n", [text])
 
@@ -167,5 +167,5 @@ def test_f1_takes_the_best_gold():
 @pytest.mark.parametrize(
     ("answer", "gold"), [("no, not yet", "no"), ("yes", "yes indeed"), ("1.5", "15")]
 )
-def test_a_wrong_yes_no_or_number_shares_nothing(answer, gold):
+def test_a_wrong_yes_no_or_number_scores_0(answer, gold):
     assert f1(answer, [gold]) == 0.0

@@ -1,5 +1,5 @@
 """The tasks of reasoning-gym for gem-core.
 
-``catalog`` names the tasks, so that listing them imports nothing; ``env`` is the environment;
-``datasets`` asks the workers, which run ``worker``. Only they import reasoning_gym.
+``catalog`` lists the tasks without importing them, ``env`` is the environment, and ``datasets``
+calls ``worker`` in worker processes. Only the workers import reasoning_gym.
 """

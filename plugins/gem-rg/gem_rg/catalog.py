@@ -1,4 +1,4 @@
-"""What reasoning-gym has: the name of each task, with a line of our own on it."""
+"""The names of the tasks of reasoning-gym, each with a description."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 __all__ = ["DEFAULT_MIX", "DESCRIPTIONS", "VERSION"]
 
 VERSION = "0.1.25"
-"""The version of reasoning-gym that this module describes."""
+"""The tested version of reasoning-gym, whose tasks are listed here."""
 
 DEFAULT_MIX: Sequence[Mapping[str, Any]] = [
     {"name": name, "weight": 1.0}
@@ -29,7 +29,7 @@ DEFAULT_MIX: Sequence[Mapping[str, Any]] = [
         "word_sorting",
     )
 ]
-"""What ``rg:composite`` mixes by default: quick tasks of many kinds, alike in weight."""
+"""The default mix of ``rg:composite``: fast tasks of many kinds, with equal weights."""
 
 DESCRIPTIONS: Mapping[str, str] = {
     "ab": "rewrite a program of the token system A::B until nothing changes",
@@ -139,4 +139,4 @@ DESCRIPTIONS: Mapping[str, str] = {
     "word_sorting": "sort words by their letters' codes",
     "zebra_puzzles": "solve a logic puzzle of houses and their owners",
 }
-"""A line on each task, by name."""
+"""A one-line description of each task, by name."""

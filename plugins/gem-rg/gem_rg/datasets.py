@@ -1,4 +1,4 @@
-"""Asks the workers, and keeps items that environments of one process share."""
+"""Calls to the workers, and a cache of items that the environments of a process share."""
 
 import functools
 import json
@@ -16,33 +16,35 @@ from gem_workers import WorkerPool, shared_pool
 __all__ = ["describe", "item", "make_recipe", "pool", "score", "solve", "task_names"]
 
 START_SECONDS = 60.0
-"""Deadline of what depends on the installation only, never on a config or an answer."""
+"""The deadline in seconds of calls that depend on neither a config nor an answer."""
 CACHE_BYTES = 16 << 20
 BATCH = 16
+"""The number of items that a call makes in advance."""
 _BUILDS = 4
-"""Slack for building the dataset anew in another worker, in times it took before."""
+"""Extra time for scoring in a worker that must build the dataset, as a multiple of that time."""
 
 Key = tuple[Recipe, int, int]
-"""What an item depends on: the recipe, the dataset's seed, the item's number."""
+"""The identity of an item: the recipe, the seed of the dataset, and the number of the item."""
 
 
 def pool() -> WorkerPool:
-    """Return the workers that run reasoning_gym; they start with the first call."""
+    """Return the pool of workers that run reasoning_gym; it starts with the first call."""
     return shared_pool(preload=("gem_rg.worker",), memory_mib=2048)
 
 
 def task_names() -> list[str]:
-    """Return the names of the tasks that the installed reasoning-gym has."""
+    """Return the names of the tasks of the installed reasoning-gym."""
     names: list[str] = pool().call("gem_rg.worker:names", deadline=START_SECONDS)
     return names
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Return what can be configured of a task.
+    """Return the configurable fields of a task.
 
     Returns:
-        ``config``: the fields of the task's config, with their defaults. ``curriculum``: its
-        attributes, each with the values of its levels, from level 0 on; empty if it has none.
+        ``config``: the fields of the task's config with their defaults. ``curriculum``: the
+        attributes of its curriculum, each with the values of its levels from level 0; empty if
+        there is no curriculum.
 
     Raises:
         ConfigError: There is no such task.
@@ -61,17 +63,17 @@ def make_recipe(
     level: int | Mapping[str, int] | None = None,
     time_limit: float = START_SECONDS,
 ) -> Recipe:
-    """Return a recipe that makes a dataset; a worker has tried it.
+    """Return the recipe of a dataset, after a worker has built it once.
 
     Args:
         name: The task.
-        size: Number of items.
+        size: The number of items.
         config: Values for fields of the task's config.
-        level: Level of the task's curriculum, or levels of its attributes by name.
-        time_limit: Seconds that making the dataset may take.
+        level: The level of the task's curriculum, or levels of its attributes by name.
+        time_limit: The time in seconds for building the dataset.
 
     Raises:
-        ConfigError: It cannot be made; near names of what does not exist are suggested.
+        ConfigError: The dataset cannot be built; the message suggests near names.
     """
     if type(size) is not int or size < 1:
         raise ConfigError(f"size must be a whole number of at least 1; got {size!r}.")
@@ -86,7 +88,7 @@ def _problem(recipe: Recipe, time_limit: float) -> str:
     try:
         problem: str = pool().call("gem_rg.worker:check", recipe, deadline=time_limit)
     except (DeadlineError, WorkerCallError, WorkerDiedError) as error:
-        return f"rg:{recipe.name} cannot be made like this: {error}"
+        return f"rg:{recipe.name} cannot be built with these options: {error}"
     return problem
 
 
@@ -98,13 +100,13 @@ def _as_json(value: Any) -> str:
             return odd.isoformat()
         if isinstance(odd, Enum):
             return odd.value
-        raise ConfigError(f"A value in config must be plain, as in YAML; got {odd!r}.")
+        raise ConfigError(f"A value in config must be a plain value, as in YAML; got {odd!r}.")
 
     return json.dumps(value, sort_keys=True, default=plain)
 
 
 class _Cache:
-    """The items used last, up to a number of bytes."""
+    """A cache of the most recently used items, limited in bytes."""
 
     def __init__(self, most_bytes: int) -> None:
         self._items: OrderedDict[Key, Item] = OrderedDict()
@@ -135,22 +137,22 @@ _locks = [threading.Lock() for _ in range(64)]
 
 
 def item(recipe: Recipe, seed: int, number: int, time_limit: float, *, count: int = BATCH) -> Item:
-    """Return an item, from what the process has or from a worker.
+    """Return an item from the cache or from a worker.
 
     Args:
-        recipe: What makes the dataset.
-        seed: The dataset's seed.
-        number: The item's, in ``[0, size)``.
-        time_limit: Seconds that making it may take.
-        count: Items to make at once, if they are quick, as the next ones will be asked for.
+        recipe: The recipe of the dataset.
+        seed: The seed of the dataset.
+        number: The number of the item, in ``[0, size)``.
+        time_limit: The time in seconds for making the item.
+        count: The number of items to make in advance, as long as they are fast.
 
     Raises:
-        DeadlineError: Making it takes longer.
-        WorkerDiedError: Making it crashed the worker, or took too much memory.
-        WorkerCallError: reasoning_gym raised.
+        DeadlineError: Making the item exceeded the time limit.
+        WorkerDiedError: Making the item crashed the worker or used too much memory.
+        WorkerCallError: reasoning_gym raised an error.
     """
     key = (recipe, seed, number)
-    with _locks[hash(key) % len(_locks)]:  # who wants the same item waits instead of making it
+    with _locks[hash(key) % len(_locks)]:  # one caller makes an item, the others wait
         found = _cache.get(key)
         if found is None:
             items = _made(recipe, seed, number, count, time_limit)
@@ -168,13 +170,13 @@ def _made(recipe: Recipe, seed: int, number: int, count: int, time_limit: float)
             items: list[Item] = pool().call(
                 target, recipe, seed, number, count, deadline=time_limit
             )
-        except DeadlineError:  # it may have been made in no time, and one after it was slow
+        except DeadlineError:  # perhaps a later item of the batch was slow
             again = min(time_limit, max(1.0, time_limit / 4))
             items = pool().call(target, recipe, seed, number, 1, deadline=again)
     except DeadlineError as error:
         raise DeadlineError(
-            f"{what} was not made within {time_limit:g} s. Raise time_limit, or make the task "
-            f"easier by its config or level; reset() goes on with the next item."
+            f"{what} was not made within {time_limit:g} s. Increase time_limit, or make the task "
+            f"easier with config or level; reset() continues with the next item."
         ) from error
     except (WorkerCallError, WorkerDiedError) as error:
         raise type(error)(f"{what} could not be made: {error}") from error
@@ -182,14 +184,14 @@ def _made(recipe: Recipe, seed: int, number: int, count: int, time_limit: float)
 
 
 def score(recipe: Recipe, seed: int, item: Item, answer: str, limit: float) -> tuple[float, str]:
-    """Return the score of an answer, in [0, 1], and what kept it from being scored, if anything.
+    """Return the score of an answer, in [0, 1], and an error message or an empty text.
 
     Args:
-        recipe: What makes the dataset.
-        seed: The dataset's seed.
+        recipe: The recipe of the dataset.
+        seed: The seed of the dataset.
         item: The item.
-        answer: The answer, without what marks it as such.
-        limit: Seconds that scoring may take, when the worker has the dataset at hand.
+        answer: The answer, without its box or tags.
+        limit: The time in seconds for scoring, in a worker that has built the dataset.
     """
     deadline = limit + _BUILDS * item.build_seconds
     arguments = ("gem_rg.worker:score", recipe, seed, item.entry, answer)
@@ -203,7 +205,7 @@ def score(recipe: Recipe, seed: int, item: Item, answer: str, limit: float) -> t
 
 
 def solve(recipe: Recipe, seed: int, item: Item, time_limit: float) -> str | None:
-    """Return the best answer to the item that is known, or None."""
+    """Return the best known answer to an item, or None."""
     if item.gold is not None:
         return item.gold
     arguments = ("gem_rg.worker:solve", recipe, seed, item.task, item.entry)

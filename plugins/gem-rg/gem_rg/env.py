@@ -1,7 +1,8 @@
-r"""The environment: one item of a reasoning-gym task, one answer, a score from 0 to 1.
+r"""The environment: one item of a reasoning-gym task, one answer, and a score from 0 to 1.
 
-The answer is what the last ``\boxed{...}`` of the action holds or, where there is none, the last
-``<answer>...</answer>``. No answer scores 0.0; what scores between 0 and 1 is partly right.
+The answer is the content of the last ``\boxed{...}`` of the action or, if there is none, of the
+last ``<answer>...</answer>``. An action without an answer scores 0.0; a score between 0 and 1 means
+partly right.
 """
 
 import operator
@@ -21,7 +22,7 @@ __all__ = ["HINT", "ReasoningGymEnv"]
 
 HINT = r"Put your final answer, and nothing else, in \boxed{}, in exactly the form asked for above."
 LONGEST_ANSWER = 100_000
-"""Characters of an action that are read, counted from its end, where the answer stands."""
+"""The number of characters of an action that are read, counted from its end."""
 USUAL_SIZE = 500
 _SEEDS = 2**31
 
@@ -29,38 +30,39 @@ _SEEDS = 2**31
 class ReasoningGymEnv(BaseEnv):
     """A task of reasoning-gym.
 
-    Items come in order; after the last one, a dataset with a further seed follows. After
-    ``reset(seed=)`` they come in order from a random item on. ``reset(idx=)`` takes an item of the
-    first dataset, and the next ``reset()`` goes on after it.
+    Items come in the order of the dataset; after the last one, a dataset with another seed follows.
+    ``reset(seed=)`` starts at a random item. ``reset(idx=)`` selects an item of the first dataset,
+    and the next ``reset()`` continues from there.
 
     Args:
         name: The task's name in reasoning-gym.
-        size: Number of items of a dataset.
-        dataset_seed: Seed of the first dataset: which items there are, as ``reset(seed=)`` only
-            decides where to begin. The items are those of ``reasoning_gym.create_dataset(name,
-            size=size, seed=dataset_seed)``.
+        size: The number of items of a dataset.
+        dataset_seed: The seed of the first dataset, which determines the items; ``reset(seed=)``
+            only determines where to start. The items are those of
+            ``reasoning_gym.create_dataset(name, size=size, seed=dataset_seed)``.
         config: Values for fields of the task's own config, such as ``{"min_animals": 2}``.
-        level: Level of the task's curriculum, from 0 on; or levels of some of its attributes by
-            name. ``config`` overrides what it sets.
-        hint: What follows the question; an empty text for the bare question.
-        time_limit: Seconds that a reset may take to make an item.
-        score_limit: Seconds that scoring an answer may take; longer scores 0.0.
+        level: The level of the task's curriculum, from 0; or levels of some of its attributes by
+            name. ``config`` overrides the values of the level.
+        hint: The text after the question; an empty text shows the question alone.
+        time_limit: The time in seconds in which a reset must make an item.
+        score_limit: The time in seconds for scoring an answer; after it, the answer scores 0.0.
 
     Raises:
-        ConfigError: A parameter that cannot work.
+        ConfigError: An option has an invalid value.
+        EntryPointError: In ``reset``: the installed reasoning-gym cannot be used.
     """
 
     shared = ("_recipe", "_dataset_seed", "_hint", "_time_limit", "_score_limit")
     blocking = True
 
     idx: int
-    """Number of the current item in its dataset."""
+    """The number of the current item in its dataset."""
     epoch: int
-    """How many datasets came before the current one."""
+    """The number of datasets before the current one."""
     item: Item
     """The current item."""
     _next: tuple[int, int] | None = None
-    """Epoch and number of the next item; None if the order is to begin anew."""
+    """The epoch and number of the next item; None if a new starting point is to be drawn."""
 
     def __init__(
         self,
@@ -94,9 +96,9 @@ class ReasoningGymEnv(BaseEnv):
 
         Raises:
             ConfigError: There is no item ``idx``.
-            DeadlineError: Making the item takes longer than the time limit.
+            DeadlineError: Making the item exceeded the time limit.
         """
-        goes_on = idx is None and self._next is not None
+        in_order = idx is None and self._next is not None
         self.epoch, self.idx = self._place() if idx is None else (0, self._checked(idx))
         last = self.idx + 1 == self._recipe.size
         self._next = (self.epoch + 1, 0) if last else (self.epoch, self.idx + 1)
@@ -105,7 +107,7 @@ class ReasoningGymEnv(BaseEnv):
             self._current_seed,
             self.idx,
             self._time_limit,
-            count=datasets.BATCH if goes_on else 1,
+            count=datasets.BATCH if in_order else 1,
         )
         question = self.item.question
         return (f"{question.rstrip()}\n\n{self._hint}" if self._hint else question), {}
@@ -124,7 +126,7 @@ class ReasoningGymEnv(BaseEnv):
 
     @property
     def _current_seed(self) -> int:
-        """Seed of the current dataset. Item n of seed s is often item 0 of seed s + n."""
+        """The seed of the current dataset. Item n of seed s is often item 0 of seed s + n."""
         return (self._dataset_seed + self.epoch * self._recipe.size) % _SEEDS
 
     def step(self, action: Action) -> Step:
@@ -154,15 +156,15 @@ class ReasoningGymEnv(BaseEnv):
     def solution(self) -> str:
         """Return an action that is graded correct for the current item.
 
-        A few items of ``propositional_logic`` have no such answer, as nothing follows from their
-        premises; the action is then the best there is.
+        A few items of ``propositional_logic`` have no such answer, because nothing follows from
+        their premises; the action is then the one with the highest score.
 
         Raises:
             ConfigError: No answer is known.
         """
         answer = datasets.solve(self._recipe, self._current_seed, self.item, self._time_limit)
         if answer is None:
-            raise ConfigError(f"No answer is known to this item of rg:{self.item.task}.")
+            raise ConfigError(f"No answer to this item of rg:{self.item.task} is known.")
         boxed = f"\\boxed{{{answer}}}"
         return boxed if last_boxed(boxed) == answer else f"<answer>{answer}</answer>"
 
@@ -177,7 +179,7 @@ def _recipe(
     level: int | Mapping[str, int] | None,
     time_limit: float,
 ) -> Recipe:
-    """Return a recipe, checked in a worker unless it is one that cannot be wrong."""
+    """Return a recipe; a worker checks it unless all options are the defaults."""
     if name in DESCRIPTIONS and size == USUAL_SIZE and not config and level is None:
         return Recipe(name=name, size=size)
     return datasets.make_recipe(name, size=size, config=config, level=level, time_limit=time_limit)

@@ -1,4 +1,4 @@
-"""The family ``rg``: from an id to a spec, without importing reasoning_gym."""
+"""The family ``rg``, which resolves ids to specs without importing reasoning_gym."""
 
 import functools
 from collections.abc import Collection, Iterable
@@ -14,10 +14,10 @@ _PREFIX = "rg:"
 
 
 class ReasoningGymFamily:
-    """The tasks of reasoning-gym; see ``Family``.
+    """The tasks of reasoning-gym; see ``gem_core.specs.Family``.
 
-    Those of the version that ``catalog`` describes are listed. If another version is installed,
-    an id that is not listed is looked up in it, in a worker.
+    It lists the tasks of the version in ``catalog``. If another version is installed, a worker
+    looks up ids that are not listed.
     """
 
     def ids(self) -> Iterable[str]:
@@ -40,7 +40,7 @@ class ReasoningGymFamily:
 
 @functools.cache
 def _uncatalogued() -> Collection[str]:
-    """Return the names of tasks that another version of reasoning-gym has."""
+    """Return the task names of reasoning-gym if its version is not that of the catalog."""
     if metadata.version("reasoning-gym") == VERSION:
         return ()
     from gem_rg.datasets import task_names  # noqa: PLC0415 - starts a worker

@@ -1,7 +1,7 @@
-"""What travels between an environment and the workers, as plain values.
+"""The values that environments and workers exchange.
 
-Nothing here imports reasoning_gym, and what only its scorers understand stays pickled, so that
-reading an item does not import it either.
+Nothing here imports reasoning_gym. The part of an item that only its scorer needs stays pickled,
+so that loading an item does not import reasoning_gym either.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ __all__ = ["Item", "Recipe"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What makes a dataset, all but its seed.
+    """The definition of a dataset, without its seed.
 
     Args:
         name: The task.
-        size: Number of items.
-        config: Values of the task's config, as a JSON object.
-        level: Level of the task's curriculum as JSON: a number, an object of attributes to
-            numbers, or null.
+        size: The number of items.
+        config: The values of the task's config, as a JSON object.
+        level: The level of the task's curriculum as JSON: a number, an object that maps attributes
+            to numbers, or null.
     """
 
     name: str
@@ -32,11 +32,11 @@ class Item(NamedTuple):
     """One item of a dataset.
 
     Attributes:
-        question: What is asked.
-        gold: An answer that scores 1; None if the dataset has none.
-        task: Whose item it is, of the tasks that a composite mixes.
+        question: The question.
+        gold: An answer that scores 1; None if the dataset provides none.
+        task: The task of the item, which in a composite is one of several.
         entry: The rest of reasoning-gym's entry, pickled, for scoring.
-        build_seconds: How long the worker took to build the dataset, before the item.
+        build_seconds: The time in seconds in which the worker built the dataset.
     """
 
     question: str

@@ -1,4 +1,4 @@
-"""The family ``rg``. Nothing here imports reasoning_gym."""
+"""The registration of the family ``rg``. Nothing here imports reasoning_gym."""
 
 from gem_core import FamilySpec, hookimpl
 from gem_core.registry import Registry
@@ -8,7 +8,7 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the family of reasoning-gym's tasks."""
+    """Register the family of the tasks of reasoning-gym."""
     registry.add(
         FamilySpec(
             id="rg",

@@ -1,6 +1,7 @@
-"""Answers to the items that reasoning_gym ships without one, from their metadata.
+"""Solvers of the tasks whose items have no gold answer in reasoning_gym.
 
-Each solver yields candidates, the likeliest first; the task's own scorer decides.
+Each solver yields candidate answers from the metadata of an item, the most likely first; the
+scorer of the task selects the best.
 """
 
 import itertools
@@ -12,7 +13,7 @@ from typing import Any
 __all__ = ["SOLVERS"]
 
 _SIDE = 6
-"""Width and height of a board of Rush Hour."""
+"""The width and height of a board of Rush Hour."""
 
 
 def _graph_color(metadata: Mapping[str, Any]) -> Iterator[str]:
@@ -21,7 +22,7 @@ def _graph_color(metadata: Mapping[str, Any]) -> Iterator[str]:
 
 def _propositional_logic(metadata: Mapping[str, Any]) -> Iterator[str]:
     yield metadata["example_answer"]
-    yield from metadata["premises"]  # whatever they are, they follow from themselves
+    yield from metadata["premises"]  # premises follow from themselves
 
 
 def _rubiks_cube(metadata: Mapping[str, Any]) -> Iterator[str]:
@@ -29,7 +30,7 @@ def _rubiks_cube(metadata: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _boxnet(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """Carry one box after the other to a target of its colour."""
+    """Move one box after another to a target of its colour."""
     squares = metadata["initial_state"]
     targets = [(square, item) for square, items in squares.items() for item in items]
     plan: list[dict[str, str]] = []
@@ -51,7 +52,7 @@ def _coordinates(square: str) -> tuple[float, float]:
 
 
 def _path(start: tuple[float, float], goal: tuple[float, float]) -> Iterator[tuple[float, float]]:
-    """Yield the squares from ``start`` to ``goal``: first to its row, then to its column."""
+    """Yield the squares from ``start`` to ``goal``, first along the column, then along the row."""
     row, column = start
     yield row, column
     while (row, column) != goal:
@@ -67,10 +68,10 @@ def _move(square: tuple[float, float], box: str, destination: str) -> dict[str, 
 
 
 def _rush_hour(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """Search breadth first, a step of one car at a time, until the first car is at the exit."""
+    """Search breadth-first over single steps of cars until the first car is at the exit."""
     board: str = metadata["board_config"]
     cars = sorted(set(board) - {"o", "x"})
-    names = string.ascii_uppercase  # the drawn board renames the cars, so that no letter is missing
+    names = string.ascii_uppercase  # the question renames the cars to consecutive letters
     walls = sum(1 << cell for cell, label in enumerate(board) if label == "x")
     cells = [[cell for cell, label in enumerate(board) if label == car] for car in cars]
     strides = [places[1] - places[0] for places in cells]
@@ -99,7 +100,7 @@ def _rush_hour(metadata: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_free(cell: int, place: int, stride: int, taken: int) -> bool:
-    """Return whether a car may enter a cell: on the board, in its row if it is a row's car."""
+    """Return whether a cell is free, on the board and, for a horizontal car, in the same row."""
     inside = 0 <= cell < _SIDE * _SIDE and (stride > 1 or cell // _SIDE == place // _SIDE)
     return inside and not taken >> cell & 1
 
@@ -107,7 +108,7 @@ def _is_free(cell: int, place: int, stride: int, taken: int) -> bool:
 def _trace(
     came_from: Mapping[tuple[int, ...], tuple[tuple[int, ...], str]], state: tuple[int, ...]
 ) -> Iterator[str]:
-    """Yield the moves that led to a state, the last one first."""
+    """Yield the moves that led to a state, in reverse order."""
     before, move = came_from[state]
     while move:
         yield move
@@ -121,4 +122,4 @@ SOLVERS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
     "rubiks_cube": _rubiks_cube,
     "rush_hour": _rush_hour,
 }
-"""Solvers by task."""
+"""The solvers by task."""

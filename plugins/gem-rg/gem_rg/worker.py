@@ -1,7 +1,7 @@
-"""What runs in the workers: making items of reasoning-gym's datasets, and scoring answers.
+"""The functions that run in the workers: making items of datasets, and scoring answers.
 
-An item depends on its recipe, the dataset's seed and its number only. Where reasoning_gym draws
-from the global generators, they are seeded for each item.
+An item depends only on its recipe, the seed of the dataset and its number. Some tasks of
+reasoning_gym use the global random generators, which are therefore seeded for each item.
 """
 
 import dataclasses
@@ -24,19 +24,19 @@ from reasoning_gym.factory import CURRICULA, DATASETS
 
 from gem_core.errors import ConfigError, near_names
 from gem_rg.items import Item, Recipe
-from gem_rg.repairs import repair
+from gem_rg.patches import apply_patches
 from gem_rg.solvers import SOLVERS
 
 __all__ = ["check", "describe", "make_items", "names", "score", "solve"]
 
 MOST_ITEMS = 16
-"""Items that one call makes at most."""
+"""The maximum number of items per call."""
 BATCH_SECONDS = 0.002
-"""A call begins no further item once its items took this long."""
+"""The time in seconds after which a call makes no further item."""
 _OWN_FIELDS = ("size", "seed")
-"""Fields of every config that are parameters of the environment."""
+"""The fields of every config that are options of the environment."""
 
-repair()
+apply_patches()
 
 
 def names() -> list[str]:
@@ -55,7 +55,7 @@ def describe(name: str) -> dict[str, Any]:
 
 
 def check(recipe: Recipe) -> str:
-    """Return what is wrong with a recipe; nothing if it makes a dataset."""
+    """Return the error message of a recipe, or an empty text if it is valid."""
     try:
         _build(recipe, 0)
     except ConfigError as error:
@@ -64,13 +64,13 @@ def check(recipe: Recipe) -> str:
 
 
 def make_items(recipe: Recipe, seed: int, first: int, count: int) -> list[Item]:
-    """Return items from number ``first`` on: one at least, more as long as they are quick."""
+    """Return items from number ``first``: at least one, and more as long as they are fast."""
     dataset, build_seconds = _dataset(recipe, seed)
     items: list[Item] = []
     begin = time.perf_counter()
     for number in range(first, min(first + min(count, MOST_ITEMS), recipe.size)):
         random.seed(f"{seed} {number}")
-        np.random.seed((seed + number) % 2**32)  # noqa: NPY002 - it is what the tasks draw from
+        np.random.seed((seed + number) % 2**32)  # noqa: NPY002 - some tasks use it
         entry = dataset[number]
         items.append(
             Item(
@@ -87,13 +87,13 @@ def make_items(recipe: Recipe, seed: int, first: int, count: int) -> list[Item]:
 
 
 def score(recipe: Recipe, seed: int, entry: bytes, answer: str) -> tuple[float, str]:
-    """Return the score of an answer, in [0, 1], and the error of the scorer if it raised."""
+    """Return the score of an answer, in [0, 1], and the error message of the scorer, if any."""
     dataset, _ = _dataset(recipe, seed)
     try:
-        value = float(dataset.score_answer(answer, pickle.loads(entry)))  # noqa: S301 - our own
+        value = float(dataset.score_answer(answer, pickle.loads(entry)))  # noqa: S301 - our own data
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 - scorers choke on odd answers in many ways
+    except Exception as error:  # noqa: BLE001 - scorers raise any error on odd answers
         return 0.0, f"{type(error).__name__}: {str(error)[:200]}"
     if not math.isfinite(value):
         return 0.0, f"the score is {value}"
@@ -101,8 +101,8 @@ def score(recipe: Recipe, seed: int, entry: bytes, answer: str) -> tuple[float, 
 
 
 def solve(recipe: Recipe, seed: int, task: str, entry: bytes) -> str | None:
-    """Return the best answer to an item without gold; None if no solver knows the task."""
-    metadata = pickle.loads(entry)["metadata"]  # noqa: S301 - our own
+    """Return the best answer to an item without gold; None if the task has no solver."""
+    metadata = pickle.loads(entry)["metadata"]  # noqa: S301 - our own data
     best, highest = None, -1.0
     for answer in SOLVERS[task](metadata) if task in SOLVERS else ():
         value, _ = score(recipe, seed, entry, answer)
@@ -124,17 +124,17 @@ def _build(recipe: Recipe, seed: int) -> Any:
     """Build a dataset.
 
     Raises:
-        ConfigError: It cannot be built of this recipe.
+        ConfigError: The recipe is invalid.
     """
     level, values = json.loads(recipe.level), json.loads(recipe.config)
     if recipe.name == "composite":
         values["datasets"] = [_part(part, recipe) for part in _parts(values)]
     config = _config(recipe.name, level, values, size=recipe.size, seed=seed)
-    return _sensible(recipe.name, lambda: DATASETS[recipe.name][0](config))
+    return _configured(recipe.name, lambda: DATASETS[recipe.name][0](config))
 
 
 def _config(name: str, level: Any, values: Mapping[str, Any], *, size: int, seed: int) -> Any:
-    """Return the config of a task: its curriculum's at a level, with values replaced."""
+    """Return the config of a task at a level of its curriculum, with some values replaced."""
     defaults = _defaults(name)
     for key in values:
         if key not in defaults:
@@ -149,9 +149,9 @@ def _config(name: str, level: Any, values: Mapping[str, Any], *, size: int, seed
     else:
         curriculum = _curriculum_at(name, level)
         make = functools.partial(_at_level, curriculum, own, fitting)
-    config = _sensible(name, make)
+    config = _configured(name, make)
     if hasattr(config, "validate"):
-        _sensible(name, config.validate)
+        _configured(name, config.validate)
     return config
 
 
@@ -183,26 +183,26 @@ def _curriculum_at(name: str, level: Any) -> Any:
 
 def _check_level(what: str, level: Any, highest: int) -> None:
     if type(level) is not int or not 0 <= level <= highest:
-        raise ConfigError(f"The {what} is a whole number from 0 to {highest}; got {level!r}.")
+        raise ConfigError(f"The {what} must be a whole number from 0 to {highest}; got {level!r}.")
 
 
 def _parts(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     parts = values.get("datasets")
     if not isinstance(parts, list) or not parts:
         raise ConfigError(
-            f"rg:composite needs config datasets: a list of mappings with a name and, if wanted, "
+            f"rg:composite needs config datasets: a list of mappings with a name and, optionally, "
             f"a weight, a level and a config; got {parts!r}."
         )
     return parts
 
 
 def _part(part: Any, recipe: Recipe) -> DatasetSpec:
-    """Return a part of a composite as reasoning_gym takes it, its level resolved."""
+    """Return a part of a composite for reasoning_gym, with its level resolved."""
     known = ("name", "weight", "level", "config")
     if not isinstance(part, dict) or "name" not in part or not set(part) <= set(known):
         raise ConfigError(
-            f"A dataset of rg:composite is a mapping with a name and, if wanted, a weight, a "
-            f"level and a config; got {part!r}."
+            f"A dataset of rg:composite must be a mapping with a name and, optionally, a weight, "
+            f"a level and a config; got {part!r}."
         )
     name, weight, values = part["name"], part.get("weight", 1.0), part.get("config") or {}
     if name not in DATASETS or name == "composite":
@@ -215,7 +215,7 @@ def _part(part: Any, recipe: Recipe) -> DatasetSpec:
 
 
 def _defaults(name: str) -> dict[str, Any]:
-    """Return the fields of a task's config, but for those of every config, with defaults."""
+    """Return the fields of a task's config with their defaults, without ``_OWN_FIELDS``."""
     if name not in DATASETS:
         raise ConfigError(
             f"reasoning-gym {reasoning_gym.__version__} has no task {name!r}."
@@ -232,7 +232,7 @@ def _default(field: Any) -> Any:
 
 
 def _fitted(value: Any, default: Any) -> Any:
-    """Return a value of JSON as the type that a field's default has."""
+    """Return a JSON value converted to the type of a field's default."""
     if isinstance(default, tuple | list) and isinstance(value, list):
         example = default[0] if default else None
         return type(default)(_fitted(element, example) for element in value)
@@ -246,7 +246,7 @@ def _fitted(value: Any, default: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value that JSON can represent."""
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -258,12 +258,12 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _sensible(name: str, make: Callable[[], Any]) -> Any:
-    """Return what ``make`` gives; what it raises is the fault of who configured the task."""
+def _configured(name: str, make: Callable[[], Any]) -> Any:
+    """Return the result of ``make``, with any error as a ``ConfigError`` of the task."""
     try:
         return make()
     except MemoryError:
         raise
     except Exception as error:
         reason = str(error) or type(error).__name__
-        raise ConfigError(f"rg:{name} cannot be made like this: {reason}.") from error
+        raise ConfigError(f"rg:{name} cannot be built with these options: {reason}.") from error

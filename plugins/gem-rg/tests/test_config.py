@@ -1,4 +1,4 @@
-"""Configs, levels and composites: what can be set, and what is said if it cannot."""
+"""Configs, levels and composites, and the errors for invalid ones."""
 
 import re
 from collections import Counter
@@ -24,7 +24,7 @@ def test_a_config_reaches_the_task():
     )
 
 
-def test_values_may_be_as_yaml_has_them():
+def test_values_may_be_written_as_in_yaml():
     given = {"task_types": ["date"], "min_date": "2001-01-01", "max_date": "2001-12-31"}
     as_objects = {
         **given,
@@ -47,8 +47,8 @@ def test_parts_of_a_nested_value_may_be_set():
         ({"config": {"min_animls": 1}}, "no config 'min_animls'. Did you mean 'min_animals'"),
         ({"config": {"seed": 1}}, "no config 'seed'"),
         ({"config": {"min_animals": 0}}, "min_animals must be positive"),
-        ({"config": {"min_animals": "many"}}, "cannot be made like this"),
-        ({"config": {"min_animals": {1, 2}}}, "must be plain"),
+        ({"config": {"min_animals": "many"}}, "cannot be built with these options"),
+        ({"config": {"min_animals": {1, 2}}}, "must be a plain value"),
         ({"level": 36}, "whole number from 0 to 35; got 36"),
         ({"level": -1}, "got -1"),
         ({"level": True}, "got True"),
@@ -62,18 +62,18 @@ def test_parts_of_a_nested_value_may_be_set():
         ({"name": "leg_countin"}, "no task 'leg_countin'. Did you mean 'leg_counting'"),
     ],
 )
-def test_what_cannot_work_is_refused_at_once(parameters, message):
+def test_invalid_options_are_rejected_when_the_environment_is_made(parameters, message):
     with pytest.raises(ConfigError) as caught:
         gem_core.make("rg:leg_counting", **parameters)
     assert message in str(caught.value)
 
 
-def test_a_task_may_refuse_a_size():
+def test_a_task_may_reject_a_size():
     with pytest.raises(ConfigError, match="size too large"):
         gem_core.make("rg:word_ladder", size=10**9)
 
 
-def test_a_level_sets_what_the_curriculum_says_and_a_config_overrides_it():
+def test_a_config_overrides_a_level():
     levels = describe("leg_counting")["curriculum"]["num_animals"]
     assert levels[:3] == [1, 2, 3]
     easy = first_question(level=0)
@@ -91,13 +91,13 @@ def test_a_task_without_curriculum_says_so():
 
 
 @pytest.mark.parametrize("name", sorted(set(DESCRIPTIONS) - {"composite"}))
-def test_each_level_makes_a_dataset_or_is_refused(name):
-    """Some levels of reasoning-gym's curricula contradict its own rules; knight_swap's all do."""
+def test_each_level_makes_a_dataset_or_is_rejected(name):
+    """Some levels of reasoning-gym contradict its own rules, as all of knight_swap do."""
     attributes = describe(name)["curriculum"].values()
     count = max(map(len, attributes), default=0)
     levels = sorted({0, 1, count // 2, count - 1}) if count else []
     refusals = [text for level in levels if (text := refusal(name, level))]
-    assert all("cannot be made like this" in text for text in refusals)
+    assert all("cannot be built with these options" in text for text in refusals)
     assert not refusals or name in {
         "caesar_cipher",
         "knight_swap",
@@ -108,7 +108,7 @@ def test_each_level_makes_a_dataset_or_is_refused(name):
 
 
 def refusal(name, level):
-    """Return why a level is refused, or nothing."""
+    """Return the error for a level, or an empty text."""
     try:
         make_recipe(name, level=level)
     except ConfigError as error:
@@ -116,7 +116,7 @@ def refusal(name, level):
     return ""
 
 
-def test_describe_tells_fields_with_defaults():
+def test_describe_returns_fields_with_defaults():
     described = describe("word_sorting")
     assert described["config"]["transformation"] == "original"
     assert "size" not in described["config"]
@@ -126,7 +126,7 @@ def test_describe_tells_fields_with_defaults():
 
 
 def tasks_of(env, count=60):
-    """Return how often each task comes among a composite's first items."""
+    """Return the number of items of each task among the first items of a composite."""
     counter = Counter()
     for _ in range(count):
         env.reset()
@@ -155,8 +155,8 @@ def test_a_composite_mixes_by_weight_with_levels_and_configs():
     [
         ([], "needs config datasets"),
         ("leg_counting", "needs config datasets"),
-        (["leg_counting"], "is a mapping with a name"),
-        ([{"name": "leg_counting", "wight": 1}], "is a mapping with a name"),
+        (["leg_counting"], "must be a mapping with a name"),
+        ([{"name": "leg_counting", "wight": 1}], "must be a mapping with a name"),
         ([{"name": "leg_countin"}], "Did you mean 'leg_counting'"),
         ([{"name": "composite"}], "cannot mix 'composite'"),
         ([{"name": "leg_counting", "weight": 0}], "must be a positive number; got 0"),
@@ -165,7 +165,7 @@ def test_a_composite_mixes_by_weight_with_levels_and_configs():
         ([{"name": "leg_counting"}, {"name": "leg_counting"}], "Duplicate"),
     ],
 )
-def test_a_composite_that_cannot_work_is_refused(parts, message):
+def test_an_invalid_composite_is_rejected(parts, message):
     with pytest.raises(ConfigError) as caught:
         gem_core.make("rg:composite", config={"datasets": parts})
     assert message in str(caught.value)
@@ -176,7 +176,7 @@ def test_a_composite_has_no_level_of_its_own():
         gem_core.make("rg:composite", level=1)
 
 
-def test_datasets_of_codeio_keep_to_their_difficulty():
+def test_datasets_of_codeio_keep_their_difficulty():
     def questions(difficulty):
         env = gem_core.make("rg:codeio", config={"difficulty": difficulty}, hint="")
         return [env.reset(idx=idx)[0] for idx in (0, 20)]
@@ -185,7 +185,7 @@ def test_datasets_of_codeio_keep_to_their_difficulty():
     assert set(questions(2)).isdisjoint(questions(6))
 
 
-def test_a_configuration_builds_it():
+def test_a_hydra_config_builds_it():
     config = {"min_animals": 1, "max_animals": 1, "max_instances": 1}
     env = build({"env": {"id": "rg:leg_counting", "size": 3, "config": config}})
     assert "if you have 1 " in env.reset()[0]

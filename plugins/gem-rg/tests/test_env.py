@@ -1,4 +1,4 @@
-"""Order, seeds, limits, and that it is all the same in any process."""
+"""Order, seeds and limits, in any process."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def questions(env, count):
     return [env.reset()[0] for _ in range(count)]
 
 
-def test_items_come_in_order_and_then_those_of_a_further_seed():
+def test_items_come_in_order_and_then_those_of_another_seed():
     env = gem_core.make("rg:leg_counting", size=3)
     first, second = questions(env, 3), questions(env, 3)
     assert len({*first, *second}) == 6
@@ -21,7 +21,7 @@ def test_items_come_in_order_and_then_those_of_a_further_seed():
     assert questions(gem_core.make("rg:leg_counting", size=6), 6) == first + second
 
 
-def test_an_item_can_be_chosen_and_the_next_one_follows():
+def test_an_item_can_be_selected_and_the_next_one_follows():
     env = gem_core.make("rg:leg_counting", size=4)
     all_four = questions(env, 4)
     env.reset()
@@ -32,7 +32,7 @@ def test_an_item_can_be_chosen_and_the_next_one_follows():
             env.reset(idx=wrong)
 
 
-def test_a_seed_decides_where_to_begin():
+def test_a_seed_decides_where_to_start():
     env = gem_core.make("rg:leg_counting")
     first = env.reset(seed=7)
     following = questions(env, 2)
@@ -43,7 +43,7 @@ def test_a_seed_decides_where_to_begin():
     assert len({env.reset(seed=seed)[0] for seed in range(20)}) > 15
 
 
-def test_the_seed_of_the_dataset_decides_which_items_there_are():
+def test_the_seed_of_the_dataset_decides_the_items():
     ours = questions(gem_core.make("rg:leg_counting", dataset_seed=0), 20)
     assert set(ours).isdisjoint(questions(gem_core.make("rg:leg_counting"), 20))
     last = gem_core.make("rg:pool_matrix", dataset_seed=2**31 - 1, size=1)
@@ -57,13 +57,13 @@ def test_the_hint_can_be_replaced_or_left_out():
     assert other == bare.rstrip() + "\n\nAnswer in <answer> tags."
 
 
-def test_a_sequence_that_reasoning_gym_takes_long_to_drop_is_made_in_time():
+def test_an_exploding_sequence_is_rejected_in_time():
     env = gem_core.make("rg:number_sequence", time_limit=5)
     env.reset(idx=121)
     assert env.step(env.solution()).reward == 1.0
 
 
-def test_an_item_that_takes_too_long_is_an_error_and_the_next_reset_goes_on():
+def test_an_item_that_takes_too_long_is_an_error_and_the_next_reset_continues():
     env = gem_core.make("rg:jugs", level=3, dataset_seed=1, time_limit=0.2)
     with pytest.raises(DeadlineError) as caught:
         env.reset()
@@ -74,7 +74,7 @@ def test_an_item_that_takes_too_long_is_an_error_and_the_next_reset_goes_on():
         env.reset()
 
 
-def test_a_quick_item_is_not_lost_to_a_slow_one_that_is_made_with_it():
+def test_a_slow_item_does_not_delay_a_fast_one_of_its_batch():
     env = gem_core.make("rg:quantum_lock", time_limit=0.1)
     env.reset(idx=210)
     with pytest.raises(DeadlineError):
@@ -90,7 +90,7 @@ def test_environments_of_one_process_share_items():
     assert first.item is second.item
 
 
-def test_the_cache_keeps_what_was_used_last():
+def test_the_cache_keeps_the_most_recently_used_items():
     cache = datasets._Cache(2500)
     recipe = Recipe(name="maze", size=500)
     item = Item("q" * 500, "1", "maze", b"", 0.0)
@@ -113,7 +113,7 @@ def test_every_executor_plays_the_same(executor):
     assert repr(play(executor)) == repr(play("serial"))
 
 
-def test_a_snapshot_holds_the_item():
+def test_a_snapshot_contains_the_item():
     env = gem_core.make("rg:knights_knaves")
     env.reset(seed=3)
     action, snapshot = env.solution(), env.snapshot()

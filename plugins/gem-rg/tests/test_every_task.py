@@ -1,4 +1,4 @@
-"""What holds for every task: its gold scores 1, and no text that a model may write raises."""
+"""For every task, the gold scores 1 and no text raises."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def test_the_gold_scores_one_and_odd_answers_score_something_from_zero_to_one(na
 
 
 @pytest.mark.parametrize("name", DESCRIPTIONS)
-def test_no_answer_scores_nothing(name):
+def test_a_missing_answer_scores_0(name):
     env = gem_core.make(f"rg:{name}")
     for text in ("", "I do not know.", r"\boxed{}", "<answer> </answer>"):
         env.reset(idx=0)
@@ -41,7 +41,7 @@ def test_no_answer_scores_nothing(name):
 
 
 def test_items_are_those_of_reasoning_gym_in_any_process():
-    """Repairs and batches leave items alone, and nothing depends on the process."""
+    """Patches, batches and processes do not change items."""
     code = """
 import json, sys, numpy, random, reasoning_gym
 made = {}

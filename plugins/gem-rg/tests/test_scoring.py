@@ -1,4 +1,4 @@
-"""Scores: what is right, partly right and wrong; answers that attack whoever scores them."""
+"""Scores: correct, partly right, wrong and hostile answers."""
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +15,7 @@ TEXTS = st.one_of(
 
 
 def score(name, answer, idx=0, **parameters):
-    """Return the step that an answer to an item leads to."""
+    """Return the step for an answer to an item."""
     env = gem_core.make(f"rg:{name}", **parameters)
     env.reset(idx=idx)
     return env.step(f"<answer>{answer}</answer>")
@@ -24,7 +24,7 @@ def score(name, answer, idx=0, **parameters):
 @pytest.mark.parametrize(
     "name",
     [
-        "prime_factorization",  # raises on whatever is no product of numbers
+        "prime_factorization",  # its scorer raises unless the answer is a product
         "boxnet",
         "codeio",
         "countdown",
@@ -42,7 +42,7 @@ def test_no_text_raises(name, text):
     assert 0.0 <= score(name, text).reward <= 1.0
 
 
-def test_an_error_of_the_scorer_is_told_in_info():
+def test_an_error_of_the_scorer_is_in_info():
     step = score("prime_factorization", "two times three")
     assert (step.reward, step.info["correct"]) == (0.0, False)
     assert step.info["error"].startswith("ValueError: ")
@@ -81,7 +81,7 @@ def test_an_action_must_be_text():
         env.step(4)
 
 
-def test_a_bomb_costs_its_deadline_and_scores_nothing():
+def test_an_answer_that_takes_too_long_to_score_scores_0():
     step = score("countdown", "9**99999999", score_limit=0.3)
     assert (step.reward, step.info["error"]) == (0.0, "not scored within 0.3 s")
     assert score("countdown", "1 + 1").reward == 0.05
@@ -120,7 +120,7 @@ def test_an_integral_is_accepted_in_any_form_but_not_uncomputed():
     assert score("simple_integration", f"integrate(diff({integral}))").reward == 0.0
 
 
-def test_a_game_of_life_halts_or_does_not():
+def test_a_game_of_life_is_scored_by_its_answer():
     golds = set()
     for idx in range(12):
         env = gem_core.make("rg:game_of_life_halting")
@@ -132,25 +132,25 @@ def test_a_game_of_life_halts_or_does_not():
     assert golds == {"True", "False"}
 
 
-def test_twenty_four_is_made_of_the_given_numbers():
+def test_twenty_four_must_use_the_given_numbers():
     assert score("puzzle24", "(1 + 2 + 3) * 4").reward == 0.01
     env = gem_core.make("rg:puzzle24", config={"min_value": 6, "max_value": 6})
     env.reset(idx=0)
     assert env.step(r"\boxed{6 + 6 + 6 + 6}").reward == 1.0
 
 
-def test_an_item_without_gold_has_a_solution_and_a_new_task_without_one_says_so():
+def test_an_item_without_gold_is_solved_if_its_task_has_a_solver():
     env = gem_core.make("rg:rush_hour")
     env.reset(idx=0)
     assert env.item.gold is None
     assert env.step(env.solution()).reward == 1.0
     env.reset(idx=0)
     env.item = env.item._replace(task="a_new_task")
-    with pytest.raises(ConfigError, match="No answer is known"):
+    with pytest.raises(ConfigError, match="No answer to this item of rg:a_new_task is known"):
         env.solution()
 
 
-def test_an_answer_with_braces_that_do_not_pair_is_given_in_tags():
+def test_an_answer_with_unbalanced_braces_is_given_in_tags():
     env = gem_core.make("rg:codeio")
     env.reset(idx=379)
     assert env.solution().startswith("<answer>")

@@ -9,12 +9,12 @@ import weakref
 from collections.abc import Hashable
 from typing import Any
 
-from gem_core.base_sandbox import BaseSandbox, ReplaySession
 from gem_core.errors import ConfigError, SandboxError
 from gem_core.sandbox import Execution, Program, SandboxSession
 from gem_sandbox.runner import Launcher, Runner
 from gem_sandbox.runner_pool import RunnerPool
 from gem_sandbox.shared_pools import shared_pools
+from gem_workers.base_sandbox import BaseSandbox, ReplaySession
 
 __all__ = ["RunnerSandbox", "RunnerSession"]
 

@@ -1,15 +1,9 @@
-"""The sandboxes that tests run on, and what to do where one does not work.
-
-On a user's machine their tests are skipped and say why; in CI (``CI=true``) that is a failure.
-"""
+"""The sandboxes that the tests use; tests of one that does not work here are skipped."""
 
 import contextlib
 import functools
-import os
 import warnings
 from collections.abc import Callable
-
-import pytest
 
 from gem_core.errors import SandboxError
 from gem_core.sandbox import Sandbox
@@ -33,6 +27,12 @@ BACKENDS: dict[str, Callable[..., Sandbox]] = {
     "docker": DockerSandbox,
     "process": _process,
 }
+_STANDS_ON = {
+    "warm-full": "bwrap",
+    "warm-namespaces": "namespaces",
+    "warm-confined": "landlock",
+    "docker": "docker",
+}
 ISOLATED = [name for name in BACKENDS if name != "process"]
 
 
@@ -53,13 +53,13 @@ def _reason(name: str) -> str:
 
 
 def require(name: str) -> None:
-    """Skip the test, or fail in CI, unless a sandbox works here."""
+    """Skip the test, or fail it if that is required, if a sandbox does not work here."""
+    __tracebackhide__ = True
     reason = _reason(name)
-    if not reason:
-        return
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"CI must have the sandbox {name}: {reason}")
-    pytest.skip(f"the sandbox {name} does not work here: {reason}")
+    if reason:
+        from needs import missing  # only for pytest
+
+        missing(_STANDS_ON[name], f"the sandbox {name} does not work here: {reason}")
 
 
 def make_backend(name: str, **options: object) -> Sandbox:

@@ -80,9 +80,10 @@ BENIGN = """\
 # {token}
 import json, math, os, random, statistics, sys, threading
 assert 7 + 0 == 3 + 4 and "a" + "b" == "ab" and print is not None
+assert set(os.listdir(".")) <= {{"main.py"}}, os.listdir(".")
 # An interpreter that lies below /tmp is shown there.
-shown = {{path.split("/")[2] for path in (sys.executable, *sys.path) if path.startswith("/tmp/")}}
-assert set(os.listdir(".")) <= {{"main.py", *shown}}, os.listdir(".")
+paths = (sys.executable, *sys.path)
+shown = {{path.split("/")[2] for path in paths if path.startswith("/tmp/")}}
 for folder in ("/tmp", "/dev/shm"):
     try: left = set(os.listdir(folder))
     except OSError: left = set()

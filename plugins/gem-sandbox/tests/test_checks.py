@@ -8,7 +8,7 @@ import pytest
 from backends import BACKENDS
 
 from gem_core.sandbox import Execution, Program, Sandbox
-from gem_core.testing import check_sandbox
+from gem_workers.testing import check_sandbox
 
 
 class Flawed:

@@ -1,9 +1,9 @@
-"""Every sandbox keeps the contract of ``gem_core.testing.check_sandbox``."""
+"""Every sandbox keeps the contract of ``gem_workers.testing.check_sandbox``."""
 
 import pytest
 from backends import BACKENDS, require
 
-from gem_core.testing import SANDBOX_CHECKS, check_sandbox
+from gem_workers.testing import SANDBOX_CHECKS, check_sandbox
 
 
 @pytest.mark.parametrize("check", SANDBOX_CHECKS)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from backends import make_backend, require
+from commands import Command
 
 import gem_core
 from gem_core.errors import ConfigError, SandboxError
@@ -141,7 +142,7 @@ def test_nothing_outlives_a_host_that_is_killed(client: Any) -> None:
         "print(owned(connect())[0].id, flush=True)\n"
         "sandbox.run(Program('while True: pass', timeout=100))\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as host:
+    with Command([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as host:
         assert host.stdout is not None
         name = host.stdout.readline().strip()
         assert exists(client, name)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from backends import BACKENDS
+from commands import Command
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -128,7 +129,7 @@ def test_nothing_outlives_a_host_that_is_killed() -> None:
         f"sys.stdout.write(session.run({WHERE!r}).stdout); sys.stdout.flush()\n"
         "session.run('import time; time.sleep(100)', timeout=100)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as host:
+    with Command([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as host:
         assert host.stdout is not None
         pid, folder = host.stdout.readline().split()
         assert not gone(int(pid))

@@ -13,9 +13,10 @@ from urllib.request import urlopen
 import pytest
 from backends import BACKENDS
 
-from gem_core import BaseSandbox, Execution, Program
+from gem_core import Execution, Program
 from gem_core.errors import SandboxError
-from gem_core.testing import SANDBOX_CHECKS, check_sandbox
+from gem_workers import BaseSandbox
+from gem_workers.testing import SANDBOX_CHECKS, check_sandbox
 
 
 class RemoteSandbox(BaseSandbox):

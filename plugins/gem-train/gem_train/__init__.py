@@ -1,1 +1,1 @@
-"""Reinforcement learning of language models on the episodes of gem-core."""
+"""Reinforcement learning of language models on gem-core's environments."""

@@ -1,9 +1,9 @@
-"""Checkpoints: what a run needs to go on as if it had never stopped.
+"""Checkpoints: everything that a run needs to continue as if it had never stopped.
 
-``RUN/checkpoints/000100/`` was written after 100 steps. It is a model that transformers reads, and
-``state.pt`` beside it: the trained weights, the optimiser, where the episodes' numbers are, the
-curriculum. What is drawn in a step is drawn from the seed and the step's number, so no generator
-needs to be kept.
+``RUN/checkpoints/000100/`` was written after 100 steps. It holds a model in the format of
+transformers, and ``state.pt``: the trained weights, the optimiser, the episode counters and the
+curriculum. All random draws of a step are derived from the seed and the step's number, so no
+generator state is saved.
 """
 
 import os
@@ -24,17 +24,17 @@ _FOLDER, _STATE = "checkpoints", "state.pt"
 def save_checkpoint(
     run: Path, step: int, policy: Policy, state: dict[str, Any], *, keep: int
 ) -> Path:
-    """Write a checkpoint whole, and delete the oldest beyond ``keep``.
+    """Write a checkpoint atomically, and delete the oldest ones beyond ``keep``.
 
     Args:
         run: The run's folder.
-        step: Steps that are done.
+        step: Number of finished steps.
         policy: The policy.
         state: Tensors and plain data.
-        keep: How many to keep, at least 1.
+        keep: Number of checkpoints to keep, at least 1.
 
     Returns:
-        Its folder.
+        The folder of the checkpoint.
 
     Raises:
         OSError: The disk is full, for example; older checkpoints are intact.
@@ -46,14 +46,14 @@ def save_checkpoint(
     try:
         policy.save(fresh)
         torch.save({**state, "step": step}, fresh / _STATE)
-    except RuntimeError as error:  # how torch and safetensors tell of a full disk
+    except RuntimeError as error:  # torch and safetensors raise it for a full disk
         shutil.rmtree(fresh, ignore_errors=True)
         raise OSError(f"{folder} cannot be written: {error}") from error
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
     replaced = fresh.with_name(f"{fresh.name}.replaced")
-    if folder.exists():  # deleting first would leave none, if the run is killed meanwhile
+    if folder.exists():  # deleted last, so that a run killed in between still has a checkpoint
         folder.rename(replaced)
     fresh.rename(folder)
     shutil.rmtree(replaced, ignore_errors=True)
@@ -66,23 +66,23 @@ def latest_checkpoint(run: Path) -> Path:
     """Return the newest checkpoint of a run.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: The run has no checkpoint.
     """
     found = _checkpoints(run)
     if not found:
-        raise ConfigError(f"{run} has no checkpoint to go on from.")
+        raise ConfigError(f"{run} has no checkpoint to resume from.")
     return found[-1]
 
 
 def load_checkpoint(folder: Path) -> dict[str, Any]:
-    """Return the state of a checkpoint, with the number of steps as ``step``.
+    """Return the state of a checkpoint; ``step`` is the number of finished steps.
 
     Raises:
-        ConfigError: It cannot be read.
+        ConfigError: The checkpoint cannot be read.
     """
     try:
         state: dict[str, Any] = torch.load(folder / _STATE, map_location="cpu", weights_only=True)
-    except Exception as error:  # a cut file fails in many ways
+    except Exception as error:  # a truncated file raises many kinds of errors
         raise ConfigError(f"The checkpoint {folder} cannot be read: {error}") from error
     return state
 

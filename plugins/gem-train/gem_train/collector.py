@@ -1,7 +1,7 @@
 """Collects the episodes that a step learns from.
 
-What a step plays depends on the seed, the step and the curriculum's state alone: groups are
-numbered through the whole run, and a group's number decides its source and its start state.
+The episodes of a step depend only on the seed, the step and the curriculum's state. Groups are
+numbered throughout the run, and the number of a group determines its source and its start state.
 """
 
 from bisect import bisect_right
@@ -21,17 +21,17 @@ from gem_train.errors import NoEpisodesError
 __all__ = ["INVALID_ACTION", "Collector", "CutIsInvalid", "evaluate"]
 
 INVALID_ACTION = "<｜INVALID_ACTION｜>"  # noqa: RUF001 - bars that no response has by chance
-"""What an environment is given instead of a response that was cut at its limit."""
+"""The action that replaces a response that was cut at its token limit."""
 
 
 class CutIsInvalid(BaseAgent):
-    """Gives the environment an invalid action where the model's response was cut.
+    """Replaces a response that was cut at its token limit by an invalid action.
 
-    So that an answer which comes before the limit by chance is no success, and the environment's
-    penalty teaches the model to end. The model's own history keeps what it said.
+    An answer early in such a response is then not a success, and the environment's penalty teaches
+    the model to end its responses. The model's own history keeps the original response.
 
     Args:
-        agent: The agent.
+        agent: The agent that samples from the model.
     """
 
     def __init__(self, agent: Any) -> None:
@@ -61,12 +61,15 @@ class Collector:
     """Collects whole episodes.
 
     Args:
-        sources: The environments, by name.
+        sources: The environments by name.
         make_agent: Makes an agent that samples from the policy.
-        config: How many, and in which groups.
-        group_size: Episodes of one start state.
+        config: The number of episodes, and further options.
+        group_size: Number of episodes that share a start state.
         seed: Seed of the run.
-        curriculum: Adapts the shares of the sources; None for their weights.
+        curriculum: Adapts the shares of the sources; None for their own weights.
+
+    Raises:
+        ConfigError: The number of episodes is not a multiple of the group size.
     """
 
     def __init__(
@@ -97,17 +100,18 @@ class Collector:
     def collect(self) -> list[Trajectory]:
         """Play ``rollout.episodes`` episodes, and return them in the order of their numbers.
 
-        With ``rollout.turns``, as many again until there are enough turns to learn from.
+        With ``rollout.turns``, further waves of as many episodes follow until there are enough
+        turns to learn from.
 
         Raises:
-            NoEpisodesError: All of them ended in an error.
+            NoEpisodesError: All episodes of a wave ended in an error.
         """
         before = self.state_dict()
         try:
             trajectories = self._wave()
             while self._turns(trajectories) < (self._config.turns or 0):
                 trajectories += self._wave()
-        except BaseException:  # Ctrl-C: a run that goes on plays the step again
+        except BaseException:  # such as Ctrl-C: a resumed run repeats the step
             self.load_state_dict(before)
             raise
         if self._curriculum is not None:
@@ -132,19 +136,19 @@ class Collector:
             agent_name="policy",
             policy=FaultPolicy(turn_deadline=self._config.turn_deadline),
         )
-        place = {pair: position for position, pair in enumerate(numbers)}
-        found = sorted(rollout, key=lambda one: place[one.source, one.index])
+        position = {pair: number for number, pair in enumerate(numbers)}
+        found = sorted(rollout, key=lambda one: position[one.component, one.index])
         self._report = rollout.report
         if not self._turns(found):
             error = next((one.error for one in found if one.error is not None), None) or {}
             raise NoEpisodesError(
-                f"All {len(found)} episodes of a step ended in an error, the first one with "
+                f"All {len(found)} episodes of a step ended in an error. The first one: "
                 f"{error.get('type')} ({error.get('boundary')}): {error.get('message')}"
             )
         return found
 
     def _numbers(self) -> Iterator[tuple[str, int]]:
-        """Yield the episodes of a wave: source, and number within it."""
+        """Yield the episodes of a wave: the source, and the number of the episode within it."""
         weights = {name: source.weight for name, source in self._sources.items()}
         if self._curriculum is not None:
             weights = dict(self._curriculum.weights(self._report))
@@ -160,19 +164,19 @@ class Collector:
                 yield name, index
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: how far the numbers have come."""
+        """Return the counters of groups, for a checkpoint."""
         return {"groups": self._groups, "begun": dict(self._begun)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take what ``state_dict`` gave.
+        """Load what ``state_dict`` returned.
 
         Raises:
-            ConfigError: It is of other environments.
+            ConfigError: The state belongs to other environments.
         """
         if state["begun"].keys() != self._begun.keys():
             raise ConfigError(
                 f"The checkpoint was made with {', '.join(state['begun'])}, not with "
-                f"{', '.join(self._begun)}."
+                f"{', '.join(self._begun)}. Resume it with the same environments."
             )
         self._groups, self._begun = state["groups"], dict(state["begun"])
 
@@ -186,15 +190,15 @@ def evaluate(
     concurrency: int,
     turn_deadline: float | None = None,
 ) -> Iterator[Trajectory]:
-    """Play the same tasks as every time, ``episodes`` of each source.
+    """Play evaluation episodes, ``episodes`` of each source; each call plays the same tasks.
 
     Args:
-        sources: The environments, by name.
+        sources: The environments by name.
         make_agent: Makes an agent.
-        episodes: Episodes of each environment.
-        seed: Seed of the run; the tasks are others than those of training.
-        concurrency: Most episodes at once.
-        turn_deadline: Seconds that a turn may take.
+        episodes: Number of episodes of each environment.
+        seed: Seed of the run; the tasks differ from those of training.
+        concurrency: Most episodes at the same time.
+        turn_deadline: Time limit of a turn in seconds.
     """
     yield from collect(
         sources,

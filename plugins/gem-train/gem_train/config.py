@@ -1,7 +1,7 @@
-"""The configuration of a training run: what ``gem-core train`` and ``Trainer`` take.
+"""The configuration of a training run, for ``gem-core train`` and ``Trainer``.
 
-One class for each part, and a line about each field. Values that cannot work are refused when the
-configuration is made.
+Each part is a class, and each field has a docstring. Invalid values are refused when the
+configuration is created.
 """
 
 from typing import Any, Literal, Self
@@ -27,23 +27,23 @@ class _Part(pydantic.BaseModel):
 
 
 class RolloutConfig(_Part):
-    """What is collected for each step."""
+    """The episodes that are collected for each step."""
 
     episodes: int = Field(default=64, ge=1)
-    """Episodes of a step; all of them end within it, so short ones are not preferred."""
+    """Episodes of a step; all of them end within the step, so short ones are not preferred."""
     group_size: int | None = Field(default=None, ge=1)
-    """Episodes of one start state; null for 8 where the algorithm compares such, else 1."""
+    """Episodes that share a start state; null for 8 if the algorithm compares them, else 1."""
     fork_groups: bool = False
-    """Reset an environment once for a group and fork it, where a reset is dear."""
+    """Reset an environment once for each group and fork it, if a reset is expensive."""
     turns: int | None = Field(default=None, ge=1)
-    """Turns that every update has exactly: ``episodes`` are collected again until there are enough,
-    and as many are chosen without replacement. Null for all turns that there are."""
+    """Exact number of turns of every update: more episodes are collected until there are enough
+    turns, and this number is chosen without replacement. Null for all turns."""
     concurrency: int = Field(default=64, ge=1)
-    """Most episodes at once."""
+    """Most episodes at the same time."""
     turn_deadline: float | None = Field(default=None, gt=0)
-    """Seconds that a turn may take."""
+    """Time limit of a turn in seconds."""
     keep_failed: bool = False
-    """Learn from what was played of episodes that ended in an error."""
+    """Also learn from the turns of episodes that ended in an error."""
 
 
 class SamplingConfig(_Part):
@@ -52,85 +52,85 @@ class SamplingConfig(_Part):
     max_new_tokens: int = Field(default=64, ge=1)
     """Most tokens of a response."""
     temperature: float = Field(default=1.0, gt=0)
-    """Of sampling and learning: what learns is ``softmax(logits / temperature)``."""
+    """Temperature of sampling and learning: the policy is ``softmax(logits / temperature)``."""
     top_p: float = Field(default=1.0, gt=0, le=1)
-    """Below 1 the sampler leaves unlikely tokens out, which the loss does not know."""
+    """Below 1, the sampler never draws unlikely tokens; the loss does not account for this."""
     system: str | None = None
     """The system message."""
     history: Literal["auto", "agent", "env"] = "auto"
-    """Who shows earlier turns, as the agent ``transformers`` has it."""
+    """Whether the agent or the environment shows earlier turns; see the agent ``transformers``."""
     stop: list[str] = []
     """Texts that end a response, such as the end of a tool call."""
     template: dict[str, Any] = {}
-    """More variables for the chat template."""
+    """Additional variables for the chat template."""
     cut_is_invalid: bool = True
-    """Give the environment an invalid action instead of a response that was cut at its limit."""
+    """Replace a response that was cut at its token limit by an invalid action."""
     adapters_url: str | None = None
-    """Base URL of a vLLM server that is given the adapters before each step, as ``policy``; for an
-    ``agent`` that samples there."""
+    """Base URL of a vLLM server that receives the adapters before each step under the name
+    ``policy``, for an ``agent`` that samples there."""
 
 
 class LossConfig(_Part):
-    """What is minimised; see docs/training/losses.md."""
+    """The loss; see docs/training/losses.md."""
 
     kind: Literal["clip", "reinforce"] = "clip"
     """Clipped ratios, or plain ``-A log pi``."""
     clip_low: float = Field(default=0.2, ge=0, le=1)
-    """How far below 1 a ratio counts."""
+    """Distance below 1 at which a ratio is clipped."""
     clip_high: float = Field(default=0.2, ge=0)
-    """How far above 1 a ratio counts."""
+    """Distance above 1 at which a ratio is clipped."""
     importance_cap: float | None = Field(default=2.0, gt=0)
-    """Largest weight that makes up for a sampler of other probabilities; null for none."""
+    """Largest importance weight between learner and sampler; null for no importance weights."""
     kl: float = Field(default=0.0, ge=0)
-    """Weight of the KL to the model that training began with."""
+    """Coefficient of the KL to the initial model."""
     kl_kind: Literal["k1", "k2", "k3"] = "k3"
-    """How it is estimated."""
+    """Estimator of the KL."""
     entropy: float = Field(default=0.0, ge=0)
-    """Weight of the entropy, which is to be large."""
+    """Entropy bonus coefficient (entropy is maximised)."""
     length_norm: Literal["constant", "response", "token"] | None = None
-    """How lengths count; null for what the algorithm's authors use."""
+    """Length normalisation; null for the one that the algorithm's authors use."""
     length_constant: float | None = Field(default=None, gt=0)
     """C of ``length_norm=constant``; null for ``sampling.max_new_tokens``."""
     unit: Literal["turn", "episode"] = "turn"
-    """What a response is."""
+    """Whether a response is a turn or an episode."""
     rows: Literal["episodes", "turns"] = "episodes"
-    """What a row of a batch is; the loss is the same, an episode in a row costs less."""
+    """Whether a row of a batch is an episode or a turn; same loss, but episodes are cheaper."""
     drop_cut: bool = False
-    """Leave responses that were cut at their limit out of the loss."""
+    """Leave responses that were cut at their token limit out of the loss."""
 
 
 class OptimiserConfig(_Part):
-    """AdamW, and how a batch is taken in parts."""
+    """AdamW, and how a batch is divided into updates and parts."""
 
     lr: float = Field(default=1e-5, gt=0)
     """Learning rate."""
     betas: tuple[float, float] = (0.9, 0.95)
-    """Decay of the moments."""
+    """Decay rates of the moments."""
     eps: float = Field(default=1e-8, gt=0)
     """Added to the root of the second moment."""
     weight_decay: float = Field(default=0.0, ge=0)
-    """Decay of the weights."""
+    """Weight decay."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """What the learning rate does after the warm-up; to 0 at the last step."""
+    """Learning rate schedule after the warm-up; linear and cosine reach 0 at the last step."""
     warmup_steps: int = Field(default=0, ge=0)
-    """Updates in which the learning rate rises from 0."""
+    """Number of updates over which the learning rate rises from 0."""
     max_grad_norm: float = Field(default=1.0, gt=0)
-    """Gradients are scaled down to this norm."""
+    """Gradients are clipped to this norm."""
     epochs: int = Field(default=1, ge=1)
-    """How often a step learns from its episodes."""
+    """Passes over the episodes of a step."""
     minibatches: int = Field(default=1, ge=1)
-    """Updates of an epoch, each on its part of the rows."""
+    """Updates per epoch, each on its part of the rows."""
     tokens: int = Field(default=16384, ge=1)
-    """Most tokens, padding included, that are on the way at once; gradients add up."""
+    """Most tokens per forward pass, padding included; gradients are accumulated."""
 
 
 class CriticConfig(_Part):
     """The critic, for algorithms that have one."""
 
     lr: float | None = Field(default=None, gt=0)
-    """Learning rate; null for that of the policy."""
+    """Learning rate; null for ``optim.lr``."""
     clip: float | None = Field(default=0.2, gt=0)
-    """How far a value may move in a step before its move counts no more; null for any."""
+    """Distance beyond which a value gets no gradient for moving further; null for no clipping."""
 
 
 class EvalConfig(_Part):
@@ -141,9 +141,9 @@ class EvalConfig(_Part):
     episodes: int = Field(default=64, ge=1)
     """Episodes of each environment."""
     temperature: float | None = Field(default=None, ge=0)
-    """Null for that of sampling."""
+    """Sampling temperature; null for ``sampling.temperature``."""
     envs: list[str] = []
-    """Ids of environments; none for those of training."""
+    """Ids of environments; an empty list for those of training."""
 
 
 class CheckpointConfig(_Part):
@@ -152,18 +152,18 @@ class CheckpointConfig(_Part):
     every: int = Field(default=50, ge=0)
     """Steps between checkpoints; 0 for one at the end only."""
     keep: int = Field(default=2, ge=1)
-    """How many of the newest are kept."""
+    """Number of newest checkpoints to keep."""
 
 
 class LogConfig(_Part):
-    """Where figures and episodes go."""
+    """Where metrics and episodes are written."""
 
-    writers: list[str] = ["csv", "tensorboard"]
+    writers: list[str] = ["csv"]
     """csv, tensorboard, wandb, trackio."""
     trajectories_every: int = Field(default=10, ge=0)
-    """Steps between those whose episodes are kept for ``gem-core view``; 0 for none."""
+    """Steps between those whose episodes are saved for ``gem-core view``; 0 for none."""
     progress: Literal["auto", "live", "lines", "off"] = "auto"
-    """What is printed on the way."""
+    """Progress display: live at a terminal and lines elsewhere, or one of them, or none."""
     plot: bool = True
     """Write ``curves.png`` at the end."""
 
@@ -178,19 +178,19 @@ class TrainConfig(_Part):
     precision: Literal["float32", "bf16"] = "float32"
     """bf16 computes in bfloat16; weights stay in float32."""
     threads: int | None = Field(default=None, ge=1)
-    """Most threads of torch, of which small passes take one; null for its own choice."""
+    """Most threads of torch; small passes use one. Null for torch's default."""
     lora: dict[str, Any] | None = None
     """Parameters of peft's LoraConfig, to train adapters only."""
     gradient_checkpointing: bool = False
-    """Compute activations again instead of keeping them."""
+    """Recompute activations in the backward pass to save memory."""
     steps: int = Field(default=100, ge=1)
-    """Steps: each collects episodes and learns from them."""
+    """Number of steps; each collects episodes and learns from them."""
     seed: int = Field(default=0, ge=0)
-    """Of everything that is drawn."""
+    """Seed of all random draws."""
     algo: dict[str, Any] = {"id": "rebn"}
     """The algorithm: its id and its own parameters."""
     curriculum: dict[str, Any] | None = None
-    """How environments share the episodes: an id and its parameters; null for fixed weights."""
+    """The curriculum: its id and its own parameters; null for the environments' own weights."""
     rollout: RolloutConfig = RolloutConfig()
     sampling: SamplingConfig = SamplingConfig()
     loss: LossConfig = LossConfig()

@@ -1,12 +1,12 @@
 """Curricula: how the environments of a mixture share the episodes while a model learns.
 
-They are samplers of the core (``gem_rollout.Sampler``), with a state that a checkpoint keeps.
-Each of them goes by the episodes it is told of and draws nothing itself, so that a run which is
-resumed goes on exactly as it would have. Levels of one game are sources of a mixture like any
-others, in the order in which they are written.
+A curriculum is a ``gem_rollout.Sampler`` whose state can be saved in a checkpoint. It depends only
+on the episodes that it was updated with and draws no random numbers, so a resumed run continues
+exactly as the original would have. Levels of one game are ordinary sources of a mixture, in the
+order in which they are written.
 
-Episodes that an error ended say nothing about the model, and do not count. An episode whose success
-is not known counts as one without.
+Episodes that ended in an error do not count. An episode whose success is unknown counts as a
+failure.
 """
 
 import inspect
@@ -33,38 +33,37 @@ CURRICULA = {
     "levels": "gem_train.curriculum:Levels",
     "learning_progress": "gem_train.curriculum:LearningProgress",
 }
-"""Where each curriculum is."""
+"""Entry point of each curriculum."""
 
-
-_NO_PROGRESS = 1e-3
+_LEAST_PROGRESS = 1e-3
 
 
 class Curriculum(Sampler, Protocol):
-    """A sampler that a checkpoint can keep.
+    """A sampler whose state can be saved.
 
-    ``weights`` names all sources, in their order.
+    ``weights`` returns the weights of all sources, in their order.
     """
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what it has learned, as plain data that JSON keeps exactly."""
+        """Return the state as plain data that JSON represents exactly."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take what ``state_dict`` gave.
+        """Load what ``state_dict`` returned.
 
         Raises:
-            ConfigError: It is of other sources.
+            ConfigError: The state belongs to other sources.
         """
 
 
 class Fixed:
-    """Shares that stay as they are.
+    """Constant shares.
 
     Args:
         sources: The sources by name.
-        weights: Weights by name, 0 for names that are missing; None for the sources' own.
+        weights: Weights by name, 0 for missing names; None for the sources' own weights.
 
     Raises:
-        ConfigError: A name without a source, or weights that cannot work.
+        ConfigError: A name has no source, a weight is negative or not finite, or all are 0.
     """
 
     def __init__(
@@ -94,20 +93,20 @@ class Fixed:
 
 
 class Levels:
-    """One source after the other, in order: on to the next when one is mastered.
+    """One source after the other: the next one begins when the current one is mastered.
 
-    Only episodes of the current level count, from the moment it became the current one.
+    Only episodes of the current level count, and only those since it became the current one.
 
     Args:
         sources: The sources by name, the easiest first.
-        threshold: Success over the last ``episodes`` at which it goes on, in (0, 1].
-        episodes: How many of the latest are looked at, and how many there must be.
-        earlier: Share of the episodes that earlier levels keep, all together, in [0, 1).
-        fall_back: Success over the last ``episodes`` below which it goes back, in
+        threshold: Success over the last ``episodes`` at which the next level begins, in (0, 1].
+        episodes: Length of the window, and the least number of episodes of a level.
+        earlier: Share of the episodes that all earlier levels keep together, in [0, 1).
+        fall_back: Success over the last ``episodes`` below which the previous level returns, in
             [0, ``threshold``); None for never.
 
     Raises:
-        ConfigError: No source, or a value out of range.
+        ConfigError: There is no source, or a value is out of range.
     """
 
     def __init__(
@@ -132,7 +131,7 @@ class Levels:
         self._fall_back = fall_back
         self._latest: deque[bool] = deque(maxlen=episodes)
         self.level = 0
-        """Number of the current level, from 0."""
+        """Index of the current level, from 0."""
 
     def weights(self, report: Report) -> Mapping[str, float]:
         weights = dict.fromkeys(self._names, 0.0)
@@ -142,8 +141,8 @@ class Levels:
         return weights
 
     def update(self, trajectory: Trajectory) -> None:
-        _check_source(trajectory.source, self._names)
-        if trajectory.error is not None or trajectory.source != self._names[self.level]:
+        _check_source(trajectory.component, self._names)
+        if trajectory.error is not None or trajectory.component != self._names[self.level]:
             return
         self._latest.append(bool(trajectory.success))
         if len(self._latest) < (self._latest.maxlen or 0):
@@ -169,29 +168,29 @@ class Levels:
 
 
 class LearningProgress:
-    """More of what is being learned (or forgotten), less of what is solved or out of reach.
+    """Larger shares for sources whose success is changing, smaller ones for the others.
 
-    Progress is how far a fast and a slow moving average of a source's success are apart::
+    Progress is the distance between a fast and a slow moving average of a source's success::
 
         p_i = |fast_i - slow_i| + 0.001    share_i = floor / n + (1 - floor) p_i / sum_j p_j
 
     I. Kanitscheider et al. (2021), "Multi-task curriculum learning in a complex, visual,
-    hard-exploration domain: Minecraft", arXiv:2106.14876; the absolute value, so that what is
-    forgotten comes back, is that of T. Matiisen et al. (2017), "Teacher-Student Curriculum
-    Learning", arXiv:1707.00183. The constant makes shares equal where nothing moves to speak of.
+    hard-exploration domain: Minecraft", arXiv:2106.14876. The absolute value, which brings back
+    what is being forgotten, is from T. Matiisen et al. (2017), "Teacher-Student Curriculum
+    Learning", arXiv:1707.00183. The constant makes shares equal if there is hardly any progress.
 
-    The averages are exponential, over the source's own episodes; the first episode sets both, so
-    that a source which is solved from the start shows no progress.
+    The averages are exponential over the episodes of a source. The first episode sets both, so a
+    source that is solved from the start shows no progress.
 
     Args:
         sources: The sources by name.
-        fast: Episodes of a source that the fast average reaches back, above 1. Fewer than a step
-            has of a source make it follow chance.
-        slow: Episodes that the slow one reaches back, above ``fast``.
-        floor: Share of the episodes that all sources have in equal parts, in (0, 1].
+        fast: Span of the fast average in episodes of a source, above 1. A span below the number of
+            episodes of a source in a step follows chance.
+        slow: Span of the slow average in episodes, above ``fast``.
+        floor: Share of the episodes that is divided equally among all sources, in (0, 1].
 
     Raises:
-        ConfigError: No source, or a value out of range.
+        ConfigError: There is no source, or a value is out of range.
     """
 
     def __init__(
@@ -213,7 +212,7 @@ class LearningProgress:
         self._averages = dict.fromkeys(names, (0.0, 0.0))
 
     def weights(self, report: Report) -> Mapping[str, float]:
-        progress = {name: self.progress(name) + _NO_PROGRESS for name in self._count}
+        progress = {name: self.progress(name) + _LEAST_PROGRESS for name in self._count}
         total, equal = sum(progress.values()), 1 / len(progress)
         return {
             name: self._floor * equal + (1 - self._floor) * value / total
@@ -221,19 +220,19 @@ class LearningProgress:
         }
 
     def progress(self, name: str) -> float:
-        """Return how far the averages of a source are apart, in [0, 1]."""
+        """Return the distance between the averages of a source, in [0, 1]."""
         fast, slow = self._averages[name]
         return abs(fast - slow)
 
     def update(self, trajectory: Trajectory) -> None:
-        name = trajectory.source
+        name = trajectory.component
         _check_source(name, self._count)
         if trajectory.error is not None:
             return
         self._count[name] += 1
         success, count = float(bool(trajectory.success)), self._count[name]
         fast, slow = self._averages[name]
-        # The weights of the episodes so far sum to 1: Adam's correction, made step by step.
+        # Bias correction as in Adam, in incremental form: the weights of all episodes sum to 1.
         fast += self._fast / (1 - (1 - self._fast) ** count) * (success - fast)
         slow += self._slow / (1 - (1 - self._slow) ** count) * (success - slow)
         self._averages[name] = fast, slow
@@ -259,21 +258,21 @@ def load_sampler(id: str, *, sources: Mapping[str, Component], **kwargs: Any) ->
         kwargs: Its parameters.
 
     Raises:
-        UnknownIdError: There is none of this id.
-        UnknownKwargError: It does not take a parameter.
-        ConfigError: A value that cannot work.
+        UnknownIdError: No curriculum has this id.
+        UnknownKwargError: It does not take one of the parameters.
+        ConfigError: A value is invalid.
     """
     target = _target_of(id)
     check_kwargs(target, kwargs, f"curriculum {id!r}")
-    made: Curriculum = target(sources, **kwargs)
-    return made
+    curriculum: Curriculum = target(sources, **kwargs)
+    return curriculum
 
 
 def parameters_of(id: str) -> dict[str, Any]:  # noqa: A002 - what users write
-    """Return the parameters of a curriculum, and their defaults.
+    """Return the parameters of a curriculum and their defaults.
 
     Raises:
-        UnknownIdError: There is none of this id.
+        UnknownIdError: No curriculum has this id.
     """
     parameters = inspect.signature(_target_of(id)).parameters.values()
     return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY}
@@ -282,7 +281,7 @@ def parameters_of(id: str) -> dict[str, Any]:  # noqa: A002 - what users write
 def _target_of(name: str) -> Any:
     if name not in CURRICULA:
         raise UnknownIdError(
-            f"No curriculum {name!r}.{near_names(name, CURRICULA)} There are: "
+            f"There is no curriculum {name!r}.{near_names(name, CURRICULA)} Curricula: "
             f"{', '.join(CURRICULA)}."
         )
     return load_entry_point(CURRICULA[name])
@@ -301,13 +300,13 @@ def _check(condition: bool, message: str) -> None:  # noqa: FBT001 - what is che
 def _check_source(name: str, known: Any) -> None:
     if name not in known:
         raise ConfigError(
-            f"There is no source {name!r}.{near_names(name, known)} There are: {', '.join(known)}."
+            f"There is no source {name!r}.{near_names(name, known)} Sources: {', '.join(known)}."
         )
 
 
 def _check_same(state: Mapping[str, Any], names: Any) -> None:
     if list(state["sources"]) != list(names):
         raise ConfigError(
-            f"The state is of the sources {', '.join(state['sources'])}; there are "
-            f"{', '.join(names)}. Go on with the same ones in the same order."
+            f"The state belongs to the sources {', '.join(state['sources'])}; this run has "
+            f"{', '.join(names)}. Resume with the same sources in the same order."
         )

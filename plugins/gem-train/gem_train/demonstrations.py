@@ -1,9 +1,9 @@
 """Demonstrations: episodes of oracles with token ids, as if a model had sampled them.
 
-An oracle, or chance, says what to do. The agent ``transformers`` says it, with a model that does
-not sample but writes what it is told. So prompts are rendered and made into tokens by the very code
-that a policy samples with later, and a trajectory reads like a sampled one, without
-log-probabilities.
+Each action comes from an oracle or is random. The agent ``transformers`` writes it, with a scripted
+model in place of a language model. Prompts are therefore rendered and tokenised by the same code
+that samples from a policy later, and the trajectory looks like a sampled one, except that
+log-probabilities are unknown.
 """
 
 import random
@@ -21,18 +21,18 @@ from gem_core.observation import Action, Info, Observation, text_of, visible_tex
 from gem_core.seeding import child_seed
 from gem_core.wrappers.history import HistoryWrapper
 from gem_rollout import Trajectory, collect
-from gem_rollout.sources import Sources
+from gem_rollout.components import Environments
 
 __all__ = ["AGENT", "Demonstrator", "demonstrations"]
 
 AGENT = "demonstrator"
-"""Name of the agent in the trajectories."""
+"""The name of the agent in trajectories."""
 
 _NO_LIMIT = 2**31
 
 
 def demonstrations(
-    make_env: Sources,
+    make_env: Environments,
     tokenizer: Any,
     *,
     episodes: int,
@@ -44,31 +44,29 @@ def demonstrations(
 ) -> Iterator[Trajectory]:
     """Play episodes and yield each trajectory when it ends.
 
-    The start states are others than those of a rollout or evaluation of the same seed.
+    The start states differ from those of a rollout or evaluation with the same seed.
 
     Args:
-        make_env: What makes an environment, or the sources of several, as ``collect`` takes them.
-        tokenizer: The tokenizer of the model that is to learn, with a chat template.
-        episodes: How many.
-        skill: Share of the turns in which the oracle's action is played, in [0, 1]; in the others
-            it is a random action of the environment. Of several, one is drawn for each episode.
-        seed: Of all that is drawn.
-        concurrency: Most episodes at once.
-        context: Tokens that the model can read.
-        agent: Parameters of the agent ``transformers`` that say what a prompt looks like
-            (``system``, ``history``, ``template``), and how far a reply goes (``max_new_tokens``,
-            ``stop``).
+        make_env: A function that makes an environment, or several sources, as in ``collect``.
+        tokenizer: The tokenizer of the model to train, with a chat template.
+        episodes: Number of episodes.
+        skill: Share of the turns in which the oracle's action is played, in [0, 1]; in the others,
+            the action is random. From a list, one value is drawn for each episode.
+        seed: Seed of all random draws.
+        concurrency: Most episodes at the same time.
+        context: Context length of the model in tokens.
+        agent: Parameters of the agent ``transformers`` for prompts (``system``, ``history``,
+            ``template``) and for the end of a reply (``max_new_tokens``, ``stop``).
 
     Raises:
-        ConfigError: A parameter that cannot work; or, while it plays, an environment that has no
-            oracle or no random action, where one is needed. Whatever else fails is the ``error`` of
-            its trajectory.
+        ConfigError: A parameter is invalid; or, while playing, an environment lacks an oracle or
+            random actions that are needed. Any other failure is the ``error`` of its trajectory.
     """
 
     def make_demonstrator() -> Demonstrator:
         return Demonstrator(tokenizer, skill=skill, context=context, **agent)
 
-    make_demonstrator()  # refuses at once what every episode would refuse
+    make_demonstrator()  # raises before any episode if the parameters are invalid
     rollout = collect(
         make_env,
         make_demonstrator,
@@ -91,17 +89,17 @@ def _played(rollout: Any) -> Iterator[Trajectory]:
 
 
 class Demonstrator(BaseAgent):
-    """Plays an oracle's or a random action in each turn, and writes it as a model would.
+    """Plays an oracle's or a random action in each turn, written as a model would write it.
 
     Args:
-        tokenizer: As in ``demonstrations``, and so are the others.
+        tokenizer: The tokenizer; this and the other parameters are those of ``demonstrations``.
         skill: Share of the oracle's actions.
-        context: Tokens that the model can read.
+        context: Context length of the model in tokens.
         agent: Parameters of the agent ``transformers``.
 
     Raises:
-        ConfigError: A skill outside [0, 1], a tokenizer without a chat template or a token that
-            ends a reply, or a parameter that the agent refuses.
+        ConfigError: A skill is outside [0, 1], the tokenizer has no chat template or no token that
+            ends a reply, or the agent refuses a parameter.
     """
 
     def __init__(
@@ -114,15 +112,15 @@ class Demonstrator(BaseAgent):
     ) -> None:
         self._skills = [skill] if isinstance(skill, int | float) else list(skill)
         if not self._skills or not all(0 <= one <= 1 for one in self._skills):
-            raise ConfigError(f"skill is a number in [0, 1], or several; got {skill!r}.")
+            raise ConfigError(f"skill must be a number in [0, 1], or a list; got {skill!r}.")
         for name, value in (
             ("chat template", tokenizer.chat_template),
             ("token that ends a reply (eos_token)", tokenizer.eos_token_id),
         ):
             if value is None:
                 raise ConfigError(f"The tokenizer has no {name}, which demonstrations need.")
-        self._scribe = Scribe(tokenizer, context)
-        self._writer: Any = make_agent("transformers", model=self._scribe, **agent)
+        self._model = ScriptedModel(tokenizer, context)
+        self._writer: Any = make_agent("transformers", model=self._model, **agent)
         self._oracle = OracleAgent()
         self._rng = random.Random()
 
@@ -131,7 +129,7 @@ class Demonstrator(BaseAgent):
         self._writer.seed_episode(seed)
 
     def reset(self, env: Env) -> None:
-        """Get ready for an episode.
+        """Prepare for an episode.
 
         Raises:
             ConfigError: The environment has no oracle, and ``skill`` is not 0.
@@ -148,8 +146,8 @@ class Demonstrator(BaseAgent):
         """Return a reply with the action of the turn.
 
         Raises:
-            ConfigError: The environment has no random action, and ``skill`` is below 1.
-            DataError: The action is no text, or has too many tokens.
+            ConfigError: The environment has no random actions, and ``skill`` is below 1.
+            DataError: The action is not text, or has too many tokens.
         """
         if self._rng.random() < self._skill:
             action = await self._action_of_oracle(observation, info)
@@ -158,16 +156,16 @@ class Demonstrator(BaseAgent):
             if not self._is_shown_all:
                 self._unseen.append(visible_text(observation, info))
         if not isinstance(action, str):
-            raise DataError(f"Demonstrations are of actions that are text; got {action!r:.200}.")
-        self._scribe.text = action
+            raise DataError(f"Demonstrations need actions that are text; got {action!r:.200}.")
+        self._model.text = action
         reply: Reply = await self._writer.act(observation, info)
         return reply
 
     async def _action_of_oracle(self, observation: Observation, info: Info) -> Action:
-        """Ask the oracle, which is only asked for what is then played.
+        """Ask the oracle, which is only asked for actions that are then played.
 
-        Some oracles take note of what they have said. What they were not shown meanwhile comes
-        before the observation, as in a history.
+        Some oracles remember their own actions. Observations of turns with random actions are
+        prepended to the next observation, as in a history.
         """
         if self._unseen:
             observation = with_text(observation, "\n".join([*self._unseen, text_of(observation)]))
@@ -199,14 +197,14 @@ def _shows_all(env: Env) -> bool:
 
 
 def _component(env: Env) -> Env:
-    """Return what is played: of a mixture the environment of the episode."""
+    """Return the environment of the episode; in a mixture, this is the chosen component."""
     inner = env.unwrapped
     return _component(inner.env) if isinstance(inner, MixtureEnv) else env
 
 
 @dataclass(slots=True)
-class _Written:
-    """What the agent ``transformers`` takes for a sample."""
+class _ScriptedReply:
+    """A reply in the form that the agent ``transformers`` expects from a model."""
 
     ids: list[int]
     logprobs: None = None
@@ -215,12 +213,12 @@ class _Written:
     model_seconds: float = 0.0
 
 
-class Scribe:
-    """Stands where the agent ``transformers`` has a model: writes ``text``, whatever the prompt.
+class ScriptedModel:
+    """A model for the agent ``transformers`` that replies ``text`` to every prompt.
 
     Args:
-        tokenizer: Makes the tokens.
-        context: Tokens of prompt and reply together, at most.
+        tokenizer: The tokenizer.
+        context: Most tokens of prompt and reply together.
     """
 
     def __init__(self, tokenizer: Any, context: int) -> None:
@@ -228,31 +226,31 @@ class Scribe:
         self.context = context
         self.text = ""
 
-    async def submit(self, request: Any) -> _Written:
-        """Return the tokens of the text, with the one that ends a reply.
+    async def submit(self, request: Any) -> _ScriptedReply:
+        """Return the tokens of the text and of the end of a reply.
 
-        A text that has a string of ``stop`` ends with it, as it would for a model.
+        A text that contains a string of ``stop`` ends there, as a model's reply would.
 
         Raises:
-            DataError: They are more than the request allows.
+            DataError: There are more tokens than the request allows.
         """
-        ends = [place + len(one) for one in request.stop if (place := self.text.find(one)) >= 0]
+        ends = [at + len(one) for one in request.stop if (at := self.text.find(one)) >= 0]
         text = self.text[: min(ends)] if ends else self.text
-        # A model could not end its reply in the middle: what looks like a special token is text.
+        # Special tokens within the text are encoded as plain text: they would end the reply.
         ids = self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
         if not ends:
             ids = [*ids, self.tokenizer.eos_token_id]
         if len(ids) > request.max_new_tokens:
             raise DataError(
-                f"The action has {len(ids)} tokens, and there is room for "
-                f"{request.max_new_tokens}: raise max_new_tokens, or show less of the history. "
-                f"It begins with {text[:80]!r}."
+                f"The action has {len(ids)} tokens, but only {request.max_new_tokens} are allowed: "
+                f"raise max_new_tokens, or show less of the history. The action begins with "
+                f"{text[:80]!r}."
             )
-        return _Written(ids)
+        return _ScriptedReply(ids)
 
-    def text_of(self, written: _Written) -> str:
-        """Return the text without the token that ends it."""
-        ids = written.ids
+    def text_of(self, reply: _ScriptedReply) -> str:
+        """Return the text of a reply without its end token."""
+        ids = reply.ids
         ids = ids[:-1] if ids and ids[-1] == self.tokenizer.eos_token_id else ids
         text: str = self.tokenizer.decode(
             ids, skip_special_tokens=False, clean_up_tokenization_spaces=False

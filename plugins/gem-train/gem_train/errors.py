@@ -1,4 +1,4 @@
-"""What ends a training run early."""
+"""Errors that end a training run early."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ class DivergedError(GemError, ArithmeticError):
 
 
 class TooLargeError(GemError, MemoryError):
-    """There is not enough memory for what is to be computed at once."""
+    """A batch does not fit into memory."""
 
 
 class NoEpisodesError(GemError, RuntimeError):
@@ -22,10 +22,10 @@ class NoEpisodesError(GemError, RuntimeError):
 
 @contextmanager
 def memory_limit(advice: str) -> Iterator[None]:
-    """Turn what torch raises when memory is short into a ``TooLargeError``.
+    """Convert torch's out-of-memory errors to ``TooLargeError``.
 
     Args:
-        advice: What to change, as the end of the message.
+        advice: What to change; the end of the message.
     """
     try:
         yield

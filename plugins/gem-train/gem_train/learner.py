@@ -1,4 +1,4 @@
-"""One step of learning: from a batch of episodes to changed weights."""
+"""One learning step: from a batch of episodes to updated weights."""
 
 import math
 from collections import defaultdict
@@ -23,29 +23,29 @@ from gem_train.losses import (
 from gem_train.policy import Critic, Policy, Reference
 from gem_train.schedule import share_of_lr
 
-__all__ = ["Learned", "Learner"]
+__all__ = ["LearnResult", "Learner"]
 
 
-class Learned(NamedTuple):
-    """What came of a step.
+class LearnResult(NamedTuple):
+    """The result of a step.
 
     Args:
-        figures: By name, ``train/...``.
-        advantages: Of each turn of the batch, in its order.
+        metrics: The metrics ``train/...`` by name.
+        advantages: The advantage of each turn of the batch, in its order.
     """
 
-    figures: dict[str, float]
+    metrics: dict[str, float]
     advantages: list[float]
 
 
 class Learner:
-    """Changes a policy, and its critic if the algorithm has one.
+    """Updates a policy, and its critic if the algorithm has one.
 
     Args:
-        policy: What learns.
-        algorithm: Makes the advantages.
+        policy: The policy.
+        algorithm: Computes the advantages.
         algorithm_config: The algorithm's own configuration.
-        config: Everything else.
+        config: The configuration of the run.
     """
 
     def __init__(
@@ -80,16 +80,16 @@ class Learner:
         updates = self.config.steps * self._updates_of_a_step
         return share_of_lr(optim.schedule, update, updates=updates, warmup=optim.warmup_steps)
 
-    def learn(self, batch: Batch, generator: torch.Generator) -> Learned:
+    def learn(self, batch: Batch, generator: torch.Generator) -> LearnResult:
         """Learn from a batch.
 
         Args:
             batch: Whole episodes, on any device.
-            generator: Splits the rows into mini-batches; on the CPU.
+            generator: Random generator for the split into mini-batches, on the CPU.
 
         Raises:
-            DivergedError: A loss or a gradient is not finite; the update was not made.
-            TooLargeError: Memory is short.
+            DivergedError: A loss or a gradient is not finite; the update was not applied.
+            TooLargeError: A batch does not fit into memory.
         """
         batch = batch.to(self.policy.device)
         meter = _Meter()
@@ -106,8 +106,8 @@ class Learner:
             old_S_L = self._logprobs(batch) if self._updates_of_a_step > 1 else None
             for rows in self._minibatches(batch, generator):
                 self._update(batch, rows, advantages_N, old_S_L, values_N, targets_N, meter)
-        figures = meter.means() | _figures_of(batch, advantages_N, values_N, targets_N)
-        return Learned(figures, advantages_N.tolist())
+        metrics = meter.metrics() | _metrics_of(batch, advantages_N, values_N, targets_N)
+        return LearnResult(metrics, advantages_N.tolist())
 
     def _minibatches(self, batch: Batch, generator: torch.Generator) -> Iterator[torch.Tensor]:
         (used,) = torch.where(batch.mask.any(-1).cpu())
@@ -127,7 +127,7 @@ class Learner:
         targets_N: torch.Tensor | None,
         meter: "_Meter",
     ) -> None:
-        """Make one update, from some of the rows."""
+        """Make one update with some of the rows."""
         part, loss = batch.select(rows), self.config.loss
         weights_N = loss_weights(
             part,
@@ -136,38 +136,38 @@ class Learner:
             unit=loss.unit,
         )
         turns = max(1, int(part.chosen[part.states()[2]].sum()))
-        telling = self._telling(part, advantages_N)
-        part, rows = part.select(telling), rows[telling]
+        kept = self._rows_with_gradient(part, advantages_N)
+        part, rows = part.select(kept), rows[kept]
         self.optimizer.zero_grad(set_to_none=True)
         total = 0.0
-        with self.policy.reading(part):
+        with self.policy.threads_for(part):
             for piece_rows in token_batches(part, self.config.optim.tokens):
                 piece = part.select(piece_rows)
                 old = None
                 if old_S_L is not None:
                     old = old_S_L[rows[piece_rows], : piece.ids.shape[1]]
-                of_piece = self._loss(piece, advantages_N, weights_N, old, meter)
+                piece_loss = self._loss(piece, advantages_N, weights_N, old, meter)
                 if self.critic is not None:
-                    of_critic = self._critic_loss(piece, values_N, targets_N, turns, meter)
-                    of_piece = of_piece + of_critic
-                of_piece.backward()
-                total += of_piece.item()
+                    critic_loss = self._critic_loss(piece, values_N, targets_N, turns, meter)
+                    piece_loss = piece_loss + critic_loss
+                piece_loss.backward()
+                total += piece_loss.item()
             if not math.isfinite(total):
                 raise DivergedError(f"The loss is {total}. {_DIVERGED}")
             self._apply(total, meter)
 
-    def _telling(self, part: Batch, advantages_N: torch.Tensor) -> torch.Tensor:
-        """Return the numbers of the rows that the gradient depends on.
+    def _rows_with_gradient(self, part: Batch, advantages_N: torch.Tensor) -> torch.Tensor:
+        """Return the indices of the rows that contribute to the gradient.
 
-        Where all advantages are 0, as in a group of equal returns, so is the gradient, unless
-        there is more in the loss. If no row tells anything, it is the first that stays: the
-        optimiser still takes its step, with gradients of 0.
+        A row whose advantages are all 0, as in a group of equal returns, has no gradient, unless
+        the loss has other terms. If no row has one, the first is returned: the optimiser still
+        takes its step, with gradients of 0.
         """
-        has_more = self.critic is not None or self._reference is not None
-        if has_more or self.config.loss.entropy > 0:
+        has_other_terms = self.critic is not None or self._reference is not None
+        if has_other_terms or self.config.loss.entropy > 0:
             return torch.arange(len(part.ids), device=part.ids.device)
-        (telling,) = torch.where(((part.spread(advantages_N) != 0) & part.mask).any(-1))
-        return telling if len(telling) else part.mask.any(-1).nonzero()[:1, 0]
+        (rows,) = torch.where(((part.to_tokens(advantages_N) != 0) & part.mask).any(-1))
+        return rows if len(rows) else part.mask.any(-1).nonzero()[:1, 0]
 
     def _apply(self, total: float, meter: "_Meter") -> None:
         limit = self.config.optim.max_grad_norm
@@ -192,14 +192,14 @@ class Learner:
         old: torch.Tensor | None,
         meter: "_Meter",
     ) -> torch.Tensor:
-        """Return the part of the policy's loss that these rows are."""
+        """Return the contribution of some rows to the policy's loss."""
         loss, temperature = self.config.loss, self.config.sampling.temperature
         logprobs, entropy = self.policy.logprobs_and_entropy(
             piece, temperature=temperature, with_entropy=loss.entropy > 0
         )
         mask = piece.mask
         old = logprobs.detach() if old is None else old
-        advantages = piece.spread(advantages_N).to(logprobs.dtype)
+        advantages = piece.to_tokens(advantages_N).to(logprobs.dtype)
         if loss.kind == "clip":
             losses = policy_loss(
                 logprobs, old, advantages, clip_low=loss.clip_low, clip_high=loss.clip_high
@@ -212,7 +212,7 @@ class Learner:
                 losses = losses * importance_weights(old, sampler, loss.importance_cap)
             gap = (sampler - old)[mask]
             meter.add("train/kl_sampler", gap.mean(), len(gap))
-            meter.most("train/sampler_gap", gap.abs().max())
+            meter.keep_max("train/sampler_gap", gap.abs().max())
         if self._reference is not None:
             reference = self._reference.logprobs(piece, temperature=temperature)
             kl = kl_to_reference(logprobs, reference, loss.kl_kind)
@@ -226,7 +226,7 @@ class Learner:
         clipped = (log_ratio < low) | (log_ratio > high)
         meter.add("train/clipped", clipped.float().mean(), len(log_ratio))
         meter.add("train/kl_update", (log_ratio.expm1() - log_ratio).mean(), len(log_ratio))
-        return (piece.spread(weights_N).to(losses) * losses).sum()
+        return (piece.to_tokens(weights_N).to(losses) * losses).sum()
 
     def _critic_loss(
         self,
@@ -236,7 +236,7 @@ class Learner:
         turns: int,
         meter: "_Meter",
     ) -> torch.Tensor:
-        """Return the part of the critic's loss, a mean over the turns of an update."""
+        """Return the contribution of some rows to the critic's loss, a mean over turns."""
         if self.critic is None or values_N is None or targets_N is None:
             raise TypeError("a critic's loss needs a critic's values and targets")
         rows, positions, of_turns = piece.states()
@@ -274,7 +274,7 @@ class Learner:
         return old_S_L
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
+        """Return the weights and the optimiser's state, for a checkpoint."""
         return {
             "policy": self.policy.trained_state(),
             "optimizer": self.optimizer.state_dict(),
@@ -284,10 +284,10 @@ class Learner:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take what ``state_dict`` gave.
+        """Load what ``state_dict`` returned.
 
         Raises:
-            ConfigError: It is of another model.
+            ConfigError: The state belongs to another model.
         """
         self.policy.load_trained_state(state["policy"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -298,16 +298,16 @@ class Learner:
             self._reference.load_state_dict(state["reference"])
 
 
-_DIVERGED = "Lower optim.lr, or optim.max_grad_norm; the weights are as before this update."
+_DIVERGED = "Lower optim.lr or optim.max_grad_norm. The weights are those before this update."
 
 
 class _Meter:
-    """Means of what is measured in the updates of a step."""
+    """Means and maxima of the metrics of a step's updates."""
 
     def __init__(self) -> None:
         self._sums: defaultdict[str, float] = defaultdict(float)
         self._counts: defaultdict[str, float] = defaultdict(float)
-        self._most: dict[str, float] = {}
+        self._max: dict[str, float] = {}
 
     def add(self, name: str, value: Any, count: int = 1) -> None:
         """Add a mean over ``count`` values."""
@@ -315,22 +315,22 @@ class _Meter:
             self._sums[name] += float(value) * count
             self._counts[name] += count
 
-    def most(self, name: str, value: Any) -> None:
+    def keep_max(self, name: str, value: Any) -> None:
         """Keep the largest value."""
-        self._most[name] = max(self._most.get(name, 0.0), float(value))
+        self._max[name] = max(self._max.get(name, 0.0), float(value))
 
-    def means(self) -> dict[str, float]:
-        return {name: self._sums[name] / self._counts[name] for name in self._sums} | self._most
+    def metrics(self) -> dict[str, float]:
+        return {name: self._sums[name] / self._counts[name] for name in self._sums} | self._max
 
 
-def _figures_of(
+def _metrics_of(
     batch: Batch,
     advantages_N: torch.Tensor,
     values_N: torch.Tensor | None,
     targets_N: torch.Tensor | None,
 ) -> dict[str, float]:
     chosen = batch.chosen
-    figures = {
+    metrics = {
         "train/turns": float(batch.trained.sum()),
         "train/tokens": float(batch.mask.sum()),
         "train/advantage_std": advantages_N[chosen].std(correction=0).item(),
@@ -339,5 +339,5 @@ def _figures_of(
         variance = targets_N[chosen].var(correction=0)
         unexplained = (targets_N - values_N)[chosen].var(correction=0)
         if variance > 0:
-            figures["train/explained_variance"] = (1 - unexplained / variance).item()
-    return figures
+            metrics["train/explained_variance"] = (1 - unexplained / variance).item()
+    return metrics

@@ -1,11 +1,11 @@
-"""Losses of tokens, and the weights that make one number of them.
+"""Losses of tokens, and the weights of their sum.
 
     loss = sum over tokens of  weight * (policy loss + beta KL - coefficient entropy)
 
-Every function but ``loss_weights`` is of single tokens: it takes tensors of one shape and returns
-that shape, in their type. Log-probabilities are in nats and must be finite everywhere; what they
-are where nothing was sampled does not matter, as the weight is 0 there. Shapes: S rows, L
-positions, V tokens of the vocabulary; what is said of a token stands at the token's own position.
+Every function except ``loss_weights`` works on single tokens: it takes tensors of one shape and
+returns a tensor of this shape and type. Log-probabilities are in nats and must be finite. Their
+values where nothing was sampled do not matter, as the weight is 0 there. Shapes: S rows, L
+positions, V tokens of the vocabulary. Values of a token are at the token's own position.
 """
 
 import math
@@ -34,7 +34,7 @@ def token_logprobs(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """Return the log-probability of each token given those before it; 0 for the first.
 
     Args:
-        logits: The model's, (S, L, V); those at position l are of token l + 1.
+        logits: The model's logits, (S, L, V); position l predicts token l + 1.
         ids: Token ids, (S, L).
 
     Returns:
@@ -55,18 +55,18 @@ def policy_loss(
 ) -> torch.Tensor:
     """Return ``max(-A rho, -A clip(rho, 1 - low, 1 + high))`` with ``rho = pi / pi_old``.
 
-    Schulman et al. 2017, "Proximal Policy Optimization Algorithms", equation 7; a higher upper
-    limit as in Yu et al. 2025, "DAPO". With ``clip_low=1, clip_high=math.inf`` it is the plain
+    Schulman et al. 2017, "Proximal Policy Optimization Algorithms", equation 7. A separate upper
+    limit is from Yu et al. 2025, "DAPO". With ``clip_low=1, clip_high=math.inf`` it is the plain
     importance sampling loss, ``-A rho``.
 
     Args:
-        logprobs: Of the policy that learns.
-        old_logprobs: Of the policy when the batch was made, without gradient.
-        advantages: Of each token, without gradient.
-        clip_low: How far below 1 the ratio still counts, in [0, 1].
-        clip_high: How far above 1 it still counts, at least 0.
+        logprobs: Log-probabilities of the current policy.
+        old_logprobs: Log-probabilities before the first update, without gradient.
+        advantages: Advantage of each token, without gradient.
+        clip_low: Distance below 1 at which the ratio is clipped, in [0, 1].
+        clip_high: Distance above 1 at which the ratio is clipped, at least 0.
     """
-    # exp(20) is beyond any clip; beyond exp(88) the branch not taken would make gradients NaN.
+    # exp(20) is beyond any clip. Above exp(88), the unused branch would make gradients NaN.
     log_ratio = (logprobs - old_logprobs).clamp(-_MOST_LOG_RATIO, _MOST_LOG_RATIO)
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1 - clip_low, 1 + clip_high)
@@ -76,11 +76,11 @@ def policy_loss(
 def reinforce_loss(logprobs: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
     """Return ``-A log pi``.
 
-    Williams 1992. It is right for tokens that the policy has just sampled itself.
+    Williams 1992. It is unbiased only for tokens that the current policy has sampled itself.
 
     Args:
-        logprobs: Of the policy that learns.
-        advantages: Of each token, without gradient.
+        logprobs: Log-probabilities of the current policy.
+        advantages: Advantage of each token, without gradient.
     """
     return -advantages * logprobs
 
@@ -90,14 +90,14 @@ def importance_weights(
 ) -> torch.Tensor:
     """Return ``min(pi_old / pi_sampler, cap)``, in [0, cap], without gradient.
 
-    It makes up for a sampler that computes other probabilities than the learner does, with the
-    same weights (other kernels, other precision). The loss of each token is multiplied by it.
-    Ionides 2008, "Truncated Importance Sampling"; for learner and sampler, Yao et al. 2025, "Your
-    Efficient RL Framework Secretly Brings You Off-Policy RL Training".
+    The loss of each token is multiplied by its weight. The weights correct for a sampler whose
+    probabilities differ from the learner's although the model is the same, because of other kernels
+    or another precision. Ionides 2008, "Truncated Importance Sampling"; for learner and sampler,
+    Yao et al. 2025, "Your Efficient RL Framework Secretly Brings You Off-Policy RL Training".
 
     Args:
-        old_logprobs: The learner's, when the batch was made.
-        sampler_logprobs: The sampler's.
+        old_logprobs: The learner's log-probabilities before the first update.
+        sampler_logprobs: The sampler's log-probabilities.
         cap: Largest weight, above 0.
     """
     log_weights = (old_logprobs - sampler_logprobs).detach()
@@ -109,22 +109,22 @@ def kl_to_reference(
 ) -> torch.Tensor:
     """Return an estimate of ``KL(pi, pi_ref)`` from tokens that pi sampled.
 
-    With ``Delta = log pi_ref - log pi``, between -40 and 40:
+    With ``Delta = log pi_ref - log pi``, clamped to [-40, 40]:
 
         k1 = -Delta        k2 = Delta^2 / 2        k3 = exp(Delta) - 1 - Delta
 
-    Schulman 2020, "Approximating KL Divergence". k1 and k3 have the KL as their mean; k3 is never
+    Schulman 2020, "Approximating KL Divergence". The mean of k1 and k3 is the KL; k3 is never
     negative and varies less. As a term of a loss, k1 has a gradient that is 0 on average, and k2
     has the gradient of the KL (Tang and Munos 2025, "On a few pitfalls in KL divergence gradient
     estimation for RL").
 
     Args:
-        logprobs: Of the policy that learns.
-        reference_logprobs: Of the reference.
-        kind: Which estimate.
+        logprobs: Log-probabilities of the current policy.
+        reference_logprobs: Log-probabilities of the reference.
+        kind: The estimator.
 
     Raises:
-        ConfigError: There is no such estimate.
+        ConfigError: The estimator is unknown.
     """
     limit = _MOST_LOG_RATIO_OF_KL
     delta = (reference_logprobs - logprobs).clamp(-limit, limit)
@@ -134,7 +134,7 @@ def kl_to_reference(
         return delta**2 / 2
     if kind == "k3":
         return delta.expm1() - delta
-    raise ConfigError(f"kind is one of k1, k2, k3; got {kind!r}.")
+    raise ConfigError(f"kind must be one of k1, k2, k3; got {kind!r}.")
 
 
 def entropy(logits: torch.Tensor) -> torch.Tensor:
@@ -144,7 +144,7 @@ def entropy(logits: torch.Tensor) -> torch.Tensor:
         logits: z, (..., V).
 
     Returns:
-        (...). At position l it is the entropy of token l + 1.
+        The entropy of each distribution, (...); position l belongs to token l + 1.
     """
     return logits.logsumexp(-1) - (logits.softmax(-1) * logits).sum(-1)
 
@@ -156,25 +156,25 @@ def loss_weights(
     constant: float = 1.0,
     unit: Literal["turn", "episode"] = "turn",
 ) -> torch.Tensor:
-    """Return what a token of each turn weighs in the loss: 0 in turns that are not trained; (N,).
+    """Return the weight of a token of each turn in the loss, 0 in turns that are not trained; (N,).
 
-    With M responses that have a token to train, the i-th of n_i such tokens, a token of it weighs
+    With M responses that have tokens to train, n_i of them in the i-th, the weight of a token is
 
         constant    1 / (M C)        sums, whatever the length    (Liu et al. 2025, Dr. GRPO)
         response    1 / (M n_i)      mean of the responses' means (Shao et al. 2024, GRPO)
         token       1 / sum_i n_i    mean of all tokens           (Yu et al. 2025, DAPO)
 
-    The loss is ``(batch.spread(weights) * losses).sum()``. So a batch may be taken in parts (see
-    ``token_batches``): weights of the whole, spread in each part, and gradients added up.
+    The loss is ``(batch.to_tokens(weights) * losses).sum()``. A batch may be processed in parts
+    (see ``token_batches``): compute the weights once for the whole batch, and add up the gradients.
 
     Args:
-        batch: All that one step of the optimiser sees.
-        length_norm: How lengths count.
-        constant: C, in tokens, above 0; the most tokens of a response, for example.
-        unit: What a response is: what was sampled in a turn, or in all turns of an episode.
+        batch: Everything that one step of the optimiser sees.
+        length_norm: The length normalisation.
+        constant: C, in tokens, above 0; for example the most tokens of a response.
+        unit: Whether a response is what was sampled in a turn, or in all turns of an episode.
 
     Raises:
-        ConfigError: There is no such normalisation, or ``constant`` is not above 0.
+        ConfigError: The normalisation is unknown, or ``constant`` is not above 0.
     """
     if constant <= 0:
         raise ConfigError(f"constant must be above 0, got {constant!r}.")
@@ -190,5 +190,7 @@ def loss_weights(
     elif length_norm == "token":
         weight_N = torch.ones_like(tokens_N) / tokens_N.sum()
     else:
-        raise ConfigError(f"length_norm is one of constant, response, token; got {length_norm!r}.")
+        raise ConfigError(
+            f"length_norm must be one of constant, response, token; got {length_norm!r}."
+        )
     return torch.where(sampled_N > 0, weight_N, 0)

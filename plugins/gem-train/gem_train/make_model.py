@@ -1,7 +1,7 @@
-"""``gem-core make-model``: a small model for some environments, from nothing.
+"""``gem-core make-model``: make a small model with random weights for some environments.
 
-Its tokenizer learns from what is said in episodes of these environments, its weights are random. It
-can write any text, but other texts take many tokens.
+Its tokenizer is trained on episodes of these environments. It can encode any text, but unrelated
+text takes many tokens.
 """
 
 import importlib.util
@@ -28,30 +28,30 @@ from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 __all__ = ["PIECES", "SIZES", "Size", "command", "make_model"]
 
 PIECES = (
-    r" (?=\\boxed\{|</?\p{L})|"  # with the space in their tokens they would be two each
+    r" (?=\\boxed\{|</?\p{L})|"  # keeps the space out of the next piece
     r"\\boxed\{|"
     r"</?\p{L}[\w-]*>|"  # tags of tools
     r"\p{N}|"
-    r"\p{Lu}(?!\p{Ll})|"  # letters of words in capitals, as word games have them
+    r"\p{Lu}(?!\p{Ll})|"  # single letters of words in capitals, as in word games
     r" ?\p{Lu}?\p{Ll}+|"
     r" ?[\p{Lo}\p{Lm}\p{Lt}]+|"
     r" ?([^\s\p{L}\p{N}])\1*|"
     r"\s+(?!\S)|\s+"
 )
-r"""What a token of the tokenizer stays within.
+r"""The pieces that a text is split into; no token spans two of them.
 
-A number is a token a digit, a word in capitals a token a letter, and neither has the space before
-it in its token. So what an observation says and what an action says of it are the same tokens:
+Each digit of a number and each letter of a word in capitals is a token, and the space before them
+is not part of it. Observations and actions therefore use the same tokens for the same guess:
 ``\boxed{10}`` is ``\boxed{``, ``1``, ``0``, ``}``.
 """
 
 _ROLES = "user\nassistant\nsystem\n"
-"""Words of the chat template."""
+"""The role names of the chat template."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Sizes of a model: width of a token's state, layers, heads of attention."""
+    """The size of a model: hidden size, number of layers and attention heads per layer."""
 
     hidden: int
     layers: int
@@ -64,20 +64,20 @@ SIZES = {
     "medium": Size(256, 6, 8),
     "large": Size(512, 8, 8),
 }
-"""From 0.2 million parameters to 25 million."""
+"""Sizes from 0.2 million to 25 million parameters."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """What was made.
+class ModelInfo:
+    """A description of the model that was made.
 
     Args:
-        parameters: Parameters of the model.
-        vocabulary: Tokens of the tokenizer.
-        prompt_tokens: Tokens of the first prompt of an episode, the median of what was played.
-        episode_tokens: Tokens of an episode, likewise.
-        action: Text of an action.
-        action_tokens: Its tokens, as text.
+        parameters: Number of parameters.
+        vocabulary: Number of tokens in the vocabulary.
+        prompt_tokens: Median number of tokens of an episode's first prompt.
+        episode_tokens: Median number of tokens of an episode.
+        action: An example of an action.
+        action_tokens: The tokens of this action, as text.
     """
 
     parameters: int
@@ -102,41 +102,45 @@ class Made:
     multiple=True,
     required=True,
     metavar="PATTERN",
-    help="Id or pattern of environments to learn the tokens from; several.",
+    help="Id or pattern of environments to train the tokenizer on; may be repeated.",
 )
 @click.option(
-    "--tool", "tools", multiple=True, metavar="ID", help="Tool of the environments; several."
+    "--tool",
+    "tools",
+    multiple=True,
+    metavar="ID",
+    help="Tool to add to the environments; may be repeated.",
 )
 @click.option(
     "--size",
     type=click.Choice(list(SIZES)),
     default="tiny",
     show_default=True,
-    help="Of the model.",
+    help="Size of the model.",
 )
-@click.option("--hidden", type=click.IntRange(min=1), help="Width of a token's state.")
-@click.option("--layers", type=click.IntRange(min=1), help="Layers.")
-@click.option("--heads", type=click.IntRange(min=1), help="Heads of attention of a layer.")
+@click.option("--hidden", type=click.IntRange(min=1), help="Hidden size.")
+@click.option("--layers", type=click.IntRange(min=1), help="Number of layers.")
+@click.option("--heads", type=click.IntRange(min=1), help="Attention heads per layer.")
 @click.option(
     "--vocab",
     type=click.IntRange(min=300),
     default=512,
     show_default=True,
-    help="Tokens of the tokenizer at most.",
+    help="Most tokens of the vocabulary.",
 )
 @click.option(
     "--context",
     type=click.IntRange(min=16),
     default=2048,
     show_default=True,
-    help="Tokens that the model can read.",
+    help="Context length in tokens.",
 )
 @click.option(
     "--episodes",
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Episodes of each environment to play, by oracle and chance each.",
+    help="Episodes of each environment for each of the oracle and random agents.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--overwrite", is_flag=True, help="Replace a model at OUT.")
@@ -158,12 +162,12 @@ def command(
     """Make a small model with random weights and its tokenizer in the folder OUT."""
     _check_free(out, overwrite=overwrite)
     if importlib.util.find_spec("transformers") is not None:
-        import transformers  # noqa: PLC0415 - seconds, and only for this
+        import transformers  # noqa: PLC0415 - optional, and takes seconds
 
         transformers.utils.logging.disable_progress_bar()
     base = SIZES[size]
     factories = [make_factory(spec, tools=tools) for spec in _specs(patterns)]
-    made = make_model(
+    info = make_model(
         out,
         factories,
         size=Size(hidden or base.hidden, layers or base.layers, heads or base.heads),
@@ -172,7 +176,7 @@ def command(
         episodes=episodes,
         seed=seed,
     )
-    _say(out, made, context, factories)
+    _print_info(out, info, context, factories)
 
 
 def make_model(
@@ -184,28 +188,28 @@ def make_model(
     context: int = 2048,
     episodes: int = 20,
     seed: int = 0,
-) -> Made:
-    """Make a model and its tokenizer; the same arguments make the same.
+) -> ModelInfo:
+    """Make a model and its tokenizer, deterministically.
 
     Args:
-        out: The folder.
+        out: The folder to write to.
         factories: The environments.
-        size: Of the model.
-        vocab: Tokens at most; 259 of them are bytes and marks.
-        context: Tokens that it can read.
-        episodes: Episodes of each environment to play, by oracle and chance each.
-        seed: Of the episodes and the weights.
+        size: Size of the model.
+        vocab: Most tokens of the vocabulary; 259 of them are bytes and special tokens.
+        context: Context length in tokens.
+        episodes: Episodes of each environment for each of the oracle and random agents.
+        seed: Seed of the episodes and the weights.
 
     Raises:
-        ConfigError: Sizes that do not go together, transformers or torch are missing, or an
+        ConfigError: The sizes do not fit together, transformers or torch are not installed, or an
             environment cannot be played.
     """
     for needed in ("torch", "transformers", "jinja2"):
         if importlib.util.find_spec(needed) is None:
-            raise ConfigError(f"A model needs {needed}: pip install gem-train[torch].")
+            raise ConfigError(f"make-model needs {needed}: pip install gem-train[torch].")
     played = [one for factory in factories for one in _played(factory, episodes, seed)]
     tokenizer = make_tiny_tokenizer(
-        texts=(text for one in played for text in (*_said(one), _ROLES)),
+        texts=(text for one in played for text in (*_texts(one), _ROLES)),
         size=vocab,
         pieces=PIECES,
         context=context,
@@ -215,10 +219,10 @@ def make_model(
 
 
 def _played(factory: EnvFactory, episodes: int, seed: int) -> list[Trajectory]:
-    """Return episodes of an oracle and of chance; those that failed have at least a beginning.
+    """Return episodes of the oracle and random agents, including failed ones that have a start.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: No episode has started.
     """
     found: list[Trajectory] = []
     for agent in ("oracle", "random"):
@@ -231,7 +235,7 @@ def _played(factory: EnvFactory, episodes: int, seed: int) -> list[Trajectory]:
     return sorted(seen, key=lambda one: one.index)
 
 
-def _said(trajectory: Trajectory) -> Iterator[str]:
+def _texts(trajectory: Trajectory) -> Iterator[str]:
     """Yield observations and actions."""
     info = trajectory.reset_info
     for turn in trajectory.turns:
@@ -241,15 +245,15 @@ def _said(trajectory: Trajectory) -> Iterator[str]:
     yield visible_text(trajectory.final_observation, info)
 
 
-def _described(out: Path, tokenizer: Any, played: Sequence[Trajectory]) -> Made:
-    import transformers  # noqa: PLC0415 - seconds, and only for this
+def _described(out: Path, tokenizer: Any, played: Sequence[Trajectory]) -> ModelInfo:
+    import transformers  # noqa: PLC0415 - optional, and takes seconds
 
     model = transformers.AutoModelForCausalLM.from_pretrained(out)
-    lengths = [_lengths(tokenizer, list(_said(one))) for one in played]
+    lengths = [_lengths(tokenizer, list(_texts(one))) for one in played]
     actions = [str(turn.action) for one in played for turn in one.turns]
     action = actions[0] if actions else ""
     ids = tokenizer.encode(action, add_special_tokens=False)
-    return Made(
+    return ModelInfo(
         parameters=model.num_parameters(),
         vocabulary=len(tokenizer),
         prompt_tokens=statistics.median_high(prompt for prompt, _ in lengths),
@@ -259,10 +263,10 @@ def _described(out: Path, tokenizer: Any, played: Sequence[Trajectory]) -> Made:
     )
 
 
-def _lengths(tokenizer: Any, said: list[str]) -> tuple[int, int]:
-    """Return the tokens of the first prompt, and those of the episode as one chat."""
+def _lengths(tokenizer: Any, texts: list[str]) -> tuple[int, int]:
+    """Return the numbers of tokens of the first prompt and of the whole episode as a chat."""
     roles = ("user", "assistant")
-    chat = [{"role": roles[n % 2], "content": text} for n, text in enumerate(said[:-1] or said)]
+    chat = [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts[:-1] or texts)]
 
     def length(messages: list[dict[str, str]], *, ask: bool) -> int:
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=ask)
@@ -275,7 +279,7 @@ def _specs(patterns: Iterable[str]) -> list[EnvSpec]:
     """Return the environments that match, sorted by id.
 
     Raises:
-        UnknownIdError: A pattern matches none.
+        UnknownIdError: A pattern matches no environment.
     """
     specs: dict[str, EnvSpec] = {}
     for pattern in patterns:
@@ -286,33 +290,33 @@ def _specs(patterns: Iterable[str]) -> list[EnvSpec]:
 
 
 def _check_free(out: Path, *, overwrite: bool) -> None:
-    """Refuse a folder that holds something.
+    """Refuse a folder that is not empty, except a model that may be replaced.
 
     Raises:
-        ConfigError: It does, and it is no model that may be replaced.
+        ConfigError: The folder cannot be used.
     """
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     if not (out / "config.json").is_file():
-        raise ConfigError(f"{out} exists and is no model: choose another folder.")
+        raise ConfigError(f"{out} exists and is not a model: choose another folder.")
     if not overwrite:
         raise ConfigError(f"{out} holds a model: add --overwrite, or choose another folder.")
 
 
-def _say(out: Path, made: Made, context: int, factories: Sequence[EnvFactory]) -> None:
+def _print_info(out: Path, info: ModelInfo, context: int, factories: Sequence[EnvFactory]) -> None:
     console = Console(highlight=False, soft_wrap=True)
 
-    def say(text: str, style: str = "") -> None:
+    def write(text: str, style: str = "") -> None:
         console.print(Text(text, style=style))
 
-    say(f"Model:       {out}, {made.parameters:,} parameters with random weights")
-    say(f"Vocabulary:  {made.vocabulary} tokens")
-    say(
-        f"Lengths:     {made.prompt_tokens} tokens of a first prompt, {made.episode_tokens} of an "
-        f"episode (medians); it can read {context}"
+    write(f"Model:       {out}, {info.parameters:,} random parameters")
+    write(f"Vocabulary:  {info.vocabulary} tokens")
+    write(
+        f"Lengths:     first prompt {info.prompt_tokens} tokens, episode {info.episode_tokens} "
+        f"tokens (medians); context length {context} tokens"
     )
-    say(f"An action:   {made.action!r} is {' '.join(map(repr, made.action_tokens))}")
-    if made.episode_tokens > context:
-        say("Episodes are longer than what it can read: raise --context, or --vocab.", "yellow")
+    write(f"Example:     {info.action!r} is {' '.join(map(repr, info.action_tokens))}")
+    if info.episode_tokens > context:
+        write("Episodes exceed the context length: raise --context or --vocab.", "yellow")
     env = factories[0].spec.id.replace(":", "/", 1)
-    say(f"Next: gem-core train sft model={out} env={env} skill=0.5 out=runs/warm", "dim")
+    write(f"Next: gem-core train sft model={out} env={env} skill=0.5 out=runs/warm", "dim")

@@ -1,7 +1,7 @@
-"""Curves: of a run as a picture, of several runs as a picture, of numbers as text.
+"""Learning curves: plots of one run or of several, and curves in plain text.
 
-Pictures need matplotlib, and their intervals scipy: ``pip install gem-train[plots]``. Colours are
-those of M. Okabe and K. Ito (2008), "Color Universal Design", which can be told apart by all.
+Plots need matplotlib, and their intervals scipy: ``pip install gem-train[plots]``. The palette is
+that of M. Okabe and K. Ito (2008), "Color Universal Design", which suits colour-blind readers.
 """
 
 import importlib.util
@@ -26,7 +26,7 @@ _MOST_ENVS = 7
 class _Panel(NamedTuple):
     title: str
     unit: str
-    series: dict[str, str]  # label by name of the figure
+    series: dict[str, str]  # label by name of the metric
     bounds: tuple[float, float] | None = None
 
 
@@ -42,22 +42,20 @@ _PANELS = (
         "sum of rewards of an episode",
         {"rollout/return": "training", "eval/return": "evaluation"},
     ),
-    _Panel(
-        "Turns", "turns of an episode", {"rollout/turns": "training", "eval/turns": "evaluation"}
-    ),
+    _Panel("Turns", "turns per episode", {"rollout/turns": "training", "eval/turns": "evaluation"}),
     _Panel(
         "Responses",
-        "tokens of a turn",
+        "tokens per turn",
         {"rollout/response_tokens": "training", "eval/response_tokens": "evaluation"},
     ),
-    _Panel("Entropy", "nats a token", {"train/entropy": "of the policy"}),
+    _Panel("Entropy", "nats per token", {"train/entropy": "policy"}),
     _Panel(
         "KL divergence",
-        "nats a token",
+        "nats per token",
         {
-            "train/kl_update": "of the update",
-            "train/kl_reference": "to the model at the start",
-            "train/kl_sampler": "of sampler to learner",
+            "train/kl_update": "update",
+            "train/kl_reference": "to the initial model",
+            "train/kl_sampler": "sampler to learner",
         },
     ),
     _Panel("Loss", "loss", {"train/loss": "policy", "train/value_loss": "critic"}),
@@ -65,13 +63,13 @@ _PANELS = (
 
 
 class Band(NamedTuple):
-    """Means over runs, and their intervals.
+    """Means over runs with confidence intervals.
 
     Args:
         steps: The steps that all runs have.
-        mean: Mean over the runs at each of them.
-        low: Lower end of the interval; that of a single run is the mean.
-        high: Upper end.
+        mean: Mean over the runs at each step.
+        low: Lower end of the interval; equal to the mean for a single run.
+        high: Upper end of the interval.
     """
 
     steps: list[int]
@@ -81,80 +79,79 @@ class Band(NamedTuple):
 
 
 def smoothed(values: Sequence[float], reach: int) -> list[float]:
-    """Return the moving average of values, centred, so that it lags behind nothing.
+    """Return the centred moving average of values.
 
-    Near the ends fewer values are averaged, as many on each side: the first and the last value are
-    as they were.
+    Near the ends, the window shrinks on both sides: the first and the last value are unchanged.
 
     Args:
         values: The values.
-        reach: How many are averaged, 1 or more (an even number counts as the next odd one).
+        reach: Length of the window, 1 or more; an even length counts as the next odd one.
     """
-    found = []
-    for place in range(len(values)):
-        side = min(reach // 2, place, len(values) - 1 - place)
-        window = values[place - side : place + side + 1]
-        found.append(math.fsum(window) / len(window))
-    return found
+    averages = []
+    for at in range(len(values)):
+        side = min(reach // 2, at, len(values) - 1 - at)
+        window = values[at - side : at + side + 1]
+        averages.append(math.fsum(window) / len(window))
+    return averages
 
 
 def plot_run(folder: Path) -> Path:
     """Draw the curves of a run.
 
-    Training is smoothed over a twentieth of the run, with the points themselves pale behind it;
-    evaluations are drawn as they are. What the run has no figures of is left out.
+    Training curves are smoothed over a twentieth of the run, with the original points in a pale
+    colour; evaluations are not smoothed. Metrics that the run does not have are left out.
 
     Args:
         folder: The run's folder, with ``metrics.csv``.
 
     Returns:
-        The picture, ``curves.png`` in the same folder.
+        The path of the plot, ``curves.png`` in the same folder.
 
     Raises:
-        ConfigError: matplotlib is missing.
-        DataError: There are no figures to draw.
+        ConfigError: matplotlib is not installed.
+        DataError: There are no metrics to draw.
     """
-    figures = _figures_of(folder / METRICS_FILE)
-    panels = [one for one in _PANELS if any(name in figures for name in one.series)]
-    panels[1:1] = _env_panel(figures)
+    metrics = _finite_metrics(folder / METRICS_FILE)
+    panels = [one for one in _PANELS if any(name in metrics for name in one.series)]
+    panels[1:1] = _env_panel(metrics)
     if not panels:
-        raise DataError(f"{folder / METRICS_FILE} has no figures that could be drawn.")
+        raise DataError(f"{folder / METRICS_FILE} has no metrics that could be drawn.")
     columns = min(3, len(panels))
     rows = math.ceil(len(panels) / columns)
     picture = _picture(4.6 * columns, 3.2 * rows + 0.4)
-    for place, panel in enumerate(panels, start=1):
-        _draw_panel(picture.add_subplot(rows, columns, place), panel, figures)
-    most = max(len(steps) for steps, _ in figures.values())
+    for number, panel in enumerate(panels, start=1):
+        _draw_panel(picture.add_subplot(rows, columns, number), panel, metrics)
+    most = max(len(steps) for steps, _ in metrics.values())
     reach = f", curves smoothed over {_reach(most)} steps" if _reach(most) > 1 else ""
     picture.suptitle(f"{folder.resolve().name}{reach}", fontsize="medium")
     return _save(picture, folder / "curves.png")
 
 
-def _figures_of(path: Path) -> dict[str, tuple[list[int], list[float]]]:
+def _finite_metrics(path: Path) -> dict[str, tuple[list[int], list[float]]]:
     try:
-        figures = read_metrics(path)
+        metrics = read_metrics(path)
     except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist: the run has written no figures.") from error
+        raise DataError(f"{path} does not exist: the run has written no metrics.") from error
     found = {}
-    for name, (steps, values) in figures.items():
+    for name, (steps, values) in metrics.items():
         finite = [pair for pair in zip(steps, values, strict=True) if math.isfinite(pair[1])]
         if finite:
             found[name] = [step for step, _ in finite], [value for _, value in finite]
     return found
 
 
-def _env_panel(figures: Mapping[str, Any]) -> list[_Panel]:
+def _env_panel(metrics: Mapping[str, Any]) -> list[_Panel]:
     """Return a panel with the success in each environment, if there are several."""
     head, tail = "rollout/", "/success"
-    names = [n for n in figures if n.startswith(head) and n.endswith(tail) and n.count("/") > 1]
+    names = [n for n in metrics if n.startswith(head) and n.endswith(tail) and n.count("/") > 1]
     series = {name: name[len(head) : -len(tail)] for name in names[:_MOST_ENVS]}
     return [_Panel("Success by environment", "share of episodes", series, (0, 1))] if series else []
 
 
-def _draw_panel(axes: Any, panel: _Panel, figures: Mapping[str, Any]) -> None:
-    present = {name: label for name, label in panel.series.items() if name in figures}
+def _draw_panel(axes: Any, panel: _Panel, metrics: Mapping[str, Any]) -> None:
+    present = {name: label for name, label in panel.series.items() if name in metrics}
     for number, (name, label) in enumerate(present.items()):
-        steps, values = figures[name]
+        steps, values = metrics[name]
         colour = _COLOURS[number % len(_COLOURS)]
         if name.startswith("eval/"):
             axes.plot(steps, values, "o-", color=_COLOURS[1], markersize=4, label=label)
@@ -164,13 +161,13 @@ def _draw_panel(axes: Any, panel: _Panel, figures: Mapping[str, Any]) -> None:
             axes.plot(steps, values, ".", color=colour, alpha=0.25, markersize=3)
         line = {"color": colour, "label": label, **_line(number, len(values))}
         axes.plot(steps, smoothed(values, reach), **line)
-    _dress(axes, panel.title, panel.unit, panel.bounds)
+    _label_axes(axes, panel.title, panel.unit, panel.bounds)
     if len(present) > 1 or next(iter(present)).startswith("eval/"):
         axes.legend(fontsize="small", framealpha=0.6)
 
 
 def _line(number: int, count: int) -> dict[str, Any]:
-    """Return how the curve of a number, with so many values, is drawn."""
+    """Return the line options of the curve with this number and count of values."""
     style = _STYLES[number % len(_STYLES)]
     return {"linestyle": style, "lw": 1.8, "marker": "o" if count < 10 else "", "markersize": 4}
 
@@ -182,21 +179,21 @@ def _reach(count: int) -> int:
 def plot_runs(
     runs: Mapping[str, Sequence[Path]], metric: str, path: Path, *, title: str = "", reach: int = 1
 ) -> Path:
-    """Draw a figure of several runs: mean and 95 % interval over the seeds of each label.
+    """Draw a metric of several runs: mean and 95 % interval over the seeds of each label.
 
     Args:
         runs: The ``metrics.csv`` of the runs of each label, which differ in their seeds.
-        metric: Name of the figure, such as ``rollout/success``.
-        path: Where the picture goes; its ending says its format.
-        title: What is written above it; empty for the name of the figure.
-        reach: Steps that each run is smoothed over first; 1 for none.
+        metric: Name of the metric, such as ``rollout/success``.
+        path: The file to write; its suffix determines the format.
+        title: Title of the plot; empty for the name of the metric.
+        reach: Number of steps that each run is smoothed over first; 1 for none.
 
     Returns:
         ``path``.
 
     Raises:
-        ConfigError: matplotlib or scipy is missing.
-        DataError: A run does not have the figure, or runs of a label have no step in common.
+        ConfigError: matplotlib or scipy is not installed.
+        DataError: A run does not have the metric, or the runs of a label have no step in common.
     """
     picture = _picture(6.4, 4.0)
     axes = picture.add_subplot()
@@ -209,37 +206,38 @@ def plot_runs(
         axes.fill_between(band.steps, band.low, band.high, color=colour, alpha=0.18, lw=0)
     is_share = metric.endswith("/success")
     unit = "share of episodes" if is_share else metric.rpartition("/")[2].replace("_", " ")
-    _dress(axes, title or metric, unit, (0, 1) if is_share else None)
+    _label_axes(axes, title or metric, unit, (0, 1) if is_share else None)
     axes.legend(fontsize="small", framealpha=0.6, title="mean, 95 % interval", title_fontsize=8)
     return _save(picture, path)
 
 
 def mean_band(files: Sequence[Path], metric: str, *, reach: int = 1) -> Band:
-    """Return the mean of a figure over runs, with the 95 % interval of Student's t.
+    """Return the mean of a metric over runs, with the 95 % interval of Student's t.
 
     Args:
         files: The ``metrics.csv`` of each run.
-        metric: Name of the figure.
-        reach: Steps that each run is smoothed over first; 1 for none.
+        metric: Name of the metric.
+        reach: Number of steps that each run is smoothed over first; 1 for none.
 
     Raises:
-        ConfigError: scipy is missing.
-        DataError: A run does not have the figure, or the runs have no step in common.
+        ConfigError: scipy is not installed.
+        DataError: A run does not have the metric, or the runs have no step in common.
     """
     curves = []
     for file in files:
-        figures = _figures_of(file)
-        if metric not in figures:
-            known = ", ".join(figures) or "none"
-            raise DataError(f"{file} has no figures of {metric!r}; it has: {known}.")
-        steps, values = figures[metric]
+        metrics = _finite_metrics(file)
+        if metric not in metrics:
+            known = ", ".join(metrics) or "none"
+            raise DataError(f"{file} has no metric {metric!r}; it has: {known}.")
+        steps, values = metrics[metric]
         curves.append(dict(zip(steps, smoothed(values, reach), strict=True)))
     common = sorted(set.intersection(*map(set, curves))) if curves else []
     if not common:
         raise DataError(f"No step has {metric!r} in all of {', '.join(map(str, files)) or 'none'}.")
-    ends = [_interval([curve[step] for curve in curves]) for step in common]
-    mean, low, high = ([one[place] for one in ends] for place in range(3))
-    return Band(common, mean, low, high)
+    means, lows, highs = zip(
+        *(_interval([one[step] for one in curves]) for step in common), strict=True
+    )
+    return Band(common, list(means), list(lows), list(highs))
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float, float]:
@@ -249,7 +247,7 @@ def _interval(values: Sequence[float]) -> tuple[float, float, float]:
     if count == 1:
         return mean, mean, mean
     _need("scipy")
-    from scipy.special import stdtrit  # noqa: PLC0415 - only pictures need it
+    from scipy.special import stdtrit  # noqa: PLC0415 - optional
 
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     half = float(stdtrit(count - 1, (1 + _CONFIDENCE) / 2)) * math.sqrt(variance / count)
@@ -258,18 +256,18 @@ def _interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 def _need(package: str) -> None:
     if importlib.util.find_spec(package) is None:
-        raise ConfigError(f"Pictures need {package}: pip install gem-train[plots].")
+        raise ConfigError(f"Plots need {package}: pip install gem-train[plots].")
 
 
 def _picture(width: float, height: float) -> Any:
     _need("matplotlib")
-    from matplotlib.figure import Figure  # noqa: PLC0415 - only pictures need it
+    from matplotlib.figure import Figure  # noqa: PLC0415 - optional
 
-    # Without pyplot, a figure draws with Agg: no display is needed, and none is opened.
+    # Without pyplot, a Figure draws with Agg and needs no display.
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _dress(axes: Any, title: str, unit: str, bounds: tuple[float, float] | None) -> None:
+def _label_axes(axes: Any, title: str, unit: str, bounds: tuple[float, float] | None) -> None:
     axes.set_title(title, fontsize="medium")
     axes.set_xlabel("training steps")
     axes.set_ylabel(unit)
@@ -288,15 +286,15 @@ def _save(picture: Any, path: Path) -> Path:
 
 
 def text_curve(values: Sequence[float], width: int = 60, height: int = 10) -> str:
-    """Return a curve as lines of plain characters, the axis with its ends at the left.
+    """Return a curve as lines of plain characters, with an axis at the left.
 
-    A column is the mean of as many values as it takes. Three characters for the lower, middle and
-    upper part of a line make the curve finer than the lines.
+    If there are more values than columns, each column is a mean of several values. Three characters
+    for the lower, middle and upper part of a line triple the vertical resolution.
 
     Args:
         values: The values; those that are not finite are left out.
         width: Most columns of the curve, 1 or more.
-        height: Lines of the curve, 2 or more.
+        height: Number of lines of the curve, 2 or more.
 
     Raises:
         ConfigError: Width or height is too small.
@@ -309,24 +307,24 @@ def text_curve(values: Sequence[float], width: int = 60, height: int = 10) -> st
     means = _means(finite, width)
     low, high = min(means), max(means)
     fine = 3 * height - 1
-    places = [round((mean - low) / (high - low) * fine) if high > low else 0 for mean in means]
+    heights = [round((mean - low) / (high - low) * fine) if high > low else 0 for mean in means]
     ends = {height - 1: f"{high:.4g}", 0: f"{low:.4g}"}
     room = max(map(len, ends.values()))
     lines = [
         f"{ends.get(row, ''):>{room}} |"
-        + "".join("_-'"[place % 3] if place // 3 == row else " " for place in places).rstrip()
+        + "".join("_-'"[one % 3] if one // 3 == row else " " for one in heights).rstrip()
         for row in reversed(range(height))
     ]
     return "\n".join([*lines, f"{'':>{room}} +{'-' * len(means)}"])
 
 
 def sparkline(values: Sequence[float], width: int = 40, *, ascii_only: bool = False) -> str:
-    """Return values as a row of characters whose heights go from the least to the greatest.
+    """Return values as a row of characters of different heights.
 
     Args:
         values: Finite numbers, at least one.
-        width: Most characters, 1 or more; each is the mean of as many values as it takes.
-        ascii_only: Without the block characters.
+        width: Most characters, 1 or more; with more values, each character shows a mean.
+        ascii_only: Whether to avoid block characters.
     """
     levels = _ASCII if ascii_only else _BLOCKS
     means = _means(values, width)
@@ -338,9 +336,9 @@ def sparkline(values: Sequence[float], width: int = 40, *, ascii_only: bool = Fa
 
 
 def _means(values: Sequence[float], width: int) -> list[float]:
-    """Return the means of at most ``width`` parts of values, of nearly the same size."""
+    """Return the means of at most ``width`` parts of nearly the same size."""
     count = min(width, len(values))
-    edges = [len(values) * place // count for place in range(count + 1)]
+    edges = [len(values) * part // count for part in range(count + 1)]
     return [
         math.fsum(values[first:end]) / (end - first) for first, end in itertools.pairwise(edges)
     ]

@@ -1,4 +1,4 @@
-"""The commands. Nothing here imports torch."""
+"""The plugin: registers the commands. This module does not import torch."""
 
 from gem_core import CommandSpec, hookimpl
 from gem_core.registry import Registry

@@ -1,4 +1,4 @@
-"""What learns: a causal language model of transformers with its tokenizer, and a critic.
+"""The policy: a causal language model of transformers with its tokenizer, and an optional critic.
 
 The same weights sample and learn, so nothing is copied between a sampler and a learner.
 """
@@ -17,9 +17,9 @@ import torch
 
 from gem_core.errors import ConfigError
 from gem_rollout.models.torch_threads import TorchThreads
-from gem_train.batch import Batch, distinct
+from gem_train.batch import Batch, unique_rows
 from gem_train.losses import entropy, token_logprobs
-from gem_train.prefixes import Prefixes
+from gem_train.shared_prefixes import SharedPrefixes
 
 __all__ = ["Critic", "Policy", "Reference", "pick_device"]
 
@@ -44,9 +44,9 @@ class Policy:
     """A language model that acts and learns.
 
     Args:
-        model: A causal language model of transformers, or one of peft around it.
+        model: A causal language model of transformers, optionally wrapped by peft.
         tokenizer: Its tokenizer.
-        precision: What it computes in, as ``load`` has set it up.
+        precision: The precision of its forward pass, which ``load`` has set up.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class Policy:
         self.model = model
         self.tokenizer = tokenizer
         self.precision = precision
-        self._keeps_logits = "logits_to_keep" in inspect.signature(_plain(model).forward).parameters
-        self._prefixes = Prefixes(model, {"logits_to_keep": 1} if self._keeps_logits else {})
+        self._keeps_logits = "logits_to_keep" in inspect.signature(_base(model).forward).parameters
+        self._prefixes = SharedPrefixes(model, {"logits_to_keep": 1} if self._keeps_logits else {})
         self._threads = TorchThreads(model)
         modules = list(model.modules())
-        self._draws = any(one.p > 0 for one in modules if isinstance(one, torch.nn.Dropout))
+        self._has_dropout = any(one.p > 0 for one in modules if isinstance(one, torch.nn.Dropout))
         is_checkpointed = any(getattr(one, "gradient_checkpointing", False) for one in modules)
-        self._trains_apart = self._draws or is_checkpointed
+        self._has_training_mode = self._has_dropout or is_checkpointed
 
     @classmethod
     def load(
@@ -76,13 +76,14 @@ class Policy:
         """Load a model and its tokenizer.
 
         Args:
-            path: Folder or name of the model; or a folder that ``save`` wrote adapters to.
+            path: Folder or name of the model, or a folder with adapters that ``save`` wrote.
             device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ...
-            precision: ``bf16`` computes in bfloat16 (autocast), for sampling too; weights and the
-                optimiser's state stay in float32. With ``lora`` the frozen weights are in bfloat16.
+            precision: ``bf16`` computes in bfloat16 (autocast) for both sampling and learning;
+                weights and optimiser state stay in float32. With ``lora``, the frozen weights are
+                in bfloat16.
             lora: Parameters of peft's ``LoraConfig`` (``r``, ``lora_alpha``, ``target_modules``,
                 ...) to train adapters only; None to train all weights.
-            gradient_checkpointing: Compute activations again instead of keeping them.
+            gradient_checkpointing: Recompute activations in the backward pass to save memory.
 
         Raises:
             ConfigError: The model cannot be loaded, or torch, transformers or peft are missing.
@@ -91,7 +92,7 @@ class Policy:
             if importlib.util.find_spec(needed) is None:
                 extra = "lora" if needed == "peft" else "torch"
                 raise ConfigError(f"Training needs {needed}: pip install gem-train[{extra}].")
-        import transformers  # noqa: PLC0415 - seconds, and only who trains has it
+        import transformers  # noqa: PLC0415 - optional, and takes seconds
 
         chosen = pick_device(device)
         frozen = torch.bfloat16 if precision == "bf16" and lora is not None else torch.float32
@@ -101,22 +102,22 @@ class Policy:
             model.to(chosen)
         except (OSError, ValueError, RuntimeError, AttributeError) as error:
             raise ConfigError(f"The model {str(path)!r} cannot be loaded: {error}") from error
-        _rest_dropout(model)
+        _disable_dropout(model)
         if precision == "bf16":
             _compute_in_bf16(model)
         if lora is not None:
             model = _with_adapters(model, lora)
         if gradient_checkpointing:
-            _plain(model).enable_input_require_grads()
-            # transformers 5 has renamed it.
+            _base(model).enable_input_require_grads()
+            # Its name in transformers 5, else the older one.
             name = "activation_checkpointing_enable"
-            name = name if hasattr(_plain(model), name) else "gradient_checkpointing_enable"
-            getattr(_plain(model), name)({"use_reentrant": False})
+            name = name if hasattr(_base(model), name) else "gradient_checkpointing_enable"
+            getattr(_base(model), name)({"use_reentrant": False})
         return cls(model.eval(), tokenizer, precision)
 
     @property
     def device(self) -> torch.device:
-        """Where it is."""
+        """The device of its weights."""
         return next(self.model.parameters()).device
 
     @property
@@ -125,46 +126,46 @@ class Policy:
         return hasattr(self.model, "peft_config")
 
     def parameters(self) -> list[torch.nn.Parameter]:
-        """Return what is trained."""
+        """Return the parameters that are trained."""
         return [one for one in self.model.parameters() if one.requires_grad]
 
     def logprobs(self, batch: Batch, *, temperature: float = 1.0) -> torch.Tensor:
-        """Return the log-probability of each token given those before it, in nats; (S, L).
+        """Return the log-probability of each sampled token given those before it; (S, L).
 
-        It is 0 where nothing was sampled. With a temperature it is that of ``softmax(z / T)``.
+        It is in nats, and 0 where nothing was sampled.
 
         Args:
             batch: The rows.
-            temperature: T, above 0.
+            temperature: T of ``softmax(logits / T)``, above 0.
         """
         return self.logprobs_and_entropy(batch, temperature=temperature, with_entropy=False)[0]
 
     def logprobs_and_entropy(
         self, batch: Batch, *, temperature: float = 1.0, with_entropy: bool = True
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return ``logprobs``, and the entropy of the distribution that each token is from; (S, L).
+        """Return ``logprobs``, and the entropy of each sampled token's distribution; (S, L).
 
-        Rows that are alike are read once. Logits are made only at positions before a token that
-        was sampled in some row: with a large vocabulary they are most of the memory.
+        Identical rows are read once. Logits are computed only at positions before a token that was
+        sampled in some row: with a large vocabulary they take most of the memory.
         """
-        batch, owner_S = self._once(batch)
-        logprobs, entropies = self._of_distinct(batch, temperature, with_entropy)
-        if owner_S is None:
+        batch, unique_S = self._deduplicated(batch)
+        logprobs, entropies = self._of_unique(batch, temperature, with_entropy)
+        if unique_S is None:
             return logprobs, entropies
-        return logprobs[owner_S], None if entropies is None else entropies[owner_S]
+        return logprobs[unique_S], None if entropies is None else entropies[unique_S]
 
-    def _once(self, batch: Batch) -> tuple[Batch, torch.Tensor | None]:
-        """Return rows that are alike once, and the number of each row's, None if no two are."""
-        return (batch, None) if self._draws and self.model.training else distinct(batch)
+    def _deduplicated(self, batch: Batch) -> tuple[Batch, torch.Tensor | None]:
+        """Return ``unique_rows``, unless dropout makes identical rows differ."""
+        return (batch, None) if self._has_dropout and self.model.training else unique_rows(batch)
 
-    def _of_distinct(
+    def _of_unique(
         self,
         batch: Batch,
         temperature: float,
         with_entropy: bool,  # noqa: FBT001 - passed on
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        rest = self._prefixes.read(batch)
-        if rest is None:
+        suffixes = self._prefixes.split(batch)
+        if suffixes is None:
             inputs = {
                 "input_ids": batch.ids,
                 "attention_mask": batch.attention.long(),
@@ -172,11 +173,11 @@ class Policy:
             }
             return self._read(batch.ids, batch.turn_of >= 0, inputs, temperature, with_entropy)
         logprobs, entropies = self._read(
-            rest.ids, rest.sampled, rest.inputs, temperature, with_entropy
+            suffixes.ids, suffixes.sampled, suffixes.inputs, temperature, with_entropy
         )
-        shape = batch.ids.shape
-        whole = None if entropies is None else rest.whole(entropies, shape)
-        return rest.whole(logprobs, shape), whole
+        width = batch.ids.shape[1]
+        whole = None if entropies is None else suffixes.to_rows(entropies, width)
+        return suffixes.to_rows(logprobs, width), whole
 
     def _read(
         self,
@@ -186,7 +187,7 @@ class Policy:
         temperature: float,
         with_entropy: bool,  # noqa: FBT001 - passed on
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return log-probabilities and entropies of sampled tokens, 0 elsewhere; like ``ids``."""
+        """Return log-probabilities and entropies in the shape of ``ids``, 0 if not sampled."""
         (columns,) = torch.where(sampled[:, 1:].any(0))
         options = {"logits_to_keep": columns} if self._keeps_logits else {}
         logits = self.model(**inputs, **options).logits
@@ -196,30 +197,30 @@ class Policy:
         if temperature != 1:
             logits = logits / temperature
         following = torch.cat([ids[:, :1], ids[:, columns + 1]], dim=1)
-        # token_logprobs takes logits of all positions: what is said first is of no token.
+        # token_logprobs skips the last position's logits, so one more column is appended.
         of_columns = token_logprobs(torch.cat([logits, logits[:, :1]], dim=1), following)[:, 1:]
 
-        def placed(values: torch.Tensor) -> torch.Tensor:
+        def at_tokens(values: torch.Tensor) -> torch.Tensor:
             whole = values.new_zeros(ids.shape)
             return torch.where(sampled, whole.index_copy(1, columns + 1, values), 0)
 
-        return placed(of_columns), placed(entropy(logits)) if with_entropy else None
+        return at_tokens(of_columns), at_tokens(entropy(logits)) if with_entropy else None
 
-    def reading(self, batch: Batch) -> AbstractContextManager[None]:
-        """Take as many threads inside as reading a batch is worth, forwards and backwards."""
-        batch, _ = self._once(batch)
-        return self._threads.of(self._prefixes.tokens(batch), batch.ids.shape[1])
+    def threads_for(self, batch: Batch) -> AbstractContextManager[None]:
+        """Limit torch to one thread inside if a pass over the batch is too small for several."""
+        batch, _ = self._deduplicated(batch)
+        return self._threads.limited(self._prefixes.tokens(batch), batch.ids.shape[1])
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the model and its tokenizer as transformers reads them.
+        """Write the model and its tokenizer in the format of transformers.
 
-        Of a model with adapters, only they are written; see ``save_merged``.
+        For a model with adapters, only the adapters are written; see ``save_merged``.
         """
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
     def save_merged(self, folder: str | os.PathLike[str]) -> None:
-        """Write the model as one that needs neither adapters nor their base."""
+        """Write a standalone model, with adapters merged into its weights."""
         if not self.has_adapters:
             self.save(folder)
             return
@@ -228,27 +229,27 @@ class Policy:
         self.tokenizer.save_pretrained(folder)
 
     def trained_state(self) -> dict[str, torch.Tensor]:
-        """Return the weights that are trained, by name, as they are (not copied)."""
+        """Return the trained weights by name, without copying them."""
         return {
             name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad
         }
 
     def load_trained_state(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Take weights that ``trained_state`` gave.
+        """Load weights that ``trained_state`` returned.
 
         Raises:
-            ConfigError: They are those of another model.
+            ConfigError: Their names or shapes are not those of this model.
         """
         here = self.trained_state()
         if here.keys() != state.keys() or any(here[n].shape != state[n].shape for n in here):
             raise ConfigError("The checkpoint holds the weights of another model than this one.")
         for name, one in here.items():
-            one.copy_(state[name])  # of detached tensors: there is no graph
+            one.copy_(state[name])  # detached, so autograd does not record it
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """Have what is of training alone act inside: gradient checkpointing, adapters' dropout."""
-        if not self._trains_apart:
+        """Put the model in training mode inside if it has dropout or gradient checkpointing."""
+        if not self._has_training_mode:
             yield
             return
         self.model.train()
@@ -261,13 +262,13 @@ class Policy:
 _SHORT = (torch.float16, torch.bfloat16)
 
 
-def _plain(model: Any) -> Any:
-    """Return the model of transformers inside one of peft."""
+def _base(model: Any) -> Any:
+    """Return the transformers model, without peft's wrapper."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
-def _rest_dropout(model: Any) -> None:
-    """Switch dropout off: the learner's probabilities are to be the sampler's."""
+def _disable_dropout(model: Any) -> None:
+    """Disable dropout, so that learner and sampler compute the same probabilities."""
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
@@ -277,16 +278,16 @@ def _rest_dropout(model: Any) -> None:
 
 
 def _compute_in_bf16(module: Any) -> None:
-    """Have a module's forward pass run under autocast, and that of its deep copies."""
-    plain_class = type(module)
+    """Run the forward pass of a module and of its deep copies under autocast."""
+    base_class = type(module)
 
-    @functools.wraps(plain_class.forward)
+    @functools.wraps(base_class.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         with torch.autocast(next(self.parameters()).device.type, torch.bfloat16):
-            return plain_class.forward(self, *args, **kwargs)
+            return base_class.forward(self, *args, **kwargs)
 
-    # The class keeps its name: it is written into the model's configuration.
-    module.__class__ = type(plain_class.__name__, (plain_class,), {"forward": forward})
+    # The class keeps its name, which is saved in the model's configuration.
+    module.__class__ = type(base_class.__name__, (base_class,), {"forward": forward})
 
 
 def _with_adapters(model: Any, lora: Mapping[str, Any]) -> Any:
@@ -295,78 +296,82 @@ def _with_adapters(model: Any, lora: Mapping[str, Any]) -> Any:
     options = {"target_modules": "all-linear", "task_type": "CAUSAL_LM", **lora}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # peft's own use of transformers
+            warnings.simplefilter("ignore", FutureWarning)  # raised by peft's use of transformers
             return peft.get_peft_model(model, peft.LoraConfig(**options))
     except (TypeError, ValueError) as error:
         raise ConfigError(f"lora: {error}") from error
 
 
 class Reference:
-    """The policy as it was at the start, for the KL to it.
+    """A frozen copy of the initial policy, for the KL penalty.
 
     Args:
-        policy: The policy; one with adapters is its own reference, without them.
+        policy: The policy. One with adapters is not copied: without its adapters it is its own
+            reference.
     """
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._shares = policy.has_adapters
-        if not self._shares:
+        self._is_base = policy.has_adapters
+        if not self._is_base:
             frozen = copy.deepcopy(policy.model).requires_grad_(requires_grad=False)
             self._policy = Policy(frozen, policy.tokenizer, policy.precision)
 
     def logprobs(self, batch: Batch, *, temperature: float = 1.0) -> torch.Tensor:
         """Return the log-probability of each sampled token, in nats, 0 elsewhere; (S, L)."""
         without: AbstractContextManager[Any] = (
-            self._policy.model.disable_adapter() if self._shares else nullcontext()
+            self._policy.model.disable_adapter() if self._is_base else nullcontext()
         )
         with torch.no_grad(), without:
             return self._policy.logprobs(batch, temperature=temperature)
 
     def state_dict(self) -> dict[str, torch.Tensor] | None:
-        """Return its weights; None of one that is the policy without its adapters."""
-        return None if self._shares else self._policy.model.state_dict()
+        """Return its weights; None if it is the policy without its adapters."""
+        return None if self._is_base else self._policy.model.state_dict()
 
     def load_state_dict(self, state: dict[str, torch.Tensor] | None) -> None:
-        """Take what ``state_dict`` gave."""
+        """Load what ``state_dict`` returned."""
         if state is not None:
             self._policy.model.load_state_dict(state)
 
 
 class Critic(torch.nn.Module):  # type: ignore[misc] # torch is not read by mypy
-    """Predicts what a prompt is worth: a copy of the policy's body, and a linear head of zeros.
+    """Predicts the value of a prompt: a copy of the policy's body with a linear head of zeros.
 
     Args:
-        policy: The policy whose body is copied, as it is now.
+        policy: The policy whose body is copied.
+
+    Raises:
+        ConfigError: The policy has adapters.
     """
 
     def __init__(self, policy: Policy) -> None:
         super().__init__()
-        plain = _plain(policy.model)
+        base = _base(policy.model)
         if policy.has_adapters:
             raise ConfigError(
-                "A critic beside adapters is not supported: train all weights (lora=null), or "
-                "choose an algorithm without a critic."
+                "A critic cannot be trained together with adapters: train all weights (lora=null), "
+                "or choose an algorithm without a critic."
             )
-        self.body = copy.deepcopy(plain.base_model)
+        self.body = copy.deepcopy(base.base_model)
         if policy.precision == "bf16":
             _compute_in_bf16(self.body)
-        width = plain.config.get_text_config().hidden_size
-        self._prefixes = Prefixes(self.body, {})
+        width = base.config.get_text_config().hidden_size
+        self._prefixes = SharedPrefixes(self.body, {})
         self.head = torch.nn.Linear(width, 1)
         torch.nn.init.zeros_(self.head.weight)
         torch.nn.init.zeros_(self.head.bias)
         self.to(policy.device)
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """Return the value read at each position from a row's first state on, (S, L)."""
-        batch, owner_S = distinct(batch)
-        rest = self._prefixes.read(batch)
-        if rest is None:
+        """Return the value at each position from a row's first state on, (S, L)."""
+        batch, unique_S = unique_rows(batch)
+        suffixes = self._prefixes.split(batch)
+        if suffixes is None:
             values = self._values(input_ids=batch.ids, attention_mask=batch.attention.long())
         else:
-            values = rest.whole(self._values(**rest.inputs), batch.ids.shape)
-        return values if owner_S is None else values[owner_S]
+            values = suffixes.to_rows(self._values(**suffixes.inputs), batch.ids.shape[1])
+        return values if unique_S is None else values[unique_S]
 
     def _values(self, **inputs: Any) -> torch.Tensor:
         hidden = self.body(**{"use_cache": False, **inputs}).last_hidden_state

@@ -4,22 +4,17 @@ import math
 import time
 from collections import deque
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gem_core.errors import ConfigError
+from gem_rollout.progress import MODES, ProgressView, clock, print_line
 from gem_train.plots import sparkline
 
 __all__ = ["MODES", "Progress"]
 
-MODES = ("auto", "live", "lines", "off")
-SECONDS_BETWEEN_LINES = 10.0
 _BAR = 24
 _CURVE = 40
 _SMOOTHING = 0.8
@@ -35,7 +30,7 @@ _SHOWN = {
 }
 
 
-class Progress:
+class Progress(ProgressView):
     """Shows how far a training run is; use it as a context manager.
 
     Args:
@@ -48,39 +43,13 @@ class Progress:
     """
 
     def __init__(self, console: Console, steps: int, mode: str = "auto") -> None:
-        if mode not in MODES:
-            raise ConfigError(f"progress must be one of {', '.join(MODES)}; got {mode!r}.")
-        if mode == "auto":
-            mode = "live" if console.is_terminal else "lines"
-        self._console = console
+        super().__init__(console, mode)
         self._steps = steps
-        self._mode = mode
         self._step = 0
         self._latest: dict[str, float] = {}
         self._evaluated = 0
         self._curves: dict[str, list[float]] = {"success": [], "return": []}
-        self._started = time.monotonic()
-        self._told = -math.inf
         self._times: deque[tuple[int, float]] = deque(maxlen=_RECENT + 1)
-        self._live: Live | None = None
-
-    def __enter__(self) -> Self:
-        self._started = time.monotonic()
-        if self._mode == "live":
-            self._live = Live(
-                get_renderable=self._render, console=self._console, refresh_per_second=4
-            )
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def update(self, step: int, metrics: Mapping[str, float]) -> None:
         """Take note of figures.
@@ -101,14 +70,12 @@ class Progress:
             if math.isfinite(value):
                 last = curve[-1] if curve else value
                 curve.append(_SMOOTHING * last + (1 - _SMOOTHING) * value)
-        is_due = now - self._told >= SECONDS_BETWEEN_LINES or has_eval or step == self._steps
-        if self._mode == "lines" and is_due:
-            self._told = now
-            self._console.print(Text(self._line()), soft_wrap=True)
+        if self._line_is_due(important=has_eval or step == self._steps):
+            print_line(self._console, self._line())
 
     def note(self, text: str) -> None:
         """Print a line that stays, in every mode."""
-        self._console.print(Text(text), soft_wrap=True)
+        print_line(self._console, text)
 
     def _line(self) -> str:
         latest = self._latest
@@ -139,12 +106,12 @@ class Progress:
 
     def _time(self) -> str:
         now = time.monotonic()
-        text = f"{_clock(now - self._started)} elapsed"
+        text = f"{clock(now - self._started)} elapsed"
         first, last = (self._times[0], self._times[-1]) if self._times else ((0, now), (0, now))
         if last[0] > first[0] and self._step < self._steps:
             seconds = (last[1] - first[1]) / (last[0] - first[0])
             since = now - last[1]
-            text += f", {_clock((self._steps - self._step) * seconds - since)} left"
+            text += f", {clock((self._steps - self._step) * seconds - since)} left"
         return text
 
     def _render(self) -> RenderableType:
@@ -163,8 +130,3 @@ class Progress:
 
 def _text(name: str, value: float) -> str:
     return f"{value:.1%}" if name == "success" else f"{value:.3f}"
-
-
-def _clock(seconds: float) -> str:
-    whole = max(0, int(seconds))
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

@@ -1,8 +1,8 @@
-"""A sampler elsewhere: a vLLM server that is given the adapters before each step.
+"""Remote sampling: a vLLM server that receives the adapters before each step.
 
 The server is started with the base model, ``--enable-lora`` and
-``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1``, and reads the folder that adapters are written to. What it
-samples is asked for under the name ``policy``. Endpoints: ``load_lora_adapter`` and
+``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1``, and must be able to read the folder that adapters are
+written to. It serves them as the model ``policy``. Endpoints: ``load_lora_adapter`` and
 ``unload_lora_adapter`` of vLLM's OpenAI-compatible server,
 https://docs.vllm.ai/en/latest/features/lora/.
 """
@@ -19,20 +19,20 @@ from gem_train.policy import Policy
 __all__ = ["NAME", "AdapterPush", "PushError"]
 
 NAME = "policy"
-"""What the server calls the adapters."""
+"""The server's name for the adapters."""
 
 
 class PushError(GemError, ConnectionError):
-    """The server did not take the adapters."""
+    """The server did not load the adapters."""
 
 
 class AdapterPush:
-    """Writes a policy's adapters and has a server load them.
+    """Writes a policy's adapters to a folder and makes a server load them.
 
     Args:
-        url: The server's base URL, with ``/v1``.
-        folder: Where adapters are written; the newest is kept.
-        timeout: Seconds that the server may take.
+        url: The server's base URL, including ``/v1``.
+        folder: The folder for adapters; only the newest are kept.
+        timeout: Timeout of a request in seconds.
     """
 
     def __init__(self, url: str, folder: Path, *, timeout: float = 60.0) -> None:
@@ -42,18 +42,18 @@ class AdapterPush:
         self._loaded: Path | None = None
 
     def __call__(self, policy: Policy, step: int) -> None:
-        """Have the server sample from the policy as it is now.
+        """Make the server sample from the current policy.
 
         Args:
-            policy: It has adapters.
-            step: Steps that are done.
+            policy: A policy with adapters.
+            step: Number of finished steps.
 
         Raises:
-            ConfigError: It has none.
+            ConfigError: The policy has no adapters.
             PushError: The server cannot be reached, or refuses.
         """
         if not policy.has_adapters:
-            raise ConfigError("A server is given adapters only: set lora, such as +lora.r=16.")
+            raise ConfigError("A server only receives adapters: set lora, such as +lora.r=16.")
         path = self._folder / f"{step:06d}"
         policy.save(path)
         if self._loaded is not None:
@@ -62,17 +62,17 @@ class AdapterPush:
         self._post("load_lora_adapter", lora_name=NAME, lora_path=str(path.resolve()))
         self._loaded = path
 
-    def _post(self, what: str, **body: str) -> None:
+    def _post(self, path: str, **body: str) -> None:
         request = urllib.request.Request(  # noqa: S310 - the user's own server
-            f"{self._url}/{what}",
+            f"{self._url}/{path}",
             data=json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout):  # noqa: S310 - likewise
+            with urllib.request.urlopen(request, timeout=self._timeout):  # noqa: S310 - as above
                 pass
         except urllib.error.HTTPError as error:
-            said = error.read(500).decode(errors="replace")
-            raise PushError(f"{self._url}/{what} answered {error.code}: {said}") from error
+            answer = error.read(500).decode(errors="replace")
+            raise PushError(f"{self._url}/{path} answered {error.code}: {answer}") from error
         except OSError as error:
-            raise PushError(f"{self._url}/{what} cannot be reached: {error}") from error
+            raise PushError(f"{self._url}/{path} cannot be reached: {error}") from error

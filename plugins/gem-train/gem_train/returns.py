@@ -1,4 +1,4 @@
-"""Returns: what turns and episodes are worth, from their rewards."""
+"""Returns of turns and episodes, computed from their rewards."""
 
 import torch
 
@@ -12,7 +12,7 @@ def discounted_returns(batch: Batch, gamma: float) -> torch.Tensor:
 
     Args:
         batch: Turns of whole episodes.
-        gamma: Discount for each turn, in [0, 1].
+        gamma: Discount per turn, in [0, 1].
     """
     r_E_T = batch.table(batch.reward)
     G_E_T = torch.zeros_like(r_E_T)

@@ -1,4 +1,4 @@
-"""What the learning rate does while training goes on."""
+"""Learning rate schedules."""
 
 import math
 from typing import Literal
@@ -12,10 +12,10 @@ def share_of_lr(schedule: Schedule, update: int, *, updates: int, warmup: int) -
     """Return the learning rate of an update, as a share of the configured one, in [0, 1].
 
     Args:
-        schedule: What it does after the warm-up; ``linear`` and ``cosine`` end at 0.
-        update: Number of the update, from 0.
-        updates: Updates in all.
-        warmup: Updates in which it rises from 0.
+        schedule: The schedule after the warm-up; ``linear`` and ``cosine`` end at 0.
+        update: Index of the update, from 0.
+        updates: Total number of updates.
+        warmup: Number of updates over which it rises from 0.
     """
     if update < warmup:
         return (update + 1) / (warmup + 1)

@@ -1,9 +1,8 @@
-"""Supervised training: the policy learns to say what was said in trajectories.
+"""Supervised training: the policy learns to imitate the responses of trajectories.
 
     loss = - 1 / n  sum over sampled tokens t of  log pi(t | all tokens before it)
 
-A trajectory's tokens are those that were given and sampled; nothing is made into tokens again, and
-what was given is not learned.
+The token ids are those that trajectories hold; no text is tokenised again. Prompts are not learned.
 """
 
 import math
@@ -20,16 +19,16 @@ from gem_train.batch import Batch, batch_of, token_batches
 from gem_train.errors import DivergedError, memory_limit
 from gem_train.losses import loss_weights
 from gem_train.policy import Policy
-from gem_train.samples import Sample, samples_of
 from gem_train.schedule import share_of_lr
 from gem_train.sft_config import SFTConfig
+from gem_train.transitions import Transition, transitions_of
 
 __all__ = ["imitation_loss", "sft"]
 
 Log = Callable[[int, Mapping[str, float]], None]
-"""Takes the number of updates that are done, and figures by name."""
+"""A function that takes the number of finished updates, and metrics by name."""
 
-_Episode = list[Sample]
+_Episode = list[Transition]
 
 
 def sft(
@@ -41,19 +40,20 @@ def sft(
     """Train a policy on trajectories; the same call on the same CPU gives the same weights.
 
     Args:
-        policy: What learns.
+        policy: The policy to train.
         trajectories: Episodes with token ids of the policy's tokenizer. Those that ended in an
             error are left out.
-        config: How.
-        log: Is given the number of updates that are done, and figures: ``train/...`` of the last
-            one, now and then ``validation/loss`` of what is held out. Losses are in nats a token.
+        config: The configuration.
+        log: Called with the number of finished updates and their metrics: ``train/...`` of the last
+            update, and sometimes ``validation/loss`` of the held-out episodes. Losses are in nats
+            per token.
 
     Raises:
-        DataError: There is nothing to learn from, or tokens that the model cannot read.
-        DivergedError: A loss or a gradient is not finite; the weights are as before that update.
-        TooLargeError: Memory is short.
+        DataError: There is nothing to learn from, or the model cannot read the tokens.
+        DivergedError: A loss or a gradient is not finite; the update was not applied.
+        TooLargeError: A batch does not fit into memory.
     """
-    trained, held_out = _split(_episodes_of(samples_of(trajectories), policy), config)
+    trained, held_out = _split(_episodes_of(transitions_of(trajectories), policy), config)
     steps = config.steps or config.epochs * math.ceil(len(trained) / config.batch_size)
     optimizer = torch.optim.AdamW(
         policy.parameters(), lr=config.lr, betas=(0.9, 0.95), weight_decay=config.weight_decay
@@ -76,26 +76,26 @@ def sft(
             norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), config.max_grad_norm).item()
             _check_finite(loss, norm)
             optimizer.step()
-            figures = {"train/loss": loss, "train/lr": lr, "train/grad_norm": norm}
-            figures["train/tokens"] = float(batch.mask.sum())
+            metrics = {"train/loss": loss, "train/lr": lr, "train/grad_norm": norm}
+            metrics["train/tokens"] = float(batch.mask.sum())
             seconds = time.perf_counter() - began
-            figures["speed/tokens_per_second"] = float(batch.attention.sum()) / seconds
+            metrics["speed/tokens_per_second"] = float(batch.attention.sum()) / seconds
             if log is None:
                 continue
             if held_out and ((step + 1) % config.validate_every == 0 or step + 1 == steps):
-                figures |= _validated(policy, held_out, config)
-            log(step + 1, figures)
+                metrics |= _validated(policy, held_out, config)
+            log(step + 1, metrics)
 
 
 def imitation_loss(policy: Policy, batch: Batch, weights: torch.Tensor) -> torch.Tensor:
-    """Return the part of the loss that the rows of a batch are, a scalar.
+    """Return the contribution of a batch to the loss, a scalar.
 
     Args:
-        policy: What learns.
-        batch: Rows.
-        weights: What a token of each turn weighs, (N,).
+        policy: The policy.
+        batch: The rows.
+        weights: Weight of a token of each turn, (N,).
     """
-    return -(batch.spread(weights) * policy.logprobs(batch)).sum()
+    return -(batch.to_tokens(weights) * policy.logprobs(batch)).sum()
 
 
 def _add_gradients(policy: Policy, batch: Batch, tokens: int) -> float:
@@ -125,50 +125,49 @@ def _check_finite(loss: float, norm: float) -> None:
     for name, value in (("loss", loss), ("norm of the gradient", norm)):
         if not math.isfinite(value):
             raise DivergedError(
-                f"The {name} is {value}. Lower lr, or max_grad_norm; the weights are as before "
+                f"The {name} is {value}. Lower lr or max_grad_norm. The weights are those before "
                 f"this update."
             )
 
 
 def _batch_of(episodes: Iterable[_Episode], policy: Policy) -> Batch:
-    samples = [sample for episode in episodes for sample in episode]
-    return batch_of(samples, rows="episodes").to(policy.device)
+    transitions = [transition for episode in episodes for transition in episode]
+    return batch_of(transitions, rows="episodes").to(policy.device)
 
 
-def _episodes_of(samples: Iterable[Sample], policy: Policy) -> list[_Episode]:
-    """Return the samples by episode, those with a token to learn.
+def _episodes_of(transitions: Iterable[Transition], policy: Policy) -> list[_Episode]:
+    """Return the transitions of each episode that has a token to learn.
 
     Raises:
-        DataError: The model cannot read them.
+        DataError: The model cannot read the tokens, or there is nothing to learn.
     """
     config = policy.model.config
     room = getattr(config, "max_position_embeddings", None) or math.inf
     episodes: dict[int, _Episode] = {}
-    for sample in samples:
-        ids = sample.prompt_ids + sample.response_ids
+    for transition in transitions:
+        ids = transition.prompt_ids + transition.response_ids
         if len(ids) > room:
             raise DataError(
-                f"Turn {sample.turn} of episode {sample.episode} has {len(ids)} tokens, and the "
-                f"model reads {room}: leave such episodes out, or show less of the history."
+                f"Turn {transition.turn} of episode {transition.episode} has {len(ids)} tokens, "
+                f"and the model reads at most {room}: leave it out, or show less of the history."
             )
         if max(ids, default=0) >= config.vocab_size:
             raise DataError(
-                f"Episode {sample.episode} has the token {max(ids)}, and the model has "
-                f"{config.vocab_size}: its tokens are of another tokenizer. Play it again with "
-                f"the tokenizer of this model."
+                f"Episode {transition.episode} has the token {max(ids)}, but the model has only "
+                f"{config.vocab_size} tokens: the episode was played with another tokenizer. Play "
+                f"it again with the tokenizer of this model."
             )
-        episodes.setdefault(sample.episode, []).append(sample)
-    found = [one for one in episodes.values() if any(sample.response_ids for sample in one)]
+        episodes.setdefault(transition.episode, []).append(transition)
+    found = [episode for episode in episodes.values() if any(one.response_ids for one in episode)]
     if not found:
         raise DataError(
-            "There is nothing to learn from: no episode that ended without an error, and has a "
-            "token that was sampled."
+            "There is nothing to learn from: no episode without an error has sampled tokens."
         )
     return found
 
 
 def _split(episodes: list[_Episode], config: SFTConfig) -> tuple[list[_Episode], list[_Episode]]:
-    """Return what to learn from, and what is held out; episodes of a start state stay together."""
+    """Return training and held-out episodes; episodes of one start state stay together."""
     groups = sorted({episode[0].group for episode in episodes})
     random.Random(child_seed(config.seed, "held out")).shuffle(groups)
     count = min(math.ceil(config.held_out * len(groups)), len(groups) - 1)
@@ -178,7 +177,7 @@ def _split(episodes: list[_Episode], config: SFTConfig) -> tuple[list[_Episode],
 
 
 def _batches(episodes: list[_Episode], config: SFTConfig) -> Iterator[list[_Episode]]:
-    """Yield the episodes of each update, without end; each epoch has an order of its own."""
+    """Yield the episodes of each update, endlessly; each epoch is shuffled."""
     epoch = 0
     while True:
         order = list(episodes)

@@ -1,37 +1,32 @@
 """``gem-core train sft``: a warm start from what oracles play, or from the episodes of a run.
 
-======================  ==============================================================
-in the run's folder
+It writes these files to the run's folder:
+
 ======================  ==============================================================
 ``run.json``            what was run
 ``trajectories.jsonl``  the episodes that were played to learn from
 ``metrics.csv``         figures of each update
-``model/``              the model, also that of a run that was interrupted or failed
+``model/``              the model; also after an interruption or a failure
 ======================  ==============================================================
 """
 
 import importlib.util
+import json
 import math
-import os
-import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import click
-import hydra
 import pydantic
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
 from pydantic import Field
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
-from gem_core.cli.compose import check_values, checked_overrides, env_sources, plain_config
-from gem_core.errors import ConfigError, DataError, GemError
+from gem_core.errors import ConfigError, DataError
 from gem_rollout import Component, Trajectory, TrajectoryFile
+from gem_rollout.commands import INTERRUPTED, RUN_FOLDER, HydraCommand, Job, env_sources
+from gem_rollout.failures import Failures
+from gem_rollout.progress import print_line, progress_bar
 from gem_rollout.runs import Run
 from gem_train.demonstrations import AGENT, demonstrations
 from gem_train.metrics import Writers, open_writers
@@ -39,104 +34,97 @@ from gem_train.sft_config import SFTConfig
 
 __all__ = ["command"]
 
-INTERRUPTED = 130
+
+class PromptConfig(pydantic.BaseModel):
+    """How prompts are written."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    max_new_tokens: int = Field(default=512, ge=1)
+    """The largest number of tokens of a response; a longer action is an error."""
+    system: str | None = None
+    """The system message."""
+    history: Literal["auto", "agent", "env"] = "auto"
+    """Shows earlier turns: agent, env, or auto."""
+    stop: list[str] = []
+    """Texts that end a response: ['</python>']."""
+    template: dict[str, Any] = {}
+    """Further variables of the chat template."""
 
 
-@click.command(
-    context_settings={"ignore_unknown_options": True, "help_option_names": []},
-    add_help_option=False,
-)
-@click.argument("overrides", nargs=-1, type=click.UNPROCESSED)
-def command(overrides: tuple[str, ...]) -> None:
-    """Train a model on what oracles play, or on the episodes of a run."""
-    sys.argv = ["gem-core train sft", *checked_overrides(overrides, _OwnKeys.model_fields)]
-    _app()
-
-
-class _Sampling(pydantic.BaseModel):
-    """What prompts look like."""
-
-    model_config = pydantic.ConfigDict(extra="forbid")
-
-    max_new_tokens: int = Field(ge=1)
-    system: str | None
-    history: Literal["auto", "agent", "env"]
-    stop: list[str]
-    template: dict[str, Any]
-
-
-class _OwnKeys(SFTConfig):
-    """What the command's own keys may be."""
+class SFTKeys(SFTConfig):
+    """The keys of ``gem-core train sft``."""
 
     model_config = pydantic.ConfigDict(extra="ignore")
 
-    trajectories: str | None
     model: str = Field(min_length=1)
-    device: str
-    precision: Literal["float32", "bf16"]
-    threads: int | None = Field(ge=1)
-    lora: dict[str, Any] | None
-    gradient_checkpointing: bool
-    episodes: int = Field(ge=1)
-    skill: float | list[float]
-    concurrency: int = Field(ge=1)
-    only_successes: bool
-    min_return: float | None
-    sampling: _Sampling
-    writers: list[str]
-    out: str
+    """Folder or name of the model; 'gem-core make-model' makes a small one."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, ..."""
+    precision: Literal["float32", "bf16"] = "float32"
+    """bf16 computes in bfloat16; weights stay in float32."""
+    threads: int | None = Field(default=None, ge=1)
+    """Threads of torch; null for its own choice."""
+    lora: dict[str, Any] | None = None
+    """Parameters of peft's LoraConfig, to train adapters only: +lora.r=16."""
+    gradient_checkpointing: bool = False
+    """Recompute activations instead of keeping them."""
+    trajectories: str | None = None
+    """A run's folder or a file of trajectories to learn from, instead of environments."""
+    episodes: int = Field(default=2000, ge=1)
+    """Episodes to play."""
+    skill: float | list[float] = 1.0
+    """Probability that a turn's action is the oracle's; otherwise it is random. If it is a list,
+    a value is drawn for each episode."""
+    concurrency: int = Field(default=16, ge=1)
+    """The largest number of episodes at the same time."""
+    only_successes: bool = False
+    """Learn from successful episodes only."""
+    min_return: float | None = None
+    """Learn from episodes with at least this return only."""
+    sampling: PromptConfig = PromptConfig()
+    writers: list[str] = Field(default=["csv"])
+    """Where figures go: csv, tensorboard, wandb, trackio."""
+    out: str = RUN_FOLDER
+    """The run's folder."""
 
 
-@hydra.main(version_base="1.3", config_path="pkg://gem_train.conf", config_name="sft")
-def _app(config: DictConfig) -> None:
-    try:
-        finished = _train(plain_config(config), Path(HydraConfig.get().runtime.output_dir))
-    except (GemError, OSError) as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        click.echo("Interrupted before anything was learned.", err=True)
-        sys.exit(INTERRUPTED)
-    if not finished:
-        sys.exit(INTERRUPTED)
-
-
-def _train(config: dict[str, Any], folder: Path) -> bool:
-    """Gather episodes, learn from them, save the model; return whether all of it was done."""
-    check_values(_OwnKeys, config)
-    own = SFTConfig(**{name: config[name] for name in SFTConfig.model_fields})
+def _train(job: Job[SFTKeys]) -> int:
+    """Train a model on what oracles play, or on the episodes of a run."""
+    keys, folder = job.keys, job.folder
+    own = SFTConfig(**{name: getattr(keys, name) for name in SFTConfig.model_fields})
     for needed in ("torch", "transformers"):
         if importlib.util.find_spec(needed) is None:
             raise ConfigError(f"Training needs {needed}: pip install gem-train[torch].")
-    import torch  # noqa: PLC0415 - seconds, and --help does without
-    import transformers  # noqa: PLC0415 - likewise
+    import torch  # noqa: PLC0415 - takes seconds, and --help does not need it
+    import transformers  # noqa: PLC0415 - takes seconds
 
-    from gem_train.policy import Policy  # noqa: PLC0415 - it imports torch
-    from gem_train.sft import sft  # noqa: PLC0415 - likewise
+    from gem_train.policy import Policy  # noqa: PLC0415 - needs torch
+    from gem_train.sft import sft  # noqa: PLC0415 - needs torch
 
     transformers.utils.logging.disable_progress_bar()
-    if config["threads"] is not None:
-        torch.set_num_threads(config["threads"])
-    torch.manual_seed(own.seed)  # adapters begin at random
-    old = None if config["trajectories"] is None else Run.open(config["trajectories"])
-    sources = env_sources(config) if old is None else {}
+    if keys.threads is not None:
+        torch.set_num_threads(keys.threads)
+    torch.manual_seed(own.seed)  # for the initial weights of adapters
+    old = None if keys.trajectories is None else Run.open(keys.trajectories)
+    sources = env_sources(job.config) if old is None else {}
     if Run(folder).trajectories_path.is_file():
         raise ConfigError(f"{folder} holds a run: choose another out.")
     policy = Policy.load(
-        config["model"],
-        device=config["device"],
-        precision=config["precision"],
-        lora=config["lora"],
-        gradient_checkpointing=config["gradient_checkpointing"],
+        keys.model,
+        device=keys.device,
+        precision=keys.precision,
+        lora=keys.lora,
+        gradient_checkpointing=keys.gradient_checkpointing,
     )
     run = Run.create(
-        folder, command=sys.argv, config=config, envs=sources, agents=[AGENT], kind="sft"
+        folder, command=job.words, config=job.config, envs=sources, agents=[AGENT], kind="sft"
     )
     console = Console(stderr=True)
-    found = _play(sources, policy, run, config, console) if old is None else old.trajectories()
-    trajectories = _chosen(found, config, console)
+    found = _play(sources, policy, run, keys, console) if old is None else old.trajectories()
+    trajectories = _chosen(found, keys, console)
     writers = open_writers(
-        config["writers"], run.path, run_name=run.name, config=config, resume_step=None
+        keys.writers, run.path, run_name=run.name, config=job.config, resume_step=None
     )
     finished = False
     with _Figures(console, writers, own.steps) as figures:
@@ -144,35 +132,55 @@ def _train(config: dict[str, Any], folder: Path) -> bool:
             sft(policy, trajectories, own, figures.log)
             finished = True
         except KeyboardInterrupt:
-            _say(console, "Interrupted; what was learned so far is kept.", "yellow")
+            print_line(console, "Interrupted. The model is saved as it is now.", "yellow")
         finally:
             policy.save_merged(run.path / "model")
-            _say_where(console, run.path, figures)
+            _summarise(console, run, figures)
     if finished:
-        _say_what_is_next(console, run.path, list(sources))
-    return finished
+        _suggest_next(console, run, list(sources))
+    if job.form == "json":
+        status = "done" if finished else "interrupted"
+        plain = {"run": str(run.path), "status": status, "model": str(run.path / "model")}
+        click.echo(json.dumps({**plain, "loss": figures.last_loss()}, indent=2))
+    return 0 if finished else INTERRUPTED
+
+
+command = HydraCommand(
+    "train sft",
+    _train,
+    SFTKeys,
+    agents=None,
+    examples=[
+        "gem-core make-model tiny --env 'game:GuessTheNumber*'",
+        "gem-core train sft model=tiny game:GuessTheNumber-v0-easy skill=0.4 out=runs/warm",
+        "gem-core train sft model=tiny 'game:*-easy' skill=[0,0.5,1] steps=1000 lr=6e-4",
+        "gem-core train sft model=NAME math:Sample tools=[python] epochs=3 lr=1e-5 +lora.r=16",
+        "gem-core train sft model=NAME trajectories=runs/mine only_successes=true lr=1e-5",
+        "gem-core train algo=rebn game:GuessTheNumber-v0-easy model=runs/warm/model",
+    ],
+)
 
 
 def _play(
     sources: Mapping[str, Component],
     policy: Any,
     run: Run,
-    config: dict[str, Any],
+    keys: SFTKeys,
     console: Console,
 ) -> list[Trajectory]:
-    """Play episodes, keep them in the run, and return them in the order of their numbers."""
+    """Play episodes, write them to the run's folder, and return them sorted by index."""
     found: list[Trajectory] = []
-    with TrajectoryFile(run.trajectories_path) as file, _bar(console) as bar:
-        task = bar.add_task("playing", total=config["episodes"])
+    with TrajectoryFile(run.trajectories_path) as file, progress_bar(console) as bar:
+        task = bar.add_task("playing", total=keys.episodes)
         for one in demonstrations(
             sources,
             policy.tokenizer,
-            episodes=config["episodes"],
-            skill=config["skill"],
-            seed=config["seed"],
-            concurrency=config["concurrency"],
+            episodes=keys.episodes,
+            skill=keys.skill,
+            seed=keys.seed,
+            concurrency=keys.concurrency,
             context=getattr(policy.model.config, "max_position_embeddings", None) or 2**31,
-            **config["sampling"],
+            **keys.sampling.model_dump(),
         ):
             file.append(one)
             found.append(one)
@@ -180,38 +188,39 @@ def _play(
     return sorted(found, key=lambda one: one.index)
 
 
-def _chosen(
-    found: Iterable[Trajectory], config: Mapping[str, Any], console: Console
-) -> list[Trajectory]:
-    """Return the episodes to learn from, and say what they are like.
+def _chosen(found: Iterable[Trajectory], keys: SFTKeys, console: Console) -> list[Trajectory]:
+    """Return the episodes to learn from, and print a summary of them.
 
     Raises:
         DataError: There is none.
     """
-    least = -math.inf if config["min_return"] is None else config["min_return"]
+    least = -math.inf if keys.min_return is None else keys.min_return
     chosen: list[Trajectory] = []
-    failures: list[str] = []
+    failures = Failures()
     count = 0
-    for count, one in enumerate(found, start=1):  # noqa: B007 - how many there were
-        if one.error is not None:
-            failures.append(str(one.error["message"]))
-        elif one.episode_return >= least and (one.success or not config["only_successes"]):
+    for count, one in enumerate(found, start=1):  # noqa: B007 - the number of episodes
+        failures.add(one)
+        good = one.episode_return >= least and (one.success or not keys.only_successes)
+        if one.error is None and good:
             chosen.append(one)
-    first = f" The first one: {failures[0]}" if failures else ""
+    if message := failures.all_failed(count):
+        raise DataError(f"There is nothing to learn from. {message}")
     if not chosen:
         raise DataError(
-            f"There is nothing to learn from: of {count} episodes {len(failures)} ended in an "
-            f"error, and only_successes and min_return leave none of the others.{first}"
+            f"There is nothing to learn from: of {count} episodes {failures.total} ended with an "
+            f"error, and only_successes and min_return leave none of the others."
         )
     successes = sum(bool(one.success) for one in chosen) / len(chosen)
     turns = sum(len(one.turns) for one in chosen) / len(chosen)
-    _say(
+    print_line(
         console,
         f"Learning from {len(chosen)} of {count} episodes: {successes:.0%} successes, "
         f"{turns:.1f} turns each",
     )
     if failures:
-        _say(console, f"{len(failures)} ended in an error and are left out.{first}", "red")
+        print_line(console, "Episodes with an error are left out:", "red")
+    for line in failures.lines():
+        print_line(console, f"  {line}", "red")
     return chosen
 
 
@@ -219,16 +228,16 @@ class _Figures:
     """Shows figures and writes them; use it as a context manager.
 
     Args:
-        console: Where they are shown.
-        writers: Where they are written.
-        steps: Updates, None if not known.
+        console: The console to print them on.
+        writers: What writes them.
+        steps: The number of updates; None if it is not known.
     """
 
     def __init__(self, console: Console, writers: Writers, steps: int | None) -> None:
         self.losses: dict[str, list[float]] = {"validation/loss": [], "train/loss": []}
         self._console = console
         self._writers = writers
-        self._bar = _bar(console)
+        self._bar = progress_bar(console)
         self._task = self._bar.add_task("learning", total=steps)
 
     def __enter__(self) -> Self:
@@ -236,14 +245,19 @@ class _Figures:
         return self
 
     def log(self, step: int, figures: Mapping[str, float]) -> None:
-        """Take the figures of an update."""
+        """Write and show the figures of an update."""
         self._writers.log(step, figures)
         for name, losses in self.losses.items():
             if name in figures:
                 losses.append(figures[name])
         if "validation/loss" in figures:
-            _say(self._console, f"step {step}: loss {figures['validation/loss']:.4f}", "dim")
+            print_line(self._console, f"step {step}: loss {figures['validation/loss']:.4f}", "dim")
         self._bar.update(self._task, completed=step)
+
+    def last_loss(self) -> float | None:
+        """Return the last loss, on held-out episodes if there are any."""
+        losses = self.losses["validation/loss"] or self.losses["train/loss"]
+        return losses[-1] if losses else None
 
     def __exit__(
         self,
@@ -255,38 +269,16 @@ class _Figures:
         self._writers.close()
 
 
-def _bar(console: Console) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    return Progress(
-        *columns,
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-
-
-def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style=style), soft_wrap=True)
-
-
-def _say_where(console: Console, path: Path, figures: _Figures) -> None:
+def _summarise(console: Console, run: Run, figures: _Figures) -> None:
     losses = figures.losses["validation/loss"] or figures.losses["train/loss"]
-    where = "on episodes held out" if figures.losses["validation/loss"] else "of the update"
+    where = "on held-out episodes" if figures.losses["validation/loss"] else "of the update"
     if losses:
-        _say(
-            console,
-            f"Loss {where}: {losses[0]:.4f} before, {losses[-1]:.4f} after (nats a token)",
-        )
-    _say(console, f"Model: {_short(path)}/model")
+        text = f"Loss {where}: {losses[0]:.4f} before, {losses[-1]:.4f} after (nats a token)"
+        print_line(console, text)
+    print_line(console, f"Model: {run.shown_path}/model")
 
 
-def _say_what_is_next(console: Console, path: Path, envs: list[str]) -> None:
-    env = envs[0].replace(":", "/", 1) if len(envs) == 1 else "ENV"
-    model = f"{_short(path)}/model"
-    _say(console, f"Next: gem-core train algo=rebn env={env} model={model}", "dim")
-
-
-def _short(path: Path) -> str:
-    relative = os.path.relpath(path)
-    return str(path) if relative.startswith("..") else relative
+def _suggest_next(console: Console, run: Run, envs: list[str]) -> None:
+    env = envs[0] if len(envs) == 1 else "ENV"
+    model = f"{run.shown_path}/model"
+    print_line(console, f"Next: gem-core train algo=rebn {env} model={model}", "dim")

@@ -1,8 +1,8 @@
 """Means and standard deviations over a batch and over groups.
 
-Deviations are taken from values shifted by the smallest of them. It changes nothing in theory; in
-floating point it makes equal values deviate by 0 exactly, where a rounding error divided by a
-standard deviation that is a rounding error would be of the order of 1.
+Values are shifted by their minimum first. This changes nothing in exact arithmetic. In floating
+point, it makes the deviations of equal values exactly 0; without it, rounding errors divided by a
+standard deviation that is itself a rounding error would be of order 1.
 """
 
 import torch
@@ -10,15 +10,15 @@ import torch
 __all__ = ["EPSILON", "from_group_mean", "from_mean_of_others", "group_std", "standardised"]
 
 EPSILON = 1e-9
-"""What is added to standard deviations before they divide."""
+"""Added to a standard deviation before dividing by it."""
 
 
 def standardised(x: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-    """Return ``(x - mean) / (std + 1e-9)``, with the population's standard deviation.
+    """Return ``(x - mean) / (std + 1e-9)``, with the population standard deviation.
 
     Args:
         x: Values, (N,).
-        where: Those that mean and deviation are taken of, at least one; bool, (N,).
+        where: The values that mean and deviation are computed from, at least one; bool, (N,).
     """
     shifted = x - x[where].min()
     mean, std = shifted[where].mean(), shifted[where].std(correction=0)
@@ -37,7 +37,7 @@ def from_group_mean(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
 
 
 def from_mean_of_others(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
-    """Return ``x - mean of the others of its group``; 0 where there are none.
+    """Return ``x - mean of the others in its group``; 0 in a group of one.
 
     Args:
         x: Values, (E,).
@@ -49,7 +49,7 @@ def from_mean_of_others(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
 
 
 def group_std(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
-    """Return the population's standard deviation of the group of each value, (E,).
+    """Return the population standard deviation of each value's group, (E,).
 
     Args:
         x: Values, (E,).

@@ -1,32 +1,29 @@
-"""``gem-core train``: reinforcement learning; ``gem-core train sft``: the warm start before it."""
+"""``gem-core train``: train a model on environments with reinforcement learning."""
 
-import os
+import json
 import shlex
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
-import hydra
+import pydantic
 from hydra.core.config_store import ConfigStore
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
 from rich.console import Console
-from rich.text import Text
 
-from gem_core.cli.compose import (
-    agent_makers,
-    check_values,
-    checked_overrides,
-    env_sources,
-    plain_config,
-)
 from gem_core.errors import ConfigError, GemError, near_names
 from gem_rollout import Component
+from gem_rollout.commands import (
+    INTERRUPTED,
+    RUN_FOLDER,
+    HydraCommand,
+    Job,
+    agent_makers,
+    env_sources,
+)
+from gem_rollout.progress import print_line
 from gem_rollout.runs import Run, without_secrets
-from gem_train.algorithm import ALGORITHMS, load_algorithm
+from gem_train.algorithm import ALGORITHMS, RENAMED, load_algorithm
 from gem_train.config import TrainConfig
 from gem_train.curriculum import CURRICULA, parameters_of
 from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
@@ -34,35 +31,35 @@ from gem_train.plots import text_curve
 
 __all__ = ["command"]
 
-INTERRUPTED = 130
-_MORE_KEYS = ("out", "resume", "algo", "curriculum")
+
+class TrainKeys(TrainConfig):
+    """The keys of ``gem-core train``."""
+
+    algo: dict[str, Any] = pydantic.Field(
+        default={"id": "rebn"},
+        description=f"The algorithm: {', '.join(ALGORITHMS)}. algo.NAME=VALUE sets a parameter.",
+    )
+    curriculum: dict[str, Any] | None = pydantic.Field(
+        default=None,
+        description="How episodes are shared among environments: "
+        f"{', '.join(CURRICULA)}; null for fixed weights.",
+    )
+    out: str = RUN_FOLDER
+    """The run's folder."""
+    resume: bool = False
+    """Continue from the newest checkpoint in out. The other keys need not be typed again."""
 
 
-@click.command(
-    context_settings={"ignore_unknown_options": True, "help_option_names": []},
-    add_help_option=False,
-)
-@click.argument("overrides", nargs=-1, type=click.UNPROCESSED)
-def command(overrides: tuple[str, ...]) -> None:
-    """Train a model on environments."""
-    if overrides[:1] == ("sft",):
-        from gem_train.sft_command import command as sft  # noqa: PLC0415 - another command
-
-        sft.main(list(overrides[1:]), prog_name="gem-core train sft")
-        return
+def _prepare(overrides: list[str]) -> list[str]:
+    """Return the overrides with those of the run to be continued, after a check of their names."""
     _offer_options()
-    try:
-        overrides = (*_words_of_run(overrides), *overrides)
-        _check_names(overrides)
-    except GemError as error:
-        raise click.ClickException(str(error)) from error
-    keys = (*TrainConfig.model_fields, *_MORE_KEYS)
-    sys.argv = ["gem-core train", *checked_overrides(overrides, keys)]
-    _app()
+    overrides = [*_words_of_run(overrides), *overrides]
+    _check_names(overrides)
+    return overrides
 
 
 def _check_names(overrides: Sequence[str]) -> None:
-    """Look at names that Hydra would only call unknown, not say what is near them.
+    """Check names for which Hydra would not suggest near ones.
 
     Raises:
         GemError: An algorithm, a curriculum or a key does not exist.
@@ -87,10 +84,10 @@ def _check_names(overrides: Sequence[str]) -> None:
 
 
 def _words_of_run(overrides: Sequence[str]) -> list[str]:
-    """Return what the run was begun with that is to be continued: it need not be typed again.
+    """Return the overrides of the run that ``resume=true`` continues, without those given again.
 
     Raises:
-        ConfigError: There is no such run.
+        ConfigError: ``out`` is missing, or there is no run in it.
     """
     given = dict(word.partition("=")[::2] for word in overrides)
     if given.get("resume", "").lower() not in {"true", "yes", "on", "1"}:
@@ -106,50 +103,48 @@ def _offer(group: str, name: str, values: dict[str, Any]) -> None:
 
 
 def _offer_options() -> None:
-    """Make each algorithm an option of ``algo``, with its parameters; each sampler likewise."""
+    """Make each algorithm an option of ``algo`` and each curriculum one of ``curriculum``."""
     for name in ALGORITHMS:
         try:
             values = asdict(load_algorithm(name).config())
-        except ConfigError:  # without torch: --help works all the same, and a run says what to do
+        except ConfigError:  # torch is missing: a run says so, and --help works without it
             values = {}
         _offer("algo", name, values)
+        for old, new in RENAMED.items():
+            if new == name:
+                _offer("algo", old, {**values, "id": new})
     for name in CURRICULA:
         _offer("curriculum", name, parameters_of(name))
 
 
-@hydra.main(version_base="1.3", config_path="pkg://gem_train.conf", config_name="train")
-def _app(config: DictConfig) -> None:
-    try:
-        finished = _train(plain_config(config), Path(HydraConfig.get().runtime.output_dir))
-    except (GemError, OSError) as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
-    if not finished:
-        sys.exit(INTERRUPTED)
+def _train(job: Job[TrainKeys]) -> int:
+    """Train a model on environments.
 
-
-def _train(config: dict[str, Any], folder: Path) -> bool:
-    own = {name: config[name] for name in TrainConfig.model_fields}
-    check_values(TrainConfig, own)
+    'gem-core train sft' is a warm start, with a --help of its own.
+    """
+    config = job.config
+    own = {name: getattr(job.keys, name) for name in TrainConfig.model_fields}
     sources = env_sources(config)
-    load_algorithm(config["algo"]["id"])
-    import transformers  # noqa: PLC0415 - seconds
+    load_algorithm(job.keys.algo["id"])
+    import transformers  # noqa: PLC0415 - takes seconds
 
-    from gem_train.remote import AdapterPush  # noqa: PLC0415 - torch must be there
-    from gem_train.trainer import Trainer  # noqa: PLC0415 - likewise
+    from gem_train.remote import AdapterPush  # noqa: PLC0415 - needs torch
+    from gem_train.trainer import Trainer  # noqa: PLC0415 - needs torch
 
-    transformers.utils.logging.disable_progress_bar()  # of weights, between the lines of ours
+    transformers.utils.logging.disable_progress_bar()  # of loading weights
 
     agents = agent_makers(config) if config.get("agent") else {}
     if len(agents) > 1:
-        raise ConfigError(f"agent: one agent samples for a policy, got {', '.join(agents)}.")
-    run = _open(folder, config, list(sources))
+        raise ConfigError(
+            f"agent: only one agent can sample for a policy; got {', '.join(agents)}."
+        )
+    run = _open(job, list(sources))
     console = Console(stderr=True)
-    url = config["sampling"]["adapters_url"]
+    url = job.keys.sampling.adapters_url
     if bool(agents) != bool(url):
         raise ConfigError(
-            "An agent that samples elsewhere needs its weights, and weights are sent for it alone: "
-            "set both agent=openai and sampling.adapters_url, or neither."
+            "An agent that samples on a server needs the weights, and weights are only sent for "
+            "such an agent: set both agent=openai and sampling.adapters_url, or neither."
         )
     trainer = Trainer(
         TrainConfig(**own),
@@ -158,38 +153,64 @@ def _train(config: dict[str, Any], folder: Path) -> bool:
         eval_sources=_eval_sources(config),
         make_agent=next(iter(agents.values()), None),
         after_step=AdapterPush(url, run.path / "adapters") if url else None,
-        resume=config["resume"],
+        resume=job.keys.resume,
         console=console,
     )
     try:
         finished = trainer.train()
     except GemError as error:
-        _say_where(console, run, trainer.step, "stopped")
+        _summarise(console, run, trainer.step, "stopped")
         raise error from None
-    _say_where(console, run, trainer.step, "done" if finished else "interrupted")
-    return finished
+    status = "done" if finished else "interrupted"
+    _summarise(console, run, trainer.step, status)
+    if job.form == "json":
+        plain = {"run": str(run.path), "status": status, "steps": trainer.step}
+        click.echo(json.dumps({**plain, "model": str(run.path / "model")}, indent=2))
+    return 0 if finished else INTERRUPTED
 
 
-def _open(folder: Path, config: dict[str, Any], envs: list[str]) -> Run:
-    """Make the run's folder, or go on with the one that is there.
+command = HydraCommand(
+    "train",
+    _train,
+    TrainKeys,
+    agents=[],
+    groups={"algo": "rebn", "curriculum": None},
+    prepare=_prepare,
+    subcommands={"sft": "gem_train.sft_command:command"},
+    examples=[
+        "gem-core make-model tiny --env 'game:GuessTheNumber*'",
+        "gem-core train sft model=tiny game:GuessTheNumber-v0-easy skill=0.4 out=runs/warm",
+        "gem-core train algo=rebn algo.gamma=0.9 game:GuessTheNumber-v0-easy model=runs/warm/model",
+        "gem-core train algo=grpo rollout.group_size=8 rg:leg_counting model=NAME +lora.r=16",
+        "gem-core train algo=ppo math:Sample tools=[python] wrappers=[concat] model=NAME",
+        "gem-core train +env@mixture.a=game/Sudoku-v0-easy +env@mixture.b=math/Sample model=NAME",
+        "gem-core train -m algo=reinforce,rebn seed=0,1,2 game:GuessTheNumber-v0-easy model=NAME",
+        "gem-core train out=runs/mine resume=true",
+    ],
+)
+
+
+def _open(job: Job[TrainKeys], envs: list[str]) -> Run:
+    """Make the run's folder, or continue the run in it.
 
     Raises:
-        ConfigError: There is one, and it is not to be continued; or it was of other values.
+        ConfigError: The folder has a run that is not to be continued, or was begun with other
+            values.
     """
-    run = Run(folder)
-    if run.trajectories_path.is_file() and not config["resume"]:
+    run = Run(job.folder)
+    if run.trajectories_path.is_file() and not job.keys.resume:
         raise ConfigError(
-            f"{folder} holds a run: add resume=true to go on with it, or choose another out."
+            f"{job.folder} holds a run: add resume=true to continue it, or choose another out."
         )
-    if config["resume"]:
-        _check_same(run.info().get("config", {}), config)
-    return run.create(
-        folder, command=sys.argv, config=config, envs=envs, agents=["policy"], kind="train"
+    if job.keys.resume:
+        _check_same(run.info().get("config", {}), job.config)
+    return Run.create(
+        job.folder, command=job.words, config=job.config, envs=envs, agents=["policy"], kind="train"
     )
 
 
 _MAY_CHANGE = ("steps", "device", "threads", "log", "checkpoint", "eval", "out", "resume", "agent")
-"""Keys that may change when a run goes on."""
+"""Keys that may change when a run is continued."""
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
@@ -217,37 +238,34 @@ def _differences(place: str, old: Any, new: Any) -> list[str]:
 
 
 def _eval_sources(config: Mapping[str, Any]) -> dict[str, Component] | None:
-    """Return what ``eval.envs`` names, with the tools and wrappers of training; None for none."""
+    """Return the environments of ``eval.envs``, with the tools and wrappers of training."""
     names = config["eval"]["envs"]
     if not names:
         return None
     return env_sources({**config, "envs": names, "env": None, "mixture": {}})
 
 
-def _show_curve(console: Console, run: Run) -> None:
-    """Print the success, or the return where success is not known, of all steps."""
+def _print_curve(console: Console, run: Run) -> None:
+    """Print the success of all steps as a curve, or the return if success is not known."""
     path = run.path / METRICS_FILE
     figures = read_metrics(path) if path.is_file() else {}
     for name in ("rollout/success", "rollout/return"):
         if name in figures and len(figures[name][1]) > 1:
-            console.print(Text(f"\n{name} of {len(figures[name][1])} steps"))
-            console.print(Text(text_curve(figures[name][1])), soft_wrap=True)
+            print_line(console, f"\n{name} of {len(figures[name][1])} steps")
+            print_line(console, text_curve(figures[name][1]))
             return
 
 
-def _say_where(console: Console, run: Run, step: int, how: str) -> None:
-    path = os.path.relpath(run.path)
-    path = str(run.path) if path.startswith("..") else path
-
-    def say(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style), soft_wrap=True)
-
-    if how == "done":
-        _show_curve(console, run)
-        say(f"Trained {step} steps: {path}/model")
+def _summarise(console: Console, run: Run, step: int, status: str) -> None:
+    path = run.shown_path
+    if status == "done":
+        _print_curve(console, run)
+        print_line(console, f"Trained {step} steps: {path}/model")
         if (run.path / "curves.png").is_file():
-            say(f"Curves: {path}/curves.png")
-        say(f"Next: gem-core view {path}", "dim")
+            print_line(console, f"Curves: {path}/curves.png")
+        print_line(console, f"Next: gem-core view {path}", "dim")
         return
-    say(f"{how.capitalize()} after {step} steps; there is a checkpoint.", "yellow")
-    say(f"Go on: gem-core train out={path} resume=true")
+    print_line(
+        console, f"{status.capitalize()} after {step} steps. There is a checkpoint.", "yellow"
+    )
+    print_line(console, f"To continue: gem-core train out={path} resume=true")

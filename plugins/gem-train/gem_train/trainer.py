@@ -1,15 +1,15 @@
-"""Trains a policy: collect, learn, and again.
+"""Trains a policy: each step collects episodes and learns from them.
 
 ======================  ====================================================================
-in the run's folder
+file                    content
 ======================  ====================================================================
-``run.json``            what was run
-``metrics.csv``         figures of each step
+``run.json``            the command and the configuration
+``metrics.csv``         metrics of each step
 ``trajectories.jsonl``  episodes of every ``log.trajectories_every``-th step
-``eval/000100/``        a run of its own: the evaluation after 100 steps
+``eval/000100/``        the evaluation after 100 steps, as a separate run
 ``checkpoints/000100``  see ``gem_train.checkpoint``
-``model/``              the model at the end
-``curves.png``          the figures as curves
+``model/``              the final model
+``curves.png``          plots of the metrics
 ======================  ====================================================================
 """
 
@@ -47,7 +47,7 @@ from gem_train.metrics import open_writers, rollout_metrics
 from gem_train.plots import plot_run
 from gem_train.policy import Policy
 from gem_train.progress import Progress
-from gem_train.samples import played, samples_of
+from gem_train.transitions import trainable, transitions_of
 
 __all__ = ["Trainer"]
 
@@ -58,19 +58,19 @@ class Trainer:
     """A training run.
 
     Args:
-        config: What is to be done.
-        sources: The environments, by name.
+        config: The configuration.
+        sources: The environments by name.
         folder: The run's folder.
-        eval_sources: What is evaluated on; None for ``sources``.
-        make_agent: Makes what samples, instead of the policy in this process: its generations
-            must have token ids, and log-probabilities.
-        after_step: Is called with the policy and the number of steps that are done whenever the
-            weights have changed, and before the first step; so that a sampler elsewhere gets them.
-        resume: Go on from the newest checkpoint in the folder.
-        console: Where progress is printed.
+        eval_sources: The environments for evaluation; None for ``sources``.
+        make_agent: Makes the agent that samples; None for the policy in this process. Its
+            generations must have token ids and log-probabilities.
+        after_step: Called with the policy and the number of finished steps before the first step
+            and after each one; for example to send the weights to a remote sampler.
+        resume: Whether to continue from the newest checkpoint in the folder.
+        console: The console for progress; None for standard error.
 
     Raises:
-        ConfigError: Something that cannot work; nothing has been trained then.
+        ConfigError: The configuration is invalid; nothing has been trained.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class Trainer:
         self.config = config
         self.folder = folder
         self.step = 0
-        """Steps that are done."""
+        """Number of finished steps."""
         self.metrics: dict[str, float] = {}
-        """Figures of the last step."""
+        """Metrics of the last step."""
         self._console = console or Console(stderr=True)
         self._eval_sources = dict(eval_sources or sources)
         self._after_step = after_step
@@ -109,9 +109,9 @@ class Trainer:
         )
         self._learner = Learner(self.policy, algorithm, own, config)
         self._make_agent = make_agent or self._agent_of(config.sampling.temperature)
-        cool = config.eval.temperature
-        same = cool is None or make_agent is not None
-        self._make_eval_agent = self._make_agent if same else self._agent_of(cool or 0.0)
+        self._make_eval_agent = self._make_agent
+        if config.eval.temperature is not None and make_agent is None:
+            self._make_eval_agent = self._agent_of(config.eval.temperature)
         self._curriculum = None
         if config.curriculum is not None:
             options = dict(config.curriculum)
@@ -137,7 +137,7 @@ class Trainer:
             "seed": self.config.seed,
             "scaled_logprobs": True,
         }
-        # As long as one agent is kept, what all of them share is not made anew in every step.
+        # While one agent exists, the state that all of them share is kept between steps.
         first = make_agent_by_id("transformers", **options)
 
         def make() -> Agent:
@@ -147,14 +147,14 @@ class Trainer:
         return make
 
     def train(self) -> bool:
-        """Train until all steps are done; return whether they are (Ctrl-C ends it early).
+        """Train until all steps are finished; return False if Ctrl-C ended the run early.
 
-        Whatever ends it, there is a checkpoint of what was reached.
+        A checkpoint is written in any case.
 
         Raises:
             DivergedError: A loss or gradient is not finite.
-            TooLargeError: Memory is short.
-            NoEpisodesError: No episode of a step could be played.
+            TooLargeError: A batch does not fit into memory.
+            NoEpisodesError: All episodes of a step ended in an error.
         """
         config, folder = self.config, self.folder
         with ExitStack() as stack:
@@ -171,8 +171,8 @@ class Trainer:
             )
             stack.callback(self._writers.close)
             self._file = stack.enter_context(TrajectoryFile(folder / TRAJECTORIES))
-            stack.enter_context(_terminated_as_interrupted())
-            stack.enter_context(_libraries_uncollected())
+            stack.enter_context(_sigterm_as_sigint())
+            stack.enter_context(_frozen_garbage())
             try:
                 self._take_steps()
             except KeyboardInterrupt:
@@ -188,7 +188,7 @@ class Trainer:
             return
         try:
             plot_run(self.folder)
-        except (GemError, OSError) as error:  # without matplotlib, say so and be content
+        except (GemError, OSError) as error:  # such as a missing matplotlib
             self._console.print(f"No curves.png: {error}", style="yellow", highlight=False)
 
     def _take_steps(self) -> None:
@@ -202,28 +202,28 @@ class Trainer:
                 self._save_checkpoint()
 
     def _take_step(self) -> None:
-        """Collect, learn, and tell of it."""
+        """Collect episodes, learn from them, and log the metrics."""
         started = time.perf_counter()
         trajectories = self._collector.collect()
         sampled = time.perf_counter()
         seed = child_seed(self.config.seed, "step", self.step)
-        torch.manual_seed(seed)  # of what a module draws in its forward pass
+        torch.manual_seed(seed)  # for random modules such as dropout
         generator = torch.Generator().manual_seed(seed)
-        with _Uninterrupted() as guard:
-            learned_from = played(trajectories, keep_failed=self.config.rollout.keep_failed)
+        with _DeferredInterrupt() as deferred:
+            learned_from = trainable(trajectories, keep_failed=self.config.rollout.keep_failed)
             batch = self._batch_of(learned_from, generator)
-            figures, advantages = self._learner.learn(batch, generator)
+            result = self._learner.learn(batch, generator)
             turns = (turn for one in learned_from for turn in one.turns)
-            for turn, advantage in zip(turns, advantages, strict=True):
-                turn.info["advantage"] = advantage  # for who looks at the episode
+            for turn, advantage in zip(turns, result.advantages, strict=True):
+                turn.info["advantage"] = advantage  # shown by `gem-core view`
             self.step += 1
             learned = time.perf_counter()
-            metrics = rollout_metrics(trajectories) | figures
+            metrics = rollout_metrics(trajectories) | result.metrics
             metrics |= {"time/sample": sampled - started, "time/learn": learned - sampled}
-            metrics |= _speed_of(trajectories, sampled - started, figures, learned - sampled)
-            self._keep(trajectories)
+            metrics |= _speed_of(trajectories, sampled - started, metrics, learned - sampled)
+            self._write_trajectories(trajectories)
             try:
-                with guard.lifted():
+                with deferred.lifted():
                     if self._after_step is not None:
                         self._after_step(self.policy, self.step)
                     if self._is_due(self.config.eval.every, at_end=True):
@@ -235,21 +235,21 @@ class Trainer:
                 self._progress.update(self.step, metrics)
 
     def _is_due(self, every: int, *, at_end: bool = False) -> bool:
-        """Tell whether something that happens every so many steps is to happen now."""
+        """Tell whether an event that occurs every ``every`` steps is due after this step."""
         return bool(every) and (
             self.step % every == 0 or (at_end and self.step == self.config.steps)
         )
 
     def _batch_of(self, trajectories: list[Trajectory], generator: torch.Generator) -> Batch:
-        samples = samples_of(trajectories, keep_failed=True)
+        samples = transitions_of(trajectories, keep_failed=True)
         pad_id = self.policy.tokenizer.pad_token_id or 0
         batch = batch_of(samples, rows=self.config.loss.rows, pad_id=pad_id)
         if self.config.rollout.turns is not None:
             batch = subsample(batch, self.config.rollout.turns, generator)
         return drop_cut(batch) if self.config.loss.drop_cut else batch
 
-    def _keep(self, trajectories: list[Trajectory]) -> None:
-        """Write the episodes of every so many steps, and of the first and the last."""
+    def _write_trajectories(self, trajectories: list[Trajectory]) -> None:
+        """Write the episodes if due; those of the first and last step are always written."""
         every = self.config.log.trajectories_every
         if not every or not (self.step == 1 or self._is_due(every, at_end=True)):
             return
@@ -257,10 +257,10 @@ class Trainer:
             for one in trajectories:
                 self._file.append(one)
         except OSError as error:
-            self._progress.note(f"Episodes of step {self.step} were not kept: {error}")
+            self._progress.note(f"The episodes of step {self.step} were not written: {error}")
 
     def _evaluate(self) -> dict[str, float]:
-        """Play the evaluation's episodes, write them as a run of their own, return the figures."""
+        """Play the evaluation's episodes, write them as a separate run, and return metrics."""
         folder = self.folder / "eval" / f"{self.step:06d}"
         shutil.rmtree(folder, ignore_errors=True)
         started = time.perf_counter()
@@ -283,8 +283,8 @@ class Trainer:
             ):
                 file.append(one)
                 trajectories.append(one)
-        figures = rollout_metrics(trajectories)
-        renamed = {name.replace("rollout/", "eval/", 1): one for name, one in figures.items()}
+        metrics = rollout_metrics(trajectories)
+        renamed = {name.replace("rollout/", "eval/", 1): one for name, one in metrics.items()}
         return {**renamed, "time/eval": time.perf_counter() - started}
 
     def _save_checkpoint(self) -> None:
@@ -299,7 +299,7 @@ class Trainer:
                 self.folder, self.step, self.policy, state, keep=self.config.checkpoint.keep
             )
         except OSError as error:
-            self._progress.note(f"No checkpoint after step {self.step}: {error}")
+            self._progress.note(f"The checkpoint of step {self.step} was not written: {error}")
 
     def _load_state(self, state: dict[str, Any]) -> None:
         self.step = state["step"]
@@ -307,7 +307,7 @@ class Trainer:
         self._collector.load_state_dict(state["collector"])
         if self._curriculum is not None and state["curriculum"] is not None:
             self._curriculum.load_state_dict(state["curriculum"])
-        # What came after the checkpoint is played again.
+        # Episodes after the checkpoint are played again.
         path = self.folder / TRAJECTORIES
         if path.is_file() and path.stat().st_size > state["kept_bytes"]:
             os.truncate(path, state["kept_bytes"])
@@ -317,7 +317,7 @@ def _algorithm_of(config: Mapping[str, Any]) -> tuple[Algorithm, Any]:
     """Return an algorithm and its own configuration.
 
     Raises:
-        GemError: There is none of this id, or it does not take a parameter.
+        GemError: The id is unknown, or a parameter is unknown or invalid.
     """
     options = dict(config)
     algorithm = load_algorithm(options.pop("id"))
@@ -328,7 +328,7 @@ def _algorithm_of(config: Mapping[str, Any]) -> tuple[Algorithm, Any]:
 def _speed_of(
     trajectories: list[Trajectory],
     sample_seconds: float,
-    figures: Mapping[str, float],
+    metrics: Mapping[str, float],
     learn_seconds: float,
 ) -> dict[str, float]:
     tokens = sum(
@@ -339,33 +339,33 @@ def _speed_of(
     )
     return {
         "speed/sampled_tokens_per_second": tokens / sample_seconds,
-        "speed/learned_tokens_per_second": figures["train/tokens"] / learn_seconds,
+        "speed/learned_tokens_per_second": metrics["train/tokens"] / learn_seconds,
         "speed/episodes_per_second": len(trajectories) / (sample_seconds + learn_seconds),
     }
 
 
-class _Uninterrupted:
-    """Has Ctrl-C wait for the end of a block: half an update cannot be continued.
+class _DeferredInterrupt:
+    """Defers Ctrl-C to the end of a block, because half an update cannot be resumed.
 
-    A second one does not wait.
+    A second Ctrl-C is not deferred.
     """
 
     def __enter__(self) -> Self:
         self._interrupted = False
-        self._listens = _handles_signals()
-        if self._listens:
-            self._before = signal.signal(signal.SIGINT, self._note)
+        self._is_active = _handles_signals()
+        if self._is_active:
+            self._before = signal.signal(signal.SIGINT, self._on_signal)
         return self
 
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self._interrupted:
             raise KeyboardInterrupt
         self._interrupted = True
 
     @contextmanager
     def lifted(self) -> Iterator[None]:
-        """Let Ctrl-C act in a part of the block, also one that came before."""
-        if self._listens:
+        """Stop deferring inside; a Ctrl-C that was deferred is raised immediately."""
+        if self._is_active:
             signal.signal(signal.SIGINT, self._before)
         try:
             if self._interrupted:
@@ -373,8 +373,8 @@ class _Uninterrupted:
             yield
         finally:
             self._interrupted = False
-            if self._listens:
-                signal.signal(signal.SIGINT, self._note)
+            if self._is_active:
+                signal.signal(signal.SIGINT, self._on_signal)
 
     def __exit__(
         self,
@@ -382,15 +382,15 @@ class _Uninterrupted:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._listens:
+        if self._is_active:
             signal.signal(signal.SIGINT, self._before)
         if self._interrupted and error is None:
             raise KeyboardInterrupt
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Treat SIGTERM, by which schedulers end a job, as Ctrl-C."""
+def _sigterm_as_sigint() -> Iterator[None]:
+    """Treat SIGTERM, which schedulers send to end a job, as Ctrl-C."""
     if not _handles_signals():
         yield
         return
@@ -402,12 +402,12 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 
 @contextmanager
-def _libraries_uncollected() -> Iterator[None]:
-    """Have collections of garbage pass over all that is there already, until the end.
+def _frozen_garbage() -> Iterator[None]:
+    """Exclude all existing objects from garbage collection inside.
 
-    A full one takes as long as two steps of a small model to look at what libraries consist of.
+    A full collection over the objects of the libraries takes as long as two steps of a small model.
     """
-    if gc.get_freeze_count():  # somebody else's, who would miss it
+    if gc.get_freeze_count():  # already frozen by the caller
         yield
         return
     gc.collect()

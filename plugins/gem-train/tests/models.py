@@ -2,10 +2,8 @@
 
 import random
 
+import torch
 from plays import tokens_of
-
-import torch  # isort: skip - plays skips where it is missing
-
 from rich.console import Console
 
 from gem_core.factory import make_factory
@@ -14,8 +12,8 @@ from gem_train.algorithm import load_algorithm
 from gem_train.batch import batch_of
 from gem_train.config import TrainConfig
 from gem_train.learner import Learner
-from gem_train.samples import Sample
 from gem_train.trainer import Trainer
+from gem_train.transitions import Transition
 
 GUESS = "game:GuessTheNumber-v0-easy"
 
@@ -31,13 +29,13 @@ def learner_of(policy, algo="rebn", options=None, **config):
 def batch_for(policy, count=12, seed=0, reward=None, rows="episodes"):
     """Episodes of tokens drawn at random, with the policy's own log-probabilities."""
     rng = random.Random(seed)
-    samples = []
+    transitions = []
     for episode in range(count):
         seen, turns = tokens_of(rng, 1), rng.randint(1, 3)
         for turn in range(turns):
             response = [rng.randrange(1, 300) for _ in range(rng.randint(1, 6))]
-            samples.append(
-                Sample(
+            transitions.append(
+                Transition(
                     prompt_ids=seen,
                     response_ids=response,
                     logprobs=logprobs_of(policy.model, seen, response),
@@ -52,7 +50,7 @@ def batch_for(policy, count=12, seed=0, reward=None, rows="episodes"):
                 )
             )
             seen = seen + response + tokens_of(rng, 1)
-    return batch_of(samples, rows=rows)
+    return batch_of(transitions, rows=rows)
 
 
 @torch.no_grad()

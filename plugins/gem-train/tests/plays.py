@@ -1,33 +1,28 @@
 """Episodes, played and made up, for tests of what is computed from them."""
 
-import os
 import random
 
-import pytest
-from hypothesis import strategies as st
-
-if not os.environ.get("CI"):  # there, what is missing is a failure
-    pytest.importorskip("torch")
 import torch
+from hypothesis import strategies as st
 
 import gem_core
 from gem_core.agent import BaseAgent, Generation, Reply
 from gem_rollout import collect
 from gem_train.batch import batch_of
-from gem_train.samples import Sample
+from gem_train.transitions import Transition
 
 torch.set_num_threads(1)  # so small tensors only lose by more
 
 REWARDS = st.integers(-16, 16).map(lambda eighths: eighths / 8)
 FRACTIONS = st.sampled_from([0.0, 0.25, 0.9, 1.0]) | st.floats(0.01, 1)
-ALL = ["reinforce", "rebn", "grpo", "drgrpo", "rloo", "ep_level", "ppo"]
+ALL = ["reinforce", "rebn", "grpo", "drgrpo", "rloo", "episode_reinforce", "ppo"]
 
 
 @st.composite
 def plays(draw, rewards=REWARDS, max_episodes=6, max_turns=4):
     """Samples of whole episodes, in any order; some prompts extend the turn before, some do not."""
     rng = random.Random(draw(st.integers(0, 2**32)))
-    samples = []
+    transitions = []
     for episode in range(draw(st.integers(1, max_episodes))):
         turns = draw(st.integers(1, max_turns))
         group = rng.randrange(3)
@@ -37,8 +32,8 @@ def plays(draw, rewards=REWARDS, max_episodes=6, max_turns=4):
                 seen = []
             seen = seen + tokens_of(rng, 1 if not seen else 0)
             response = tokens_of(rng, 0 if rng.random() < 0.1 else 1)
-            samples.append(
-                Sample(
+            transitions.append(
+                Transition(
                     prompt_ids=seen,
                     response_ids=response,
                     logprobs=[-3 * rng.random() for _ in response],
@@ -53,8 +48,8 @@ def plays(draw, rewards=REWARDS, max_episodes=6, max_turns=4):
                 )
             )
             seen = seen + response
-    rng.shuffle(samples)
-    return samples
+    rng.shuffle(transitions)
+    return transitions
 
 
 @st.composite

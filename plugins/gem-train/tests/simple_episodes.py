@@ -11,7 +11,7 @@ def trajectory(
     tokens=(),
     truncated=False,
     error=None,
-    source="",
+    component="",
     env_id="game:X-v0",
     infos=(),
     cut=(),
@@ -29,7 +29,7 @@ def trajectory(
         turns.append(
             Turn("policy", "", "", reward, ended, is_last and truncated, info, 0, 0, generation)
         )
-    made = Trajectory(env_id, "policy", 0, 0, turns, success=success, source=source)
+    made = Trajectory(env_id, "policy", 0, 0, turns, success=success, component=component)
     if error:
         made.error = {"boundary": error, "type": "Broken", "message": "", "traceback": ""}
     return made

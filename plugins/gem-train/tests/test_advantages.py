@@ -15,7 +15,7 @@ from gem_train.algorithms.grpo import dr_grpo, grpo, rloo
 from gem_train.algorithms.ppo import gae, targets, value_loss
 from gem_train.batch import batch_of, subsample
 from gem_train.returns import discounted_returns
-from gem_train.samples import Sample
+from gem_train.transitions import Transition
 
 
 def near(values):
@@ -75,7 +75,7 @@ RULES = {
     ),
     "drgrpo": lambda own, all_, others: own - statistics.fmean(all_),
     "rloo": lambda own, all_, others: own - statistics.fmean(others) if others else 0.0,
-    "ep_level": lambda own, all_, others: own,
+    "episode_reinforce": lambda own, all_, others: own,
 }
 
 
@@ -158,9 +158,9 @@ class TestInvariants:
 
     @pytest.mark.parametrize("name", ["grpo", "drgrpo", "rloo", "rebn"])
     @pytest.mark.parametrize("reward", [0.1, 1 / 3, 123456.7])
-    @given(samples=plays(max_turns=1))
-    def test_a_batch_of_equal_returns_gives_exactly_0(self, name, reward, samples):
-        batch = batch_of(samples)
+    @given(transitions=plays(max_turns=1))
+    def test_a_batch_of_equal_returns_gives_exactly_0(self, name, reward, transitions):
+        batch = batch_of(transitions)
         batch.reward.fill_(reward)
         assert not advantages(name, batch).any()
 
@@ -186,31 +186,31 @@ class TestInvariants:
         assert gae(batch, values, gamma, 0.5).tolist() == near([0.0] * len(values))
 
     @pytest.mark.parametrize("name", ALL)
-    @given(samples=plays(), seed=st.integers(0, 100))
-    def test_a_permutation_of_samples_permutes_the_advantages(self, name, samples, seed):
+    @given(transitions=plays(), seed=st.integers(0, 100))
+    def test_a_permutation_of_samples_permutes_the_advantages(self, name, transitions, seed):
         generator = torch.Generator().manual_seed(seed)
-        order = torch.randperm(len(samples), generator=generator)
-        values = numbers(len(samples))
-        before = batch_of(samples, dtype=torch.float64)
-        after = batch_of([samples[number] for number in order], dtype=torch.float64)
+        order = torch.randperm(len(transitions), generator=generator)
+        values = numbers(len(transitions))
+        before = batch_of(transitions, dtype=torch.float64)
+        after = batch_of([transitions[number] for number in order], dtype=torch.float64)
         expected = advantages(name, before, values)[order]
         assert advantages(name, after, values[order]).tolist() == near(expected.tolist())
 
     @pytest.mark.parametrize("name", ALL)
-    @given(samples=plays())
-    def test_rows_of_turns_and_of_episodes_have_the_same_advantages(self, name, samples):
-        values = numbers(len(samples))
+    @given(transitions=plays())
+    def test_rows_of_turns_and_of_episodes_have_the_same_advantages(self, name, transitions):
+        values = numbers(len(transitions))
         one, other = (
-            advantages(name, batch_of(samples, rows=rows, dtype=torch.float64), values)
+            advantages(name, batch_of(transitions, rows=rows, dtype=torch.float64), values)
             for rows in ("turns", "episodes")
         )
         assert one.tolist() == other.tolist()
 
     @given(plays(rewards=REWARDS.map(lambda x: x / 2)))
-    def test_single_precision_is_near_double_precision(self, samples):
-        for name in ("reinforce", "drgrpo", "rloo", "ep_level"):
+    def test_single_precision_is_near_double_precision(self, transitions):
+        for name in ("reinforce", "drgrpo", "rloo", "episode_reinforce"):
             one, other = (
-                advantages(name, batch_of(samples, dtype=dtype))
+                advantages(name, batch_of(transitions, dtype=dtype))
                 for dtype in (torch.float32, torch.float64)
             )
             assert one.dtype == torch.float32
@@ -233,7 +233,7 @@ class TestInvariants:
 
 def plays_of_two():
     return [
-        Sample([1], [2], [-0.5], reward, turn == 1, False, False, True, 0, turn, 0)
+        Transition([1], [2], [-0.5], reward, turn == 1, False, False, True, 0, turn, 0)
         for turn, reward in enumerate((0.0, 1.0))
     ]
 
@@ -251,11 +251,16 @@ class TestTheTable:
     def test_all_are_tested(self):
         assert set(ALL) == set(ALGORITHMS)
 
-    def test_a_typo_is_told(self):
+    def test_a_renamed_id_still_works(self):
+        with pytest.warns(FutureWarning, match="'ep_level' is now called 'episode_reinforce'"):
+            algorithm = load_algorithm("ep_level")
+        assert algorithm is load_algorithm("episode_reinforce")
+
+    def test_a_typo_is_reported(self):
         with pytest.raises(UnknownIdError, match="Did you mean 'grpo'"):
             load_algorithm("grpp")
 
-    def test_ppo_without_values_is_told(self):
+    def test_ppo_without_values_is_reported(self):
         with pytest.raises(ConfigError, match="critic"):
             advantages("ppo", batch_of(plays_of_two()))
 

@@ -1,4 +1,4 @@
-"""Samples and batches: from episodes that were really played to tensors."""
+"""Transitions and batches: from played episodes to tensors."""
 
 import pytest
 import torch
@@ -7,34 +7,34 @@ from hypothesis import strategies as st
 from plays import batches, played, plays
 
 from gem_core.errors import ConfigError, DataError
-from gem_train.batch import batch_of, distinct, drop_cut, subsample, token_batches
-from gem_train.samples import samples_of
+from gem_train.batch import batch_of, drop_cut, subsample, token_batches, unique_rows
+from gem_train.transitions import transitions_of
 
 
 class TestSamples:
     @pytest.mark.parametrize("keeps", [True, False])
     def test_have_what_was_given_sampled_and_rewarded(self, keeps):
         trajectories = played(keeps=keeps)
-        samples = samples_of(trajectories)
+        transitions = transitions_of(trajectories)
         turns = [(e, n, t) for e, one in enumerate(trajectories) for n, t in enumerate(one.turns)]
         assert len(turns) > 6
         history = ""
-        for sample, (episode, number, turn) in zip(samples, turns, strict=True):
+        for transition, (episode, number, turn) in zip(transitions, turns, strict=True):
             history = (history if keeps and number else "") + f"<{turn.observation}>"
-            assert "".join(map(chr, sample.prompt_ids)) == history
-            assert "".join(map(chr, sample.response_ids)) == turn.action
+            assert "".join(map(chr, transition.prompt_ids)) == history
+            assert "".join(map(chr, transition.response_ids)) == turn.action
             history += turn.action
-            assert sample.logprobs == [-n / 8 for n in range(len(turn.action))]
-            assert sample.reward == turn.reward
-            assert sample.done == (turn.terminated or turn.truncated)
-            assert sample.truncated == turn.truncated
-            assert sample.cut == (number == 1)
-            assert (sample.episode, sample.turn) == (episode, number)
-            assert sample.group == episode // 3
+            assert transition.logprobs == [-n / 8 for n in range(len(turn.action))]
+            assert transition.reward == turn.reward
+            assert transition.done == (turn.terminated or turn.truncated)
+            assert transition.truncated == turn.truncated
+            assert transition.cut == (number == 1)
+            assert (transition.episode, transition.turn) == (episode, number)
+            assert transition.group == episode // 3
 
     def test_say_what_the_environment_could_not_read(self):
         trajectories = played(every_second_bad=True)
-        assert [sample.formatted for sample in samples_of(trajectories)] == [
+        assert [transition.formatted for transition in transitions_of(trajectories)] == [
             n % 2 == 0 for one in trajectories for n in range(len(one.turns))
         ]
 
@@ -42,37 +42,35 @@ class TestSamples:
         first, second = played(), played()
         for one in second:
             one.seed += 1
-        assert [sample.group for sample in samples_of(first + second) if sample.turn == 0] == [
-            *(0, 0, 0, 1, 1, 1),
-            *(2, 2, 2, 3, 3, 3),
-        ]
+        groups = [one.group for one in transitions_of(first + second) if one.turn == 0]
+        assert groups == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
 
     def test_episodes_that_failed_are_left_out_or_end_where_they_failed(self):
         trajectories = played()
         failed = trajectories[1]
         failed.turns = failed.turns[:1]
         failed.error = {"boundary": "env", "type": "OSError", "message": "", "traceback": ""}
-        whole = samples_of(trajectories)
-        assert max(sample.episode for sample in whole) == 4
-        kept = samples_of(trajectories, keep_failed=True)
-        assert [(sample.turn, sample.done) for sample in kept if sample.episode == 1] == [(0, True)]
+        whole = transitions_of(trajectories)
+        assert max(transition.episode for transition in whole) == 4
+        kept = transitions_of(trajectories, keep_failed=True)
+        assert [(one.turn, one.done) for one in kept if one.episode == 1] == [(0, True)]
         batch_of(kept)
 
     def test_without_token_ids_there_are_none(self):
         with pytest.raises(DataError, match=r"Turn 0 of episode 0 .* has no token ids"):
-            samples_of(played(ids=False, logprobs=False))
+            transitions_of(played(ids=False, logprobs=False))
 
     def test_turns_of_several_agents_are_refused(self):
         trajectories = played()
         trajectories[0].turns[0].agent = "other"
         with pytest.raises(DataError, match="one agent"):
-            samples_of(trajectories)
+            transitions_of(trajectories)
 
 
 class TestRows:
     def test_an_episode_is_one_row_where_its_tokens_are_one_sequence(self):
         trajectories = played()
-        batch = batch_of(samples_of(trajectories), rows="episodes")
+        batch = batch_of(transitions_of(trajectories), rows="episodes")
         assert len(batch.ids) == len(trajectories)
         for row, trajectory in enumerate(trajectories):
             (sequence,) = trajectory.tokens()
@@ -83,24 +81,24 @@ class TestRows:
             assert batch.lengths[row] == length
 
     def test_a_chat_that_is_forgotten_makes_a_row_of_each_turn(self):
-        samples = samples_of(played(keeps=False))
-        one, other = (batch_of(samples, rows=rows) for rows in ("turns", "episodes"))
+        transitions = transitions_of(played(keeps=False))
+        one, other = (batch_of(transitions, rows=rows) for rows in ("turns", "episodes"))
         assert torch.equal(one.ids, other.ids)
         assert torch.equal(one.turn_of, other.turn_of)
 
     @given(plays(), st.sampled_from(["turns", "episodes"]))
-    def test_every_sampled_token_is_there_once_after_its_prompt(self, samples, rows):
-        batch = batch_of(samples, rows=rows, dtype=torch.float64)
-        for number, sample in enumerate(samples):
+    def test_every_sampled_token_is_there_once_after_its_prompt(self, transitions, rows):
+        batch = batch_of(transitions, rows=rows, dtype=torch.float64)
+        for number, transition in enumerate(transitions):
             at = (batch.turn_of == number).nonzero().tolist()
-            assert len(at) == len(sample.response_ids)
+            assert len(at) == len(transition.response_ids)
             if at:
                 row, start = at[0]
                 assert at == [[row, start + n] for n in range(len(at))]
-                assert batch.ids[row, :start].tolist() == sample.prompt_ids
-                assert batch.ids[row, start : start + len(at)].tolist() == sample.response_ids
+                assert batch.ids[row, :start].tolist() == transition.prompt_ids
+                assert batch.ids[row, start : start + len(at)].tolist() == transition.response_ids
                 found = batch.sampler_logprobs[row, start : start + len(at)].tolist()
-                assert found == sample.logprobs
+                assert found == transition.logprobs
         assert not batch.sampler_logprobs[batch.turn_of < 0].any()
 
     @given(batches())
@@ -121,13 +119,13 @@ class TestRows:
         assert torch.equal(values.grad, expected)
 
     def test_unknown_logprobs_of_one_turn_are_unknown_of_all(self):
-        samples = samples_of(played(logprobs=False))
-        batch = batch_of(samples)
+        transitions = transitions_of(played(logprobs=False))
+        batch = batch_of(transitions)
         assert batch.sampler_logprobs is None
         assert batch.select(torch.tensor([0])).sampler_logprobs is None
 
     def test_a_batch_moves_to_a_device(self):
-        batch = batch_of(samples_of(played(logprobs=False))).to("meta")
+        batch = batch_of(transitions_of(played(logprobs=False))).to("meta")
         assert batch.ids.device.type == batch.trained.device.type == "meta"
         assert batch.sampler_logprobs is None
 
@@ -139,21 +137,21 @@ class TestWhatIsRefused:
 
     @pytest.mark.parametrize("missing", [0, -1])
     def test_episodes_with_turns_missing(self, missing):
-        samples = [one for one in samples_of(played()) if one.episode == 0]
-        del samples[missing]
+        transitions = [one for one in transitions_of(played()) if one.episode == 0]
+        del transitions[missing]
         with pytest.raises(DataError, match="whole episodes"):
-            batch_of(samples)
+            batch_of(transitions)
 
     def test_turns_that_are_there_twice(self):
-        samples = samples_of(played())
-        with pytest.raises(DataError, match="twice"):
-            batch_of(samples + samples[:1])
+        transitions = transitions_of(played())
+        with pytest.raises(DataError, match="occurs twice"):
+            batch_of(transitions + transitions[:1])
 
     def test_empty_prompts(self):
         trajectories = played(keeps=False)
         trajectories[0].turns[0].generation.prompt_ids = []
         with pytest.raises(DataError, match="empty prompt"):
-            batch_of(samples_of(trajectories))
+            batch_of(transitions_of(trajectories))
 
 
 class TestChoosing:
@@ -168,21 +166,21 @@ class TestChoosing:
         assert torch.equal(chosen.chosen, again.chosen)
 
     def test_every_turn_has_the_same_chance(self):
-        batch = batch_of(samples_of(played()))
+        batch = batch_of(transitions_of(played()))
         generator = torch.Generator().manual_seed(0)
         counts = sum(subsample(batch, 4, generator).chosen.long() for _ in range(2000))
         expected = 2000 * 4 / len(batch.turn)
         assert (counts - expected).abs().max() < 6 * expected**0.5
 
     def test_the_global_generator_is_left_alone(self):
-        batch = batch_of(samples_of(played()))
+        batch = batch_of(transitions_of(played()))
         before = torch.get_rng_state()
         subsample(batch, 2, torch.Generator().manual_seed(0))
         assert torch.equal(torch.get_rng_state(), before)
 
     @pytest.mark.parametrize("size", [0, 1000])
     def test_more_than_there_are_is_refused(self, size):
-        batch = batch_of(samples_of(played()))
+        batch = batch_of(transitions_of(played()))
         with pytest.raises(ConfigError, match=f"choose {size} turns"):
             subsample(batch, size, torch.Generator())
 
@@ -191,7 +189,9 @@ class TestChoosing:
         dropped = drop_cut(batch)
         assert torch.equal(dropped.trained, ~batch.cut)
         assert dropped.chosen.all()
-        assert torch.equal(dropped.mask, (batch.turn_of >= 0) & (batch.spread(batch.cut * 1) == 0))
+        assert torch.equal(
+            dropped.mask, (batch.turn_of >= 0) & (batch.to_tokens(batch.cut * 1) == 0)
+        )
 
 
 class TestTokenBudget:
@@ -213,21 +213,21 @@ class TestTokenBudget:
         assert widths == sorted(widths, reverse=True)
 
     def test_a_budget_of_nothing_is_refused(self):
-        with pytest.raises(ConfigError, match="at least 1 token"):
-            token_batches(batch_of(samples_of(played())), 0)
+        with pytest.raises(ConfigError, match="at least 1, got 0"):
+            token_batches(batch_of(transitions_of(played())), 0)
 
 
 @given(batches(), st.data())
-def test_rows_that_are_alike_are_kept_once(batch, data):
+def test_equal_rows_are_kept_once(batch, data):
     numbers = st.integers(0, len(batch.ids) - 1)
     rows = batch.select(torch.tensor(data.draw(st.lists(numbers, min_size=1, max_size=12))))
-    kept, owner = distinct(rows)
+    kept, owner = unique_rows(rows)
     if owner is None:
         assert kept is rows
         owner = torch.arange(len(rows.ids))
     assert torch.equal(kept.ids[owner], rows.ids)
     assert torch.equal(kept.attention[owner], rows.attention)
     assert torch.equal(kept.turn_of[owner] >= 0, rows.turn_of >= 0)
-    again, none_are_alike = distinct(kept)
+    again, none_are_alike = unique_rows(kept)
     assert again is kept
     assert none_are_alike is None

@@ -25,9 +25,9 @@ def made(name, names=NAMES, **options):
     return load_sampler(name, sources=sources(*names), **options)
 
 
-def told(sampler, source, *successes, **more):
+def observe(sampler, source, *successes, **more):
     for success in successes:
-        sampler.update(trajectory(success=bool(success), source=source, **more))
+        sampler.update(trajectory(success=bool(success), component=source, **more))
 
 
 def shares(sampler):
@@ -57,7 +57,7 @@ class TestAll:
         sampler = made(name, **options)
         for source, success, failed in episodes:
             error = "env" if failed else None
-            sampler.update(trajectory(success=success, source=source, error=error))
+            sampler.update(trajectory(success=success, component=source, error=error))
             weights = sampler.weights(Report())
             assert list(weights) == NAMES
             assert min(weights.values()) >= 0
@@ -68,42 +68,44 @@ class TestAll:
     def test_a_state_goes_on_exactly_through_json(self, name, options, before, after):
         one, other = made(name, **options), made(name, **options)
         for source, success, _ in before:
-            one.update(trajectory(success=success, source=source))
+            one.update(trajectory(success=success, component=source))
         other.load_state_dict(json.loads(json.dumps(one.state_dict())))
         for source, success, _ in after:
             for sampler in (one, other):
-                sampler.update(trajectory(success=success, source=source))
+                sampler.update(trajectory(success=success, component=source))
         assert one.weights(Report()) == other.weights(Report())
         assert one.state_dict() == other.state_dict()
 
     @pytest.mark.parametrize(("name", "options"), CASES)
     def test_a_state_is_not_the_samplers_own(self, name, options):
         sampler = made(name, **options)
-        told(sampler, "easy", 1, 0)
+        observe(sampler, "easy", 1, 0)
         state = json.dumps(sampler.state_dict())
         kept = sampler.state_dict()
-        told(sampler, "easy", 1, 1)
+        observe(sampler, "easy", 1, 1)
         assert json.dumps(kept) == state
 
     @pytest.mark.parametrize(("name", "options"), CASES)
     def test_a_state_of_other_sources_is_refused(self, name, options):
         state = made(name, ["easy", "hard"], **options).state_dict()
-        with pytest.raises(ConfigError, match="easy, hard; there are easy, middle, hard"):
+        with pytest.raises(
+            ConfigError, match="sources easy, hard; this run has easy, middle, hard"
+        ):
             made(name, **options).load_state_dict(state)
 
     @pytest.mark.parametrize("name", ["levels", "learning_progress"])
     def test_errors_do_not_count(self, name):
         sampler = made(name)
         before = sampler.state_dict()
-        told(sampler, "easy", *[0] * 200, error="sandbox")
+        observe(sampler, "easy", *[0] * 200, error="sandbox")
         assert sampler.state_dict() == before
 
     @pytest.mark.parametrize("name", ["levels", "learning_progress"])
-    def test_an_episode_of_no_source_is_told(self, name):
+    def test_an_episode_of_no_source_is_reported(self, name):
         with pytest.raises(ConfigError, match=r"There is no source 'esay'.*Did you mean 'easy'"):
-            told(made(name), "esay", 1)
+            observe(made(name), "esay", 1)
 
-    def test_a_typo_is_told(self):
+    def test_a_typo_is_reported(self):
         with pytest.raises(UnknownIdError, match="Did you mean 'levels'"):
             made("level")
         with pytest.raises(
@@ -143,7 +145,7 @@ class TestAll:
             made(name, **options)
 
     @pytest.mark.parametrize("name", ["levels", "learning_progress"])
-    def test_no_source_is_told(self, name):
+    def test_no_source_is_reported(self, name):
         with pytest.raises(ConfigError, match="at least one source"):
             made(name, [])
 
@@ -159,15 +161,15 @@ class TestLevels:
     def test_it_goes_on_when_the_last_episodes_are_good_enough(self):
         sampler = made("levels", episodes=4, threshold=0.75, earlier=0.2)
         assert shares(sampler) == {"easy": 1, "middle": 0, "hard": 0}
-        told(sampler, "easy", 0, 1, 1)
+        observe(sampler, "easy", 0, 1, 1)
         assert sampler.level == 0
-        told(sampler, "easy", 1)
+        observe(sampler, "easy", 1)
         assert shares(sampler) == pytest.approx({"easy": 0.2, "middle": 0.8, "hard": 0})
-        told(sampler, "easy", *[1] * 20)
+        observe(sampler, "easy", *[1] * 20)
         assert sampler.level == 1
-        told(sampler, "middle", *[1] * 4)
+        observe(sampler, "middle", *[1] * 4)
         assert shares(sampler) == pytest.approx({"easy": 0.1, "middle": 0.1, "hard": 0.8})
-        told(sampler, "hard", *[1] * 9)
+        observe(sampler, "hard", *[1] * 9)
         assert sampler.level == 2
 
     def test_it_goes_back_only_if_asked_to(self):
@@ -175,18 +177,18 @@ class TestLevels:
             made("levels", episodes=2, threshold=1, fall_back=low) for low in (None, 0.5)
         )
         for sampler in (stays, falls):
-            told(sampler, "easy", 0, 0, 1, 1)
+            observe(sampler, "easy", 0, 0, 1, 1)
             assert sampler.level == 1
-            told(sampler, "middle", 0, 1)
+            observe(sampler, "middle", 0, 1)
             assert sampler.level == 1
-            told(sampler, "middle", 0, 0)
+            observe(sampler, "middle", 0, 0)
         assert (stays.level, falls.level) == (1, 0)
-        told(falls, "easy", 1, 1)
+        observe(falls, "easy", 1, 1)
         assert falls.level == 1
 
     def test_without_a_share_earlier_levels_are_left(self):
         sampler = made("levels", episodes=1, earlier=0)
-        told(sampler, "easy", 1)
+        observe(sampler, "easy", 1)
         assert shares(sampler) == {"easy": 0, "middle": 1, "hard": 0}
 
 
@@ -194,16 +196,16 @@ class TestLearningProgress:
     def test_what_does_not_move_has_equal_shares(self):
         sampler = made("learning_progress")
         assert shares(sampler) == pytest.approx(dict.fromkeys(NAMES, 1 / 3))
-        told(sampler, "easy", *[1] * 500)
-        told(sampler, "hard", *[0] * 500)
+        observe(sampler, "easy", *[1] * 500)
+        observe(sampler, "hard", *[0] * 500)
         assert shares(sampler) == pytest.approx(dict.fromkeys(NAMES, 1 / 3))
         assert sampler.progress("easy") == 0
 
     @pytest.mark.parametrize("moves", [[0] * 300 + [1] * 60, [1] * 300 + [0] * 60])
     def test_what_is_learned_or_forgotten_gets_most(self, moves):
         sampler = made("learning_progress", floor=0.3)
-        told(sampler, "middle", *moves)
-        told(sampler, "easy", *[1] * 360)
+        observe(sampler, "middle", *moves)
+        observe(sampler, "easy", *[1] * 360)
         found = shares(sampler)
         assert found["middle"] > 0.75
         assert found["easy"] == found["hard"] >= 0.1
@@ -212,7 +214,7 @@ class TestLearningProgress:
         rng = random.Random(3)
         successes = [rng.randrange(2) for _ in range(50)]
         sampler = made("learning_progress", fast=4, slow=20)
-        told(sampler, "easy", *successes)
+        observe(sampler, "easy", *successes)
 
         def average(reach):
             weights = [(1 - 1 / reach) ** (49 - place) for place in range(50)]
@@ -246,7 +248,7 @@ class Learner:
             results = [(name, rng.random() < self.success(name)) for name in names]
             for name, success in results:
                 self.practice[name] += self.may_learn(name)
-                told(sampler, name, success)
+                observe(sampler, name, success)
             played.append({name: names.count(name) / episodes for name in self.names})
         return played
 
@@ -294,6 +296,6 @@ def test_the_rollouts_engine_takes_it_and_levels_of_a_game_are_sources_of_a_mixt
     sampler = load_sampler("levels", sources=mixture, episodes=4, earlier=0.0)
     assert isinstance(sampler, Levels)
     episodes = list(collect(mixture, OracleAgent, episodes=12, concurrency=1, sampler=sampler))
-    assert [one.source for one in episodes[:4]] == ids[:1] * 4
-    assert {one.source for one in episodes[6:]} == {ids[1]}
+    assert [one.component for one in episodes[:4]] == ids[:1] * 4
+    assert {one.component for one in episodes[6:]} == {ids[1]}
     assert sampler.level == 1

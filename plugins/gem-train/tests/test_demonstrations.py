@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plays import GAME  # first: it skips where torch is missing
+from plays import GAME
 
 import gem_core
 import gem_rollout
@@ -19,7 +19,7 @@ from gem_rollout.models.tiny_model import CHAT_TEMPLATE, make_tiny_tokenizer, sa
 from gem_train.batch import batch_of
 from gem_train.demonstrations import demonstrations
 from gem_train.make_model import PIECES
-from gem_train.samples import samples_of
+from gem_train.transitions import transitions_of
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_what_is_learned_is_what_the_oracle_said_and_the_token_that_ends_it(toke
         for text in texts
     ]
     assert [sequence.ids[start:stop] for _, start, stop in sequence.spans] == said
-    batch = batch_of(samples_of([one]), rows="episodes")
+    batch = batch_of(transitions_of([one]), rows="episodes")
     assert batch.ids[batch.mask].tolist() == [one for ids in said for one in ids]
     assert batch.sampler_logprobs is None
 
@@ -210,7 +210,7 @@ def test_the_oracles_of_games_go_on_from_what_chance_has_played(tokenizer, env_i
 
 @pytest.mark.parametrize("env_id", ["math:Sample", "qa:Sample", "logic:Sample", "rg:leg_counting"])
 def test_the_oracles_of_tasks_play_too(tokenizer, env_id):
-    if not gem_core.find(env_id):
+    if not gem_core.find_envs(env_id):
         pytest.skip(f"{env_id} is not installed")
     played = play(lambda: gem_core.make(env_id), tokenizer, 12, skill=0.5)
     assert {one.success for one in played if one.error is None} == {True, False}

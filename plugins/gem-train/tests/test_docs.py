@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
+from needs import needs
 from plays import played
 
 from gem_train.algorithm import ALGORITHMS
-from gem_train.losses import token_logprobs
 
 PLUGIN = Path(__file__).parents[1]
 DOCS = PLUGIN.parents[1] / "docs" / "training"
@@ -30,6 +29,7 @@ def test_code_beside_an_equation_is_that_of_the_package(page):
 
 def test_the_commands_of_a_run_work_as_they_are_shown(tmp_path):
     """From no model to a run that was resumed; small numbers, so that nothing is learned."""
+    needs("torch")
     lines = re.findall(r"^\$ (.*)$", (DOCS / "running.md").read_text(), re.MULTILINE)
     assert len(lines) == 4
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -58,6 +58,10 @@ def test_every_algorithm_has_its_page():
 
 
 def test_the_way_from_episodes_to_gradients_is_as_shown():
+    torch = needs("torch")
+
+    from gem_train.losses import token_logprobs
+
     (block,) = BLOCK.findall((DOCS / "README.md").read_text())
     names = {}
     exec(block, names)  # noqa: S102 - our own page

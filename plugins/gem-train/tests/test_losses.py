@@ -20,7 +20,7 @@ from gem_train.losses import (
     reinforce_loss,
     token_logprobs,
 )
-from gem_train.samples import Sample
+from gem_train.transitions import Transition
 
 LOGPROBS = st.floats(-15, 0)
 ADVANTAGES = st.floats(-5, 5)
@@ -134,7 +134,7 @@ class TestKL:
         assert mean_of("k1") == pytest.approx([0.0] * 6, abs=1e-12)
         assert mean_of("k2") == pytest.approx(at.grad.tolist())
 
-    def test_an_unknown_estimate_is_told(self):
+    def test_an_unknown_estimate_is_reported(self):
         with pytest.raises(ConfigError, match="k1, k2, k3"):
             kl_to_reference(tensor(0.0), tensor(0.0), "k4")
 
@@ -196,25 +196,25 @@ class TestLengths:
         batch = some_trained(batch, seed)
         losses = numbers(batch.ids.shape, seed)
         weights = loss_weights(batch, norm, unit=unit, constant=7.0)
-        found = (batch.spread(weights) * losses).sum().item()
+        found = (batch.to_tokens(weights) * losses).sum().item()
         assert found == pytest.approx(literal_loss(batch, losses, norm, unit, 7.0), abs=1e-12)
 
     @given(batch=batches(), budget=st.integers(1, 60), seed=st.integers(0, 99))
     def test_parts_add_up_to_the_whole(self, norm, unit, batch, budget, seed):
         batch = some_trained(batch, seed)
         weights = loss_weights(batch, norm, unit=unit, constant=7.0)
-        whole = (batch.spread(weights) * batch.sampler_logprobs).sum().item()
+        whole = (batch.to_tokens(weights) * batch.sampler_logprobs).sum().item()
         parts = [batch.select(rows) for rows in token_batches(batch, budget)]
-        summed = sum((part.spread(weights) * part.sampler_logprobs).sum().item() for part in parts)
-        assert summed == pytest.approx(whole, abs=1e-12)
+        sums = [(part.to_tokens(weights) * part.sampler_logprobs).sum().item() for part in parts]
+        assert sum(sums) == pytest.approx(whole, abs=1e-12)
 
-    @given(samples=plays())
-    def test_rows_of_turns_and_of_episodes_have_the_same_loss(self, norm, unit, samples):
+    @given(transitions=plays())
+    def test_rows_of_turns_and_of_episodes_have_the_same_loss(self, norm, unit, transitions):
         found = []
         for rows in ("turns", "episodes"):
-            batch = batch_of(samples, rows=rows, dtype=torch.float64)
-            weights = batch.spread(loss_weights(batch, norm, unit=unit))
-            advantages = batch.spread(numbers(len(samples)))
+            batch = batch_of(transitions, rows=rows, dtype=torch.float64)
+            weights = batch.to_tokens(loss_weights(batch, norm, unit=unit))
+            advantages = batch.to_tokens(numbers(len(transitions)))
             loss = reinforce_loss(batch.sampler_logprobs, advantages)
             found.append((weights * loss).sum().item())
         assert found[0] == pytest.approx(found[1], abs=1e-12)
@@ -234,8 +234,8 @@ class TestLengths:
         advantages = numbers(len(batch.turn))
         found = []
         for one in (batch, padded):
-            weights = one.spread(loss_weights(one, norm, unit=unit))
-            loss = reinforce_loss(one.sampler_logprobs, one.spread(advantages))
+            weights = one.to_tokens(loss_weights(one, norm, unit=unit))
+            loss = reinforce_loss(one.sampler_logprobs, one.to_tokens(advantages))
             found.append([(weights * loss).sum().item(), *one.values(one.ids * 1.0).tolist()])
         assert found[0] == pytest.approx(found[1], abs=1e-12)
 
@@ -243,14 +243,14 @@ class TestLengths:
     def test_only_trained_tokens_have_a_gradient(self, norm, unit, batch, seed):
         batch = some_trained(batch, seed)
         logprobs = (-numbers(batch.ids.shape, seed).abs()).requires_grad_()
-        advantages = 1 + batch.spread(numbers(len(batch.turn)).abs())
+        advantages = 1 + batch.to_tokens(numbers(len(batch.turn)).abs())
         losses = policy_loss(logprobs, logprobs.detach(), advantages)
         losses = losses + 0.1 * kl_to_reference(logprobs, logprobs.detach() - 1)
-        (batch.spread(loss_weights(batch, norm, unit=unit)) * losses).sum().backward()
+        (batch.to_tokens(loss_weights(batch, norm, unit=unit)) * losses).sum().backward()
         assert torch.equal(logprobs.grad != 0, batch.mask)
 
 
-def test_what_no_normalisation_can_be_is_told():
+def test_what_no_normalisation_can_be_is_reported():
     batch = batch_of(plays_of_one())
     with pytest.raises(ConfigError, match="constant, response, token"):
         loss_weights(batch, "mean")
@@ -265,4 +265,4 @@ def test_a_batch_without_a_trained_token_weighs_nothing():
 
 
 def plays_of_one(*, cut=False):
-    return [Sample([1], [2, 3], [-0.5, -1.0], 1.0, True, False, cut, True, 0, 0, 0)]
+    return [Transition([1], [2, 3], [-0.5, -1.0], 1.0, True, False, cut, True, 0, 0, 0)]

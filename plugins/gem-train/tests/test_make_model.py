@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plays import GAME  # first: it skips where torch is missing
+from plays import GAME
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from gem_core.env import BaseEnv
@@ -96,7 +96,7 @@ def test_the_command_says_what_was_made_and_what_is_next(tmp_path):
     out = tmp_path / "tiny"
     done = run(out, "--env", "game:GuessTheNumber-v0*", "--episodes", 2, "--layers", 1)
     assert done.exit_code == 0
-    assert "parameters with random weights" in done.output
+    assert "random parameters" in done.output
     assert "'\\boxed{' " in done.output.replace("\\\\", "\\")
     assert f"Next: gem-core train sft model={out}" in done.output
     assert AutoModelForCausalLM.from_pretrained(out).config.num_hidden_layers == 1
@@ -108,9 +108,9 @@ def test_texts_of_tools_are_learned_too(tmp_path):
     assert words(AutoTokenizer.from_pretrained(out), "</python>") == ["</python>"]
 
 
-def test_episodes_that_cannot_be_read_are_told_of(tmp_path):
+def test_episodes_that_cannot_be_read_are_reported(tmp_path):
     done = run(tmp_path / "x", "--env", GAME, "--episodes", 2, "--layers", 1, "--context", 64)
-    assert "Episodes are longer than what it can read" in done.output
+    assert "Episodes exceed the context length" in done.output
 
 
 def test_a_model_that_is_there_is_replaced_only_on_demand(tmp_path):
@@ -131,7 +131,7 @@ def test_what_is_no_model_is_never_replaced(tmp_path, kind):
         (out / "thesis.txt").write_text("precious")
     else:
         out.write_text("precious")
-    with pytest.raises(ConfigError, match="is no model"):
+    with pytest.raises(ConfigError, match="is not a model"):
         run(out, "--env", GAME, "--overwrite")
 
 

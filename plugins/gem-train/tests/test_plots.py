@@ -1,13 +1,13 @@
 """Curves as pictures and as text."""
 
 import math
-import os
 import statistics
 import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 from gem_core.errors import ConfigError, DataError
 from gem_train.metrics import open_writers
@@ -32,12 +32,6 @@ def run(folder, steps=60, envs=()):
         return found | ({"eval/success": step / steps} if step % 20 == 0 else {})
 
     return write(folder, [(step, figures(step)) for step in range(1, steps + 1)])
-
-
-def needs(*packages):
-    if not os.environ.get("CI"):
-        for package in packages:
-            pytest.importorskip(package)
 
 
 def pixels_of(path):
@@ -72,14 +66,14 @@ class TestARun:
             pixels_of(plot_run(tmp_path)), "#D55E00" if "eval/return" in rows[0][1] else "#0072B2"
         )
 
-    def test_a_run_without_figures_is_told(self, tmp_path):
+    def test_a_run_without_figures_is_reported(self, tmp_path):
         with pytest.raises(DataError, match="does not exist"):
             plot_run(tmp_path)
         write(tmp_path, [(1, {"time/step": 1.0, "rollout/success": math.nan})])
-        with pytest.raises(DataError, match="no figures that could be drawn"):
+        with pytest.raises(DataError, match="no metrics that could be drawn"):
             plot_run(tmp_path)
 
-    def test_a_missing_matplotlib_is_told(self, tmp_path, monkeypatch):
+    def test_a_missing_matplotlib_is_reported(self, tmp_path, monkeypatch):
         run(tmp_path)
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(ConfigError, match=r"pip install gem-train\[plots\]"):
@@ -124,10 +118,10 @@ class TestSeveralRuns:
         assert all(has_colour(drawn, colour) for colour in ("#0072B2", "#D55E00", "#009E73"))
         assert plot_runs(runs, "rollout/turns", tmp_path / "turns.svg").read_text().startswith("<?")
 
-    def test_what_a_run_does_not_have_is_told(self, tmp_path):
+    def test_what_a_run_does_not_have_is_reported(self, tmp_path):
         one = write(tmp_path / "a", [(1, {"a": 1})])
         other = write(tmp_path / "b", [(2, {"a": 1, "b": 1})])
-        with pytest.raises(DataError, match="no figures of 'b'; it has: a"):
+        with pytest.raises(DataError, match="no metric 'b'; it has: a"):
             mean_band([other, one], "b")
         with pytest.raises(DataError, match="No step has 'a' in all"):
             mean_band([one, other], "a")
@@ -185,6 +179,6 @@ class TestText:
         assert text_curve([math.nan, 1, 2], 10, 2) == text_curve([1, 2], 10, 2)
 
     @pytest.mark.parametrize("size", [(0, 5), (10, 1)])
-    def test_too_small_is_told(self, size):
+    def test_too_small_is_reported(self, size):
         with pytest.raises(ConfigError, match="width >= 1 and height >= 2"):
             text_curve([1, 2], *size)

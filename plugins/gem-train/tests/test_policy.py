@@ -1,9 +1,9 @@
 """The model that learns: its probabilities, how it is loaded and saved."""
 
 import pytest
+import torch
 from models import batch_for, generator, logprobs_of
-
-import torch  # isort: skip - plays skips where it is missing
+from needs import needs
 
 from gem_core.errors import ConfigError
 from gem_rollout.models.tiny_model import save_tiny_model
@@ -89,7 +89,7 @@ def test_a_critic_reads_rows_that_are_alike_once(policy):
 
 
 def test_rows_are_not_alike_where_adapters_drop_some_by_chance(folder):
-    pytest.importorskip("peft", reason="peft is not installed")
+    needs("peft")
     policy = Policy.load(folder, device="cpu", lora={"r": 4, "lora_dropout": 0.5})
     for name, one in policy.trained_state().items():
         if "lora_B" in name:
@@ -154,7 +154,7 @@ def test_dropout_rests_in_sampling_and_learning(policy):
     assert not policy.model.training
 
 
-def test_what_cannot_be_loaded_is_told(tmp_path):
+def test_what_cannot_be_loaded_is_reported(tmp_path):
     with pytest.raises(ConfigError, match="cannot be loaded"):
         Policy.load(tmp_path / "nothing")
     with pytest.raises(ConfigError, match="device 'abacus' cannot be used"):
@@ -167,6 +167,6 @@ def test_weights_of_another_model_are_refused(policy):
 
 
 def test_parameters_of_adapters_are_checked(folder):
-    pytest.importorskip("peft", reason="peft is not installed")
+    needs("peft")
     with pytest.raises(ConfigError, match="lora:"):
         Policy.load(folder, device="cpu", lora={"rank": 3})

@@ -6,10 +6,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-
-import plays  # noqa: F401  isort: skip - skips where torch is missing
-
 from models import trainer_of, weights_of
+from needs import needs
 
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_core import make_agent
@@ -51,7 +49,7 @@ def server():
 
 @pytest.fixture
 def policy(tmp_path):
-    pytest.importorskip("peft", reason="peft is not installed")
+    needs("peft")
     return Policy.load(save_tiny_model(tmp_path / "model"), device="cpu", lora={"r": 2})
 
 
@@ -63,7 +61,7 @@ def test_the_server_has_the_adapters_of_the_last_step_and_no_others_stay(server,
     assert [one.name for one in (tmp_path / "adapters").iterdir()] == ["000002"]
 
 
-def test_a_server_that_refuses_or_is_not_there_is_told(server, policy, tmp_path):
+def test_a_server_that_refuses_or_is_not_there_is_reported(server, policy, tmp_path):
     url = f"http://127.0.0.1:{server.server_port}/v1"
     server.loaded["policy"] = "another run's"
     with pytest.raises(PushError, match="load_lora_adapter answered 400: no such thing"):
@@ -103,7 +101,7 @@ def test_a_policy_learns_from_what_an_endpoint_sampled(tmp_path):
     assert trainer.metrics["train/sampler_gap"] > 0.1
 
 
-def test_an_endpoint_that_returns_no_token_ids_is_told_of(tmp_path):
+def test_an_endpoint_that_returns_no_token_ids_is_reported(tmp_path):
     with (
         EndpointServer(reply="\\boxed{5}") as endpoint,
         pytest.raises(DataError, match="token ids"),

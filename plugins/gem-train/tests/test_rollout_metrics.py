@@ -36,9 +36,9 @@ def test_figures_are_those_of_the_episodes():
 def test_several_environments_have_figures_of_their_own_under_their_names():
     found = rollout_metrics(
         [
-            trajectory(success=True, source="easy"),
-            trajectory(success=False, source="hard", rewards=(0.0,)),
-            trajectory(success=False, source="hard", rewards=(0.5,)),
+            trajectory(success=True, component="easy"),
+            trajectory(success=False, component="hard", rewards=(0.0,)),
+            trajectory(success=False, component="hard", rewards=(0.5,)),
         ]
     )
     assert found["rollout/success"] == pytest.approx(1 / 3)
@@ -88,7 +88,7 @@ def test_tools_are_counted_as_the_wrapper_tells():
             success=st.sampled_from([True, False, None]),
             rewards=st.lists(st.floats(-1, 1), max_size=4),
             tokens=st.lists(st.integers(0, 9), max_size=4),
-            source=st.sampled_from(["a", "b", "c"]),
+            component=st.sampled_from(["a", "b", "c"]),
             truncated=st.booleans(),
             error=st.sampled_from([None, "env"]),
         )
@@ -96,7 +96,7 @@ def test_tools_are_counted_as_the_wrapper_tells():
 )
 def test_the_whole_is_the_weighted_mean_of_its_parts(episodes):
     found = rollout_metrics(episodes)
-    names = {one.source for one in episodes}
+    names = {one.component for one in episodes}
     if len(names) < 2:
         assert not any(name.count("/") > 1 for name in found)
         return

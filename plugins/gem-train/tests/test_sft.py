@@ -3,11 +3,10 @@
 import math
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from plays import GAME, played  # first: it skips where torch is missing
-
-import torch  # isort: skip
+from plays import GAME, played
 
 import gem_core
 from gem_core.errors import DataError
@@ -19,10 +18,10 @@ from gem_train.errors import DivergedError
 from gem_train.losses import loss_weights
 from gem_train.make_model import PIECES
 from gem_train.policy import Policy
-from gem_train.samples import samples_of
 from gem_train.schedule import share_of_lr
 from gem_train.sft import imitation_loss, sft
 from gem_train.sft_config import SFTConfig
+from gem_train.transitions import transitions_of
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def is_same(a, b):
 
 
 def test_the_loss_is_the_mean_over_what_was_said(policy, shown):
-    batch = batch_of(samples_of(shown[:4]), rows="episodes")
+    batch = batch_of(transitions_of(shown[:4]), rows="episodes")
     with torch.no_grad():
         loss = imitation_loss(policy, batch, loss_weights(batch, "token")).item()
         losses = []

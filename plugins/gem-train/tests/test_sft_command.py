@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from plays import GAME, played  # first: it skips where torch is missing
+from commands import Command
+from plays import GAME, played
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from gem_core.errors import GemError
@@ -34,7 +35,7 @@ def model(tmp_path_factory):
 
 
 def start(*args, cwd):
-    return subprocess.Popen(
+    return Command(
         [sys.executable, "-m", "gem_core", "train", "sft", *map(str, args)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -64,9 +65,7 @@ def test_a_warm_start_is_a_run_with_a_model_in_it(tmp_path, model):
     assert losses[-1] < losses[0] - 1
     assert metrics["train/loss"][0] == list(range(1, 11))
     assert f"{losses[0]:.4f} before, {losses[-1]:.4f} after" in shown
-    assert (
-        "Next: gem-core train algo=rebn env=game/GuessTheNumber-v0-easy model=warm/model" in shown
-    )
+    assert "Next: gem-core train algo=rebn game:GuessTheNumber-v0-easy model=warm/model" in shown
     assert AutoModelForCausalLM.from_pretrained(run.path / "model").config.hidden_size == 32
     code, shown = sft(*arguments, cwd=tmp_path)
     assert code == 1
@@ -86,7 +85,7 @@ def test_the_episodes_of_a_run_are_learned_if_they_are_good_enough(tmp_path, mod
     assert not list(Run.open(tmp_path / "second").trajectories())
     code, shown = sft(*arguments, "min_return=5", "out=third", cwd=tmp_path)
     assert code == 1
-    assert "There is nothing to learn from: of 24 episodes 0 ended in an error" in shown
+    assert "There is nothing to learn from: of 24 episodes 0 ended with an error" in shown
 
 
 def test_ctrl_c_leaves_the_model_that_was_learned_so_far(tmp_path, model):
@@ -97,7 +96,7 @@ def test_ctrl_c_leaves_the_model_that_was_learned_so_far(tmp_path, model):
     process.send_signal(signal.SIGINT)
     shown = process.communicate(timeout=60)[1]
     assert process.returncode == 130
-    assert "Interrupted; what was learned so far is kept." in shown
+    assert "Interrupted. The model is saved as it is now." in shown
     assert "Traceback" not in shown
     AutoModelForCausalLM.from_pretrained(tmp_path / "warm" / "model")
     AutoTokenizer.from_pretrained(tmp_path / "warm" / "model")
@@ -149,13 +148,13 @@ def test_what_cannot_work_is_said_without_a_traceback(
 def test_help_has_examples_and_all_keys(tmp_path):
     code, shown = sft("--help", cwd=tmp_path)
     assert code == 0
-    assert "gem-core train sft model=tiny env=game/GuessTheNumber-v0-easy skill=0.4" in shown
-    assert "validate_every:" in shown
+    assert "gem-core train sft model=tiny game:GuessTheNumber-v0-easy skill=0.4" in shown
+    assert "validate_every=50" in shown
 
 
 SHOWN = [
     *(PLUGIN.parents[1] / "docs" / "training" / "warm-start.md").read_text().splitlines(),
-    *(PLUGIN / "gem_train" / "conf" / "sft.yaml").read_text().splitlines(),
+    *(command.epilog or "").splitlines(),
 ]
 EXAMPLES = sorted({line.strip() for line in SHOWN if line.strip().startswith(COMMAND)})
 

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from gem_core.errors import ConfigError
+from gem_rollout import progress as base
 from gem_train import progress as module
 from gem_train.progress import Progress
 
@@ -52,6 +53,7 @@ def clock(monkeypatch):
 
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(base, "time", clock)
     return clock
 
 
@@ -75,7 +77,7 @@ def test_a_line_is_due_when_its_time_has_come(clock):
     assert steps == [1, 4, 7, 10]
 
 
-def test_what_is_left_is_told_by_the_latest_steps(clock):
+def test_what_is_left_is_reported_by_the_latest_steps(clock):
     of = console()
     with Progress(of, 1000, "lines") as progress:
         for step in range(900, 930):
@@ -134,6 +136,6 @@ def test_figures_that_are_missing_or_no_numbers_do_no_harm(mode):
     assert "step 3/3" in shown(of)
 
 
-def test_a_mode_that_does_not_exist_is_told():
+def test_a_mode_that_does_not_exist_is_reported():
     with pytest.raises(ConfigError, match="auto, live, lines, off; got 'loud'"):
         Progress(console(), 1, "loud")

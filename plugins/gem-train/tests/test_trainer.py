@@ -10,10 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
+from commands import Command
 from models import GUESS, trainer_of, weights_of
-
-import torch  # isort: skip - plays skips where it is missing
-
 
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_rollout import collect, read_trajectories
@@ -44,7 +43,7 @@ def figures(out):
 
 def played(out):
     return [
-        (one.source, one.index, [turn.generation.token_ids for turn in one.turns])
+        (one.component, one.index, [turn.generation.token_ids for turn in one.turns])
         for one in read_trajectories(out / "trajectories.jsonl")
     ]
 
@@ -209,7 +208,7 @@ def test_every_update_has_as_many_turns_as_asked_for(folder, tmp_path):
     assert all(float(row["train/turns"]) == 11 for row in rows(tmp_path))
 
 
-def test_a_step_without_an_episode_is_told_with_the_reason(folder, tmp_path):
+def test_a_step_without_an_episode_is_reported_with_the_reason(folder, tmp_path):
     long = save_tiny_model(tmp_path / "short-sighted", context=16)
     with pytest.raises(NoEpisodesError, match=r"All 8 episodes.*tokens"):
         trainer_of(long, tmp_path / "run").train()
@@ -227,7 +226,9 @@ def test_a_step_without_an_episode_is_told_with_the_reason(folder, tmp_path):
         ({"log": {"writers": ["cvs"]}}, UnknownIdError, "csv"),
     ],
 )
-def test_what_cannot_work_is_told_before_anything_is_trained(folder, tmp_path, config, error, text):
+def test_what_cannot_work_is_reported_before_anything_is_trained(
+    folder, tmp_path, config, error, text
+):
     with pytest.raises(error, match=text):
         trainer_of(folder, tmp_path, **config).train()
 
@@ -274,7 +275,7 @@ def test_a_signal_ends_a_command_with_a_checkpoint_and_it_goes_on(folder, tmp_pa
         "device=cpu",
         "threads=1",
     ]
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+    process = Command([*command, *options], stderr=subprocess.PIPE, text=True)
     metrics = out / "metrics.csv"
     until = time.monotonic() + 120
     while not (metrics.is_file() and len(metrics.read_text().splitlines()) > 2):

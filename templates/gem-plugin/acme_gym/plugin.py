@@ -21,7 +21,8 @@ def gem_register(registry: Registry) -> None:
         ToolSpec(
             id="reverse",
             entry_point="acme_gym.reverse_tool:ReverseTool",
-            description="turns a text round",
+            description="reverses a text",
+            examples=("<reverse>abc</reverse>",),
         ),
         WrapperSpec(
             id="shout",

@@ -1,1 +1,1 @@
-"""Shared by libraries and plugins that run local models; torch is imported on first use."""
+"""Helpers for libraries and plugins that run local models; torch is imported on first use."""

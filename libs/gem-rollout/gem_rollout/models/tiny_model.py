@@ -1,8 +1,8 @@
-"""A language model of a quarter of a million parameters, made in a second and with random weights.
+"""A language model with random weights and a quarter of a million parameters, made in a second.
 
-For tests of what stands around a model (tokenizers, chat templates, sampling, serving), and to
-train one from nothing. It needs ``transformers`` and ``jinja2``; the model, not the tokenizer,
-needs ``torch``.
+It serves to test the code around a model (tokenizers, chat templates, sampling, serving) and to
+train a model from scratch. It needs ``transformers`` and ``jinja2``; the model also needs
+``torch``, the tokenizer does not.
 """
 
 import os
@@ -30,7 +30,7 @@ CHAT_TEMPLATE = """\
 {{- '<|im_end|>\\n' }}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
-"""Renders every message as it is, so that prompts extend the earlier ones."""
+"""Renders every message unchanged, so that each prompt extends the one before."""
 
 PLAY = (
     "You are playing Guess The Number. You have to guess the number between 1 and 10.",
@@ -38,7 +38,7 @@ PLAY = (
     *(f"<answer>\\boxed{{{number}}}</answer>" for number in range(1, 11)),
     *(f"At turn {number}, you guessed {number}, and the target is lower." for number in range(9)),
 )
-"""Texts that tokenizers learn from unless there are others."""
+"""The texts that a tokenizer is trained on by default."""
 
 _SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
@@ -51,18 +51,18 @@ def make_tiny_tokenizer(
     pieces: str | None = None,
     context: int = 4096,
 ) -> Any:
-    """Return a byte-level BPE tokenizer, trained on the texts, that can write any text.
+    """Return a byte-level BPE tokenizer that is trained on texts and can encode any text.
 
     Args:
-        chat_template: Its chat template, as Jinja.
-        texts: What its merges are learned from.
-        size: Tokens at most; 259 of them are there before any merge.
-        pieces: Regular expression of the pieces of a text that no merge goes beyond; None for those
-            of GPT-2.
-        context: Tokens that it says its model can read.
+        chat_template: Its chat template, in Jinja.
+        texts: The texts that its merges are learned from.
+        size: Most tokens of its vocabulary; 259 of them exist before any merge.
+        pieces: Regular expression that splits a text into pieces; no token spans two of them. None
+            for the pieces of GPT-2.
+        context: The context length of its model, in tokens.
     """
-    import tokenizers  # noqa: PLC0415 - seconds, and only for this
-    import transformers  # noqa: PLC0415 - likewise
+    import tokenizers  # noqa: PLC0415 - optional, and takes seconds
+    import transformers  # noqa: PLC0415 - optional, and takes seconds
 
     bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
     bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -98,27 +98,27 @@ def save_tiny_model(
     layers: int = 3,
     heads: int = 4,
 ) -> str:
-    """Make a model of the architecture of Qwen 3, save it with its tokenizer, return the folder.
+    """Save a model with Qwen 3's architecture and random weights; return its folder.
 
     Args:
-        folder: Where to.
-        seed: Seed of its weights.
+        folder: The folder to write the model and its tokenizer to.
+        seed: Seed of the weights.
         tokenizer: Its tokenizer; None for ``make_tiny_tokenizer()``.
-        context: Tokens that it can read.
-        hidden: Width of a token's state, an even multiple of ``heads``.
-        layers: Layers.
-        heads: Heads of attention of each layer; every two share keys and values.
+        context: Context length in tokens.
+        hidden: Hidden size, an even multiple of ``heads``.
+        layers: Number of layers.
+        heads: Attention heads of each layer; every two share keys and values.
 
     Raises:
-        ConfigError: Sizes that do not go together.
+        ConfigError: The sizes do not fit together.
     """
     if min(hidden, layers, heads, context) < 1 or hidden % (2 * heads):
         raise ConfigError(
-            f"hidden is an even multiple of heads, and all sizes are at least 1; got hidden "
-            f"{hidden}, layers {layers}, heads {heads} and context {context}."
+            f"hidden must be an even multiple of heads, and all sizes must be at least 1; got "
+            f"hidden {hidden}, layers {layers}, heads {heads} and context {context}."
         )
-    import torch  # noqa: PLC0415 - seconds, and only for this
-    import transformers  # noqa: PLC0415 - likewise
+    import torch  # noqa: PLC0415 - optional, and takes seconds
+    import transformers  # noqa: PLC0415 - optional, and takes seconds
 
     tokenizer = make_tiny_tokenizer() if tokenizer is None else tokenizer
     with torch.random.fork_rng():

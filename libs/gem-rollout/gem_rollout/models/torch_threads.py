@@ -1,7 +1,8 @@
-"""How many of torch's threads a pass of a model takes on the CPU: one if it is small.
+"""Limits small forward passes on the CPU to one thread.
 
-An operation that several threads share begins by waking them, and ends when the last one is done.
-A pass has hundreds; where one thread has done an operation by then, more of them are slower.
+An operation that several threads share starts by waking them and ends when the last one is done. A
+pass consists of hundreds of operations. If one thread finishes an operation in the time that it
+takes to wake the others, using several threads is slower.
 """
 
 from collections.abc import Iterator
@@ -11,17 +12,17 @@ from typing import Any
 __all__ = ["TorchThreads"]
 
 _SMALL = 2**23
-"""Multiplications of an operation that one thread has done before others are of use."""
+"""Multiplications per operation below which one thread is faster than several."""
 
 _FEW = 16
-"""Tokens that take as long as one, since the weights have to be read."""
+"""Tokens that take as long as a single one, because the weights have to be read."""
 
 
 class TorchThreads:
-    """The threads of a model's passes.
+    """Chooses the number of threads for the passes of one model.
 
     Args:
-        model: A language model of transformers, or of peft.
+        model: A language model of transformers or peft.
     """
 
     def __init__(self, model: Any) -> None:
@@ -30,16 +31,16 @@ class TorchThreads:
         self._hidden = getattr(model.config.get_text_config(), "hidden_size", 0)
 
     @contextmanager
-    def of(self, tokens: int, width: int) -> Iterator[None]:
-        """Take one thread inside if a pass is small, and as many as torch has if not.
+    def limited(self, tokens: int, width: int) -> Iterator[None]:
+        """Use one thread inside if the pass is small, and torch's own number if not.
 
-        Shapes alone decide: the same pass is computed alike in every run.
+        Only shapes decide, so the same pass is computed in the same way in every run.
 
         Args:
-            tokens: Tokens of the pass, with padding.
-            width: How many tokens each of them attends to at most.
+            tokens: Tokens of the pass, padding included.
+            width: The most tokens that one of them attends to.
         """
-        import torch  # noqa: PLC0415 - only who has a model has it
+        import torch  # noqa: PLC0415 - optional: only a caller with a model needs it
 
         threads = torch.get_num_threads()
         work = max(tokens, _FEW) * max(self._size, width * self._hidden)

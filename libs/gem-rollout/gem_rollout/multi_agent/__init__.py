@@ -1,4 +1,4 @@
-"""Environments for several agents: the base class, play, and the view of a single agent."""
+"""Environments for several agents: the base class, episodes, and the view of one agent."""
 
 from gem_rollout.multi_agent.agent_view import as_single
 from gem_rollout.multi_agent.env import AgentSelector, MultiAgentEnv, MultiAgentStep

@@ -1,7 +1,7 @@
-"""One agent's view of an environment for several: the others are played inside.
+"""The view of one agent: an ordinary environment in which the other agents are played.
 
-``as_single`` makes an ordinary environment of it, so that wrappers, vectors, rollouts, evaluation
-and training need to know nothing of several agents.
+Wrappers, vectors, rollouts, evaluation and training work on such a view, so they need no code for
+several agents.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from gem_core.errors import ConfigError, GemError, WrongAgentError
 from gem_core.faults import boundary
 from gem_core.maybe_async import drive, is_awaitable
 from gem_core.observation import Action, Info, Observation
+from gem_core.optional import seed_agent
 from gem_core.seeding import child_seed
 from gem_rollout.multi_agent.env import MultiAgentEnv, MultiAgentStep
 
@@ -23,7 +24,7 @@ __all__ = ["AgentView", "Answer", "Players", "agents_to_act", "as_single", "chec
 
 
 class Answer(NamedTuple):
-    """What an agent did: its action, the model's work behind it, and the wall time it took."""
+    """An agent's action, the model's work behind it, and its wall time."""
 
     action: Action
     generation: Generation | None
@@ -31,29 +32,29 @@ class Answer(NamedTuple):
 
 
 class Players:
-    """The agents of an environment, and what each one was given since it last acted.
+    """The players of an environment, and what each agent has received since it last acted.
 
-    What an agent is paid for a move often comes with the move of another one, so rewards, flags
-    and infos are gathered until its next turn. What comes before its first turn counts to it.
+    The reward of a move often comes with the move of another agent, so rewards, flags and infos
+    are collected until the agent's next turn. The first turn includes everything before it.
 
     Args:
         env: The environment.
-        agents: Who plays which agent; no object plays two.
+        agents: The player of each agent: a different object for each.
     """
 
     def __init__(self, env: MultiAgentEnv, agents: Mapping[str, Agent]) -> None:
         self.agents = dict(agents)
-        self._views = {name: _Seat(env, name) for name in agents}
+        self._views = {name: _PlayerView(env, name) for name in agents}
         self._acted: set[str] = set()
         self.received: dict[str, Step] = {}
-        """By agent, whether it is played here or not."""
+        """Keyed by agent, agents without a player here included."""
 
     def attach(self, env: MultiAgentEnv, agents: Mapping[str, Agent]) -> None:
-        """Complete a copy: with its environment, and with what agents share with their copies.
+        """Complete a copy with its environment and with the attributes that players share.
 
         Args:
-            env: The environment.
-            agents: The agents that these are copies of, or others of the same kinds.
+            env: The environment of the copy.
+            agents: The original players, or others of the same classes.
         """
         for name, view in self._views.items():
             view.env = env
@@ -64,8 +65,8 @@ class Players:
         """Begin an episode.
 
         Args:
-            first: What the reset returned.
-            seed: Seed of what the agents draw.
+            first: Observations and infos of the reset.
+            seed: Seed of the players' randomness.
         """
         observations, infos = first
         self._acted = set()
@@ -75,13 +76,11 @@ class Players:
         with boundary("agent"):
             for name, agent in self.agents.items():
                 self._views[name].seed_actions(child_seed(seed, "actions", name))
-                seed_episode = getattr(agent, "seed_episode", None)
-                if seed_episode is not None:
-                    seed_episode(child_seed(seed, "agent", name))
+                seed_agent(agent, child_seed(seed, "agent", name))
                 agent.reset(self._views[name])
 
     def note_action(self, name: str) -> Step:
-        """Return what an agent acts on; what it is given is gathered anew from here on."""
+        """Return what an agent acts on, and start collecting for its next turn."""
         given = self.received[name]
         kept = 0.0 if name in self._acted else given.reward
         self._acted.add(name)
@@ -89,16 +88,16 @@ class Players:
         return given
 
     def ask(self, names: Sequence[str]) -> Generator[Any, Any, dict[str, Answer]]:
-        """Ask agents for their actions; those whose answers are awaitable are awaited at once.
+        """Ask agents for their actions; awaitable answers are awaited concurrently.
 
         Raises:
-            WrongAgentError: Nobody plays one of them.
+            WrongAgentError: One of them has no player.
         """
         for name in names:
             if name not in self.agents:
                 raise WrongAgentError(
-                    f"{name!r} is to act, and nobody plays it. "
-                    f"There are agents for: {', '.join(self.agents) or 'nobody'}."
+                    f"{name!r} must act and has no player. "
+                    f"There are players for: {', '.join(self.agents) or 'none'}."
                 )
         said = [self._ask_one(name) for name in names]
         if any(is_awaitable(one) for one in said):
@@ -112,7 +111,7 @@ class Players:
         return _later(value, started) if is_awaitable(value) else _answer(value, started)
 
     def receive(self, step: MultiAgentStep) -> None:
-        """Take note of what a step gave."""
+        """Collect the results of a step."""
         for name, seen in step.observations.items():
             reward, info = step.rewards[name], step.infos[name]
             if name in self.received:
@@ -122,7 +121,7 @@ class Players:
             self.received[name] = Step(seen, reward, *flags, info)
 
     def close(self) -> None:
-        """Close the agents."""
+        """Close the players."""
         for agent in self.agents.values():
             agent.close()
 
@@ -138,7 +137,7 @@ async def _later(value: Awaitable[Any], started: float) -> Answer:
 
 
 async def _all(answers: list[Any]) -> list[Any]:
-    """Await several answers at once; if one fails, the others are cancelled."""
+    """Await several answers concurrently; if one fails, cancel the others."""
     waiting = [asyncio.ensure_future(one) for one in answers if is_awaitable(one)]
     try:
         await asyncio.gather(*waiting)
@@ -152,15 +151,15 @@ async def _all(answers: list[Any]) -> list[Any]:
 class AgentView(BaseEnv):
     """An environment for one agent of a ``MultiAgentEnv``; see ``as_single``.
 
-    The same seed starts the same episode as the environment itself does. An episode ends when the
-    agent's does. If it does before the agent was to act, its first step tells so, whatever the
-    action. Forks and snapshots copy the other agents by pickling them, all but what they name in
+    A seed starts the same episode as in the environment itself. The episode ends when it ends for
+    the agent; if that happens before the agent's first turn, the first step says so, whatever its
+    action. Forks and snapshots pickle the other players, except the attributes that these list in
     ``shared``.
 
     Args:
-        env: The environment, for this view alone.
+        env: The environment, used by this view only.
         agent: The agent.
-        others: Who plays the others.
+        others: The players of the other agents.
     """
 
     shared: ClassVar[tuple[str, ...]] = ("env",)
@@ -177,7 +176,7 @@ class AgentView(BaseEnv):
         self.env.seed(seed)
 
     def start(self, **options: Any) -> Any:
-        """Begin an episode, and let the others play until it is the agent's turn."""
+        """Begin an episode and let the others play until it is the agent's turn."""
         return drive(self._start(options))
 
     def _start(self, options: dict[str, Any]) -> Generator[Any, Any, tuple[Observation, Info]]:
@@ -188,7 +187,7 @@ class AgentView(BaseEnv):
         return given.observation, given.info
 
     def step(self, action: Action) -> Any:
-        """Act, and let the others play until it is the agent's turn again."""
+        """Act and let the others play until it is the agent's turn again."""
         return drive(self._step(action))
 
     def _step(self, action: Action) -> Generator[Any, Any, Step]:
@@ -212,7 +211,7 @@ class AgentView(BaseEnv):
 
     def _given(self) -> Step:
         given = self._players.received.get(self.agent)
-        if given is None:  # the episode has ended, and the agent was never in it
+        if given is None:  # the episode ended and the agent never joined it
             return Step("", 0.0, True, False, {})
         return given
 
@@ -243,10 +242,10 @@ class AgentView(BaseEnv):
         self._players.close()
 
 
-class _Seat(AgentView):
-    """What an agent may ask when it plays beside others; saved without the environment.
+class _PlayerView(AgentView):
+    """The view that a player gets in ``reset``; pickled without the environment.
 
-    Whoever holds it gives it the environment that it holds itself.
+    Its owner sets ``env`` again after a copy.
     """
 
     def __init__(self, env: MultiAgentEnv, agent: str) -> None:
@@ -257,16 +256,16 @@ class _Seat(AgentView):
 
 
 def agents_to_act(env: MultiAgentEnv) -> list[str]:
-    """Return the agents that are to act.
+    """Return the agents that act now.
 
     Raises:
-        GemError: There are none, though the episode has not ended.
+        GemError: There are none, but the episode has not ended.
     """
     active = env.active_agents
     if not active:
         raise GemError(
-            f"{type(env).__name__}: nobody is to act, though {', '.join(env.agents)} "
-            f"have not ended. Its agent_selector must select one of them."
+            f"{type(env).__name__}: no agent acts now, but {', '.join(env.agents)} have not ended. "
+            f"Its agent_selector must select one of them."
         )
     return active
 
@@ -274,41 +273,42 @@ def agents_to_act(env: MultiAgentEnv) -> list[str]:
 def check_players(
     env: MultiAgentEnv, agents: Mapping[str, Agent], *, outside: Sequence[str] = ()
 ) -> None:
-    """Check that each agent of an environment is played by an object of its own.
+    """Check that each agent of an environment has its own player.
 
     Args:
         env: The environment.
-        agents: Who plays which agent.
-        outside: Agents that act from outside.
+        agents: The player of each agent.
+        outside: Agents that act from outside and need no player.
 
     Raises:
-        WrongAgentError: Nobody plays one of ``possible_agents``.
-        ConfigError: One object plays two agents.
+        WrongAgentError: One of ``possible_agents`` has no player.
+        ConfigError: One object is the player of two agents.
     """
     missing = [name for name in env.possible_agents if name not in {*agents, *outside}]
     if missing:
         raise WrongAgentError(
-            f"{type(env).__name__} has the agents {', '.join(env.possible_agents)}; nobody plays "
-            f"{', '.join(missing)}. There are agents for: {', '.join(agents) or 'nobody'}."
+            f"{type(env).__name__} has the agents {', '.join(env.possible_agents)}; these have no "
+            f"player: {', '.join(missing)}. There are players for: {', '.join(agents) or 'none'}."
         )
     if len({id(agent) for agent in agents.values()}) < len(agents):
         raise ConfigError(
-            f"One agent object plays two of {', '.join(agents)}: an agent keeps what it has seen, "
-            f"so make one for each."
+            f"One object is the player of two of {', '.join(agents)}. Players keep state, so make "
+            f"one for each agent."
         )
 
 
 def as_single(env: MultiAgentEnv, agent: str, *, others: Mapping[str, Agent]) -> AgentView:
-    """Return an environment for one agent, in which the other agents are played.
+    """Return an environment for one agent in which the other agents are played.
 
     Args:
         env: The environment; the view is its only user from here on.
-        agent: Whose actions ``step`` takes.
-        others: Who plays each of the others, keyed by agent.
+        agent: The agent whose actions ``step`` takes.
+        others: The player of each other agent, keyed by agent.
 
     Raises:
-        WrongAgentError: There is no such agent, ``others`` plays it, or one is missing there.
-        ConfigError: One object plays two agents.
+        WrongAgentError: There is no such agent, ``others`` has a player of it, or lacks one of
+            another agent.
+        ConfigError: One object is the player of two agents.
     """
     if agent not in env.possible_agents:
         raise WrongAgentError(
@@ -316,6 +316,6 @@ def as_single(env: MultiAgentEnv, agent: str, *, others: Mapping[str, Agent]) ->
             f"It has: {', '.join(env.possible_agents)}."
         )
     if agent in others:
-        raise WrongAgentError(f"{agent!r} is to act from outside: take it out of others.")
+        raise WrongAgentError(f"{agent!r} acts from outside: remove it from others.")
     check_players(env, others, outside=[agent])
     return AgentView(env, agent, others)

@@ -1,9 +1,8 @@
-"""Environments for several agents: who is to act, and what each of them is given.
+"""Environments for several agents.
 
-An author writes ``start``, ``observe`` and ``_process_actions``. ``MultiAgentEnv`` adds what every
-environment owes its users: an own random generator, snapshots and forks, as ``BaseEnv`` has them;
-and what several agents need: whose turn it is, errors for joint actions that do not fit, the flags
-and sums of each agent, agents that come and go, messages.
+An author writes ``start``, ``observe`` and ``process_actions``. ``MultiAgentEnv`` adds the random
+generator, snapshots and forks that ``BaseEnv`` has, and features for several agents: turn order,
+checks of joint actions, flags and returns of each agent, agents that join and leave, messages.
 """
 
 import functools
@@ -22,10 +21,10 @@ __all__ = ["AgentSelector", "AgentState", "MultiAgentEnv", "MultiAgentStep"]
 
 
 class MultiAgentStep(NamedTuple):
-    """What a step of several agents returns: five dicts, keyed by agent.
+    """The results of a step: five dicts keyed by agent.
 
-    They have an entry for each agent that was present when the step began or has come in it, so
-    for those that have ended with it too. An agent is never both terminated and truncated.
+    They have an entry for each agent that was present when the step began or joined during it,
+    agents that ended in this step included. An agent is never both terminated and truncated.
     """
 
     observations: dict[str, Observation]
@@ -36,7 +35,7 @@ class MultiAgentStep(NamedTuple):
 
 
 class AgentState(NamedTuple):
-    """How one agent stands; ``reward`` is the sum of all its rewards of the episode."""
+    """The state of one agent; ``reward`` is the sum of its rewards in the episode."""
 
     observation: Observation
     reward: float
@@ -46,10 +45,10 @@ class AgentState(NamedTuple):
 
 
 class AgentSelector:
-    """Whose turn it is: one agent after another, or all at once.
+    """The turn order: one agent after another, or all at the same time.
 
     Args:
-        agents: The agents, in the order of their turns.
+        agents: The agents, in turn order.
         mode: ``sequential`` or ``parallel``.
     """
 
@@ -61,18 +60,18 @@ class AgentSelector:
         """Start over with these agents; the first one is selected."""
         self._agents = list(agents)
         self._index = 0
-        # -1 where the first agent was removed in its turn: the next one is then the first.
+        # -1 after the first agent was removed during its turn: `next` then selects the first one.
 
     @property
     def selected(self) -> str | None:
-        """The agent that is selected; None if there are no agents."""
+        """The selected agent; None if there are no agents."""
         return self._agents[max(self._index, 0)] if self._agents else None
 
     def get_active_agents(self) -> list[str]:
-        """Return the agents that are to act: the selected one, or all if the mode is parallel.
+        """Return the agents that act now: the selected one, or all in ``parallel`` mode.
 
         Raises:
-            ConfigError: There is no such mode.
+            ConfigError: The mode is unknown.
         """
         if self.mode == "parallel":
             return list(self._agents)
@@ -83,27 +82,27 @@ class AgentSelector:
         )
 
     def next(self) -> None:
-        """Select the next agent, after the last the first; nothing if the mode is parallel."""
+        """Select the next agent, or the first after the last; no effect in ``parallel`` mode."""
         if self.mode == "sequential" and self._agents:
             self._index = (self._index + 1) % len(self._agents)
 
     def is_first(self) -> bool:
-        """Tell whether the first agent is selected."""
+        """Return whether the first agent is selected."""
         return bool(self._agents) and self._index <= 0
 
     def is_last(self) -> bool:
-        """Tell whether the last agent is selected."""
+        """Return whether the last agent is selected."""
         return bool(self._agents) and max(self._index, 0) == len(self._agents) - 1
 
     def add_agent(self, agent: str) -> None:
-        """Add an agent at the end of the order, unless it is there."""
+        """Add an agent at the end of the order, unless it is there already."""
         if agent not in self._agents:
             self._agents.append(agent)
 
     def remove_agent(self, agent: str) -> None:
-        """Remove an agent, if it is there; ``next`` selects who would have been next without it.
+        """Remove an agent, if it is there; the order of the others stays the same.
 
-        Until then, the agent before it is selected if it was its turn, or the first one.
+        If it was selected, the agent before it is selected until ``next``, or else the first one.
         """
         if agent not in self._agents:
             return
@@ -116,21 +115,21 @@ class AgentSelector:
 class MultiAgentEnv(SeededEnv, ABC):
     """Base of environments for several agents.
 
-    Write ``start`` (set up an episode from ``self.rng``), ``observe`` (what an agent sees) and
-    ``_process_actions`` (what actions do). Name all agents in ``possible_agents``. All agents act
-    at once, unless ``agent_selector`` says whose turn it is. The episode ends when no agent is
-    left in ``agents``.
+    Write ``start`` (set up an episode from ``self.rng``), ``observe`` (return an agent's
+    observation) and ``process_actions`` (apply the agents' actions). List all agents in
+    ``possible_agents``. All agents act at the same time, unless ``agent_selector`` defines a turn
+    order. The episode ends when ``agents`` is empty.
 
     Example:
         >>> class Pick(MultiAgentEnv):
-        ...     '''Two agents pick a number at once; the larger one wins.'''
+        ...     '''Two agents pick a number at the same time; the larger number wins.'''
         ...
         ...     possible_agents = ("a", "b")
         ...
         ...     def observe(self, agent):
         ...         return "A number?"
         ...
-        ...     def _process_actions(self, actions):
+        ...     def process_actions(self, actions):
         ...         best = max(map(int, actions.values()))
         ...         rewards = {agent: float(int(text) == best) for agent, text in actions.items()}
         ...         return {}, rewards, dict.fromkeys(actions, True), {}, {}
@@ -143,52 +142,52 @@ class MultiAgentEnv(SeededEnv, ABC):
 
     multi_agent: ClassVar[bool] = True
     possible_agents: Sequence[str] = ()
-    """All agents that may take part, in the order of their turns."""
+    """All agents that may take part, in turn order."""
     agent_selector: AgentSelector | None = None
-    """Whose turn it is; None if all agents act at once."""
+    """The turn order; None if all agents act at the same time."""
     global_context: str = ""
-    """Text that all agents share; ``observe`` may show it."""
+    """Text for all agents, which ``observe`` may show."""
 
     def __init__(self) -> None:
         self._clear()
 
     def _clear(self) -> None:
         self.agents: list[str] = []
-        """The agents that are present: neither terminated nor truncated."""
+        """The agents that are present, which means neither terminated nor truncated."""
         self.terminations: dict[str, bool] = {}
-        """Of every agent of this episode, those that have left included."""
+        """The flag of every agent of this episode, including those that have left."""
         self.truncations: dict[str, bool] = {}
         self.rewards: dict[str, float] = {}
-        """What the last step gave."""
+        """The rewards of the last step."""
         self.infos: dict[str, Info] = {}
         self.shared_memory: list[dict[str, str]] = []
-        """Messages: ``from``, ``to``, ``message``; the oldest first."""
+        """Messages as dicts of ``from``, ``to`` and ``message``, the oldest first."""
         self.global_context = ""
         self._returns: dict[str, float] = {}
 
     def start(self) -> Any:
-        """Set up an episode from ``self.rng``; keyword options are what ``reset`` passes on.
+        """Set up an episode from ``self.rng``; takes the keyword options of ``reset``.
 
         ``self.agents`` holds all of ``possible_agents``; set it to begin with some of them, or in
-        another order. It may be a coroutine.
+        another order. ``start`` may be a coroutine.
         """
 
     @abstractmethod
     def observe(self, agent: str) -> Observation:
-        """Return what an agent sees now; it changes nothing, and works for who has left too."""
+        """Return an agent's observation without changing anything; also for agents that left."""
 
     @abstractmethod
-    def _process_actions(self, actions: dict[str, Action]) -> Any:
-        """Take the actions of all agents that are to act.
+    def process_actions(self, actions: dict[str, Action]) -> Any:
+        """Apply the actions of all agents that act now.
 
         Returns:
-            A ``MultiAgentStep`` or such a tuple, or an awaitable of it. What is left out is filled
-            in: ``observe(agent)``, 0.0, the flags in ``self.terminations`` and
-            ``self.truncations``, ``{}``.
+            A ``MultiAgentStep``, a tuple of the same five dicts, or an awaitable of either. A
+            missing entry counts as ``observe(agent)``, 0.0, the agent's flags in
+            ``self.terminations`` and ``self.truncations``, and ``{}``.
         """
 
     def sample_action(self, agent: str, rng: random.Random) -> Action:
-        """Return a well-formed action of an agent for the current state, chosen with ``rng``."""
+        """Return a valid action of an agent for the current state, chosen with ``rng``."""
         raise NotImplementedError(f"{type(self).__name__} does not sample actions.")
 
     @property
@@ -204,19 +203,19 @@ class MultiAgentEnv(SeededEnv, ABC):
         return self
 
     def sample_random_action(self) -> dict[str, Action]:
-        """Return a well-formed action of each agent that is to act, from ``self.action_rng``."""
+        """Return a valid action of each agent that acts now, chosen with ``self.action_rng``."""
         return {agent: self.sample_action(agent, self.action_rng) for agent in self.active_agents}
 
     def reset(self, seed: int | None = None, **options: Any) -> Any:
-        """Start an episode; the same seed starts the same episode, whatever came before.
+        """Start an episode; the same seed always starts the same episode.
 
         Args:
-            seed: Non-negative int. None goes on with the environment's own random stream.
-            options: What ``start`` takes.
+            seed: Non-negative int; None continues the environment's random stream.
+            options: Keyword arguments of ``start``.
 
         Returns:
-            Observations and infos of the agents, keyed by agent; an awaitable of them if
-            ``start`` is a coroutine.
+            Observations and infos, each keyed by agent; an awaitable of them if ``start`` is a
+            coroutine.
         """
         if options:
             check_kwargs(self.start, options, f"reset of {type(self).__name__}")
@@ -245,28 +244,28 @@ class MultiAgentEnv(SeededEnv, ABC):
         self.infos.setdefault(agent, {})
 
     def step(self, actions: Mapping[str, Action]) -> Any:
-        """Take the actions of all agents that are to act.
+        """Take the actions of all agents that act now.
 
         Args:
-            actions: One for each of ``active_agents``, and no other, keyed by agent.
+            actions: The actions keyed by agent: one for each of ``active_agents`` and no others.
 
         Returns:
             A ``MultiAgentStep``, or an awaitable of it.
 
         Raises:
-            WrongAgentError: Actions that are no dict, lack an agent or have one too many; nothing
-                has changed.
-            EpisodeEndedError: The episode is over, or none was started.
+            WrongAgentError: The actions are not a dict, or an agent is missing or must not act;
+                the episode has not changed.
+            EpisodeEndedError: The episode has ended, or none was started.
         """
         if self._ended is not False:
             raise self._not_running()
         self._check_actions(actions)
         advance = functools.partial(self._advance, list(self.agents))
-        return then(self._process_actions(dict(actions)), advance)
+        return then(self.process_actions(dict(actions)), advance)
 
     def _check_actions(self, actions: object) -> None:
         active = self.active_agents
-        due = f"To act now: {', '.join(active) or 'nobody'}."
+        due = f"These act now: {', '.join(active) or 'none'}."
         name = f"{type(self).__name__}.step"
         if not isinstance(actions, Mapping):
             raise WrongAgentError(
@@ -278,12 +277,12 @@ class MultiAgentEnv(SeededEnv, ABC):
                 raise WrongAgentError(f"{name}: {agent!r} {self._why_not(agent)}. {due}")
         for agent in active:
             if agent not in actions:
-                raise WrongAgentError(f"{name}: there is no action of {agent!r}. {due}")
+                raise WrongAgentError(f"{name}: the action of {agent!r} is missing. {due}")
 
     def _why_not(self, agent: str) -> str:
         if agent in self.agents:
-            return "is not to act"
-        return "has left" if agent in self.terminations else "is no agent of this episode"
+            return "does not act now"
+        return "has left" if agent in self.terminations else "is not an agent of this episode"
 
     def _advance(self, before: list[str], result: tuple[Any, ...]) -> MultiAgentStep:
         step = MultiAgentStep(*result)
@@ -313,8 +312,8 @@ class MultiAgentEnv(SeededEnv, ABC):
                 late = agent in self.terminations and not (field == "rewards" and values[agent])
                 if agent not in present and not late:
                     raise GemError(
-                        f"{type(self).__name__}._process_actions returned {field} of {agent!r}, "
-                        f"who {self._why_not(agent)}. Present: {', '.join(present)}."
+                        f"{type(self).__name__}.process_actions returned {field} of {agent!r}, "
+                        f"which {self._why_not(agent)}. Present: {', '.join(present)}."
                     )
 
     def _note_flags(self, agent: str, step: MultiAgentStep) -> None:
@@ -323,14 +322,14 @@ class MultiAgentEnv(SeededEnv, ABC):
             self.truncations[agent] = bool(step.truncated.get(agent, False))
         if self.terminations[agent] and self.truncations[agent]:
             raise GemError(
-                f"{type(self).__name__}._process_actions returned terminated and truncated both "
-                f"true for {agent!r}: who came to an end is terminated, who was cut is truncated."
+                f"{type(self).__name__}.process_actions returned terminated and truncated both "
+                f"true for {agent!r}; they exclude each other."
             )
         if self.terminations[agent] or self.truncations[agent] or agent not in self.agents:
             self.remove_agent(agent)
 
     def add_agent(self, agent: str) -> None:
-        """Let an agent come in, or come back, last in the order; nothing if it is present."""
+        """Let an agent join or return, last in the order; no effect if it is present."""
         if agent not in self.agents:
             self.agents.append(agent)
             self._admit(agent)
@@ -338,7 +337,7 @@ class MultiAgentEnv(SeededEnv, ABC):
                 self.agent_selector.add_agent(agent)
 
     def remove_agent(self, agent: str) -> None:
-        """Let an agent leave: it is terminated unless it was truncated; nothing if it is absent."""
+        """Let an agent leave: it is terminated unless truncated; no effect if it is absent."""
         if agent in self.agents:
             self.agents.remove(agent)
             if self.agent_selector is not None:
@@ -351,22 +350,23 @@ class MultiAgentEnv(SeededEnv, ABC):
     @overload
     def get_state(self, agent: str) -> AgentState: ...
     def get_state(self, agent: str | None = None) -> dict[str, Any] | AgentState:
-        """Return how an agent stands; without one, all attributes that make up the state.
+        """Return the state of an agent; without an argument, the attributes for a snapshot.
 
         Raises:
-            WrongAgentError: It is no agent of this episode.
+            WrongAgentError: It is not an agent of this episode.
         """
         if agent is None:
             return super().get_state()
         if agent not in self.terminations:
             raise WrongAgentError(
-                f"{agent!r} is no agent of this episode. Its agents: {', '.join(self.terminations)}"
+                f"{agent!r} is not an agent of this episode. "
+                f"Its agents: {', '.join(self.terminations)}."
             )
         flags = self.terminations[agent], self.truncations[agent]
         return AgentState(self.observe(agent), self._returns[agent], *flags, self.infos[agent])
 
     def get_active_states(self) -> dict[str, AgentState]:
-        """Return how each agent that is to act stands."""
+        """Return the state of each agent that acts now."""
         return {agent: self.get_state(agent) for agent in self.active_agents}
 
     def send_message(self, sender: str, receiver: str, message: str) -> None:
@@ -378,7 +378,7 @@ class MultiAgentEnv(SeededEnv, ABC):
         for agent in (sender, receiver):
             if agent not in self.agents:
                 raise WrongAgentError(
-                    f"No message from {sender!r} to {receiver!r}: {agent!r} is not present. "
+                    f"Cannot send from {sender!r} to {receiver!r}: {agent!r} is not present. "
                     f"Present: {', '.join(self.agents)}."
                 )
         self.shared_memory.append({"from": sender, "to": receiver, "message": message})

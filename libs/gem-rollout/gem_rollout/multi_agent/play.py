@@ -1,4 +1,4 @@
-"""One episode of several agents, as one trajectory whose turns name who acted."""
+"""Episodes of several agents: one trajectory, whose turns name their agents."""
 
 import time
 from collections.abc import Generator, Mapping
@@ -19,20 +19,20 @@ __all__ = ["play_agents"]
 def play_agents(env: MultiAgentEnv, agents: Mapping[str, Agent], seed: int, index: int = 0) -> Any:
     """Play one episode; returns its trajectory, or an awaitable of it.
 
-    A turn's reward, flags and info are all that its agent was given until its next turn, also by
-    the moves of others. So the turns of one agent alone (``Trajectory.of_agent``) are an ordinary
-    episode. Agents that act at once have turns one after another; the last of them has the
-    seconds of the step. An error ends the episode, and is kept in the trajectory.
+    A turn's reward, flags and info include everything that its agent received before its next
+    turn, also through moves of others. So the turns of one agent (``Trajectory.of_agent``) are an
+    ordinary episode. Agents that act at the same time have consecutive turns; the last of them has
+    the seconds of the step. An error ends the episode and is recorded in the trajectory.
 
     Args:
         env: The environment.
-        agents: Who plays which agent; no object plays two.
+        agents: The player of each agent: a different object for each.
         seed: Seed of the episode.
         index: Number of the episode.
 
     Raises:
-        WrongAgentError: Nobody plays one of the environment's ``possible_agents``.
-        ConfigError: One object plays two agents.
+        WrongAgentError: One of the environment's ``possible_agents`` has no player.
+        ConfigError: One object is the player of two agents.
     """
     check_players(env, agents)
     trajectory = Trajectory(name_of(env), ", ".join(agents), index, seed, group=index)
@@ -40,7 +40,7 @@ def play_agents(env: MultiAgentEnv, agents: Mapping[str, Agent], seed: int, inde
 
 
 class _Episode:
-    """An episode under way."""
+    """An episode in progress."""
 
     def __init__(
         self, env: MultiAgentEnv, agents: Mapping[str, Agent], trajectory: Trajectory
@@ -51,7 +51,7 @@ class _Episode:
         self._last: dict[str, Turn] = {}
 
     def run(self) -> Generator[Any, Any, Trajectory]:
-        """Play until all agents have ended, or an error."""
+        """Play until all agents have ended or an error occurs."""
         trajectory = self.trajectory
         trajectory.started_at = time.time()
         try:
@@ -74,7 +74,7 @@ class _Episode:
         self.players.begin(first, self.trajectory.seed)
 
     def _take_turns(self) -> Generator[Any, Any, None]:
-        """Let all act that are to act now, and take one step."""
+        """Ask all agents that act now, and take one step."""
         names, players = agents_to_act(self.env), self.players
         shown = {name: players.received[name].observation for name in names}
         answers: dict[str, Answer] = yield from players.ask(names)

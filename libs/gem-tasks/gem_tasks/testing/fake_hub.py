@@ -1,15 +1,15 @@
-"""A hub of datasets on loopback, so that tests load tasks in the way that users load them.
+"""A dataset hub on loopback, so that tests load datasets in the same way as users do.
 
-``FakeHub`` answers what ``datasets.load_dataset("org/name")`` asks of the hub, with small parquet
-files of the rows it is given. Nothing in between is replaced: the requests, the cache and the
-memory-mapped files are real::
+``FakeHub`` answers the requests of ``datasets.load_dataset("org/name")`` with small parquet files
+of the given rows. Nothing else is replaced: the requests, the cache and the memory-mapped files
+are real::
 
     rows = [{"problem": "What is 6 times 7?", "answer": "42"}]
     with FakeHub({"acme/sums": {"train": rows}}) as hub, hub.in_process(tmp_path):
         env = make("math:GSM8K", dataset_name="acme/sums")
 
-With pytest, the fixture ``fake_hub`` is such a hub, in process. Other processes find it through
-``hub.environ(home)``. A fault can be ordered: ``hub.break_("acme/sums", "drop")``.
+With pytest, the fixture ``fake_hub`` is such a hub for the current process. Other processes use it
+through ``hub.environ(home)``. ``hub.break_("acme/sums", "drop")`` injects a fault.
 """
 
 import io
@@ -33,18 +33,18 @@ _CLEARED = (
     "HF_DATASETS_CACHE",
     "HF_TOKEN",
 )
-"""Variables of the environment that would lead elsewhere."""
+"""Environment variables that would override the address or the cache of the fake hub."""
 
 
 class FakeHub:
-    """A hub that serves rows from now until it is closed, as a context manager closes it.
+    """A hub that serves rows until it is closed; as a context manager it closes itself.
 
     Args:
-        datasets: Rows by split by name, as ``add`` takes them.
+        datasets: Splits by dataset name, as ``add`` takes them.
 
     Attributes:
-        url: Address of the hub, ``http://127.0.0.1:port``.
-        requests: What was asked so far, as ``"GET /api/datasets/acme/sums"``.
+        url: The address of the hub, ``http://127.0.0.1:port``.
+        requests: The requests so far, such as ``"GET /api/datasets/acme/sums"``.
     """
 
     def __init__(self, datasets: Mapping[str, Mapping[str, Any]] | None = None) -> None:
@@ -61,16 +61,16 @@ class FakeHub:
         self.close()
 
     def close(self) -> None:
-        """Stop serving: connections break off, and new ones are refused; may be called twice."""
+        """Close open connections and refuse new ones; may be called twice."""
         self._server.close()
 
     def add(self, name: str, splits: Mapping[str, Any]) -> None:
-        """Serve a dataset, or one config of it, in place of what the name served before.
+        """Serve a dataset, or one config of it; it replaces an earlier one of the same name.
 
         Args:
             name: ``org/name`` or ``org/name:config``.
-            splits: By split, a ``datasets.Dataset`` or rows: mappings, in which images are PIL
-                images.
+            splits: The rows of each split: a ``datasets.Dataset``, or mappings, with images as
+                PIL images.
         """
         name, _, config = name.partition(":")
         served = self._server.repositories.get(name)
@@ -82,25 +82,26 @@ class FakeHub:
         self._server.repositories[name] = Repository(name, files)
 
     def break_(self, name: str, fault: Fault, *, times: float = float("inf")) -> None:
-        """Let requests for a dataset meet a fault.
+        """Inject a fault into the requests for a dataset.
 
         Args:
             name: ``org/name``.
-            fault: ``"gated"`` (access must be asked for), ``"drop"`` (its files break off in the
-                middle), ``"slow"`` (each answer takes a second) or ``"unavailable"`` (503).
-            times: Requests that meet it; later ones are answered as they should be.
+            fault: ``"gated"`` (access must be requested), ``"drop"`` (the connection is closed in
+                the middle of a file), ``"slow"`` (each response takes a second) or
+                ``"unavailable"`` (status 503).
+            times: The number of requests that fail; later ones succeed.
         """
         self._server.faults[name] = (fault, times)
 
     def heal(self) -> None:
-        """Take back all faults."""
+        """Remove all faults."""
         self._server.faults.clear()
 
     def environ(self, home: Path) -> dict[str, str]:
-        """Return the environment of a process that uses this hub, with a cache of its own.
+        """Return the environment variables of a process that uses this hub with its own cache.
 
         Args:
-            home: Folder of the cache.
+            home: The folder of the cache.
         """
         kept = {name: value for name, value in os.environ.items() if name not in _CLEARED}
         return {
@@ -113,15 +114,15 @@ class FakeHub:
 
     @contextmanager
     def in_process(self, home: Path) -> Iterator[Self]:
-        """Let this process use this hub, with a cache of its own.
+        """Let this process use this hub with its own cache, until the context ends.
 
-        ``huggingface_hub`` and ``datasets`` read their settings when they are imported, so what
-        they have read is replaced too, until the context ends.
+        ``huggingface_hub`` and ``datasets`` read their settings when they are imported, so their
+        module constants are replaced as well.
 
         Args:
-            home: Folder of the cache.
+            home: The folder of the cache.
         """
-        import datasets  # noqa: PLC0415 - only who loads pays for it
+        import datasets  # noqa: PLC0415 - imported only when needed
         import huggingface_hub  # noqa: PLC0415
 
         with (
@@ -157,21 +158,21 @@ class FakeHub:
 
 
 def _parquet(rows: Any) -> bytes:
-    import datasets  # noqa: PLC0415 - only who serves rows pays for it
+    import datasets  # noqa: PLC0415 - imported only when needed
     import pyarrow.parquet  # noqa: PLC0415
 
     if not isinstance(rows, datasets.Dataset):
         rows = datasets.Dataset.from_list([dict(row) for row in rows])
     table = rows.with_format("arrow")[:]
     buffer = io.BytesIO()
-    # The metadata says which columns are images.
+    # The metadata marks the columns of images.
     metadata = rows.features.arrow_schema.metadata
     pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), buffer)
     return buffer.getvalue()
 
 
 def _readme(files: Iterable[str]) -> bytes:
-    """Return the page of a dataset with configs, which says where each one's files are."""
+    """Return the README of a dataset with configs, which lists the files of each."""
     configs: dict[str, list[dict[str, str]]] = {}
     for path in files:
         folder, _, file = path.partition("/")

@@ -1,4 +1,4 @@
-"""The server behind ``FakeHub``: repositories of files, the routes of the hub, faults to order."""
+"""The server behind ``FakeHub``: repositories of files, the routes of the hub, and faults."""
 
 import contextlib
 import hashlib
@@ -17,8 +17,8 @@ from urllib.parse import unquote, urlsplit
 __all__ = ["Fault", "HubServer", "Repository"]
 
 Fault = Literal["gated", "drop", "slow", "unavailable"]
-"""What may be wrong with a dataset: access must be asked for (401), its files break off in the
-middle, each answer takes a second, or the hub answers 503."""
+"""A fault of a dataset: access must be requested (401), the connection is closed in the middle of
+a file, each response takes a second, or the hub is unavailable (503)."""
 
 SLOW_SECONDS = 1.0
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
@@ -38,18 +38,18 @@ class Repository:
 
     @property
     def commit(self) -> str:
-        """Hash of the files and their paths, as the only revision besides ``main``."""
+        """The hash of the files and their paths; the only revision besides ``main``."""
         parts = [path.encode() + _sha256(self.files[path]).encode() for path in sorted(self.files)]
         return _sha1(b"".join(parts))
 
 
 class HubServer(ThreadingHTTPServer):
-    """A server on a free port of loopback; it serves from now until it is closed.
+    """A server on a free port of loopback, which serves until it is closed.
 
     Attributes:
-        repositories: What it serves, by name.
-        faults: What is wrong with a repository, and how many requests are still to meet it.
-        requests: What was asked so far, as ``"GET /api/datasets/acme/sums"``.
+        repositories: The repositories by name.
+        faults: The fault of each repository, and the number of requests that it still affects.
+        requests: The requests so far, such as ``"GET /api/datasets/acme/sums"``.
     """
 
     def __init__(self) -> None:
@@ -62,19 +62,19 @@ class HubServer(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self) -> None:
-        """Refuse new connections and break off those that are open; may be called twice."""
+        """Refuse new connections and close the open ones; may be called twice."""
         self.shutdown()
         self.server_close()
         for connection in list(self._open):
-            with contextlib.suppress(OSError):  # the client was faster
+            with contextlib.suppress(OSError):  # the client has closed it
                 connection.shutdown(socket.SHUT_RDWR)
 
     def take_fault(self, name: str, *, is_file: bool) -> Fault | None:
-        """Return the fault that a request meets, and count it.
+        """Return the fault that affects a request, and count the request.
 
         Args:
             name: The repository.
-            is_file: Whether it asks for a file of rows; only these break off.
+            is_file: Whether the request is for a file of rows; ``"drop"`` affects only these.
         """
         with self._lock:
             fault, times = self.faults.get(name, (None, 0.0))
@@ -93,18 +93,18 @@ class HubServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing when a client has gone."""
+        """Print nothing when a client has disconnected."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers what ``load_dataset`` asks."""
+    """The handler of the requests that ``load_dataset`` sends."""
 
     server: HubServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    breaks_off = False
+    drops_connection = False
 
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._answer(match, answer)
         return self.reply(404)
 
-    do_HEAD = do_GET  # noqa: N815 - the server's name for it
+    do_HEAD = do_GET  # noqa: N815 - the name that http.server requires
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
@@ -133,17 +133,17 @@ class _Handler(BaseHTTPRequestHandler):
             return self.reply(503)
         if fault == "slow":
             time.sleep(SLOW_SECONDS)
-        self.breaks_off = fault == "drop"
+        self.drops_connection = fault == "drop"
         return answer(self, repository, match["path"] or "")
 
     def about(self, repository: Repository, _path: str) -> None:
-        """Answer what the repository is."""
+        """Respond with a description of the repository."""
         files = [{"rfilename": path} for path in repository.files]
         facts = {"id": repository.name, "sha": repository.commit, "siblings": files, "tags": []}
         self.reply_json(facts)
 
     def folder(self, repository: Repository, folder: str) -> None:
-        """Answer what a folder holds."""
+        """Respond with the entries of a folder."""
         start = f"{folder}/" if folder else ""
         entries = {}
         for path, content in repository.files.items():
@@ -160,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.reply_json(list(entries.values()))
 
     def file(self, repository: Repository, path: str) -> None:
-        """Answer with a file, or the part of it that was asked for."""
+        """Respond with a file, or with the requested range of it."""
         content = repository.files.get(path)
         headers = {"X-Repo-Commit": repository.commit}
         if content is None:
@@ -174,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.reply(206, content[start : end + 1], headers=headers)
 
     def reply_json(self, value: Any) -> None:
-        """Answer with JSON."""
+        """Respond with JSON."""
         self.reply(200, json.dumps(value).encode(), headers={"Content-Type": "application/json"})
 
     def reply(
@@ -185,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
         code: str = "",
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Send an answer; half of it and no more, if it is to break off."""
+        """Send a response, of which only half is sent if the connection is to be dropped."""
         self.send_response(status)
         for name, value in {"X-Error-Code": code, **(headers or {})}.items():
             if value:
@@ -193,8 +193,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command == "GET":
-            self.wfile.write(body[: len(body) // 2] if self.breaks_off else body)
-        self.close_connection = self.close_connection or self.breaks_off
+            self.wfile.write(body[: len(body) // 2] if self.drops_connection else body)
+        self.close_connection = self.close_connection or self.drops_connection
 
 
 def _sha1(content: bytes) -> str:

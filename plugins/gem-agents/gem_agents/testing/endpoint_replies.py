@@ -1,7 +1,7 @@
-"""What ``EndpointServer`` sends: answers in the shape of OpenAI's API, and answers that are wrong.
+"""The answers of ``EndpointServer``: valid answers of OpenAI's API, and faulty ones.
 
-Where a request asks for them, answers have ``logprobs``, and token ids as vLLM has them
-(``return_token_ids``: ``prompt_token_ids`` of the answer, ``token_ids`` of the choice).
+On request, answers contain ``logprobs``, and token ids in vLLM's format (``return_token_ids``:
+``prompt_token_ids`` of the answer, ``token_ids`` of the choice).
 """
 
 import email.utils
@@ -38,7 +38,7 @@ _HTML = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 
 
 def is_fault(fault: str) -> bool:
-    """Tell whether there is such a fault; see ``EndpointServer``."""
+    """Tell whether a fault exists; see ``EndpointServer``."""
     return fault in _OTHERS or bool(_STATUS.fullmatch(fault) or _SLOW.fullmatch(fault))
 
 
@@ -52,10 +52,10 @@ def page(
     """Return an HTTP answer.
 
     Args:
-        content: Bytes as they are, or what is written as JSON.
+        content: Bytes, or a value to encode as JSON.
         status: HTTP status.
-        content_type: What the content is said to be.
-        headers: More headers.
+        content_type: The content type.
+        headers: Additional headers.
     """
     body = content if isinstance(content, bytes) else json.dumps(content).encode()
     more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
@@ -67,7 +67,7 @@ def page(
 
 
 def fault_answer(kind: str, parameter: str) -> bytes | None:
-    """Return what a fault sends instead of an answer; None for a fault that sends an answer."""
+    """Return the response of a fault that replaces the answer; None for other faults."""
     if kind.isdigit():
         pause = parameter
         if pause == "date":
@@ -93,18 +93,18 @@ def answer(path: str, body: Mapping[str, Any], reply: Reply, model: str, kind: s
     """Return the answer to a request.
 
     Args:
-        path: Path of the request; it decides between chats and completions.
+        path: Path of the request, for chats or for completions.
         body: The request.
-        reply: What is replied.
+        reply: The reply.
         model: Name of the model.
-        kind: A fault that changes the answer.
+        kind: A fault that modifies the answer.
     """
     if path.endswith("/chat/completions"):
         content = _chat(body, reply, model)
     elif path.endswith("/completions"):
         content = _completion(body, reply, model)
     else:
-        return page({"error": {"message": f"There is no {path}."}}, 404)
+        return page({"error": {"message": f"{path} does not exist."}}, 404)
     if kind == "malformed":
         text = json.dumps(content).encode()
         return page(text[: len(text) // 2])
@@ -120,19 +120,19 @@ def answer(path: str, body: Mapping[str, Any], reply: Reply, model: str, kind: s
 
 
 def render(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the prompt of a chat; that of a longer one begins with it and the reply's tokens."""
+    """Return the prompt of a chat; the prompt of a longer chat extends it and the reply."""
     parts = []
     for message in messages:
-        parts += [f"<|{message['role']}|>", _said(message), _END]
+        parts += [f"<|{message['role']}|>", _text_of(message), _END]
     return "".join([*parts, "<|assistant|>"])
 
 
 def logprob_of(token: int) -> float:
-    """Return the log-probability that a token is said to have, in nats."""
+    """Return the fictitious log-probability of a token, in nats."""
     return -(token % 16 + 1) / 16
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _text_of(message: Mapping[str, Any]) -> str:
     content = message.get("content") or ""
     if not isinstance(content, str):
         content = json.dumps(content)
@@ -145,7 +145,7 @@ def _said(message: Mapping[str, Any]) -> str:
 def _chat(body: Mapping[str, Any], reply: Reply, model: str) -> dict[str, Any]:
     message = {"content": reply} if isinstance(reply, str) else dict(reply)
     message = {"role": "assistant", "content": None, **message}
-    prompt, said = render(body["messages"]), _said(message) + _END
+    prompt, said = render(body["messages"]), _text_of(message) + _END
     reason = "tool_calls" if message.get("tool_calls") else "stop"
     choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": reason}
     if body.get("logprobs"):

@@ -1,15 +1,15 @@
-r"""A scripted OpenAI-compatible endpoint on loopback, which can be slow and can misbehave.
+r"""A scripted OpenAI-compatible endpoint on loopback, with latencies and faults.
 
-In this process, in a thread of its own::
+In a thread of this process::
 
     with EndpointServer(reply="\\boxed{5}", latency=0.02, faults={"429:1": 0.02}) as server:
         client = openai.OpenAI(base_url=server.url, api_key="any")
 
-In a process of its own, which prints its URL, for whoever measures a client::
+In a separate process, which prints its URL, to measure a client::
 
     python -m gem_agents.testing.endpoint_server --latency 0.02 --tail 0.05:1 --fault 500=0.01
 
-It speaks HTTP by itself, as a web framework would be slower than the clients that are measured.
+It implements HTTP itself, because a web framework would be slower than the clients to measure.
 """
 
 import argparse
@@ -31,8 +31,8 @@ from gem_core.errors import ConfigError
 __all__ = ["EndpointServer", "Script", "serve_in_process"]
 
 Script = Reply | Sequence[Reply] | Callable[[dict[str, Any]], Reply]
-"""What is replied: always the same, several in turn, or what a function of the request's body
-returns. A reply is a text, or an assistant's message as a mapping (``content``, ``tool_calls``,
+"""A single reply, several replies in turn, or a function from the request's body to a reply. A
+reply is text, or an assistant's message as a mapping (``content``, ``tool_calls``,
 ``reasoning_content``)."""
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -40,46 +40,47 @@ _SLOW_SECONDS = 1.0
 
 
 class EndpointServer:
-    """An endpoint on loopback; it serves from now until it is closed.
+    """An endpoint on loopback; it serves until it is closed.
 
-    Tokens are bytes of UTF-8, and their ids the bytes' values. Messages are rendered so that the
-    prompt of each turn begins with the tokens of the turns before.
+    Tokens are the bytes of UTF-8, and a token id is the value of the byte. The prompt of each turn
+    begins with the tokens of the earlier turns.
 
     Args:
-        reply: What it replies.
-        latency: Seconds that every answer takes.
-        tail: A share of calls, and the seconds that they take instead: ``(0.05, 1.0)``.
-        faults: What goes wrong: shares of calls by fault (``{"429": 0.02, "cut": 0.01}``), or what
-            the next calls meet, one after another (``["500", None, "429:1"]``). Faults are
+        reply: The reply or replies.
+        latency: Latency of every answer in seconds.
+        tail: A share of the calls and their latency instead: ``(0.05, 1.0)``.
+        faults: Shares of calls by fault (``{"429": 0.02, "cut": 0.01}``), or the faults of the next
+            calls in order (``["500", None, "429:1"]``). The faults are
 
-            - a status from 400 to 599, with what ``Retry-After`` says after a colon: seconds, or
+            - a status from 400 to 599, with an optional ``Retry-After`` after a colon: seconds, or
               ``date`` for a date one second ahead (``429``, ``429:0.5``, ``503:date``);
-            - ``context``: 400, the prompt is longer than the model's context;
-            - ``cut`` and ``cut-body``: the connection breaks off before or in the answer;
-            - ``hang``: no answer ever comes;
-            - ``slow`` and ``slow-body``: a second passes (``slow:0.2``) before or in the answer;
-            - ``malformed``, ``html``, ``text``: half of the JSON, a web page, JSON that is called
-              plain text;
+            - ``context``: status 400, the prompt exceeds the model's context;
+            - ``cut`` and ``cut-body``: the connection is closed before or within the answer;
+            - ``hang``: there is no answer;
+            - ``slow`` and ``slow-body``: a delay of one second, or of ``slow:0.2`` seconds, before
+              or within the answer;
+            - ``malformed``, ``html``, ``text``: half of the JSON, a web page, JSON with the content
+              type of plain text;
             - ``error``: an error in an answer of status 200;
             - ``no-choices``, ``no-usage``, ``null-content``, ``length``, ``content-filter``.
         seed: Seed of the shares.
         model: Name of the model.
         port: The port; 0 for a free one.
-        keep: How many bodies of requests to keep in ``asked``, the latest; 0 for none.
+        keep: Number of latest request bodies to keep in ``asked``; 0 for none.
 
     Attributes:
-        url: What clients take as ``base_url``.
-        requests: Calls so far.
-        in_flight: Calls that wait for their answer.
-        most_in_flight: Most of them at once so far.
-        connections: Connections so far.
-        met: How often each fault was met.
-        asked: Bodies of requests.
+        url: The ``base_url`` for clients.
+        requests: Number of calls so far.
+        in_flight: Number of calls that wait for their answer.
+        most_in_flight: Largest value of ``in_flight`` so far.
+        connections: Number of connections so far.
+        met: Number of calls that met each fault.
+        asked: The latest request bodies.
         headers: Headers of the last request, as one text.
 
     Raises:
-        ConfigError: There is no such fault.
-        OSError: The port is taken.
+        ConfigError: A fault does not exist.
+        OSError: The port is in use.
     """
 
     def __init__(
@@ -117,15 +118,15 @@ class EndpointServer:
         self._thread.start()
 
     def set_reply(self, reply: Script) -> None:
-        """Reply something else from now on."""
+        """Change the reply or replies."""
         self._script = reply
         self._turn = 0
 
     def set_faults(self, faults: Mapping[str, float] | Sequence[str | None]) -> None:
-        """Let something else go wrong from now on.
+        """Change the faults.
 
         Raises:
-            ConfigError: There is no such fault.
+            ConfigError: A fault does not exist.
         """
         for fault in faults:
             if fault is not None and not is_fault(fault):
@@ -134,12 +135,12 @@ class EndpointServer:
         self._next = [] if isinstance(faults, Mapping) else list(faults)[::-1]
 
     def stats(self) -> dict[str, Any]:
-        """Return the counters; ``GET /stats`` gives them too."""
+        """Return the counters, as ``GET /stats`` does."""
         names = ("requests", "in_flight", "most_in_flight", "connections")
         return {name: getattr(self, name) for name in names} | {"met": dict(self.met)}
 
     def close(self) -> None:
-        """Refuse new connections and break off those that are open; may be called twice."""
+        """Refuse new connections and close the open ones; may be called twice."""
         if self._loop.is_closed():
             return
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
@@ -160,7 +161,7 @@ class EndpointServer:
         self.close()
 
     def take_fault(self) -> tuple[str, str]:
-        """Return the kind and the parameter of the fault that the next call meets, and count it."""
+        """Return the kind and the parameter of the next call's fault, and count it."""
         fault: str | None = None
         if self._next:
             fault = self._next.pop()
@@ -178,7 +179,7 @@ class EndpointServer:
         return kind, parameter
 
     def seconds(self) -> float:
-        """Return how long the next answer takes."""
+        """Return the latency of the next answer."""
         share, seconds = self.tail
         return seconds if share and self._rng.random() < share else self.latency
 
@@ -193,7 +194,7 @@ class EndpointServer:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: requests are answered one after another."""
+    """A connection, which answers its requests in order."""
 
     _transport: asyncio.Transport
 
@@ -204,11 +205,11 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
-        self._server._open.add(self._transport)  # noqa: SLF001 - they belong together
+        self._server._open.add(self._transport)  # noqa: SLF001 - the classes belong together
         self._server.connections += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._server._open.discard(self._transport)  # noqa: SLF001 - they belong together
+        self._server._open.discard(self._transport)  # noqa: SLF001 - the classes belong together
         if self._busy:
             self._done()
 
@@ -218,7 +219,7 @@ class _Connection(asyncio.Protocol):
             self._take()
 
     def _take(self) -> None:
-        """Take a request from the buffer, if a whole one is there."""
+        """Handle a request if the buffer contains a whole one."""
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0:
             return
@@ -261,7 +262,7 @@ class _Connection(asyncio.Protocol):
             self._send(data, kind, parameter)
 
     def _send(self, data: bytes, kind: str, parameter: str) -> None:
-        if not self._busy or kind == "hang":  # the client has gone, or waits in vain
+        if not self._busy or kind == "hang":  # the client has left, or gets no answer
             return
         if kind == "cut":
             self._transport.abort()
@@ -284,7 +285,7 @@ class _Connection(asyncio.Protocol):
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
     try:
-        import uvloop  # noqa: PLC0415 - only where it is installed
+        import uvloop  # noqa: PLC0415 - optional
     except ImportError:
         return asyncio.new_event_loop()
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
@@ -293,7 +294,7 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
 
 @contextlib.contextmanager
 def serve_in_process(*arguments: str) -> Iterator[str]:
-    """Serve from a process of its own while the context lasts, and give its URL.
+    """Serve from a separate process within the context, and yield its URL.
 
     Args:
         arguments: Arguments of ``python -m gem_agents.testing.endpoint_server``.
@@ -311,8 +312,8 @@ def _main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds")
     parser.add_argument("--tail", default="0:0", help="SHARE:SECONDS, for example 0.05:1")
-    parser.add_argument("--fault", action="append", default=[], help="FAULT=SHARE, several")
-    parser.add_argument("--reply", action="append", help="a text; several are given in turn")
+    parser.add_argument("--fault", action="append", default=[], help="FAULT=SHARE; may be repeated")
+    parser.add_argument("--reply", action="append", help="a text; several are replied in turn")
     parser.add_argument("--model", default="scripted")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -328,7 +329,7 @@ def _main() -> None:
         port=options.port,
         keep=0,
     ) as server:
-        print(server.url, flush=True)  # noqa: T201 - what the program is asked for
+        print(server.url, flush=True)  # noqa: T201 - the output of the program
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
 

@@ -1,4 +1,4 @@
-"""Best choices and numbers of ways, built up from smaller ones."""
+"""Dynamic programming: best choices, and numbers of possibilities."""
 
 import functools
 import itertools

@@ -22,7 +22,7 @@ def _spans(rng: random.Random, count: int, reach: int) -> list[list[int]]:
 
 
 def _roman(text: str) -> int:
-    """Write all numbers until one is written like this."""
+    """Convert all numbers until one is written like this."""
     ones = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"]
     tens = [word.translate(str.maketrans("IVX", "XLC")) for word in ones]
     hundreds = [word.translate(str.maketrans("IVX", "CDM")) for word in ones]
@@ -100,7 +100,7 @@ def _weighed(rng: random.Random, count: int) -> list[list[float]]:
 
 
 def _ladder(start: str, end: str, words: list[str]) -> int:
-    """Try all ladders of one length after the other, without ever using a word twice."""
+    """Try all ladders by length, never using a word twice."""
     known = {*words, end}
 
     def apart(one: str, other: str) -> int:

@@ -1,4 +1,4 @@
-"""Networks: parts, ways, orders, trees."""
+"""Graphs: components, paths, orders, trees."""
 
 import itertools
 import random
@@ -11,7 +11,7 @@ FAR = 10**15
 
 
 def _edges(text: str, width: int) -> tuple[list[int], list[list[int]]]:
-    """Return the numbers of the first line, and those of the others."""
+    """Return the numbers of the first line, and those of the other lines."""
     first, *rest = text.strip().split("\n")
     return integers(first), [integers(line)[:width] for line in rest]
 
@@ -29,7 +29,7 @@ def _graphs(rng: random.Random, sizes: tuple[tuple[int, int], ...], weight: int 
 
 
 def _distances(count: int, edges: list[list[int]]) -> list[list[int]]:
-    """All shortest ways, by Floyd and Warshall."""
+    """Compute all shortest paths (Floyd-Warshall)."""
     far = [[0 if i == j else FAR for j in range(count + 1)] for i in range(count + 1)]
     for a, b, *weight in edges:
         far[a][b] = far[b][a] = min(far[a][b], *(weight or [1]))

@@ -1,4 +1,4 @@
-"""Maps of squares: areas, ways, growth."""
+"""Grids: areas, paths, cellular automata."""
 
 import itertools
 import random

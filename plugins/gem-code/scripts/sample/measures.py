@@ -29,7 +29,7 @@ def _spread(text: str) -> str:
 
 
 def _field(text: str) -> str:
-    """Cut the field into triangles that share its first corner."""
+    """Divide the field into triangles that share its first corner."""
     first, *rest = _pairs(text)
     total = Fraction(0)
     for (ax, ay), (bx, by) in itertools.pairwise(rest):
@@ -38,7 +38,7 @@ def _field(text: str) -> str:
 
 
 def _star(rng: random.Random, count: int) -> str:
-    """A field whose corners are seen from its middle one after the other."""
+    """Return a field whose corners are in order of their angle from the middle."""
     corners = set()
     angles = sorted(rng.uniform(0, 2 * math.pi) for _ in range(count))
     lines: list[Sequence[int]] = []

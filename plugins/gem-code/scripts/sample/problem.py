@@ -1,4 +1,4 @@
-"""What a problem of the sample is made of."""
+"""The parts of a problem of the sample."""
 
 import random
 from collections.abc import Callable, Iterable
@@ -13,17 +13,17 @@ class Problem:
     """A problem, how to solve it, and how to test solutions.
 
     Args:
-        name: Its name.
-        topic: What it is about.
+        name: The name of the problem.
+        topic: The topic.
         level: ``easy``, ``medium`` or ``hard``.
         text: The statement, without an example.
-        solution: The reference: a program, or the function that is asked for.
-        brute: Another way to the output, slow and simple: from an input's text to the output's, or
+        solution: The reference: a program, or the requested function.
+        brute: A slow and simple solution: a function from the input text to the output text, or
             from the arguments to the value.
-        inputs: Makes up to ``TESTS`` inputs that ``brute`` can cope with, those at the edges first.
-        large: Makes inputs that it cannot cope with, which only the reference answers.
-        function: Name of the function that is asked for; empty for a program.
-        compare: How outputs are compared.
+        inputs: Generates inputs that are small enough for ``brute``, edge cases first.
+        large: Generates inputs that only the reference can solve.
+        function: The name of the requested function; empty for a program.
+        compare: The comparison of outputs.
     """
 
     name: str
@@ -44,7 +44,7 @@ def integers(text: str) -> list[int]:
 
 
 def joined(*lines: object) -> str:
-    """Return a text of lines; of a list or tuple, the items stand in one line."""
+    """Join lines to a text; the items of a list or tuple form one line."""
     return "".join(
         f"{' '.join(map(str, line)) if isinstance(line, list | tuple) else line}\n"
         for line in lines

@@ -1,4 +1,4 @@
-"""Things that happen step by step: machines, queues, walks."""
+"""Simulations: machines, queues, walks."""
 
 import itertools
 import random
@@ -67,7 +67,7 @@ def _desk(text: str) -> str:
 
 
 def _editor(text: str) -> str:
-    """Read the commands backwards: an undo takes out the next one that counts."""
+    """Process the commands backwards: an undo cancels the next command that counts."""
     kept: list[str] = []
     undone = 0
     for line in text.strip().split("\n")[:0:-1]:

@@ -51,7 +51,7 @@ def _window(text: str) -> str:
 
 
 def _swaps(text: str) -> str:
-    """Bubble sort, counting."""
+    """Count the swaps of bubble sort."""
     _, *numbers = integers(text)
     swaps = 0
     while numbers != sorted(numbers):

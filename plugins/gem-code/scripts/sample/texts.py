@@ -53,7 +53,7 @@ def _anagrams(text: str) -> str:
 
 
 def _repair(text: str) -> str:
-    """What stays of the line is balanced and as long as possible; each other bracket needs one."""
+    """Find the longest balanced subsequence; each other bracket needs an insertion."""
     word = text.strip()
     for kept in range(len(word), -1, -1):
         for letters in itertools.combinations(word, kept):

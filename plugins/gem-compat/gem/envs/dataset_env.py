@@ -10,7 +10,7 @@ from typing import Any, Self
 from gem.core import Env
 from gem_core.errors import ConfigError
 from gem_core.seeding import check_seed
-from gem_tasks.source import Source, load_rows
+from gem_tasks.row_source import RowSource, load_rows
 
 __all__ = ["DatasetEnv", "shuffled"]
 
@@ -59,9 +59,9 @@ class DatasetEnv(Env):
             DataError: There are no such rows, columns or split.
             HubError: The hub does not give the dataset.
         """
-        source = Source(dataset_name=dataset_name or "", split=split, data=dataset)
+        source = RowSource(dataset_name=dataset_name or "", split=split, data=dataset)
         rows: Any = load_rows(source, columns)
-        self.dataset = shuffled(rows.source, seed) if shuffle else rows.source
+        self.dataset = shuffled(rows.data, seed) if shuffle else rows.data
         self.seed, self.idx, self.epoch = seed, 0, 0
 
     def reset(self, seed: int | None = None, idx: int | None = None) -> Any:

@@ -1,1 +1,1 @@
-"""Looking at runs: an index of episodes in Parquet, a web page served locally, and exports."""
+"""The viewer of runs: an index of episodes in Parquet, a local web page, and exports."""

@@ -1,4 +1,4 @@
-"""``gem-core view``: look at runs in the browser."""
+"""``gem-core view``: show runs in the browser."""
 
 import contextlib
 import signal
@@ -30,27 +30,27 @@ _FIRST_PORT = 8420
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help=f"0 for any that is free. Default: the first free one from {_FIRST_PORT} on.",
+    help=f"The port; 0 for any free one. Default: the first free one from {_FIRST_PORT}.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write one file that needs no server, instead of serving.",
+    help="Write the page to one file that needs no server.",
 )
 @click.option(
     "--most",
     type=click.IntRange(1),
     default=500,
     show_default=True,
-    help="With --html: episodes in the file, of tasks spread evenly.",
+    help="With --html: the largest number of episodes, of evenly spread tasks.",
 )
 def view(
     *, runs: tuple[Path, ...], port: int | None, opens: bool, html: Path | None, most: int
 ) -> None:
-    """Look at runs in the browser.
+    """Show runs in the browser.
 
-    RUNS are run folders, or files of trajectories. A run may still be going on.
+    RUNS are run folders or files of trajectories. They may still be growing.
     """
     from gem_eval.view.store import Store  # noqa: PLC0415 - duckdb, not for --help
 
@@ -90,17 +90,19 @@ def _serve(store: "Store", port: int | None, console: Console, *, opens: bool) -
     server = bind(store, port, _FIRST_PORT)
     with server:
         click.echo(server.url)
-        console.print(f"{store.size:,} episodes. Ctrl-C ends it.", style="dim", highlight=False)
+        console.print(
+            f"{store.size:,} episodes. Press Ctrl-C to stop.", style="dim", highlight=False
+        )
         if opens:
             threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()
-    console.print("Ended.", style="dim")
+    console.print("Stopped.", style="dim")
 
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM end the command as Ctrl-C does, so that temporary folders go."""
+    """Let SIGTERM end the command as Ctrl-C does, so that temporary folders are removed."""
 
     def end(*_: object) -> NoReturn:
         raise KeyboardInterrupt

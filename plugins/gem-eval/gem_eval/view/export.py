@@ -31,14 +31,15 @@ _OPTIONS = {
     type=click.Choice(["parquet", "csv", "jsonl"]),
     default="parquet",
     show_default=True,
+    help="The format of the files.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the files. Default: that of the run.",
+    help="The folder for the files. Default: the run's folder.",
 )
 def export(*, run: Path, kind: str, out: Path | None) -> None:
-    """Write RUN as tables: episodes.KIND, a row an episode, and turns.KIND, a row a turn."""
+    """Write RUN as tables: one row per episode in episodes.*, one row per turn in turns.*."""
     from gem_eval.view.index import read_lines  # noqa: PLC0415 - duckdb, not for --help
     from gem_eval.view.tables import (  # noqa: PLC0415
         EPISODE_COLUMNS,
@@ -53,7 +54,7 @@ def export(*, run: Path, kind: str, out: Path | None) -> None:
     target = source.parent if out is None else out
     paths = {what: target / f"{what}.{kind}" for what in ("episodes", "turns")}
     if source.resolve() in [path.resolve() for path in paths.values()]:
-        raise ConfigError(f"{source} is the run itself: give another folder with --out.")
+        raise ConfigError(f"{source} would be overwritten: choose another folder with --out.")
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target, prefix=".export-") as name:
         folder = Path(name)
@@ -69,7 +70,7 @@ def export(*, run: Path, kind: str, out: Path | None) -> None:
 
 
 def _write(rows: "RowFile", columns: dict[str, str], kind: str, path: Path) -> None:
-    """Turn a file of rows into the asked kind; what was at the path stays until all is there."""
+    """Convert a file of rows to a format. A file at the path is replaced when all is written."""
     from gem_eval.view.tables import connect, read_rows  # noqa: PLC0415
 
     if kind == "jsonl":

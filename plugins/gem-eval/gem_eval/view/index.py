@@ -1,11 +1,11 @@
-"""The index of a run: its episodes in Parquet, kept beside the run and grown as the run grows.
+"""The index of a run: its episodes in Parquet, stored beside the run and extended as it grows.
 
-A run's ``trajectories.jsonl`` stays the one place where episodes are stored. The index holds a row
-of figures for each, the text that a search looks at, and where the episode's line is, so that one
-episode is read by a seek. It consists of parts. A part covers whole lines, and its name says which
-bytes and the checksum of the last of them (``<start>-<end>-<checksum>.parquet``), so the folder
-listing is all the bookkeeping there is: two viewers of one run cannot disagree, and a part that
-does not fit the file any more is not used.
+The episodes themselves are only stored in ``trajectories.jsonl``. For each episode the index has a
+row of figures, the text to search, and the position of its line, so that one episode is read with a
+seek. The index consists of parts. A part covers whole lines; its name contains the range of bytes
+and the checksum of the last of them (``<start>-<end>-<checksum>.parquet``). The file names are the
+only metadata, so two viewers of one run cannot disagree, and a part that no longer matches the
+file is not used.
 """
 
 import json
@@ -39,7 +39,7 @@ INDEX_COLUMNS = {
     **EPISODE_COLUMNS,
     "text": "VARCHAR",
 }
-"""Columns of the index. ``number`` is the episode's place in the order in which they ended."""
+"""Columns of the index. ``number`` counts episodes in the order in which they ended."""
 
 _FORMAT = "1"
 _PART_ROWS = 4096
@@ -91,24 +91,24 @@ class RunIndex:
 
     @property
     def episodes(self) -> int:
-        """How many episodes are in the index."""
+        """The number of episodes in the index."""
         return sum(part.rows for part in self._parts)
 
     def refresh(self, progress: Callable[[int, int], None] | None = None) -> bool:
-        """Take in what the run has added; return whether anything changed.
+        """Index the episodes that the run has added; return whether anything changed.
 
         Args:
-            progress: Called with the bytes done and the bytes that there are.
+            progress: Called with the number of bytes read, and the size of the file.
 
         Raises:
-            ConfigError: A line is no trajectory.
+            ConfigError: A line is not a trajectory.
         """
         size = self.trajectories.stat().st_size
         old = [part.path for part in self._parts]
         self._parts = self._known_parts(size)
         last = self._parts[-1] if self._parts else None
         if last is not None and last.end < size and last.rows < _PART_ROWS // 2:
-            # A small last part is written anew with what follows, so that parts stay few.
+            # A small last part is rewritten with the new lines, to keep the number of parts low.
             self._parts.pop()
         start = self._parts[-1].end if self._parts else 0
         while start < size:
@@ -122,14 +122,14 @@ class RunIndex:
         return old != self.parts
 
     def read(self, start: int, size: int) -> dict[str, Any]:
-        """Return the episode whose line is ``size`` bytes from ``start`` on."""
+        """Return the episode whose line begins at byte ``start`` and has ``size`` bytes."""
         with self.trajectories.open("rb") as file:
             file.seek(start)
             episode: dict[str, Any] = json.loads(file.read(size))
         return episode
 
     def close(self) -> None:
-        """Remove the index if it had to be kept in a temporary folder."""
+        """Remove the index if it is in a temporary folder."""
         if self._temporary is not None:
             self._temporary.cleanup()
 
@@ -145,7 +145,7 @@ class RunIndex:
             return Path(self._temporary.name)
 
     def _known_parts(self, size: int) -> list[_Part]:
-        """Return the parts that follow each other from the file's start, the longest at each."""
+        """Return the longest chain of valid parts that covers the file from its start."""
         found = [part for path in self._folder.iterdir() if (part := _Part.of(path))]
         chain: list[_Part] = []
         while True:
@@ -167,7 +167,7 @@ class RunIndex:
             return f"{zlib.crc32(file.read(min(end, _TAIL))):08x}"
 
     def _write_part(self, start: int) -> _Part | None:
-        """Write the part from ``start`` on; None if there is no whole line."""
+        """Write the part that begins at ``start``; return None if there is no complete line."""
         number = self.episodes
         end, size = start, 0
         with tempfile.TemporaryDirectory(dir=self._folder) as folder:
@@ -195,7 +195,7 @@ def _index_row(path: Path, line_start: int, episode: dict[str, Any]) -> dict[str
         return {**episode_row(episode), "text": episode_text(episode, _LONGEST_TEXT)}
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"{path}, byte {line_start}, is no trajectory: {what}") from error
+        raise ConfigError(f"{path}, byte {line_start}, is not a trajectory: {what}") from error
 
 
 def _to_parquet(rows: RowFile, path: Path) -> None:
@@ -214,10 +214,10 @@ def _quoted(path: Path) -> str:
 
 
 def read_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
-    """Yield the place of each line, the line and the episode in it; a cut last line is left out.
+    """Yield the position of each line, the line and its episode, without an incomplete last line.
 
     Raises:
-        ConfigError: A line is no JSON object.
+        ConfigError: A line is not a JSON object.
     """
     with path.open("rb") as file:
         file.seek(start)
@@ -227,8 +227,8 @@ def read_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes, dict[st
             try:
                 episode = json.loads(line)
             except ValueError as error:
-                raise ConfigError(f"{path}, byte {start}, is no trajectory: {error}") from error
+                raise ConfigError(f"{path}, byte {start}, is not a trajectory: {error}") from error
             if not isinstance(episode, dict):
-                raise ConfigError(f"{path}, byte {start}, is no trajectory: {line[:80]!r}")
+                raise ConfigError(f"{path}, byte {start}, is not a trajectory: {line[:80]!r}")
             yield start, line, episode
             start += len(line)

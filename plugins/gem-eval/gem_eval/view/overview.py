@@ -1,6 +1,7 @@
 """The figures of the overview: by series and environment, distributions, and over time.
 
-All of them are sums that SQL takes in one pass, so nothing here grows with the number of episodes.
+All of them are sums that SQL computes in one pass, so memory does not grow with the number of
+episodes.
 """
 
 import math
@@ -19,8 +20,8 @@ _BINS = 24
 _CURVE_POINTS = 60
 _EPISODES_A_POINT = 25
 
-# Episodes of one task (start state) are not independent: sums go over tasks first, and intervals
-# are taken from how tasks differ.
+# Episodes of one task (start state) are not independent: sums are taken over tasks first, and
+# intervals come from the variation between tasks.
 _FIGURES = """
 WITH task AS (
   SELECT series, env_id, "group", count(*) AS n, count(success) AS scored,
@@ -50,7 +51,7 @@ def overview(store: Store, env: str = "") -> Row:
 
     Args:
         store: The runs.
-        env: Id of an environment; empty for all.
+        env: Id of an environment; empty for all environments.
     """
     where = [env, env]
     every = store.rows(_FIGURES.format(keys="0 AS everything"), where)
@@ -98,7 +99,7 @@ def _figures(sums: Mapping[str, Any]) -> Row:
 
 
 def _success(sums: Mapping[str, Any]) -> Row | None:
-    """Return what ``proportion_estimate`` says of the successes, from sums over tasks."""
+    """Return the same interval as ``proportion_estimate``, computed from sums over tasks."""
     n, tasks = int(sums["scored"]), int(sums["scored_tasks"])
     if not n:
         return None
@@ -116,7 +117,7 @@ def _success(sums: Mapping[str, Any]) -> Row | None:
 
 
 def _mean_return(sums: Mapping[str, Any]) -> Row | None:
-    """Return what ``mean_estimate`` says of the returns, from sums over tasks."""
+    """Return the same interval as ``mean_estimate``, computed from sums over tasks."""
     n, tasks = int(sums["m"]), int(sums["return_tasks"])
     if not n:
         return None
@@ -131,12 +132,12 @@ def _mean_return(sums: Mapping[str, Any]) -> Row | None:
 def _standard_error(
     mean: float, n: int, tasks: int, squares: float, products: float, sizes: float
 ) -> float | None:
-    """Return the standard error of a mean, robust to likeness within tasks; None for one task.
+    """Return the standard error of a mean, clustered by task; None for one task.
 
     Args:
         mean: The mean of all values.
-        n: How many there are.
-        tasks: In how many tasks.
+        n: The number of values.
+        tasks: The number of tasks.
         squares: Sum over tasks of the square of the task's sum.
         products: Sum over tasks of the task's sum times its number of values.
         sizes: Sum over tasks of the square of its number of values.
@@ -144,15 +145,15 @@ def _standard_error(
     if tasks < 2:
         return None
     residual = float(squares) - 2 * mean * float(products) + mean**2 * float(sizes)
-    # What is left of a spread of exactly nothing is rounding.
+    # A residual this small is a rounding error of 0.
     residual = residual if residual > 1e-12 * float(squares) else 0.0
     return math.sqrt(residual * tasks / (tasks - 1)) / n
 
 
 def _histogram(store: Store, column: str, where: list[str], *, whole: bool = False) -> Row | None:
-    """Return how many episodes of each series lie in bins of a round width.
+    """Return a histogram for each series, with bins of a round width.
 
-    A bin holds values from ``start + i * step`` (included) to ``start + (i + 1) * step``.
+    Bin i covers ``[start + i * step, start + (i + 1) * step)``.
     """
     low, high = store.rows(
         f"SELECT min({column}) AS low, max({column}) AS high FROM episodes "
@@ -182,7 +183,7 @@ def _round_step(width: float) -> float:
 
 
 def _curve(store: Store, where: list[str]) -> list[Row]:
-    """Return means over stretches of episodes of each series, in the order in which they ended."""
+    """Return means of consecutive episodes of each series, in the order in which they ended."""
     return store.rows(
         'WITH placed AS (SELECT series, success, "return", '
         "row_number() OVER (PARTITION BY series ORDER BY number) AS place, "

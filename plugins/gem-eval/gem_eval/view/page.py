@@ -1,8 +1,8 @@
-"""The page: its static files as they are served, or all in one file with the data inside.
+"""The page: static files to serve, or one file with everything, data included.
 
-The scripts are ES modules without a build step. For one file, which may load nothing, they are put
-behind each other, a module after those that it imports, without their imports and exports; so a
-name may be defined at the top of one module only, which a test holds.
+The scripts are ES modules without a build step. For one file, which must not load others, they are
+concatenated in the order of their imports, without import and export statements. So no two modules
+may define the same top-level name; a test checks this.
 """
 
 import base64
@@ -33,7 +33,7 @@ _EXPORT = re.compile(r"^export (?=const|let|function|async|class)", re.MULTILINE
 
 
 def static_file(name: str) -> bytes | None:
-    """Return a static file by its name; None if there is none."""
+    """Return the content of a static file; None if it does not exist."""
     if not re.fullmatch(r"[a-z_-]+\.(html|js|css|svg)", name):
         return None
     file = resources.files("gem_eval.view") / "static" / name
@@ -41,10 +41,10 @@ def static_file(name: str) -> bytes | None:
 
 
 def page_json(value: Any) -> bytes:
-    """Return a value as ASCII JSON that can stand in a page, and that JavaScript reads exactly.
+    """Return a value as ASCII JSON that can be embedded in HTML and is exact in JavaScript.
 
-    ``<``, ``>`` and ``&`` are escaped, so nothing inside ends the script element that holds it.
-    Numbers that JavaScript cannot hold (large integers, NaN, infinities) become text.
+    ``<``, ``>`` and ``&`` are escaped, so that no text can end the enclosing script element.
+    Numbers that JavaScript cannot represent (large integers, NaN, infinities) become text.
     """
     text = json.dumps(_for_script(value), allow_nan=False, separators=(",", ":"))
     for character in "<>&":
@@ -65,15 +65,15 @@ def _for_script(value: Any) -> Any:
 
 
 def one_file(store: Store, most: int, write: Callable[[bytes], object]) -> int:
-    """Write the page with its data as one file; return how many episodes are in it.
+    """Write the page with its data as one file; return the number of episodes in it.
 
-    The overview is of all episodes; the table and the episodes are of ``most`` at most, of tasks
-    spread evenly.
+    The overview covers all episodes; the table has at most ``most`` of them, of evenly spread
+    tasks.
 
     Args:
         store: The runs.
-        most: Episodes at most.
-        write: Takes the pieces of the file, in order.
+        most: The largest number of episodes.
+        write: Called with the parts of the file, in order.
     """
     style = _text("style.css")
     script = _bundle("main.js")
@@ -94,7 +94,7 @@ def one_file(store: Store, most: int, write: Callable[[bytes], object]) -> int:
 
 
 def _write_data(store: Store, most: int, write: Callable[[bytes], object]) -> int:
-    """Write the data, an episode at a time, as elements that hold JSON."""
+    """Write the data as script elements that contain JSON, one for each episode."""
     envs = [row["env_id"] for row in overview(store)["envs"]]
     shown = ["", *envs] if len(envs) <= _MOST_ENVS else [""]
     overviews = {env: overview(store, env) for env in shown}
@@ -131,7 +131,7 @@ def _bundle(entry: str) -> str:
 
 
 def _text(name: str) -> str:
-    # HTML parsers turn line ends into \n before they take the digest.
+    # HTML parsers normalise line ends to \n before they compute the digest.
     return (static_file(name) or b"").decode().replace("\r\n", "\n")
 
 

@@ -1,4 +1,4 @@
-"""What the page may ask for: filters, the order and the place in the table of episodes."""
+"""Queries of the page: filters, order and position in the table of episodes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,26 +21,26 @@ SORTS = {
     "seconds": "seconds",
     "index": '"index"',
 }
-"""What the table can be sorted by, as SQL."""
+"""The keys to sort by, with their SQL."""
 
 _LARGEST_PAGE = 500
 
 
 @dataclass(frozen=True)
 class EpisodeQuery:
-    """Which episodes, in which order.
+    """A query for episodes.
 
     Args:
         env: Id of the environment; empty for all.
-        series: Number of the run and agent; None for all.
+        series: Number of the series (an agent of a run); None for all.
         outcome: One of ``OUTCOMES``; empty for all.
         low: Smallest return.
         high: Largest return.
-        text: What an observation or action must contain, whatever the case.
+        text: A text that an observation or action must contain, in any case.
         sort: One of ``SORTS``.
         descending: Whether the largest comes first.
-        offset: Episodes to leave out at the start.
-        limit: Episodes at most, 1 to 500.
+        offset: The number of episodes to skip.
+        limit: The largest number of episodes to return, 1 to 500.
     """
 
     env: str = ""
@@ -56,10 +56,10 @@ class EpisodeQuery:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Self:
-        """Return the query that the parameters of a URL ask for.
+        """Return the query of a URL's parameters.
 
         Raises:
-            ConfigError: A value cannot be used.
+            ConfigError: A value is out of its range.
         """
         outcome, sort = given.get("outcome", ""), given.get("sort", "") or "number"
         _check("outcome", outcome, ("", *OUTCOMES))
@@ -100,7 +100,7 @@ class EpisodeQuery:
         return " AND ".join(sql for sql, _ in conditions), [value for _, value in conditions]
 
     def order(self) -> str:
-        """Return the order as SQL; it is total, so that pages never overlap."""
+        """Return the order as SQL. It is total, so that pages do not overlap."""
         direction = "DESC" if self.descending else "ASC"
         return f"{SORTS[self.sort]} {direction} NULLS LAST, run {direction}, number {direction}"
 
@@ -117,7 +117,7 @@ def _whole(given: Mapping[str, str], name: str, default: Any) -> Any:
     if not text:
         return default
     if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise ConfigError(f"{name} must be a whole number; got {text!r}.")
+        raise ConfigError(f"{name} must be an integer of 0 or more; got {text!r}.")
     return int(text)
 
 

@@ -1,7 +1,7 @@
-"""The server of the page: for this machine only, and for reading only.
+"""The web server of the viewer: read-only, and for this machine only.
 
-It listens on the loopback interface and answers requests whose ``Host`` is a loopback name: a site
-elsewhere whose name is made to point here (DNS rebinding) gets nothing.
+It listens on the loopback interface, and only answers requests whose ``Host`` is a loopback name.
+So a foreign site that points its name to this machine (DNS rebinding) cannot read runs.
 """
 
 import sys
@@ -45,10 +45,10 @@ class ViewServer(ThreadingHTTPServer):
 
     Args:
         store: The runs.
-        port: Where to listen; 0 for any port that is free.
+        port: The port to listen on; 0 for any free port.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is in use.
     """
 
     daemon_threads = True
@@ -63,11 +63,11 @@ class ViewServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """The URL of the page."""
         return f"http://{HOST}:{self.server_address[1]}/"
 
     def refresh(self) -> None:
-        """Take in what the runs have added, at most every two seconds and in one thread only."""
+        """Index what the runs have added, at most every two seconds and in one thread at a time."""
         if time.monotonic() - self._refreshed < _REFRESH_SECONDS:
             return
         if self._refreshing.acquire(blocking=False):
@@ -79,14 +79,14 @@ class ViewServer(ThreadingHTTPServer):
                 self._refreshing.release()
 
     def answer(self, path: str, given: Mapping[str, str]) -> Any:
-        """Return what the page asked for; None if there is no such thing.
+        """Return the answer to a request; None if the path does not exist.
 
         Args:
             path: The path of the URL.
-            given: Its parameters.
+            given: The parameters of the URL.
 
         Raises:
-            ConfigError: A parameter cannot be used.
+            ConfigError: A parameter is out of its range.
         """
         store = self.store
         if path == "/api/size":
@@ -107,23 +107,23 @@ class ViewServer(ThreadingHTTPServer):
         return None
 
     def _overview(self, env: str) -> Any:
-        """Return the overview; it is kept until the runs grow, as every page asks for it."""
+        """Return the overview, which is cached until the runs grow."""
         kept = self._overviews
         if env not in kept:
             kept[env] = overview(self.store, env)
         return kept[env]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that went away; of all else, what it was."""
+        """Print an error, unless it is a browser that closed its connection."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 def bind(store: Store, port: int | None, first: int) -> ViewServer:
-    """Return a server at a port, or at the first that is free from ``first`` on.
+    """Return a server at a port, or at the first free port from ``first``.
 
     Raises:
-        ConfigError: The asked port is taken, or none of those tried is free.
+        ConfigError: The port is in use, or no port is free.
     """
     ports = range(first, first + _PORTS_TRIED) if port is None else [port]
     for number in ports:
@@ -131,10 +131,10 @@ def bind(store: Store, port: int | None, first: int) -> ViewServer:
             return ViewServer(store, number)
         except OSError as error:
             problem = error
-    asked = (
-        f"Port {port} cannot be used" if port is not None else f"No port from {first} on is free"
+    asked = f"Port {port} cannot be used" if port is not None else f"No port from {first} is free"
+    raise ConfigError(
+        f"{asked}: {problem}. Choose another one with --port; --port 0 takes any free one."
     )
-    raise ConfigError(f"{asked}: {problem}. Give another one with --port, or --port 0 for any.")
 
 
 def _series(store: Store, text: str) -> int:
@@ -152,7 +152,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if not self._is_for_us():
-            self._send(HTTPStatus.FORBIDDEN, b"Only for this machine: use 127.0.0.1 or localhost.")
+            self._send(
+                HTTPStatus.FORBIDDEN,
+                b"Only this machine may read runs: use 127.0.0.1 or localhost.",
+            )
             return
         url = urlsplit(self.path)
         path = unquote(url.path)
@@ -173,12 +176,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, page_json(found), ".json")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is no request of ours: another method, or no HTTP."""
+        """Answer a request with another method, or one that is not HTTP."""
         self.close_connection = True
         self._send(HTTPStatus(code), (message or HTTPStatus(code).phrase).encode())
 
     def log_message(self, *details: Any) -> None:
-        """Say nothing: the terminal shows the URL."""
+        """Print nothing, as the terminal shows the URL."""
 
     def _is_for_us(self) -> bool:
         name, _, port = self.headers.get("Host", "").lower().rpartition(":")

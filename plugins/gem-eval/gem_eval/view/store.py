@@ -1,6 +1,6 @@
-"""Several runs as one table that answers questions: pages of episodes, one episode, two sides.
+"""The episodes of several runs as one table, with queries for pages, episodes and comparisons.
 
-A *series* is an agent of a run: what has a colour in the plots and can be compared.
+A *series* is an agent of a run. It has a colour in the plots and can be compared with others.
 """
 
 import threading
@@ -38,7 +38,7 @@ FROM side a JOIN side b USING (env_id, "group") WHERE a.series = ? AND b.series 
 
 
 class Store:
-    """The episodes of one or several runs; may be asked from several threads at once.
+    """The episodes of one or several runs. It is thread-safe.
 
     Args:
         paths: Run folders, or files of trajectories.
@@ -60,13 +60,13 @@ class Store:
         self._define_episodes()
 
     def refresh(self, progress: Callable[[int, int], None] | None = None) -> bool:
-        """Take in what the runs have added; return whether anything changed.
+        """Index the episodes that the runs have added; return whether anything changed.
 
         Args:
-            progress: Called with the bytes done and the bytes that there are, of each run.
+            progress: Called with the number of bytes read and the size of the file, for each run.
 
         Raises:
-            ConfigError: A line is no trajectory.
+            ConfigError: A line is not a trajectory.
         """
         with self._lock:
             changed = [index.refresh(progress) for index in self.runs]
@@ -76,11 +76,11 @@ class Store:
 
     @property
     def size(self) -> int:
-        """How many episodes there are."""
+        """The number of episodes."""
         return sum(index.episodes for index in self.runs)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Return the rows that SQL over ``episodes`` gives, each as a dict."""
+        """Return the rows of an SQL query over ``episodes``, each as a dict."""
 
         def ask() -> list[Row]:
             with self._cursor() as cursor:
@@ -91,7 +91,7 @@ class Store:
         return self._again_if_replaced(ask)
 
     def page(self, query: EpisodeQuery) -> Row:
-        """Return ``total``, how many episodes there are, and the ``rows`` of the asked page."""
+        """Return the ``rows`` of a page, and ``total``, the number of episodes of all pages."""
         where, parameters = query.where()
         total = self.rows(f"SELECT count(*) AS n FROM episodes WHERE {where}", parameters)[0]["n"]
         rows = self.rows(
@@ -102,7 +102,7 @@ class Store:
         return {"total": total, "rows": rows}
 
     def episode(self, episode_id: str) -> Row:
-        """Return ``episode``, as it is in the file, and its ``row``.
+        """Return the ``episode`` as it is in the file, and its ``row`` in the table.
 
         Raises:
             ConfigError: There is no such episode.
@@ -122,9 +122,9 @@ class Store:
         return {"row": row, "episode": episode}
 
     def neighbours(self, episode_id: str, query: EpisodeQuery) -> Row:
-        """Return the ids ``previous`` and ``next`` in the asked table, ``place`` and ``total``.
+        """Return the ids ``previous`` and ``next`` in a query's result, ``place`` and ``total``.
 
-        All are None if the episode is not in that table.
+        All are None if the episode is not in the result.
         """
         where, parameters = query.where()
         found = self.rows(
@@ -138,17 +138,17 @@ class Store:
         return found[0] if found else nothing
 
     def tasks(self, a: int, b: int, *, env: str = "", offset: int = 0, limit: int = 50) -> Row:
-        """Return where two series differ, task by task, the largest difference first.
+        """Return the differences of two series by task, the largest difference first.
 
         A task is a start state: an environment and the number of the group. The ids are those of
-        the first episode of each side.
+        the first episode of each series.
 
         Args:
             a: Number of a series.
-            b: Number of the other.
+            b: Number of the other series.
             env: Id of an environment; empty for all.
-            offset: Tasks to leave out at the start.
-            limit: Tasks at most.
+            offset: The number of tasks to skip.
+            limit: The largest number of tasks.
         """
         parameters = [a, b, env, env, a, b]
         total = self.rows(
@@ -166,9 +166,9 @@ class Store:
         return {**total, "rows": rows}
 
     def sample(self, most: int) -> Iterator[str]:
-        """Yield the ids of about ``most`` episodes, of tasks spread evenly over all of them.
+        """Yield the ids of about ``most`` episodes, of evenly spread tasks.
 
-        All episodes of a chosen task are taken, so that two sides can still be compared.
+        All episodes of a chosen task are included, so that series can still be compared.
         """
         step = max(1.0, self.size / most)
         tasks = self.rows(
@@ -183,7 +183,7 @@ class Store:
             passed += len(task["ids"])
 
     def close(self) -> None:
-        """Close the database, and remove indexes kept in temporary folders."""
+        """Close the database, and remove indexes in temporary folders."""
         self._database.close()
         for index in self.runs:
             index.close()
@@ -195,12 +195,12 @@ class Store:
         self.close()
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection for one thread; the one that all come from is never busy."""
+        """Return a connection for one thread, made from the shared one, which is never busy."""
         with self._lending:
             return self._database.cursor()
 
     def _again_if_replaced(self, ask: Callable[[], Result]) -> Result:
-        """Ask a second time if another viewer of the run has replaced a part meanwhile."""
+        """Ask again if another viewer of the run has replaced a part in the meantime."""
         try:
             return ask()
         except duckdb.IOException:
@@ -211,7 +211,7 @@ class Store:
             return ask()
 
     def _define_episodes(self) -> None:
-        """Define the view ``episodes`` over the parts that there are now."""
+        """Define the SQL view ``episodes`` over the current parts."""
         selects = ["SELECT * FROM no_episodes"]
         for number, index in enumerate(self.runs):
             if index.parts:
@@ -225,7 +225,7 @@ class Store:
             self._define(cursor, union)
 
     def _define(self, cursor: duckdb.DuckDBPyConnection, union: str) -> None:
-        """Number the agents of each run in the order in which they came, and define the view."""
+        """Number the agents of each run in order of appearance, and define the SQL view."""
         found = cursor.execute(
             f"SELECT run, agent FROM ({union}) GROUP BY ALL ORDER BY run, min(number)"
         ).fetchall()
@@ -256,7 +256,7 @@ class Store:
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
-    """Return the names, with a number behind those that come again."""
+    """Return the names, with a number after repeated ones."""
     seen: Counter[str] = Counter()
     labels = []
     for name in names:

@@ -1,8 +1,8 @@
-"""Episodes and turns as rows of a table, and how rows become Parquet.
+"""Converts episodes and turns to rows of tables, and rows to Parquet.
 
-A line of ``trajectories.jsonl`` becomes one flat row (``episode_row``) or one row a turn
-(``turn_rows``). Rows go to a file of JSON lines, which DuckDB turns into Parquet or CSV: both ends
-stream, so memory does not grow with the run.
+A line of ``trajectories.jsonl`` becomes one flat row (``episode_row``), or one row per turn
+(``turn_rows``). Rows are written to a file of JSON lines, which DuckDB converts to Parquet or CSV.
+Both steps stream, so memory does not grow with the run.
 """
 
 import json
@@ -62,7 +62,7 @@ EPISODE_COLUMNS = {
     "error_message": "VARCHAR",
     "last_action": "VARCHAR",
 }
-"""Columns of the table of episodes, with their SQL types; docs/viewer.md says what they hold."""
+"""Columns of the table of episodes, with their SQL types."""
 
 TURN_COLUMNS = {
     "env_id": "VARCHAR",
@@ -87,10 +87,10 @@ _LONGEST_ERROR = 2_000
 
 
 def episode_row(episode: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of an episode, as ``Trajectory.to_dict`` gives it.
+    """Return the row of an episode, which is the result of ``Trajectory.to_dict``.
 
     Raises:
-        KeyError, TypeError, AttributeError: It is no trajectory.
+        KeyError, TypeError, AttributeError: It is not a trajectory.
     """
     turns = episode["turns"]
     error = episode.get("error") or {}
@@ -135,11 +135,11 @@ def episode_row(episode: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def episode_text(episode: Mapping[str, Any], longest: int) -> str:
-    """Return what a search looks at: all observations and actions, in lower case.
+    """Return the text to search: all observations and actions, in lower case.
 
     Args:
-        episode: As ``Trajectory.to_dict`` gives it.
-        longest: Characters to keep.
+        episode: The result of ``Trajectory.to_dict``.
+        longest: The largest number of characters.
     """
     parts: list[str] = []
     size = 0
@@ -177,12 +177,12 @@ def turn_rows(episode: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def flat(value: Any) -> str:
-    """Return a value as text that every reader can take: lone surrogates become ``?``."""
+    """Return a value as valid Unicode text: lone surrogates become ``?``."""
     return _text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def strict_json(value: Any) -> str:
-    """Return a value as JSON; numbers that JSON lacks become text (``"NaN"``)."""
+    """Return a value as JSON. Numbers that JSON lacks become text, such as ``"NaN"``."""
     try:
         return json.dumps(value, allow_nan=False)
     except ValueError:
@@ -216,7 +216,7 @@ def _tool_calls(turn: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number that JSON and SQL can hold; None if it is not finite."""
+    """Return a finite number as a float, and None for anything else."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
@@ -225,7 +225,7 @@ def _sum(values: Iterable[Any]) -> float:
 
 
 def _total(generations: Iterable[Mapping[str, Any]], key: str) -> float | None:
-    """Return the sum over the generations that know it; None if none does."""
+    """Return the sum over the generations that have the key; None if none has it."""
     known = [value for g in generations if (value := _number(g.get(key))) is not None]
     if not known:
         return None
@@ -233,10 +233,10 @@ def _total(generations: Iterable[Mapping[str, Any]], key: str) -> float | None:
 
 
 class RowFile:
-    """Rows in a file of JSON lines, as ``read_rows`` takes it; use it as a context manager.
+    """A file of rows as JSON lines, for ``read_rows``; use it as a context manager.
 
     Args:
-        path: The file, which is written anew.
+        path: The file, which is overwritten.
     """
 
     def __init__(self, path: Path) -> None:
@@ -265,7 +265,7 @@ class RowFile:
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """Return a database in memory that loads nothing from a network and stays small."""
+    """Return a database in memory with at most 512 MB and without network access."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",
         "memory_limit": "512MB",
@@ -276,7 +276,7 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 
 def read_rows(file: RowFile, columns: Mapping[str, str]) -> str:
-    """Return the SQL that reads a file of rows, as a table expression."""
+    """Return an SQL table expression that reads a file of rows."""
     types = ", ".join(f"\"{name}\": '{kind}'" for name, kind in columns.items())
     size = max(1 << 20, file.longest + 1)
     return (
@@ -286,10 +286,10 @@ def read_rows(file: RowFile, columns: Mapping[str, str]) -> str:
 
 
 def literal_path(path: Path) -> str:
-    """Return the path as a literal of SQL, with what DuckDB would read as a pattern made plain.
+    """Return a path as an SQL literal, in which wildcards of DuckDB are escaped.
 
     Raises:
-        ConfigError: The path holds what SQL cannot.
+        ConfigError: The path contains a null character.
     """
     text = str(path)
     if "\0" in text:

@@ -157,7 +157,7 @@ def test_a_line_that_is_no_trajectory_is_named(tmp_path, line):
     write_many(path, 2)
     place = path.stat().st_size
     path.write_bytes(path.read_bytes() + line.encode("latin-1"))
-    with pytest.raises(ConfigError, match=f"byte {place}, is no trajectory"):
+    with pytest.raises(ConfigError, match=f"byte {place}, is not a trajectory"):
         open_store(path)
 
 

@@ -215,7 +215,7 @@ class TestTable:
         page.wait_for_selector("text=1 to 50 of 60")
         page.fill("#search", "nobody ever said this")
         page.press("#search", "Enter")
-        page.wait_for_selector("text=No episode fits")
+        page.wait_for_selector("text=No matching episodes")
         page.click("text=Clear all filters")
         page.wait_for_selector("text=1 to 50 of 120")
 
@@ -270,7 +270,7 @@ class TestEpisode:
         for part in ("Turn 1", "reward +0.500", "terminated", "Tool call", "failed", "Traceback"):
             assert part in text
         assert "Attempt 1 failed" in text
-        assert "The episode ended in an error" in text
+        assert "The episode ended with an error" in text
         page.click("text=1 message to the model")
         page.wait_for_selector(".message")
 
@@ -347,7 +347,7 @@ class TestCompare:
         """The page says what makes tasks comparable."""
         with serving(runs[0], write_many(tmp_path / "run.jsonl", 3)) as server:
             page = open_page(f"{server.url}#/compare")
-            assert "They share no task" in page.inner_text("main")
+            assert "No shared tasks" in page.inner_text("main")
 
 
 @pytest.mark.parametrize("mode", ["served", "one file"])

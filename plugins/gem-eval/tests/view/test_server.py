@@ -10,6 +10,7 @@ import time
 import urllib.request
 
 import pytest
+from commands import Command
 from view_browser import serving
 from view_samples import write_many
 
@@ -105,8 +106,8 @@ def test_no_other_file_is_served(server, path):
         ("/api/episodes?sort=text", "sort must be one of"),
         ("/api/episodes?outcome=x", "outcome must be one of"),
         ("/api/episodes?limit=501", "limit must be 1 to 500"),
-        ("/api/episodes?offset=-1", "offset must be a whole number"),
-        ("/api/episodes?offset=99999999999999999999", "offset must be a whole number"),
+        ("/api/episodes?offset=-1", "offset must be an integer"),
+        ("/api/episodes?offset=99999999999999999999", "offset must be an integer"),
         ("/api/episodes?low=x", "low must be a number"),
         ("/api/episode?id=0-60", "There is no episode"),
         ("/api/episode?id=7-1", "There is no episode"),
@@ -144,7 +145,7 @@ def test_the_command_serves_until_it_is_ended(run, number):
     """It prints the URL, answers, and ends without a traceback."""
     program = "from gem_core.cli import main; main()"
     command = [sys.executable, "-c", program, "view", str(run), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with Command(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             url = process.stdout.readline().decode().strip()
             assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)

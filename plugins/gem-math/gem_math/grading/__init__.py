@@ -1,4 +1,4 @@
-"""Mathematical answers graded: text first, then meaning, then computer algebra."""
+"""The grader of mathematical answers: by text, then by meaning, then by computer algebra."""
 
 from gem_math.grading.grader import Verdict, grade
 

@@ -1,6 +1,7 @@
-"""Computer algebra, for answers beyond our own grammar. Runs in a supervised worker only.
+"""Computer algebra, for answers beyond the grammar of this package.
 
-It may hang, crash or eat memory, and evaluates what a model wrote.
+This runs only in a supervised worker: it may hang, crash or use much memory, and evaluates text
+that a model wrote.
 """
 
 import logging
@@ -16,22 +17,22 @@ _SPELLING = NormalizationConfig(malformed_operators=True, nits=True, boxed="none
 
 
 def equal(answer: str, gold: str) -> bool:
-    """Return whether two LaTeX answers, each read as a whole, are equal."""
+    """Return whether two LaTeX answers are equal."""
     first, second = (_read(text).doit() for text in (answer, gold))
     if isinstance(first, Expr) and isinstance(second, Expr):
         difference = simplify(first - second)
         if difference == 0 or difference.is_number:
             return bool(difference == 0)
-    # math-verify's own deadlines are signals; the worker's is what counts here.
+    # Only the worker's deadline applies; those of math-verify use signals.
     return bool(math_verify.verify(second, first, timeout_seconds=None))
 
 
 def _read(text: str) -> Basic | MatrixBase:
     expression = latex2sympy(text, normalization_config=_SPELLING)
     if not isinstance(expression, Basic | MatrixBase):
-        raise TypeError(f"{text!r} is no expression")
+        raise TypeError(f"{text!r} is not an expression")
     return expression
 
 
-# What sympy imports when it first sums or integrates must not count as an answer's time.
+# Let sympy import its summation and integration now, not during the first answer.
 equal(r"\sum_{k=1}^{n} k + \int_0^1 x^2 dx", r"\frac{n(n+1)}{2} + \frac{1}{3}")

@@ -1,8 +1,8 @@
-"""Works out what an expression is worth, with any kind of numbers.
+"""Evaluation of expressions, with any kind of numbers.
 
-Three kinds are in files of their own: ``exact`` (rational), ``floating`` (double precision) and
-``precise`` (50 digits). Each is a class with a method for each operation, and bounds the size of
-what that makes, so that no answer, however written, takes long: beyond it a value is undefined.
+There are three kinds: ``exact`` (rational), ``floating`` (double precision) and ``precise`` (50
+digits). Each is a class with a method for each operation. The methods limit the size of their
+results and treat larger ones as undefined, so that every answer is evaluated quickly.
 """
 
 import functools
@@ -17,28 +17,28 @@ __all__ = ["Arithmetic", "UndefinedError", "point"]
 
 
 class UndefinedError(ArithmeticError):
-    """The expression has no value here, or none that can be worked out."""
+    """The expression has no value, or none that can be computed."""
 
 
 class Arithmetic(ABC):
-    """Numbers of one kind: how they are made, and the operations on them as methods."""
+    """A kind of numbers: how to make them, and their operations as methods."""
 
     constants: dict[str, Any]
-    """Values of ``pi``, ``e`` and ``i``, as far as there are any."""
+    """The values of ``pi``, ``e`` and ``i``, as far as this kind has them."""
 
     @abstractmethod
     def number(self, value: Fraction) -> Any:
         """Return a number of this kind."""
 
     def variable(self, name: str) -> Any:
-        """Return the value of a symbol that is no constant."""
-        raise UndefinedError(f"{name} has no value of its own")
+        """Return the value of a symbol that is not a constant."""
+        raise UndefinedError(f"{name} has no value")
 
     def evaluate(self, node: Node) -> Any:
         """Return the value of an expression.
 
         Raises:
-            UndefinedError: It has none.
+            UndefinedError: The expression has no value.
         """
         try:
             return self._evaluate(node)
@@ -76,7 +76,7 @@ class Arithmetic(ABC):
 
 @functools.lru_cache(maxsize=4096)
 def point(name: str, number: int) -> Fraction:
-    """Return the value of a symbol at a point: 0.3 to 3, at points of odd number negative."""
+    """Return the value of a symbol at a point: 0.3 to 3, negative at points with odd numbers."""
     rng = random.Random(f"{name} {number}")
     size = Fraction(rng.getrandbits(200), 2**200) * Fraction(27, 10) + Fraction(3, 10)
     return -size if number % 2 else size

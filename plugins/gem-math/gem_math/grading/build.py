@@ -1,4 +1,4 @@
-"""Puts nodes together where that takes more than naming them: matrices, degrees, bases."""
+"""Construction of nodes that need computation: matrices, degrees, number bases."""
 
 import re
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _LARGEST_DETERMINANT = 4
 
 
 def in_base(digits: str, index: str) -> Node:
-    """Return digits in the base that an index names, ``2`` or ``two``."""
+    """Return digits with the base of an index, such as ``2`` or ``two``."""
     name = re.sub(r"\\text|[{} ]", "", index)
     base = _BASES.get(name.lower()) or (int(name) if name.isdigit() and len(name) < 3 else 0)
     if not 2 <= base <= 36 or not digits.isalnum():
@@ -45,7 +45,7 @@ def in_base(digits: str, index: str) -> Node:
 
 
 def times(first: Node, second: Node) -> Node:
-    """Return a product; a matrix times a number is one matrix."""
+    """Return a product; a matrix times a number is a matrix."""
     if isinstance(first, Matrix) and is_expression(second):
         first, second = second, first
     if isinstance(second, Matrix) and is_expression(first):
@@ -69,18 +69,18 @@ def determinant(rows: Sequence[tuple[Node, ...]]) -> Node:
 
 
 def degrees(node: Node) -> Node:
-    """Return so many degrees, in radians."""
+    """Return a number of degrees in radians."""
     return Apply("degrees", (node,))
 
 
 def with_degrees(node: Node) -> Node:
-    """Return an angle in degrees as a quantity; anything else as it is."""
+    """Return an angle in degrees as a quantity, and any other node unchanged."""
     value = _without_degrees(node)
     return node if value is None else Quantity(value, DEGREE)
 
 
 def _without_degrees(node: Node) -> Node | None:
-    """Return an expression that is so many degrees without its degree signs; else None."""
+    """Return an expression in degrees without its degree signs, or None if it is not one."""
     if not isinstance(node, Apply):
         return None
     if node.operation == "degrees":
@@ -97,14 +97,14 @@ def _without_degrees(node: Node) -> Node | None:
 
 
 def in_base_units(quantity: Quantity) -> Node:
-    """Return how many of its base units a quantity is."""
+    """Return the value of a quantity in base units."""
     if quantity.unit.factor == 1:
         return quantity.value
     return Apply("mul", (quantity.value, Number(quantity.unit.factor)))
 
 
 def conjugate(inner: Node) -> Node:
-    """Return a complex conjugate; what has no imaginary unit in it is a name, as of a segment."""
+    """Return a complex conjugate or, without an imaginary unit, a name such as a segment's."""
     if "i" not in symbols_of(inner) or isinstance(inner, Symbol):
         return Symbol(f"overline {inner}")
     return Apply("conjugate", (inner,))

@@ -1,7 +1,6 @@
-r"""What an answer says, without how it is typeset.
+r"""Normalisation of the typesetting of an answer, before ``tokens`` splits it.
 
-Spacing, sizes and fonts go; Unicode signs become the LaTeX that they stand for; shorthands become
-their long form. What is left is for ``tokens`` to cut up.
+Spacing, sizes and fonts are removed; Unicode signs become LaTeX; shorthands become their long form.
 """
 
 import re
@@ -140,7 +139,7 @@ _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 
 
 def clean(text: str) -> str:
-    """Return an answer in plain LaTeX, on one line, without surrounding noise."""
+    """Return an answer in plain LaTeX, on one line, without decoration around it."""
     for box in (r"\boxed", r"\fbox"):
         if box in text:
             text = last_boxed(text) or ""
@@ -167,7 +166,7 @@ def _unicode(text: str) -> str:
 
 
 def _undelimited(text: str) -> str:
-    r"""Return the text without ``$...$``, ``\(...\)`` or ``\[...\]`` round it all."""
+    r"""Return the text without ``$...$``, ``\(...\)`` or ``\[...\]`` around all of it."""
     stripped = text.removesuffix(".").rstrip()
     for opening, closing in _DELIMITERS:
         inner = stripped[len(opening) : -len(closing)]

@@ -1,7 +1,8 @@
-"""Are two answers the same? The same kind of thing, and equal as such.
+"""Comparison of two answers, which must be of the same kind and equal.
 
-Each kind has its own rule: sets have no order, points have one, an interval's brackets count, a
-unit that the reference demands must be there. What no rule decides is None, for the workers.
+Each kind has its own rule: sets have no order, points have one, the brackets of an interval count,
+and a unit in the reference is required. If no rule decides, the result is None, and a worker
+decides.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +45,7 @@ _ZERO = Number(Fraction(0))
 
 
 def same(answer: Node, gold: Node) -> Verdict:
-    """Return whether an answer is what the reference says; None if that cannot be decided here."""
+    """Return whether an answer equals the reference, or None if no rule decides."""
     return _same(*without_names(plain(answer), plain(gold)))
 
 
@@ -58,7 +59,7 @@ def _same(answer: Node, gold: Node) -> Verdict:
     return False
 
 
-# Rules: each returns NotImplemented for kinds that are not its own
+# Rules: each returns NotImplemented for other kinds
 
 
 def _texts(answer: Node, gold: Node) -> Any:
@@ -86,7 +87,7 @@ def _quantities(answer: Node, gold: Node) -> Any:
 
 
 def _bare_for_quantity(answer: Node, gold: Quantity) -> Verdict:
-    """A unit may be missing only if notation often leaves it out, and then the value decides."""
+    """Compare values if the missing unit is one that notation often omits."""
     spelled = spelled_quantity(answer)
     if spelled is not None:
         return _quantities(spelled, gold)  # type: ignore[no-any-return]
@@ -98,7 +99,7 @@ def _bare_for_quantity(answer: Node, gold: Quantity) -> Verdict:
 
 
 def _quantity_for_bare(answer: Quantity, gold: Node) -> Verdict:
-    """A reference without a unit leaves the unit to the question, so any will do."""
+    """Accept any unit if the reference has none, as the question may have named it."""
     spelled = spelled_quantity(gold)
     if spelled is not None:
         return _quantities(answer, spelled)  # type: ignore[no-any-return]
@@ -108,7 +109,7 @@ def _quantity_for_bare(answer: Quantity, gold: Node) -> Verdict:
 
 
 def _is_percentage(answer: Quantity, gold: Node) -> bool:
-    """Return whether the reference, beyond 1, is the percentage without its sign."""
+    """Return whether a reference above 1 is the percentage without its sign."""
     value = exact_value(gold) if is_expression(gold) else None
     return value is not None and abs(value) > 1 and _same(answer.value, gold) is True
 
@@ -200,7 +201,7 @@ def _brackets(answer: Node, gold: Node) -> Any:
 
 
 def _ends(node: Bracketed) -> tuple[str, str]:
-    """Return the brackets; at infinity an interval is open, whatever was written."""
+    """Return the brackets of an interval, which is always open at infinity."""
     opening = "(" if _is_infinite(node.items[0]) else node.opening
     closing = ")" if _is_infinite(node.items[-1]) else node.closing
     return opening, closing
@@ -222,7 +223,7 @@ def _collections(answer: Node, gold: Node) -> Any:
 
 
 def _matched(answers: Sequence[Node], golds: Sequence[Node]) -> Verdict:
-    """Return whether each answer is one of the references and the other way round, in any order."""
+    """Return whether answers and references are the same in any order."""
     if len(answers) != len(golds):
         return False
     remaining, undecided = list(golds), False
@@ -242,7 +243,7 @@ def _within(items: Sequence[Node], others: Sequence[Node]) -> bool:
 
 
 def _all_same(pairs: Any) -> Verdict:
-    """Return whether all pairs are the same; None if only some of them are decided."""
+    """Return whether all pairs are the same, or None if some are undecided and none differ."""
     verdict: Verdict = True
     for first, second in pairs:
         one = _same(first, second)

@@ -1,11 +1,11 @@
-"""Why an answer cannot be compared here."""
+"""The reasons why an answer cannot be read."""
 
 __all__ = ["UnreadableError", "UnsupportedError"]
 
 
 class UnreadableError(ValueError):
-    """It is no mathematics: prose, or broken LaTeX."""
+    """The answer is not mathematics but prose or broken LaTeX."""
 
 
 class UnsupportedError(UnreadableError):
-    """It is mathematics beyond this grammar: integrals, sums, limits."""
+    """The answer is mathematics beyond this grammar: integrals, sums, limits."""

@@ -1,4 +1,4 @@
-"""Rational numbers, exactly; whatever leaves them is undefined."""
+"""Exact rational numbers; an operation with any other result is undefined."""
 
 import math
 from fractions import Fraction
@@ -35,7 +35,7 @@ class _Exact(Arithmetic):
 
     def root(self, value: Fraction, index: Fraction | int) -> Fraction:
         if index.denominator != 1 or not 0 < index < _LARGEST_INDEX:
-            raise UndefinedError("an index that is not small and whole")
+            raise UndefinedError("an index that is not a small integer")
         if value < 0 and index % 2 == 0:
             raise UndefinedError("not real")
         sign, n = (-1 if value < 0 else 1), int(index)
@@ -95,7 +95,7 @@ _ARITHMETIC = _Exact()
 
 
 def exact_value(node: Node) -> Fraction | None:
-    """Return the rational value of an expression; None if it has none that is found exactly."""
+    """Return the rational value of an expression, or None if none can be computed."""
     if isinstance(node, Number):
         return node.value
     try:

@@ -1,4 +1,4 @@
-r"""Reads expressions: sums down to atoms, by recursive descent.
+r"""A recursive-descent parser of expressions, from sums to atoms.
 
 sum       = ["+" | "-" | "\pm"] product (("+" | "-" | "\pm") product)*
 product   = power (["*" | "/"] power)*
@@ -36,9 +36,9 @@ _DEEPEST = 60
 
 
 class ExpressionReader(ABC):
-    """Reads expressions from tokens; ``_at`` is the one that comes next.
+    """A parser of expressions from tokens; ``_at`` is the next token.
 
-    Brackets may hold more than expressions; what that is the subclass knows.
+    Brackets may contain more than expressions, which the subclass parses.
     """
 
     def __init__(self, tokens: list[Token]) -> None:
@@ -48,11 +48,11 @@ class ExpressionReader(ABC):
 
     @abstractmethod
     def _answer(self) -> Node:
-        """Read one or several items, as between braces."""
+        """Parse one or several items, as between braces."""
 
     @abstractmethod
     def _item(self) -> Node:
-        """Read one item, as between brackets."""
+        """Parse one item, as between brackets."""
 
     @property
     def _at(self) -> Token:
@@ -64,7 +64,7 @@ class ExpressionReader(ABC):
     def _take(self) -> Token:
         token = self._at
         if token.kind == "end":
-            raise UnreadableError("it ends in the middle")
+            raise UnreadableError("the text ends too early")
         self._position += 1
         return token
 
@@ -75,7 +75,7 @@ class ExpressionReader(ABC):
         return token.kind == "command" and "\\" + token.text in signs
 
     def _took(self, *signs: str) -> str:
-        """Take the next token if it is one of the signs; return it as written, or ''."""
+        """Consume the next token if it is one of the signs; return its text, or ''."""
         if not self._is(*signs):
             return ""
         token = self._take()
@@ -88,7 +88,7 @@ class ExpressionReader(ABC):
     def _sum(self) -> Node:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise UnreadableError("nested deeper than any answer")
+            raise UnreadableError("nested too deeply")
         total = self._signed()
         while sign := self._took("+", "-", "\\pm", "\\mp"):
             total = Apply(_ADDITIONS[sign], (total, self._product()))
@@ -115,7 +115,7 @@ class ExpressionReader(ABC):
                 return product
 
     def _factor(self) -> Node:
-        """Read what follows a sign of multiplication, which may have a sign of its own."""
+        """Parse the operand after a multiplication sign, which may have its own sign."""
         if self._took("-"):
             return Apply("neg", (self._power(),))
         self._took("+")
@@ -124,7 +124,7 @@ class ExpressionReader(ABC):
     def _starts_factor(self) -> bool:
         token = self._at
         if token.kind == "number":
-            # Two numbers side by side are no product.
+            # Two adjacent numbers are not a product.
             return self._tokens[self._position - 1].kind != "number"
         if token.kind in {"symbol", "function"}:
             # (0, 1) U (2, 3)
@@ -162,7 +162,7 @@ class ExpressionReader(ABC):
                 return node
 
     def _with_minutes(self, node: Node) -> Node:
-        """Read the minutes and seconds of an angle, as in 22° 30' 15''."""
+        """Parse the minutes and seconds of an angle, as in 22° 30' 15''."""
         for size, marks in ((60, ("'",)), (3600, ("'", "'"))):
             texts = tuple(self._ahead(1 + number).text for number in range(len(marks)))
             if self._at.kind != "number" or texts != marks:
@@ -182,7 +182,7 @@ class ExpressionReader(ABC):
             "sign": self._bracket,
         }.get(self._at.kind)
         if read_kind is None:
-            raise UnreadableError(f"{self._at.text!r} is no value")
+            raise UnreadableError(f"{self._at.text!r} is not a value")
         return read_kind()
 
     def _number(self) -> Node:
@@ -195,7 +195,7 @@ class ExpressionReader(ABC):
         return Number(value)
 
     def _mixed_part(self) -> Fraction | None:
-        r"""Take the fraction of a mixed number, ``1\frac{1}{2}`` or ``1 1/2``, if one follows."""
+        r"""Parse the fraction of a mixed number, ``1\frac{1}{2}`` or ``1 1/2``, if one follows."""
         start = self._position
         if self._is("\\frac"):
             node = self._command()
@@ -218,12 +218,12 @@ class ExpressionReader(ABC):
         return None
 
     def _numeral(self) -> Node:
-        """Read digits with a base: ``1011_2``, ``2BF_{16}``."""
+        """Parse digits with a base: ``1011_2``, ``2BF_{16}``."""
         digits, _, index = self._take().text.partition("_")
         return in_base(digits.replace(",", ""), index.strip("{} "))
 
     def _script(self) -> str:
-        """Take an index, ``1`` or ``{n+1}``, and return it as text."""
+        """Consume an index, ``1`` or ``{n+1}``, and return it as text."""
         if not self._took("{"):
             return self._take().text
         pieces = []
@@ -247,7 +247,7 @@ class ExpressionReader(ABC):
         return Symbol(name)
 
     def _at_function_value(self) -> bool:
-        """Return whether a number in parentheses follows at once, as in ``f(0)``."""
+        """Return whether a number in parentheses follows directly, as in ``f(0)``."""
         opening, inner, closing = self._at, self._ahead(1), self._ahead(2)
         is_value = (opening.text, inner.kind, closing.text) == ("(", "number", ")")
         return is_value and not opening.spaced
@@ -278,7 +278,7 @@ class ExpressionReader(ABC):
         return value if exponent is None else Apply("pow", (value, exponent))
 
     def _short_exponent(self) -> Node:
-        """Read the exponent of a function's name, which ends before the argument."""
+        """Parse the exponent of a function's name, before its argument."""
         if self._took("-"):
             return Apply("neg", (self._atom(),))
         return self._atom()
@@ -318,7 +318,7 @@ class ExpressionReader(ABC):
         raise UnreadableError(f"\\{name} is not known")
 
     def _argument(self) -> Node:
-        r"""Take an argument of ``\frac``: a group, or as TeX does a single digit."""
+        r"""Parse an argument of ``\frac``: a group or, as in TeX, a single digit."""
         token = self._at
         if token.kind == "number" and len(token.text) > 1 and token.text.isdigit():
             rest = token.text[1:]
@@ -343,10 +343,10 @@ class ExpressionReader(ABC):
             return Apply("abs", (inner,))
         if self._is("]"):
             return self._items("]")
-        raise UnreadableError(f"{self._at.text!r} is no value")
+        raise UnreadableError(f"{self._at.text!r} is not a value")
 
     def _items(self, opening: str) -> Node:
-        """Read what stands in brackets: a single expression, or several items."""
+        """Parse the content of brackets: a single expression, or several items."""
         if opening != "\\langle":
             self._take()
         if opening == "\\{":

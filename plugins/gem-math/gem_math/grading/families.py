@@ -1,7 +1,7 @@
-r"""Answers that stand for one number per integer: ``n\pi, n \in \mathbb{Z}``, ``3 \pmod 7``.
+r"""Families with one number per integer: ``n\pi, n \in \mathbb{Z}``, ``3 \pmod 7``.
 
-Two families are the same if each one's members are among the other's, whatever the parameter is
-called and wherever it starts; that is tried for members around 0.
+Two families are the same if the members of each are members of the other. The name and the start of
+the parameter do not matter. This is tested for members around 0.
 """
 
 import math
@@ -29,7 +29,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Expressions whose parameter runs through the integers."""
+    """Expressions with a parameter that takes all integer values."""
 
     members: tuple[Node, ...]
     parameter: str
@@ -41,7 +41,7 @@ def is_family(node: Node) -> bool:
 
 
 def equal_families(first: Node, second: Node) -> bool:
-    """Return whether two families have the same members, or two congruences say the same."""
+    """Return whether two families have the same members, or two congruences are equivalent."""
     if isinstance(first, Relation) and isinstance(second, Relation):
         return _equal_congruences(first, second)
     families = _family(first), _family(second)

@@ -1,4 +1,4 @@
-"""Complex numbers in double precision: enough to tell most expressions apart."""
+"""Complex numbers in double precision, enough to distinguish most expressions."""
 
 import cmath
 import math
@@ -19,8 +19,8 @@ class _Floating(Arithmetic):
     """Double precision at a point.
 
     Args:
-        number: Number of the point.
-        values: Values of some symbols instead.
+        number: The number of the point.
+        values: Values of some symbols, which replace those at the point.
     """
 
     constants = {"pi": complex(math.pi), "e": complex(math.e), "i": 1j}  # noqa: RUF012
@@ -37,7 +37,7 @@ class _Floating(Arithmetic):
         return complex(float(point(name, self._number)) if given is None else given)
 
     def neg(self, a: complex) -> complex:
-        return -a + 0  # never -0.0, whose sign would choose the branch of a root or logarithm
+        return -a + 0  # not -0.0, whose sign would select the branch of a root or logarithm
 
     def pow(self, base: complex, exponent: complex) -> complex:
         if base == 0 and exponent.real <= 0:
@@ -140,7 +140,7 @@ def _real(value: complex) -> float:
 
 
 def _rounded(function: Callable[[float], int], value: complex) -> complex:
-    """Round up or down, but not on the wrong side of a whole number because of rounding."""
+    """Round up or down, tolerating a rounding error next to a whole number."""
     real = _real(value)
     near = round(real)
     return complex(near if abs(real - near) < _ROUNDING else function(real))
@@ -151,11 +151,11 @@ def float_at(node: Node, number: int, values: Mapping[str, float] | None = None)
 
     Args:
         node: The expression.
-        number: Number of the point.
-        values: Values of some symbols instead.
+        number: The number of the point.
+        values: Values of some symbols, which replace those at the point.
 
     Raises:
-        UndefinedError: It has none.
+        UndefinedError: The expression has no value there.
     """
     value: Any = _Floating(number, values or {}).evaluate(node)
     if not cmath.isfinite(value):
@@ -164,7 +164,7 @@ def float_at(node: Node, number: int, values: Mapping[str, float] | None = None)
 
 
 def real_at(node: Node, number: int, **values: float) -> float | None:
-    """Return the real value of an expression at a point, which may be infinite; None if none."""
+    """Return the real value of an expression at a point, which may be infinite, or None."""
     infinity = Symbol("infty")
     if node == infinity:
         return math.inf

@@ -1,4 +1,4 @@
-"""Forms: the one in which an answer is compared, and others that say the same."""
+"""The canonical forms of answers, and conversions between equivalent forms."""
 
 from fractions import Fraction
 
@@ -24,15 +24,15 @@ from gem_math.grading.units import Unit, read_unit
 __all__ = ["components", "plain", "spelled_quantity", "without_names"]
 
 _LONGEST_NAME = 4
-"""Words of a name, as in ``Area of the circle = 3``."""
+"""The words of a name, as in ``Area of the circle = 3``."""
 _FUNCTION_NAMES = frozenset("fghFGHPpqTyr")
 
 
 def plain(node: Node) -> Node:
-    """Return an answer in the form in which it is compared.
+    """Return the canonical form of an answer, for comparison.
 
-    A set of one value is that value, as solutions are written either way; a sign of plus or minus
-    is two values; an approximation beside the value itself goes.
+    A set with one value becomes the value, as solutions are written both ways; a plus-minus sign
+    becomes two values; an approximation next to an exact value is removed.
     """
     if isinstance(node, Relation):
         return _without_approximation(node)
@@ -57,7 +57,7 @@ def _all_signs(items: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _both_signs(node: Node) -> tuple[Node, ...]:
-    r"""Return the values that an expression stands for: of ``1 \pm 2`` there are two."""
+    r"""Return the values of an expression; ``1 \pm 2`` has two."""
     if not is_expression(node) or not _has_both_signs(node):
         return (node,)
     return _choose(node, upper=True), _choose(node, upper=False)
@@ -85,9 +85,9 @@ def _choose(node: Node, *, upper: bool) -> Node:
 
 
 def without_names(answer: Node, gold: Node) -> tuple[Node, Node]:
-    """Return both without the names that they give their values: ``x = 5`` is 5.
+    """Return both answers without the names of their values: ``x = 5`` becomes 5.
 
-    Names stay where they tell values apart: two different ones, or the same several on both sides.
+    Names are kept if they matter: if they differ, or if both sides have the same several names.
     """
     first, second = _named(answer), _named(gold)
     if first is None and second is not None and not _has_relation(answer):
@@ -108,7 +108,7 @@ def _has_relation(node: Node) -> bool:
 
 
 def _named(node: Node) -> tuple[frozenset[str], Node] | None:
-    """Return the names that an answer gives its values, and the values."""
+    """Return the names in an answer, and their values."""
     if isinstance(node, Relation):
         name = _name_of(node.sides[0])
         names_value = set(node.signs) == {"="} or node.signs in {("\\approx",), ("\\in",)}
@@ -126,13 +126,13 @@ def _named(node: Node) -> tuple[frozenset[str], Node] | None:
 
 
 def _stem(names: frozenset[str]) -> str:
-    """Return what names have in common before their index: of ``x_1`` and ``x_2`` it is ``x``."""
+    """Return the common part of names before their index: ``x`` for ``x_1`` and ``x_2``."""
     stems = {name.partition("_")[0] for name in names}
     return stems.pop() if len(stems) == 1 else ""
 
 
 def _name_of(node: Node) -> str:
-    """Return the name that a side of an equation is, ``x``, ``x_1``, ``f(x)``; '' if it is none."""
+    """Return the name on a side of an equation (``x``, ``x_1``, ``f(x)``), or '' for others."""
     if isinstance(node, Symbol):
         return "" if node.name in CONSTANTS else node.name
     if isinstance(node, Text):
@@ -154,7 +154,7 @@ def _name_of(node: Node) -> str:
 
 
 def spelled_quantity(node: Node) -> Quantity | None:
-    """Return ``2*m`` as 2 metres, ``10*m*s^-1`` as a speed: letters may be units."""
+    """Return a product with letters as a quantity, such as ``2*m`` as 2 metres."""
     if not isinstance(node, Apply) or node.operation not in {"mul", "div"}:
         return None
     value, letters = node.arguments
@@ -185,9 +185,9 @@ def _spelled_unit(node: Node) -> Unit | None:
 
 
 def components(node: Node) -> Bracketed | None:
-    """Return a sum of multiples of unit vectors, ``i + 2j``, as its components; None if it is none.
+    """Return the components of a sum of multiples of unit vectors, ``i + 2j``, or None.
 
-    They are what is left of the sum when one unit vector is 1 and the others are 0.
+    A component is the value of the sum when one unit vector is 1 and the others are 0.
     """
     names = [f"vec {letter}" for letter in UNIT_VECTORS]
     if not is_expression(node) or not symbols_of(node) & set(names):

@@ -1,4 +1,4 @@
-"""Grades an answer against its references: text first, then meaning, then computer algebra."""
+"""Grading of an answer: by text, then by meaning, then by computer algebra."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ __all__ = ["Verdict", "grade"]
 
 DecidedBy = Literal["empty", "text", "value", "algebra", "deadline", "failure"]
 LONGEST = 4000
-"""Characters of the longest answer that is read; a longer one must be the reference itself."""
+"""The maximum length of an answer in characters; a longer one must equal the reference text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What grading came to.
+    """The result of grading.
 
     Args:
-        correct: Whether the answer is right.
-        decided_by: What settled it: ``empty`` (there is no answer), ``text`` (the same, or other
-            words), ``value`` (what it means), ``algebra`` (math-verify, in a worker), ``deadline``
-            (the worker took too long: wrong), ``failure`` (the worker could not tell: wrong).
+        correct: Whether the answer is correct.
+        decided_by: The method that decided: ``empty`` (there is no answer), ``text`` (the wording),
+            ``value`` (the meaning), ``algebra`` (math-verify, in a worker), ``deadline`` (the
+            worker took too long: wrong) or ``failure`` (the worker could not decide: wrong).
     """
 
     correct: bool
@@ -36,18 +36,19 @@ class Verdict:
 
 
 def grade(answer: str, gold: str | Sequence[str], *, deadline: float = 1.0) -> Verdict:
-    r"""Grade an answer, as it stands in its box.
+    r"""Grade the content of a box.
 
-    Right is what is mathematically equal and of the same kind. A reference without a unit accepts
-    any; one with a unit demands it. An empty answer is wrong.
+    An answer is correct if it is mathematically equal to a reference and of the same kind. A
+    reference without a unit accepts any unit; a unit in the reference is required. An empty answer
+    is wrong.
 
     Args:
-        answer: The answer; if it holds a ``\boxed{}``, what is in that.
-        gold: The reference, or several of which any will do.
-        deadline: Seconds that computer algebra may take for each reference.
+        answer: The answer; if it contains a ``\boxed{}``, the content of the last one counts.
+        gold: The reference, or several alternatives.
+        deadline: The time in seconds for computer algebra, for each reference.
 
     Returns:
-        The first verdict that is correct; otherwise that of the last reference.
+        The first correct verdict, or else the verdict for the last reference.
     """
     verdict = Verdict(correct=False, decided_by="empty")
     for reference in [gold] if isinstance(gold, str) else gold:
@@ -78,7 +79,7 @@ _cleaned_gold = lru_cache(maxsize=8192)(clean)
 
 @lru_cache(maxsize=8192)
 def _read(text: str) -> Node | None:
-    """Return what a clean answer says; None if it is beyond this grammar but mathematics."""
+    """Return the meaning of a clean answer, or None if it is mathematics beyond this grammar."""
     try:
         return read(text)
     except UnsupportedError:
@@ -100,7 +101,7 @@ def _compare_meaning(answer: str, gold: str, deadline: float) -> Verdict:
 
 
 def _compare_algebra(answer: str, gold: str, deadline: float) -> Verdict:
-    from gem_workers import shared_pool  # noqa: PLC0415 - few answers need it
+    from gem_workers import shared_pool  # noqa: PLC0415 - needed by few answers
 
     module = "gem_math.grading.algebra"
     try:

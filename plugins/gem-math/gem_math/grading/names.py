@@ -1,4 +1,4 @@
-"""Sets of names, written as one would read them."""
+"""Sets of names, written as plain text."""
 
 __all__ = ["names"]
 

@@ -1,4 +1,4 @@
-"""What an answer is made of, once it is read."""
+"""The nodes of a parsed answer."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 CONSTANTS = frozenset({"pi", "e", "i", "infty"})
-"""Symbols with a value of their own."""
+"""The symbols with a fixed value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number that is written out, exactly."""
+    """An exact number."""
 
     value: Fraction
 
@@ -87,7 +87,7 @@ class SetOf:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """Sets and intervals put together, from left to right."""
+    """Set operations on sets and intervals, from left to right."""
 
     items: "tuple[Node, ...]"
     operations: tuple[Literal["union", "intersection", "difference"], ...]
@@ -95,7 +95,7 @@ class Combined:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Several answers, in no order."""
+    """Several answers without order."""
 
     items: "tuple[Node, ...]"
     joint: Literal[",", "or", "and"] = ","
@@ -111,14 +111,14 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Parts as in ``2:3``."""
+    """The parts of a ratio such as ``2:3``."""
 
     parts: "tuple[Node, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Rows of entries."""
+    """A matrix as rows of entries."""
 
     rows: "tuple[tuple[Node, ...], ...]"
 
@@ -148,17 +148,17 @@ Node = (
 
 
 def is_expression(node: Node) -> bool:
-    """Return whether a node can have a value: a number, a symbol, an operation."""
+    """Return whether a node is an expression: a number, a symbol or an operation."""
     return isinstance(node, Number | Symbol | Apply)
 
 
 def is_variable(node: Node) -> TypeGuard[Symbol]:
-    """Return whether a node is a symbol that may have any value."""
+    """Return whether a node is a variable: a symbol without a fixed value."""
     return isinstance(node, Symbol) and node.name not in CONSTANTS
 
 
 def symbols_of(node: Node) -> frozenset[str]:
-    """Return the names of all symbols in an expression, constants included."""
+    """Return the names of all symbols in an expression, including constants."""
     if isinstance(node, Symbol):
         return frozenset({node.name})
     if isinstance(node, Apply):

@@ -1,4 +1,4 @@
-"""Complex numbers to 50 digits: enough to believe that what agrees is equal."""
+"""Complex numbers with 50 digits, enough to treat values that agree as equal."""
 
 import functools
 from fractions import Fraction
@@ -10,7 +10,7 @@ from gem_math.grading.nodes import Node
 __all__ = ["DIGITS", "agree", "precise_at"]
 
 DIGITS = 50
-"""Digits to which two values that count as equal agree."""
+"""The number of digits in which equal values must agree."""
 _SPARE_DIGITS = 20
 _LARGEST_FACTORIAL = 10**6
 _LARGEST_ARGUMENT = 10**9
@@ -19,11 +19,11 @@ _PLAIN = frozenset("exp sin cos tan cot sec csc sinh cosh tanh coth".split())  #
 
 
 class _Precise(Arithmetic):
-    """Many digits at a point.
+    """Numbers with 50 digits at a point.
 
     Args:
         mp: The mpmath context.
-        number: Number of the point.
+        number: The number of the point.
     """
 
     def __init__(self, mp: Any, number: int) -> None:
@@ -32,7 +32,7 @@ class _Precise(Arithmetic):
         self.constants = {"pi": +mp.pi, "e": +mp.e, "i": mp.mpc(0, 1)}
 
     def __getattr__(self, name: str) -> Any:
-        """Return a function that mpmath has under the same name, for arguments it can take."""
+        """Return the function of mpmath with this name, for arguments of limited size."""
         if name not in _PLAIN:
             raise AttributeError(name)
         function = getattr(self._mp, name)
@@ -126,7 +126,7 @@ class _Precise(Arithmetic):
 
 @functools.cache
 def _context() -> Any:
-    from mpmath import MPContext  # noqa: PLC0415 - 50 ms, and only for what looks equal
+    from mpmath import MPContext  # noqa: PLC0415 - takes 50 ms, and is needed only for answers that look equal
 
     mp = MPContext()
     mp.dps = DIGITS + _SPARE_DIGITS
@@ -137,7 +137,7 @@ def precise_at(node: Node, number: int) -> Any:
     """Return the value of an expression at a point, as an mpmath number.
 
     Raises:
-        UndefinedError: It has none.
+        UndefinedError: The expression has no value there.
     """
     mp = _context()
     value = _Precise(mp, number).evaluate(node)
@@ -147,6 +147,6 @@ def precise_at(node: Node, number: int) -> Any:
 
 
 def agree(a: Any, b: Any) -> bool:
-    """Return whether two values of ``precise_at`` agree in all their digits."""
+    """Return whether two values of ``precise_at`` agree in all digits."""
     smallest = _context().mpf(10) ** -DIGITS
     return bool(abs(a - b) <= smallest * max(abs(a), abs(b), smallest))

@@ -1,7 +1,7 @@
-"""Sets of real numbers, however they are described: intervals, inequalities, unions, sets.
+"""Sets of real numbers, described by intervals, inequalities, unions or lists.
 
-Two descriptions are the same if the same numbers fit them. That is tried at all boundaries that
-either of them names, close by on both sides, between them, and beyond them.
+Two descriptions are the same if they contain the same numbers. This is tested at all boundaries
+named in either of them, close to them on both sides, between them and beyond them.
 """
 
 import itertools
@@ -38,7 +38,7 @@ _MOST_BOUNDARIES = 40
 
 
 def is_condition(node: Node) -> bool:
-    """Return whether a node describes numbers by more than listing them or by one interval."""
+    """Return whether a node describes numbers by other means than a list or one interval."""
     if isinstance(node, Relation):
         return bool(set(node.signs) & _INEQUALITIES)
     if isinstance(node, Listing):
@@ -47,7 +47,7 @@ def is_condition(node: Node) -> bool:
 
 
 def equal_conditions(first: Node, second: Node) -> bool | None:
-    """Return whether the same real numbers fit both; None if that cannot be tried."""
+    """Return whether both contain the same real numbers, or None if that cannot be tested."""
     if isinstance(first, Relation) and isinstance(second, Relation):
         alike = _proportional(first, second)
         if alike:
@@ -64,7 +64,7 @@ def equal_conditions(first: Node, second: Node) -> bool | None:
 
 
 def _structurally_equal(first: Node, second: Node, name: str) -> bool:
-    """Return whether the same numbers fit both, whatever the other variables are."""
+    """Return whether both contain the same numbers for all values of the other variables."""
     return all(_fit_the_same(first, second, name, number) for number in range(_ASSIGNMENTS))
 
 
@@ -103,7 +103,7 @@ def _proportional(first: Relation, second: Relation) -> bool:
 
 
 def _variable(node: Node) -> str:
-    """Return the variable that a condition is about; '' if it names none."""
+    """Return the variable of a condition, or '' if it has none."""
     if isinstance(node, Listing | Combined):
         return next(filter(None, map(_variable, node.items)), "")
     if not isinstance(node, Relation):
@@ -129,7 +129,7 @@ def _names(node: Node) -> frozenset[str]:
 
 
 def _describes_reals(node: Node) -> bool:
-    """Return whether a node is a set of reals, or a condition on them; a number is neither."""
+    """Return whether a node is a set of reals or a condition on them, and not a number."""
     if isinstance(node, Bracketed):
         return _is_interval(node)
     if isinstance(node, SetOf):
@@ -153,7 +153,7 @@ def _is_interval(node: Bracketed) -> bool:
 
 
 def _is_condition_on_one(node: Relation) -> bool:
-    """Return whether a relation is about a variable: alone on a side, or the only one there is."""
+    """Return whether a relation restricts a variable: alone on a side, or the only one."""
     sides_fit = all(
         is_expression(side) if sign != "\\in" else _describes_reals(side)
         for sign, side in zip(("", *node.signs), node.sides, strict=True)
@@ -162,7 +162,7 @@ def _is_condition_on_one(node: Relation) -> bool:
 
 
 def _boundaries(node: Node, name: str, number: int) -> Iterator[float]:
-    """Yield the finite numbers that a description names."""
+    """Yield the finite numbers in a description."""
     if isinstance(node, Bracketed | SetOf | Listing | Combined):
         for item in node.items:
             yield from _boundaries(item, name, number)
@@ -179,7 +179,7 @@ def _boundaries(node: Node, name: str, number: int) -> Iterator[float]:
 
 
 def _fits(node: Node, name: str, number: int, x: float) -> bool:
-    """Return whether ``x`` is in a set, or fulfils a condition."""
+    """Return whether ``x`` is in a set, or satisfies a condition."""
     if isinstance(node, Bracketed):
         return _fits_interval(node, number, x)
     if isinstance(node, Combined):

@@ -1,4 +1,4 @@
-r"""Reads a whole answer: lists, relations, sets, quantities.
+r"""The parser of whole answers: lists, relations, sets, quantities.
 
 answer    = item (("," | ";" | "or" | "and") item)*
 item      = side (("=" | "<" | ...) side)*
@@ -55,15 +55,15 @@ _MOST_TOKENS = 600
 
 
 def read(text: str) -> Node:
-    """Read a clean answer.
+    """Parse a clean answer.
 
     Raises:
-        UnsupportedError: It is mathematics that this grammar does not have.
-        UnreadableError: It is something else.
+        UnsupportedError: The answer is mathematics beyond this grammar.
+        UnreadableError: The answer is not mathematics.
     """
     tokens = tokenize(text)
     if len(tokens) > _MOST_TOKENS:
-        raise UnreadableError("longer than any answer")
+        raise UnreadableError("too long")
     for token in tokens:
         if token.kind == "command" and token.text in _UNSUPPORTED:
             raise UnsupportedError(f"\\{token.text} is beyond this grammar")
@@ -71,12 +71,12 @@ def read(text: str) -> Node:
 
 
 class _AnswerReader(ExpressionReader):
-    """Reads one answer."""
+    """A parser of one answer."""
 
     def read(self) -> Node:
         node = self._answer()
         if self._at.kind != "end":
-            raise UnreadableError(f"{self._at.text!r} makes no sense here")
+            raise UnreadableError(f"{self._at.text!r} is unexpected here")
         return node
 
     def _answer(self) -> Node:
@@ -140,7 +140,7 @@ class _AnswerReader(ExpressionReader):
         return Combined(tuple(items), tuple(operations))
 
     def _measured(self) -> Node:
-        """Read a sum, and the unit that may stand on either side of it."""
+        """Parse a sum with an optional unit on either side."""
         if self._at.kind == "word":
             return self._text()
         minus = self._is("-") and self._ahead(1).text in {*_CURRENCIES, "\\$"}
@@ -161,12 +161,12 @@ class _AnswerReader(ExpressionReader):
         else:
             unit = read_unit(name)
         if unit is None:
-            raise UnreadableError(f"{name!r} is no unit")
+            raise UnreadableError(f"{name!r} is not a unit")
         quantity = Quantity(value, unit)
         return self._compound(quantity) if self._at.kind == "number" else quantity
 
     def _compound(self, first: Quantity) -> Node:
-        """Read what goes on as ``4 ft 3 in``, and return it in base units."""
+        """Parse the rest of ``4 ft 3 in``, and return the sum in base units."""
         rest = self._measured()
         if not isinstance(rest, Quantity) or rest.unit.powers != first.unit.powers:
             raise UnreadableError("quantities that do not add up")
@@ -180,7 +180,7 @@ class _AnswerReader(ExpressionReader):
         return value
 
     def _unit_text(self) -> str:
-        """Take the words and signs of a unit, and return them as text; '' if there are none."""
+        """Consume the words and signs of a unit; return them as text, or ''."""
         if self._took("%", "\\%"):
             return "%" if self._at.kind != "word" else self._no_unit()
         if self._at.kind != "word" and not self._is("\\$", *_CURRENCIES):

@@ -1,7 +1,7 @@
-r"""Cuts a clean answer up into tokens: numbers, symbols, functions, words, signs.
+r"""The tokenizer of clean answers: numbers, symbols, functions, words, signs.
 
-What is hard about answers is decided here: whether ``1,234`` is a number or two, whether letters
-are a word, a unit, or symbols multiplied.
+It resolves the ambiguities: whether ``1,234`` is one number or two, and whether letters are a word,
+a unit, or a product of symbols.
 """
 
 import re
@@ -21,13 +21,13 @@ Kind = Literal["number", "numeral", "symbol", "function", "word", "command", "si
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of an answer.
+    """A token of an answer.
 
     Args:
-        kind: What it is.
-        text: As it was written; of a symbol or function its name.
-        value: Of a number.
-        spaced: Whether space stands before it.
+        kind: The kind of token.
+        text: The text or, for a symbol or function, its name.
+        value: The value of a number.
+        spaced: Whether white space precedes it.
     """
 
     kind: Kind
@@ -63,11 +63,11 @@ _SYMBOL_COMMANDS = names(
     "mathbf mathit mathcal mathbb mathfrak boldsymbol bm mathrm mathsf vec hat dot ddot bar tilde"
 )
 _MARKED = names("mathbb dot ddot bar tilde hat")
-"""Commands that make another symbol of a letter, not the same one in another font."""
+"""Commands that turn a letter into another symbol, not only into another font."""
 UNIT_VECTORS = "ijk"
 _SMALL_WORDS = names("or and per to the is are no not yes of by at for all odd sq cu")
 _LONGEST_PRODUCT = 3
-"""Letters without a break that are still read as symbols multiplied; more are a word."""
+"""The maximum number of adjacent letters in a product of symbols; more are a word."""
 
 _TOKEN = re.compile(
     r"""
@@ -94,10 +94,10 @@ _RELATIONS = {"<=": "\\le", ">=": "\\ge", "!=": "\\ne"}
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return the tokens of a clean answer, closed by one of the kind ``end``.
+    """Return the tokens of a clean answer, followed by a token of kind ``end``.
 
     Raises:
-        UnreadableError: A brace is never closed, or a number is longer than any answer.
+        UnreadableError: A brace is never closed, or a number is too long.
     """
     tokens = list(_tokens(text))
     tokens.append(Token("end", ""))
@@ -108,7 +108,7 @@ def _tokens(text: str) -> Iterator[Token]:
     position, spaced, depth = 0, False, 0
     while position < len(text):
         match = _TOKEN.match(text, position)
-        if match is None:  # the last alternative takes any character
+        if match is None:  # the last alternative matches any character
             raise UnreadableError("no token")
         kind, piece = str(match.lastgroup), match[0]
         position = match.end()
@@ -116,7 +116,7 @@ def _tokens(text: str) -> Iterator[Token]:
             spaced = True
             continue
         if kind == "thousands" and depth > 0:
-            # Between brackets a comma separates.
+            # Within brackets, a comma is a separator.
             piece = re.split("[, ]", piece, maxsplit=1)[0]
             position = match.start() + len(piece)
             kind = "number"
@@ -152,9 +152,9 @@ def _simple_token(kind: str, piece: str, *, spaced: bool) -> Token:
 def _decimal(digits: str) -> Fraction:
     mantissa, _, exponent = digits.lower().partition("e")
     if len(mantissa) > _DIGITS_AT_MOST:
-        raise UnreadableError("a number of thousands of digits")
+        raise UnreadableError("a number with thousands of digits")
     if exponent and abs(int(exponent)) > _DIGITS_AT_MOST:
-        raise UnreadableError("a number too large to write out")
+        raise UnreadableError("a number that is too large")
     return Fraction(mantissa.rstrip(".") or "0") * Fraction(10) ** int(exponent or 0)
 
 
@@ -171,15 +171,15 @@ def _repeating(piece: str) -> Fraction:
 
 
 def _repetend(decimals: str) -> tuple[str, str]:
-    """Return the fixed digits and those that repeat, from digits that show them at least twice."""
+    """Return the fixed and the repeating digits of decimals that repeat at least once."""
     match = re.fullmatch(r"(\d*?)(\d+?)(?:\2)+", decimals) if len(decimals) < 50 else None
     if match is None or len(decimals) - len(match[1]) < 3:
-        raise UnreadableError("digits that go on in no visible way")
+        raise UnreadableError("an ellipsis after digits that do not repeat")
     return match[1], match[2]
 
 
 def _braced(text: str, position: int) -> tuple[str, int]:
-    """Return what stands in the braces at ``position`` (or the next character), and its end."""
+    """Return the content of the braces at ``position`` (or the next character), and its end."""
     while position < len(text) and text[position] == " ":
         position += 1
     if not text.startswith("{", position):
@@ -214,7 +214,7 @@ def _text_tokens(command: str, content: str, *, spaced: bool) -> Iterator[Token]
 
 
 def _accented(command: str, letter: str) -> str:
-    """Return the name of a letter in a font or under an accent; '' if it is no letter."""
+    """Return the name of a letter in a font or under an accent, or '' for anything else."""
     letter = letter.removeprefix("\\")
     letter = {"imath": "i", "jmath": "j"}.get(letter, letter)
     if not (len(letter) == 1 and letter.isalpha()) and letter not in _SYMBOLS:
@@ -225,7 +225,7 @@ def _accented(command: str, letter: str) -> str:
 
 
 def _letter_tokens(run: str, *, spaced: bool) -> Iterator[Token]:
-    """Read letters that stand together: a name, a word, a unit, or symbols multiplied."""
+    """Tokenize adjacent letters: a name, a word, a unit, or a product of symbols."""
     name = _ALIASES.get(run.lower(), run)
     if name in FUNCTIONS or name == "abs":
         yield Token("function", name, None, spaced)

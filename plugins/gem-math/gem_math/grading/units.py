@@ -1,7 +1,7 @@
-"""Units: what they are called, and how they convert into one another.
+"""Units of measurement, their names and their conversion.
 
-A unit is a factor and powers of base units. A noun that is no unit (``18 eggs``) is a base unit of
-its own, so that eggs equal eggs and nothing else.
+A unit is a factor and powers of base units. Any other noun (``18 eggs``) is treated as its own base
+unit, so that eggs equal only eggs.
 """
 
 import re
@@ -18,8 +18,8 @@ class Unit:
     """A unit of measurement.
 
     Args:
-        factor: How many of the base units it is.
-        powers: Exponent by base unit, sorted by name.
+        factor: The size of the unit in base units.
+        powers: The exponent of each base unit, sorted by name.
     """
 
     factor: Fraction
@@ -35,7 +35,7 @@ class Unit:
 
     @property
     def base(self) -> "Unit":
-        """The same in base units."""
+        """The unit with a factor of 1."""
         return Unit(Fraction(1), self.powers)
 
 
@@ -119,7 +119,7 @@ _NAMES = _names()
 PERCENT = Unit(_F(1, 100), (("%", 1),))
 DEGREE = Unit(_F(1), (("°", 1),))
 MARKS = frozenset({"$", "€", "£", "°", "unit"})
-"""Base units that notation often leaves out: a currency sign, a degree sign, "units"."""
+"""The base units that notation often omits: a currency sign, a degree sign, "units"."""
 
 _WORD = re.compile(r"(°[CF]|[^\W\d_]+|[$€£°%])(?:\^?\{?(-?\d)\}?)?")
 _NO_NOUNS = names(
@@ -132,16 +132,12 @@ _WORDS_AT_MOST = 4
 
 
 def is_unit(word: str) -> bool:
-    """Return whether letters without a number before them are a unit's name (``cm``, ``hours``)."""
+    """Return whether letters without a number name a unit (``cm``, ``hours``)."""
     return word in _NAMES or word in _COMPOSED or (len(word) > 3 and word.lower() in _NAMES)
 
 
 def read_unit(text: str) -> Unit | None:
-    """Return the unit that a text names, such as ``cm^2``, ``miles per hour`` or ``eggs``.
-
-    Returns:
-        None if it names none.
-    """
+    """Return the unit with a name such as ``cm^2``, ``miles per hour`` or ``eggs``, or None."""
     text = re.sub(r"\bper\b", "/", text)
     text = re.sub(r"[{}()]", "", text).replace("*", " ").replace("\\cdot", " ")
     for name, meaning in _COMPOSED.items():

@@ -1,8 +1,8 @@
-"""Are two expressions equal? By value: exactly where both are rational, else at several points.
+"""Equality of expressions by value: exact if both are rational, otherwise at several points.
 
-Two expressions that agree to 50 digits wherever both are defined, at points chosen without regard
-to them, are equal for every purpose but a counterexample's; two that differ in double precision
-are not. That takes microseconds where a proof by rewriting takes milliseconds, and never hangs.
+Expressions that differ in double precision are not equal. Expressions that agree to 50 digits
+wherever both are defined, at points chosen independently of them, are equal for all practical
+purposes. This takes microseconds, where a proof by rewriting takes milliseconds, and never hangs.
 
 Reference: J. T. Schwartz, "Fast probabilistic algorithms for verification of polynomial
 identities", Journal of the ACM 27(4), 1980.
@@ -20,11 +20,11 @@ __all__ = ["equal_expressions", "proportion"]
 
 _POINTS = 4
 _ROUGH = 1e-7
-"""Relative difference from which double precision is sure of a difference."""
+"""The relative difference above which values in double precision certainly differ."""
 
 
 def equal_expressions(first: Node, second: Node) -> bool | None:
-    """Return whether two expressions are equal; None if that cannot be decided here."""
+    """Return whether two expressions are equal, or None if their values do not decide."""
     if first == second:
         return True
     exact = exact_value(first), exact_value(second)
@@ -40,7 +40,7 @@ def equal_expressions(first: Node, second: Node) -> bool | None:
 
 
 def _differ_roughly(first: Node, second: Node) -> bool:
-    """Return whether double precision is sure that they differ."""
+    """Return whether two expressions certainly differ in double precision."""
     try:
         a, b = float_at(first, 0), float_at(second, 0)
     except UndefinedError:
@@ -49,10 +49,10 @@ def _differ_roughly(first: Node, second: Node) -> bool:
 
 
 def _agree_at(first: Node, second: Node, points: range) -> bool | None:
-    """Return whether they agree at all points; None if they are defined at none.
+    """Return whether two expressions agree at all points, or None if they are defined at none.
 
-    Where variables are negative (at points of odd number), many expressions are meant to have no
-    value: there, only real values count.
+    Only real values count where variables are negative (at points with odd numbers), as many
+    expressions are not meant to have a value there.
     """
     compared = 0
     for number in points:
@@ -79,7 +79,7 @@ def _is_real(value: Any) -> bool:
 
 
 def proportion(first: Node, second: Node) -> float | None:
-    """Return c if ``first = c * second`` everywhere, for a number c that is not 0; else None."""
+    """Return c if ``first = c * second`` everywhere for a number c other than 0, or None."""
     ratio = Apply("div", (first, second))
     try:
         value = float_at(ratio, 0)

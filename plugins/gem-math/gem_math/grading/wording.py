@@ -1,4 +1,4 @@
-"""Answers that are compared as they are worded: choices, times, dates, names."""
+"""Comparison of answers by wording: choices, times, dates, names."""
 
 import re
 
@@ -7,7 +7,7 @@ from gem_math.grading.names import names
 __all__ = ["same_wording"]
 
 Form = tuple[object, ...] | str | None
-"""What is compared; None if a text is of another form."""
+"""The value to compare, or None if a text has another form."""
 
 _STYLED = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|bf)\s*\{([^{}]*)\}")
 _TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(?:([ap])\.?\s?m\.?)?", re.IGNORECASE)
@@ -19,7 +19,7 @@ _CHOICE_AND_MORE = re.compile(
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[' .,!?\"-])*")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _FACTORS = frozenset("abcdkmnpqrstuvwxyz")
-"""Letters two of which are rather a product than a word."""
+"""Letters of which two are more likely a product than a word."""
 _SYNONYMS = {
     "dne": "does not exist",
     "no solutions": "no solution",
@@ -29,7 +29,7 @@ _SYNONYMS = {
 
 
 def same_wording(answer: str, gold: str) -> bool | None:
-    """Return whether two clean answers say the same; None if it takes more than reading them."""
+    """Return whether two clean answers have the same wording, or None if that is undecided."""
     if answer == gold:
         return True
     plain = tuple(_STYLED.sub(r"\1", text).strip() for text in (answer, gold))
@@ -49,7 +49,7 @@ def _time(text: str) -> Form:
 
 
 def _date(text: str) -> Form:
-    """Return month, day and year of a date with the month in words, as far as they are given."""
+    """Return the month, day and year, as far as given, of a date with the month in words."""
     words = re.findall(r"[a-z]+|\d+", re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", text.lower()))
     months = [word[:3] for word in words if word[:3] in _MONTHS and len(word) > 2]
     numbers = sorted(word.lstrip("0") for word in words if word.isdigit())
@@ -59,7 +59,7 @@ def _date(text: str) -> Form:
 
 
 def _words(text: str) -> Form:
-    """Return a text of nothing but words in one form; letters that multiply are no word."""
+    """Return the canonical form of a text of words only; products of letters are not words."""
     found = _WORD.findall(text) if _WORDS.fullmatch(text) else []
     if not found or any(len(word) == 1 for word in found):
         return None
@@ -73,7 +73,7 @@ def _words(text: str) -> Form:
 def _same_choice(answer: str, gold: str, *, is_marked: bool) -> bool | None:
     given, wanted = _CHOICE.fullmatch(answer), _CHOICE.fullmatch(gold)
     if given and wanted:
-        # A choice may be in either case, a variable only in its own.
+        # The case of a choice does not matter, but the case of a variable does.
         is_choice = is_marked or wanted[1] in "ABCDEFGH"
         letters = (given[1].upper(), wanted[1].upper()) if is_choice else (given[1], wanted[1])
         return letters[0] == letters[1]

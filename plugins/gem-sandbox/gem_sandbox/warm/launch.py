@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from gem_sandbox.warm.guest.kernel import LANDLOCK_SIGNALS_ABI, landlock_abi
 from gem_sandbox.warm.seccomp import call_filter, scope_filters
-from gem_sandbox.warm.visible_paths import DEVICES, library_path, visible_paths
+from gem_sandbox.warm.visible_paths import DEVICES, library_path, visible_paths, working_folder
 from gem_workers.launcher import Launcher
 
 __all__ = ["ZygoteLauncher"]
@@ -121,10 +121,18 @@ def _plan(tier: str, preload: Sequence[str]) -> dict[str, Any]:
         **_filters(tier),
         "readable": [*view.binds],
         "links": dict(view.links),
-        "folders": view.folders(),
+        "folder": working_folder(view),
+        "folders": _folders(),
         "devices": list(DEVICES),
         "only_at_start": [*_AT_START],
     }
+
+
+def _folders() -> list[str]:
+    """Return the folders of the root: parents of visible paths, and mount points."""
+    view = visible_paths()
+    places = ["/dev", "/dev/shm", "/proc", "/tmp", working_folder(view)]  # noqa: S108
+    return list(dict.fromkeys([*view.folders(), *places]))
 
 
 def _open_to_all(path: str) -> bool:
@@ -165,14 +173,15 @@ def _standard_path() -> list[str]:
 def _environment() -> dict[str, str]:
     """Return the whole environment of programs; nothing comes from the host's."""
     one_thread = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
+    folder = working_folder(visible_paths())
     return {
-        "HOME": "/tmp",  # noqa: S108 - private to the run
+        "HOME": folder,
         "LANG": "C.UTF-8",
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
         # Sets of strings have the same order in every run, so results are reproducible.
         "PYTHONHASHSEED": "0",
-        "TMPDIR": "/tmp",  # noqa: S108
+        "TMPDIR": folder,
         **{f"{name}_NUM_THREADS": "1" for name in one_thread},
     }
 
@@ -187,7 +196,7 @@ def _wrapper(tier: str) -> list[str]:
     view, root = visible_paths(), os.geteuid() == 0
     arguments = [path, *(_as_root() if root else ["--unshare-all", "--proc", "/proc"])]
     arguments += ["--hostname", "sandbox", "--new-session"]
-    for folder in [*view.folders(), "/dev", "/dev/shm", "/proc", "/tmp"]:  # noqa: S108
+    for folder in _folders():
         arguments += ["--perms", "0755", "--dir", folder]
     for bind in view.binds:
         arguments += ["--ro-bind", bind, bind]

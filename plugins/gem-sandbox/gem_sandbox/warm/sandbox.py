@@ -5,7 +5,6 @@ import threading
 import weakref
 from collections.abc import Sequence
 
-from gem_core.base_sandbox import BaseSandbox
 from gem_core.errors import ConfigError
 from gem_core.sandbox import Execution, Program, SandboxSession
 from gem_sandbox.shared_pools import shared_pools
@@ -15,6 +14,7 @@ from gem_sandbox.warm.libraries import installed, zygote_for
 from gem_sandbox.warm.session import WarmSession
 from gem_sandbox.warm.tiers import TIERS, Tier, strongest_tier
 from gem_sandbox.warm.work_stealing import WorkStealing
+from gem_workers.base_sandbox import BaseSandbox
 
 __all__ = ["WarmSandbox"]
 

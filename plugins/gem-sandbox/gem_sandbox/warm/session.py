@@ -4,12 +4,12 @@ import marshal
 from collections.abc import Callable
 from typing import Any
 
-from gem_core.base_sandbox import ReplaySession
 from gem_core.sandbox import Execution
 from gem_sandbox.warm.engine import Engine, Lease
 from gem_sandbox.warm.guest.messages import CELL, END, ENDED, SESSION
 from gem_sandbox.warm.libraries import zygote_for
 from gem_sandbox.warm.results import GRACE, KILLED, executions_of
+from gem_workers.base_sandbox import ReplaySession
 from gem_workers.frames import pack
 
 __all__ = ["WarmSession"]

@@ -5,10 +5,11 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["DEVICES", "VisiblePaths", "library_path", "visible_paths"]
+__all__ = ["DEVICES", "VisiblePaths", "library_path", "visible_paths", "working_folder"]
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _DATA = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
@@ -43,6 +44,20 @@ def visible_paths() -> VisiblePaths:
         if not any(path in Path(link).parents for path in shown)
     }
     return VisiblePaths(tuple(str(path) for path in shown), apart)
+
+
+def working_folder(view: VisiblePaths) -> str:
+    """Return the working directory of programs, which contains no visible path of the host.
+
+    It is ``/tmp``, unless the interpreter or a library is below ``/tmp``.
+    """
+    shown = [*view.binds, *view.links]
+    folders = chain(["/tmp", "/program"], map("/program{}".format, count(1)))  # noqa: S108
+    return next(each for each in folders if not any(_overlap(each, path) for path in shown))
+
+
+def _overlap(one: str, other: str) -> bool:
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
 def _wanted() -> Iterator[str]:

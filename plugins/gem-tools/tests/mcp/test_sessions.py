@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from commands import Command
 
 from gem_tools.mcp import MCPTool
 
@@ -245,7 +246,7 @@ def test_the_end_of_the_program_ends_the_servers_without_a_word(odd_command):
 
 def test_a_killed_program_leaves_no_server_behind(odd_command):
     code = PROGRAM.format(command=odd_command, then="import time; time.sleep(60)")
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as program:
+    with Command([sys.executable, "-c", code], stdout=subprocess.PIPE) as program:
         pid = int(program.stdout.readline())
         program.kill()
     assert wait_until(lambda: not is_alive(pid))

@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needs import needs
 
 import gem_core
 from gem_core import AsyncEnv, BaseEnv, Step
@@ -329,7 +330,7 @@ def test_two_servers_are_one_tool_and_each_call_goes_to_its_own(odd_command, cal
 
 
 def test_a_public_server_works_as_it_is(call):
-    pytest.importorskip("mcp_server_time")
+    needs("mcp_server_time")
     tool = MCPTool.from_local_command([sys.executable, "-m", "mcp_server_time"], name="public")
     result = call(
         tool,

@@ -128,7 +128,7 @@ def test_folders_are_deleted_by_close_by_collection_and_by_the_end_of_the_progra
         "roots = [env.root for env in (closed, collected, left)]\n"
         "for env in (closed, collected, left): env.reset(seed=0)\n"
         "closed.close(); del env, collected\n"
-        "print([root.exists() for root in roots])\n"
+        "print([root.exists() for root in roots], flush=True)\n"
         "if not os.fork(): raise SystemExit\n"
         "os.wait()\n"
         "print(left.root.exists())\n"

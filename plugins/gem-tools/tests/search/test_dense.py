@@ -5,17 +5,18 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
+import transformers
+from needs import needs
 
 from gem_core.errors import ConfigError, DataError
 from gem_tools.search import make_backend
 from gem_tools.search.index import IndexOptions, open_retriever
 from gem_tools.search.passages import Passages
 
-torch = pytest.importorskip("torch")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # of its bindings, on newer Pythons
-    faiss = pytest.importorskip("faiss")
-transformers = pytest.importorskip("transformers")
+    faiss = needs("faiss")
 
 torch.set_num_threads(1)  # so small a model only loses by more
 WORDS = [f"w{number}" for number in range(300)]

@@ -1,1 +1,1 @@
-"""The algorithms, one file each; ``gem_train.algorithm`` finds them by id."""
+"""The algorithms, one file each; ``gem_train.algorithm`` loads them by id."""

@@ -1,17 +1,17 @@
-"""GRPO and its relatives: the return of an episode beside those of its group.
+"""GRPO and its relatives: each episode's return is compared with those of its group.
 
-A group is several episodes from one start state; R is the undiscounted return of an episode, and
-all its turns have the same advantage.
+A group is several episodes from one start state. R is the undiscounted return of an episode, and
+all turns of an episode have the same advantage.
 
     GRPO        A = (R - mean(R)) / (std(R) + 1e-9)     Shao et al. 2024, "DeepSeekMath"
     Dr. GRPO    A = R - mean(R)                         Liu et al. 2025, "Understanding
                                                         R1-Zero-Like Training"
     RLOO        A = R - mean of the others' R           Kool et al. 2019, "Buy 4 REINFORCE
                                                         Samples, Get a Baseline for Free!"
-    ep_level    A = R
+    REINFORCE   A = R, for the whole episode
 
-Mean and standard deviation (the population's) are over the episodes of the group. A group of one
-episode has nothing to compare: its advantage is 0, but for ``ep_level``.
+Mean and population standard deviation are over the episodes of the group. The advantage of a group
+of one episode is 0, except with episode REINFORCE.
 """
 
 from collections.abc import Callable
@@ -32,12 +32,12 @@ from gem_train.statistics import (
 
 __all__ = [
     "DR_GRPO",
-    "EP_LEVEL",
+    "EPISODE_REINFORCE",
     "GRPO",
     "RLOO",
     "GroupConfig",
     "dr_grpo",
-    "ep_level",
+    "episode_reinforce",
     "grpo",
     "rloo",
 ]
@@ -45,7 +45,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class GroupConfig:
-    """Configuration of GRPO, Dr. GRPO, RLOO and ep_level.
+    """Configuration of GRPO, Dr. GRPO, RLOO and episode REINFORCE.
 
     Args:
         normalise: Whether to standardise the advantages over the turns of the batch at the end.
@@ -69,15 +69,15 @@ def rloo(R_E: torch.Tensor, group_E: torch.Tensor) -> torch.Tensor:
     return from_mean_of_others(R_E, group_E)
 
 
-def ep_level(R_E: torch.Tensor, group_E: torch.Tensor) -> torch.Tensor:
+def episode_reinforce(R_E: torch.Tensor, group_E: torch.Tensor) -> torch.Tensor:
     """Return ``R``, (E,)."""
     return R_E
 
 
-def _of_turns(
+def _per_turn(
     rule: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> Callable[..., torch.Tensor]:
-    """Make the advantages of turns from those of their episodes."""
+    """Return a function that gives each turn the advantage that a rule gives its episode."""
 
     def advantages(
         batch: Batch, config: GroupConfig, values: torch.Tensor | None = None
@@ -89,7 +89,7 @@ def _of_turns(
     return advantages
 
 
-GRPO = Algorithm(GroupConfig, _of_turns(grpo), length_norm="response", needs_groups=True)
-DR_GRPO = Algorithm(GroupConfig, _of_turns(dr_grpo), needs_groups=True)
-RLOO = Algorithm(GroupConfig, _of_turns(rloo), length_norm="response", needs_groups=True)
-EP_LEVEL = Algorithm(GroupConfig, _of_turns(ep_level), length_norm="response")
+GRPO = Algorithm(GroupConfig, _per_turn(grpo), length_norm="response", needs_groups=True)
+DR_GRPO = Algorithm(GroupConfig, _per_turn(dr_grpo), needs_groups=True)
+RLOO = Algorithm(GroupConfig, _per_turn(rloo), length_norm="response", needs_groups=True)
+EPISODE_REINFORCE = Algorithm(GroupConfig, _per_turn(episode_reinforce), length_norm="response")

@@ -5,9 +5,9 @@
     target of V_t = A_t + V_t
 
 Schulman et al. 2016, "High-Dimensional Continuous Control Using Generalized Advantage Estimation",
-and 2017, "Proximal Policy Optimization Algorithms". V_t is read at the end of the turn's prompt,
-and d_t is 1 in the last turn of an episode, also if the episode was truncated. The clipped loss of
-the policy is ``losses.policy_loss``.
+and 2017, "Proximal Policy Optimization Algorithms". V_t is read at the end of the turn's prompt.
+d_t is 1 in the last turn of an episode, even if the episode was truncated. The clipped policy loss
+is ``losses.policy_loss``.
 """
 
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ class PpoConfig:
     """Configuration of PPO.
 
     Args:
-        gamma: Discount for each turn, in [0, 1].
-        gae_lambda: How far advantages look ahead, in [0, 1]: 0 for one turn and then the critic's
-            value, 1 for the whole rest of the episode.
+        gamma: Discount per turn, in [0, 1].
+        gae_lambda: How far advantages look ahead, in [0, 1]: with 0 one turn, then the critic's
+            value; with 1 the whole rest of the episode.
         whiten: Whether to standardise the advantages over the turns of the batch.
 
     Raises:
@@ -50,7 +50,7 @@ def gae(batch: Batch, values: torch.Tensor, gamma: float, gae_lambda: float) -> 
     Args:
         batch: Turns of whole episodes.
         values: The critic's value of each turn's prompt, (N,).
-        gamma: Discount for each turn, in [0, 1].
+        gamma: Discount per turn, in [0, 1].
         gae_lambda: Weight of later turns, in [0, 1].
     """
     r_E_T, V_E_T = batch.table(batch.reward), batch.table(values.detach())
@@ -67,7 +67,7 @@ def advantages(batch: Batch, config: PpoConfig, values: torch.Tensor | None = No
     """Return the advantage of each turn, (N,).
 
     Raises:
-        ConfigError: There are no values.
+        ConfigError: ``values`` is None.
     """
     if values is None:
         raise ConfigError("PPO needs a critic's values; without a critic, use reinforce or rebn.")
@@ -76,7 +76,7 @@ def advantages(batch: Batch, config: PpoConfig, values: torch.Tensor | None = No
 
 
 def targets(batch: Batch, config: PpoConfig, values: torch.Tensor) -> torch.Tensor:
-    """Return what the critic is to predict for each turn, ``A_t + V_t``, not whitened; (N,)."""
+    """Return the critic's target for each turn, ``A_t + V_t`` without whitening; (N,)."""
     return gae(batch, values, config.gamma, config.gae_lambda) + values.detach()
 
 
@@ -86,11 +86,11 @@ def value_loss(
     """Return ``max((V - R)^2, (clip(V, V_old +- c) - R)^2) / 2`` of each turn.
 
     Args:
-        values: The critic's values now, any shape.
-        old_values: Those when the batch was made, the same shape.
-        targets: What they should be, R, the same shape.
-        clip: How far a value may move before its move counts no more, c; ``math.inf`` for a plain
-            squared error.
+        values: The critic's current values, of any shape.
+        old_values: The critic's values before the first update, of the same shape.
+        targets: The targets R, of the same shape.
+        clip: The distance c beyond which a value gets no gradient for moving further; ``math.inf``
+            for a plain squared error.
     """
     clipped = values.clamp(old_values - clip, old_values + clip)
     return torch.maximum((values - targets) ** 2, (clipped - targets) ** 2) / 2

@@ -1,9 +1,9 @@
-"""ReBN, return batch normalisation: returns of turns, standardised over the batch.
+"""ReBN, return batch normalisation: the returns of turns are standardised over the batch.
 
     G_t = r_t + gamma G_{t+1}        A_i = (G_i - mean(G)) / (std(G) + 1e-9)
 
-Liu et al. 2025, "GEM: A Gym for Agentic LLMs". Mean and standard deviation (the population's) are
-over all turns of the batch that subsampling chose, of all episodes and environments.
+Liu et al. 2025, "GEM: A Gym for Agentic LLMs". Mean and population standard deviation are over all
+turns of the batch that subsampling chose, across episodes and environments.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class RebnConfig:
     """Configuration of ReBN.
 
     Args:
-        gamma: Discount for each turn, in [0, 1].
+        gamma: Discount per turn, in [0, 1].
 
     Raises:
         ConfigError: ``gamma`` is out of range.

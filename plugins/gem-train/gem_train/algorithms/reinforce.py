@@ -3,7 +3,7 @@
     G_t = r_t + gamma G_{t+1}        A_t = G_t
 
 Williams 1992, "Simple statistical gradient-following algorithms for connectionist reinforcement
-learning". An action is a whole response, so the discount counts turns, not tokens, and there is no
+learning". An action is a whole response, so the discount counts turns, not tokens. There is no
 baseline.
 """
 
@@ -23,8 +23,7 @@ class ReinforceConfig:
     """Configuration of REINFORCE.
 
     Args:
-        gamma: Discount for each turn, in [0, 1]; below 1, the same success in fewer turns is worth
-            more.
+        gamma: Discount per turn, in [0, 1]; below 1, success in fewer turns is worth more.
 
     Raises:
         ConfigError: ``gamma`` is out of range.

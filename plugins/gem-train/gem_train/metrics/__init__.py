@@ -1,7 +1,7 @@
-"""Figures of a training run: what they are, and where they go.
+"""The metrics of a training run and their writers.
 
-Names have groups: ``rollout/`` (the episodes that a step learned from), ``train/``, ``eval/``,
-``time/`` (seconds) and ``speed/``.
+The first part of a name is its group: ``rollout/`` (the episodes that a step learned from),
+``train/``, ``eval/``, ``time/`` (seconds) or ``speed/``.
 """
 
 from gem_train.metrics.csv_file import read_metrics

@@ -1,8 +1,8 @@
-"""``metrics.csv``: a row for each step, a column for each figure, the first one ``step``.
+"""``metrics.csv``: one row per step, one column per metric; the first column is ``step``.
 
-Columns may come later (an evaluation every few steps); the file is then written anew as a whole, so
-that at any time it is a table with one header. Cells of figures that a step does not have are
-empty.
+A metric may first appear at a later step, for example with the first evaluation. The whole file is
+then rewritten, so that it is a table with one header at any time. A cell is empty if its step does
+not have the metric.
 """
 
 import csv
@@ -23,16 +23,16 @@ _STEP = "step"
 class CsvWriter:
     """Writes ``metrics.csv``.
 
-    Rows are kept in memory too: a row that could not be written is written with a later one.
+    Rows are also kept in memory: a row that could not be written is written with a later one.
 
     Args:
         folder: The run's folder.
         run_name: Not used.
         config: Not used.
-        resume_step: Rows after this step are dropped; None to begin anew.
+        resume_step: Rows after this step are dropped; None for a new table.
 
     Raises:
-        DataError: There is a file, and it is no table of steps.
+        DataError: The existing file is not a table of steps.
     """
 
     def __init__(
@@ -41,17 +41,17 @@ class CsvWriter:
         self._path = folder / METRICS_FILE
         self._columns = [_STEP]
         self._rows: list[list[str]] = []
-        self._is_stale = True  # whether the file lacks more than rows at its end
+        self._is_stale = True  # whether the whole file must be rewritten
         if resume_step is not None and self._path.is_file():
             self._columns, rows = _read_table(self._path)
             self._rows = [row for row in rows if int(row[0]) <= resume_step]
             self._write_all()
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Write the figures of a step; more figures of the same step join its row.
+        """Write the metrics of a step; further metrics of the same step are added to its row.
 
         Raises:
-            OSError: The disk is full, for example. The row is kept, and written next time.
+            OSError: The disk is full, for example. The row is kept and written at the next call.
         """
         known = len(self._columns)
         self._columns += [name for name in metrics if name not in self._columns[1:]]
@@ -64,16 +64,16 @@ class CsvWriter:
             row = [str(step)]
             self._rows.append(row)
         row += [""] * (len(self._columns) - len(row))
-        for place, name in enumerate(self._columns[1:], start=1):
+        for column, name in enumerate(self._columns[1:], start=1):
             if name in metrics:
-                row[place] = repr(metrics[name])
+                row[column] = repr(metrics[name])
         self._write()
 
     def _write(self) -> None:
         if self._is_stale:
             self._write_all()
             return
-        self._is_stale = True  # until all of it is there
+        self._is_stale = True  # until the write has succeeded
         with self._path.open("a", encoding="utf-8", newline="") as file:
             file.write(_table([self._rows[-1]], len(self._columns)))
         self._is_stale = False
@@ -89,10 +89,10 @@ class CsvWriter:
         self._is_stale = False
 
     def close(self) -> None:
-        """Write what could not be written before.
+        """Write pending rows.
 
         Raises:
-            OSError: It still cannot.
+            OSError: The disk is still full, for example.
         """
         if self._is_stale and self._rows:
             self._write_all()
@@ -109,14 +109,14 @@ def read_metrics(path: Path) -> dict[str, tuple[list[int], list[float]]]:
     """Read a ``metrics.csv``.
 
     Args:
-        path: The file. A last line that was cut by a crash is left out.
+        path: The file. An incomplete last line, left by a crash, is ignored.
 
     Returns:
-        For each figure, in the order of the columns: the steps that have it, and its values.
+        For each metric, in the order of the columns: the steps that have it, and its values.
 
     Raises:
-        DataError: It is no table of steps and numbers.
-        OSError: It cannot be read.
+        DataError: The file is not a table of steps and numbers.
+        OSError: The file cannot be read.
     """
     columns, rows = _read_table(path)
     found: dict[str, tuple[list[int], list[float]]] = {name: ([], []) for name in columns[1:]}
@@ -144,13 +144,13 @@ def _read_table(path: Path) -> tuple[list[str], list[list[str]]]:
         rows.pop()
     if columns[:1] != [_STEP] or len(set(columns)) < len(columns):
         raise DataError(
-            f"{path} is no table of metrics: its columns are {columns!r}, and {_STEP!r} must be "
-            f"the first of different ones. Move it away, or choose another folder."
+            f"{path} is not a table of metrics: its columns are {columns!r}. The first must be "
+            f"{_STEP!r}, and no name may occur twice. Move the file, or choose another folder."
         )
     for number, row in enumerate(rows, start=2):
         if len(row) != len(columns) or not row[0].isascii() or not row[0].isdecimal():
             raise DataError(
-                f"{path}, row {number}: {len(columns)} cells were expected, the first of them a "
-                f"step; got {row!r}. Mend it, or move it away."
+                f"{path}, row {number}: expected {len(columns)} cells, the first of them a step; "
+                f"got {row!r}. Repair the file, or move it."
             )
     return columns, rows

@@ -1,7 +1,7 @@
-"""Weights & Biases, and trackio.
+"""Writers for Weights & Biases and trackio.
 
-``wandb.json`` and ``trackio.json`` in the run's folder say which run of the service is this one,
-and which steps it has, so that a run that is resumed goes on with it and sends no step twice.
+``wandb.json`` and ``trackio.json`` in the run's folder hold the id of the service's run and the
+last step that was sent, so that a resumed run continues it and sends no step twice.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ _PROJECT = "gem-train"
 
 
 class _ServiceWriter(ABC):
-    """Sends figures to a service.
+    """Sends metrics to a service.
 
     Args:
         folder: The run's folder.
-        run_name: What the service calls the run.
-        config: What the service is told of it.
-        resume_step: Not None to go on with the run that the folder knows.
+        run_name: The name of the run in the service.
+        config: The run's configuration, stored by the service.
+        resume_step: None for a new run; otherwise the run named in the folder is continued.
     """
 
     service: str
@@ -36,36 +36,36 @@ class _ServiceWriter(ABC):
         self, folder: Path, run_name: str, config: Mapping[str, Any], resume_step: int | None
     ) -> None:
         self._path = folder / f"{self.service}.json"
-        state = {} if resume_step is None else _state_of(self._path)
+        state = {} if resume_step is None else _read_state(self._path)
         self._sent = state.get("step", -1)
         self._id = state.get("run", "")
         is_known = bool(self._id)
         self._id = self._id or self._new_id(run_name)
-        # Both print, and the standard output is for results.
+        # Both services print to standard output, which is reserved for results.
         with contextlib.redirect_stdout(sys.stderr):
             self._run = self._open(folder, run_name, dict(config), is_known=is_known)
-        self._keep(self._sent)
+        self._save_state(self._sent)
 
     @abstractmethod
     def _new_id(self, run_name: str) -> str:
-        """Return what a run is found by."""
+        """Return the id of a new run."""
 
     @abstractmethod
     def _open(self, folder: Path, run_name: str, config: dict[str, Any], *, is_known: bool) -> Any:
-        """Return the service's run, a new one or the known one."""
+        """Return the service's run: a new one, or the one that the folder names."""
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Send the figures of a step, unless the service has had them before the run was resumed.
+        """Send the metrics of a step, unless they were sent before the run was resumed.
 
         Raises:
-            Exception: Whatever the service raises.
+            Exception: Any error of the service.
         """
         if step <= self._sent:
             return
         self._run.log(dict(metrics), step=step)
-        self._keep(step)
+        self._save_state(step)
 
-    def _keep(self, step: int) -> None:
+    def _save_state(self, step: int) -> None:
         self._path.write_text(json.dumps({"run": self._id, "step": step}), encoding="utf-8")
 
     def close(self) -> None:
@@ -75,10 +75,10 @@ class _ServiceWriter(ABC):
 
 
 class WandbWriter(_ServiceWriter):
-    """Sends figures to Weights & Biases.
+    """Sends metrics to Weights & Biases.
 
     Its environment variables (``WANDB_PROJECT``, ``WANDB_ENTITY``, ``WANDB_MODE=offline``, ...)
-    hold as everywhere; without a project it is ``gem-train``.
+    apply; the default project is ``gem-train``.
     """
 
     service = "wandb"
@@ -95,14 +95,14 @@ class WandbWriter(_ServiceWriter):
             resume="allow" if is_known else None,
             dir=str(folder),
             config=config,
-            settings=wandb.Settings(console="off"),  # a display that moves is no log
+            settings=wandb.Settings(console="off"),  # a live display is not worth uploading
         )
 
 
 class TrackioWriter(_ServiceWriter):
-    """Keeps figures in trackio's data base, or sends them where its environment variables say.
+    """Writes metrics to trackio's database, or to the server that its environment variables name.
 
-    The project is ``TRACKIO_PROJECT``, or ``gem-train`` without.
+    The project is ``TRACKIO_PROJECT``, by default ``gem-train``.
     """
 
     service = "trackio"
@@ -124,10 +124,11 @@ class TrackioWriter(_ServiceWriter):
 
     def close(self) -> None:
         with contextlib.redirect_stdout(sys.stderr):
-            importlib.import_module("trackio").finish()  # the run's own is called again at exit
+            # The run's own finish() would be called a second time at exit.
+            importlib.import_module("trackio").finish()
 
 
-def _state_of(path: Path) -> dict[str, Any]:
+def _read_state(path: Path) -> dict[str, Any]:
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

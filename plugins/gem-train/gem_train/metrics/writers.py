@@ -1,7 +1,7 @@
-"""Where figures are written: one table of ids, and all writers behind one ``log``.
+"""Writers of metrics: one table of ids, and one ``log`` for all writers of a run.
 
-A writer that fails does not end the training: it is said once, and it is tried again with the next
-step. What a full disk kept out of a file is written when there is room again.
+A writer that fails does not end the training: the failure is reported once, and the writer is tried
+again at the next step.
 """
 
 import importlib.util
@@ -18,34 +18,34 @@ __all__ = ["WRITERS", "Writer", "Writers", "open_writers"]
 
 class _Entry(NamedTuple):
     entry_point: str
-    package: str = ""  # which an extra of the same name installs
+    package: str = ""  # installed by the extra of the same name
 
 
 WRITERS = {
     "csv": _Entry("gem_train.metrics.csv_file:CsvWriter"),
-    "tensorboard": _Entry("gem_train.metrics.tensorboard:TensorBoardWriter"),
+    "tensorboard": _Entry("gem_train.metrics.tensorboard:TensorBoardWriter", "tensorboard"),
     "wandb": _Entry("gem_train.metrics.services:WandbWriter", "wandb"),
     "trackio": _Entry("gem_train.metrics.services:TrackioWriter", "trackio"),
 }
-"""Where each writer is. It is made with ``(folder, run_name, config, resume_step)``."""
+"""Entry point of each writer; it is called with ``(folder, run_name, config, resume_step)``."""
 
 
 class Writer(Protocol):
-    """Writes figures somewhere; whatever it raises is shown and does no harm."""
+    """Writes metrics somewhere; an exception is reported and does not end the run."""
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Write the figures of a step."""
+        """Write the metrics of a step."""
 
     def close(self) -> None:
-        """Write what is left, and let go."""
+        """Write pending metrics and release resources."""
 
 
 class Writers:
-    """Several writers as one.
+    """Several writers behind one interface.
 
     Args:
         writers: The writers by id.
-        warn: Is told, once for each writer, what does not work.
+        warn: Called with a message at the first failure of each writer.
     """
 
     def __init__(self, writers: Mapping[str, Writer], warn: Callable[[str], None]) -> None:
@@ -55,39 +55,41 @@ class Writers:
         self._step = -1
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Write the figures of a step.
+        """Write the metrics of a step.
 
         Args:
-            step: Steps that are done, not fewer than at the last call.
-            metrics: Numbers by name, such as ``rollout/success``; numbers of other libraries, a
-                tensor with one element for example, are made Python's.
+            step: Number of finished steps, at least that of the last call.
+            metrics: Numbers by name, such as ``rollout/success``. Numbers of other libraries, such
+                as a tensor with one element, are converted to Python's.
 
         Raises:
-            ConfigError: The step lies before that of the last call.
+            ConfigError: The step is lower than that of the last call.
         """
         if step < self._step:
-            raise ConfigError(f"Figures of step {step} came after those of step {self._step}.")
+            raise ConfigError(
+                f"Metrics must be logged in order: step {step} came after step {self._step}."
+            )
         self._step = step
         plain = {name: _number(value) for name, value in metrics.items()}
         for name, writer in self._writers.items():
             try:
                 writer.log(step, plain)
-            except Exception as error:  # noqa: BLE001 - figures are not worth a training run
-                self._tell(name, error)
+            except Exception as error:  # noqa: BLE001 - a failed writer must not end the training
+                self._report(name, error)
 
-    def _tell(self, name: str, error: Exception) -> None:
+    def _report(self, name: str, error: Exception) -> None:
         if name not in self._failed:
             self._failed.add(name)
             self._warn(_message(name, error))
 
     def close(self) -> None:
-        """Close all of them; a second time does nothing."""
+        """Close all writers; may be called twice."""
         while self._writers:
             name, writer = self._writers.popitem()
             try:
                 writer.close()
-            except Exception as error:  # noqa: BLE001 - the others want to be closed
-                self._tell(name, error)
+            except Exception as error:  # noqa: BLE001 - the others must still be closed
+                self._report(name, error)
 
 
 def open_writers(
@@ -103,23 +105,23 @@ def open_writers(
 
     Args:
         names: Ids in ``WRITERS``.
-        folder: The run's folder, which is made if need be; files are written there.
-        run_name: What services call the run.
-        config: The run's configuration as plain data, which services keep.
-        resume_step: Steps that were done before; what was written of later ones is dropped, as
-            they are played again. None to begin anew.
-        warn: Is told, once for each writer, what does not work; None for Python's warnings.
+        folder: The run's folder, which is created if necessary.
+        run_name: The name of the run in services.
+        config: The run's configuration as plain data, for services.
+        resume_step: The last step to keep; metrics of later steps are dropped, because a resumed
+            run repeats these steps. None for a new run.
+        warn: Called with a message at the first failure of each writer; None for Python warnings.
 
     Raises:
-        UnknownIdError: There is no writer of a name.
-        ConfigError: A name comes twice, or the package that a writer needs is missing.
+        UnknownIdError: No writer has this name.
+        ConfigError: A name occurs twice, or a package that a writer needs is not installed.
         DataError: The folder has a ``metrics.csv`` that cannot be continued.
     """
     warn = warn or _python_warning
     for name in names:
         _check(name)
     if len(set(names)) < len(names):
-        raise ConfigError(f"Each writer once, please; got {', '.join(names)}.")
+        raise ConfigError(f"Each writer may be named once; got {', '.join(names)}.")
     folder.mkdir(parents=True, exist_ok=True)
     writers: dict[str, Writer] = {}
     for name in names:
@@ -128,15 +130,16 @@ def open_writers(
             writers[name] = make(folder, run_name, config, resume_step)
         except GemError:
             raise
-        except Exception as error:  # noqa: BLE001 - figures are not worth a training run
-            warn(f"{_message(name, error)} The run goes on without it.")
+        except Exception as error:  # noqa: BLE001 - a failed writer must not end the training
+            warn(f"{_message(name, error)} The run continues without it.")
     return Writers(writers, warn)
 
 
 def _check(name: str) -> None:
     if name not in WRITERS:
         raise UnknownIdError(
-            f"No writer {name!r}.{near_names(name, WRITERS)} There are: {', '.join(WRITERS)}."
+            f"There is no writer {name!r}.{near_names(name, WRITERS)} "
+            f"Writers: {', '.join(WRITERS)}."
         )
     package = WRITERS[name].package
     if package and importlib.util.find_spec(package) is None:
@@ -150,7 +153,7 @@ def _number(value: Any) -> float:
 
 
 def _message(name: str, error: Exception) -> str:
-    return f"The writer {name!r} does not work: {type(error).__name__}: {error}."
+    return f"The writer {name!r} failed: {type(error).__name__}: {error}."
 
 
 def _python_warning(message: str) -> None:

@@ -1,4 +1,4 @@
-/** Two agents or runs beside each other: where they differ, and both episodes of a task. */
+/** Two agents or runs side by side: their differences, and both episodes of a task. */
 
 import { el, empty } from "./dom.js";
 import { decimal, fixed, percent } from "./format.js";
@@ -50,7 +50,7 @@ function summary(found) {
   const difference = isKnown ? found.return_b - found.return_a : null;
   const cards = [
     [
-      "Tasks of both",
+      "Shared tasks",
       decimal(found.total, 0),
       `${found.total - found.a_better - found.b_better} alike`,
     ],
@@ -65,7 +65,7 @@ function summary(found) {
         `${percent(found.success_a)} → ${percent(found.success_b)}`,
         `difference ${signed((found.success_b - found.success_a) * 100, (value) => fixed(value, 1))} points`,
       ],
-    ["Better", `${found.a_better} : ${found.b_better}`, "tasks won by the left, by the right"],
+    ["Better", `${found.a_better} : ${found.b_better}`, "tasks won by the left and the right"],
   ].filter(Boolean);
   return el("div", { class: "cards wide" }, cards.map(([name, value, more]) =>
     el("div", { class: "card" }, el("span", { class: "card-name" }, name), el("span", { class: "card-value" }, value), el("span", { class: "card-more" }, more))));
@@ -100,11 +100,11 @@ function comparedRow(row, choices, scale) {
 function taskTable(found, pair, choices) {
   if (!found.rows.length) {
     return empty(
-      "They share no task",
+      "No shared tasks",
       el(
         "p",
         {},
-        "Tasks are shared where the environment and the number of the task are the same. " +
+        "Tasks are shared if the environment and the number of the task are the same. " +
           "Give both runs the same environments and seed.",
       ),
     );
@@ -176,7 +176,7 @@ export async function comparePage({ choices }) {
   const over = await source.overview();
   const { series } = over;
   if (series.length < 2) {
-    return [el("h1", {}, "Compare"), empty("There is one agent only",
+    return [el("h1", {}, "Compare"), empty("There is only one agent",
       el("p", {}, "Give two runs, or a run with two agents: "), el("code", {}, "gem-core view RUN_A RUN_B"))];
   }
   if (choices.left && choices.right) return sideBySide(choices, series);

@@ -1,4 +1,4 @@
-/** Building elements. Text always goes in as text: nothing here parses HTML. */
+/** Functions that build elements. Text is always inserted as text: nothing here parses HTML. */
 
 const SVG = "http://www.w3.org/2000/svg";
 

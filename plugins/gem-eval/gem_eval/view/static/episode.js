@@ -12,7 +12,7 @@ import { errorBlock, observation, timesOf, turnCard } from "./turns.js";
 
 const FIRST_TURNS = 40;
 
-/** What turns share: colours and scales. @param {any} episode @param {Object<string, string>} choices */
+/** The colours and scales that all turns share. @param {any} episode @param {Object<string, string>} choices */
 export function lookOf(episode, choices) {
   const sums = episode.turns.map((turn) => timesOf(turn).reduce((sum, [, size]) => sum + size, 0));
   const has = colouringsOf(episode).some(([name]) => name === choices.tokens);
@@ -75,7 +75,7 @@ function timeline(row) {
       el("li", {}, el("span", { class: `dot part ${part}` }), `${names[part]} ${duration(size)}`))));
 }
 
-/** The turns, a stretch at a time. @param {any} episode @param {any} look */
+/** The turns, some at a time. @param {any} episode @param {any} look */
 export function turnList(episode, look) {
   const list = el("div", { class: "turns" });
   const more = el("button", { type: "button", class: "more" });
@@ -93,15 +93,15 @@ export function turnList(episode, look) {
   return [list, more];
 }
 
-/** What comes before and after the turns. @param {any} episode */
+/** The blocks before and after the turns. @param {any} episode */
 export function ends(episode) {
   const failures = episode.failures ?? [];
   return {
     before: [
       failures.map((failure, at) => errorBlock(failure, `Attempt ${at + 1} failed`)),
-      episode.error && errorBlock(episode.error, "The episode ended in an error"),
+      episode.error && errorBlock(episode.error, "The episode ended with an error"),
       Object.keys(episode.reset_info ?? {}).length > 0 && folded(
-        "Info of the reset",
+        "Info of reset",
         () => block(episode.reset_info, "code"),
       ),
     ].flat(),

@@ -1,4 +1,4 @@
-/** The keyboard: what can be clicked can be reached by a key. */
+/** Keyboard shortcuts for everything that can be clicked. */
 
 import { el } from "./dom.js";
 import { go } from "./state.js";
@@ -58,7 +58,7 @@ const ACTIONS = {
   "?": toggleHelp,
 };
 
-/** Listens to the keys; not while one writes, and not to those with Ctrl and its like. */
+/** Listens to keys, except while the user types in a field and with modifiers such as Ctrl. */
 export function listen() {
   addEventListener("keydown", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);

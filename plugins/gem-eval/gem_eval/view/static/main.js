@@ -25,14 +25,14 @@ let before = "";
 let known = -1;
 let held = null;
 
-/** Shows where one is. */
+/** Shows the current place. */
 async function show() {
   turn += 1;
   const mine = turn;
   const here = place();
   const page = PAGES[here.page];
   if (!main.inert) held = document.activeElement?.id || document.activeElement?.getAttribute("name");
-  // The links shown are of the place before: a click on one would lose what was just chosen.
+  // The links still belong to the previous place: a click would lose the latest choice.
   main.inert = true;
   let nodes;
   try {
@@ -42,7 +42,7 @@ async function show() {
     )];
   } catch (error) {
     nodes = [empty(
-      "This cannot be shown",
+      "This page cannot be shown",
       el("p", {}, plain(error.message)),
       el("a", { href: link("overview") }, "Overview"),
     )];
@@ -70,7 +70,7 @@ function navigation(chosen) {
   document.getElementById("pages").replaceChildren(...links);
 }
 
-/** Dark or light: as the system has it, until it is chosen. */
+/** Dark or light: the system's setting, until the user chooses. */
 function themeButton() {
   const button = el(
     "button",
@@ -83,7 +83,7 @@ function themeButton() {
     try {
       localStorage.setItem("gem-theme", theme);
     } catch {
-      // Without storage the choice lasts as long as the page.
+      // Without storage the choice is lost with the page.
     }
   };
   try {
@@ -100,14 +100,14 @@ function themeButton() {
   return button;
 }
 
-/** Offers what a run that is going on has added. */
+/** Offers to load the episodes that a growing run has added. */
 async function lookAgain() {
   try {
     const { episodes } = await source.size();
     if (known >= 0 && episodes !== known) offer(episodes - known, episodes);
     else known = episodes;
   } catch {
-    // The server has ended; what is shown stays.
+    // The server has stopped: the page stays as it is.
   }
   setTimeout(lookAgain, LOOK_AGAIN_MS);
 }

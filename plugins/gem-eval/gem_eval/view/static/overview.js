@@ -1,4 +1,4 @@
-/** The overview: figures, who did how well where, and how it went over time. */
+/** The overview: figures by agent and environment, and over time. */
 
 import { el, empty, panel, segments } from "./dom.js";
 import { compact, counted, decimal, duration, fixed, isNumber, percent, range } from "./format.js";
@@ -48,7 +48,7 @@ function cards(totals, errors, env) {
       fixed(totals.return?.mean, 3),
       range(totals.return, (value) => fixed(value, 3)),
     ),
-    card("Turns an episode", decimal(totals.turns / each, 1), `${compact(totals.turns)} in all`),
+    card("Turns per episode", decimal(totals.turns / each, 1), `${compact(totals.turns)} in total`),
     totals.tool_calls > 0 &&
       card("Tool calls", compact(totals.tool_calls), `${compact(totals.tool_failures)} failed`),
     tokens > 0 &&
@@ -57,7 +57,7 @@ function cards(totals, errors, env) {
         compact(tokens),
         `${compact(totals.prompt_tokens)} in, ${compact(totals.completion_tokens)} out`,
       ),
-    card("Time an episode", duration(totals.seconds / each), `${duration(totals.seconds)} in all`),
+    card("Time per episode", duration(totals.seconds / each), `${duration(totals.seconds)} in total`),
     isNumber(totals.cost) && card(
       "Cost",
       decimal(totals.cost, 2),
@@ -153,7 +153,7 @@ function timePanel(found) {
   };
   const used = TIME_PARTS.filter((part) => found.times.some((row) => row[part] > longest * 1e-4));
   return panel(
-    "Where the time goes",
+    "Time by part",
     el("span", { class: "quiet" }, "mean of an episode"),
     el(
       "ul",
@@ -212,12 +212,12 @@ function overTime(found, choices) {
   const enough = Math.max(...found.curve.map((point) => point.bin)) >= 1;
   return panel(
     "Over time",
-    scored && segments("What is shown", [["success", "Success"], ["return", "Return"]], what,
+    scored && segments("Quantity", [["success", "Success"], ["return", "Return"]], what,
       (value) => go("overview", { ...choices, curve: value === "success" ? "" : value }, true)),
     found.series.length > 1 && legend(found.series, shown),
     enough ? curve(found.curve, what) : empty(
       "Too few episodes",
-      el("p", {}, "A curve is drawn from 50 episodes on."),
+      el("p", {}, "A curve needs at least 50 episodes."),
     ),
   );
 }
@@ -247,7 +247,7 @@ export async function overviewPage({ choices }) {
   const found = await source.overview(choices.env);
   const env = found.env;
   if (!found.envs.length) {
-    return [empty("No episodes yet", el("p", {}, "They appear here as they finish."))];
+    return [empty("No episodes yet", el("p", {}, "They appear here when they end."))];
   }
   const title = el(
     "div",

@@ -1,4 +1,4 @@
-/** Small plots in SVG, drawn anew when their width changes. */
+/** Small plots in SVG, redrawn when their width changes. */
 
 import { el, svg } from "./dom.js";
 import { counted, decimal, percent } from "./format.js";

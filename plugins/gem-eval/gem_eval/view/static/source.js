@@ -1,6 +1,6 @@
 /**
- * Where the data come from: the server, or the page itself where it was written as one file.
- * Both answer the same questions, with promises.
+ * The source of the data: the server, or the page itself if it was written as one file.
+ * Both have the same methods, which return promises.
  */
 
 const EMBEDDED_SORTS = {
@@ -74,7 +74,7 @@ class EmbeddedSource {
 
   async episode(id, query) {
     const entry = this.entries.find((candidate) => candidate.row.id === id);
-    if (!entry) throw new Error(`The episode ${id} is not in this file, which holds only some.`);
+    if (!entry) throw new Error(`The episode ${id} is not in this file, which has only some episodes.`);
     const found = this.select(query);
     const at = found.indexOf(entry);
     if (at < 0) return { ...entry, previous: null, next: null, place: null, total: null };
@@ -106,7 +106,7 @@ class EmbeddedSource {
     };
   }
 
-  /** The entries that a query means, in its order. */
+  /** The entries that match a query, in its order. */
   select(query) {
     const text = (query.q ?? "").toLowerCase();
     const found = this.entries.filter(
@@ -127,14 +127,14 @@ class EmbeddedSource {
   }
 }
 
-/** Compares two values; null comes last in either direction. */
+/** Compares two values; null comes last in both directions. */
 function inOrder(x, y, sign) {
   if (x === y) return 0;
   if (x === null || y === null) return x === null ? 1 : -1;
   return x < y ? -sign : sign;
 }
 
-/** What a search looks at: observations and actions, in lower case. */
+/** The text to search: observations and actions, in lower case. */
 function searched(episode) {
   const values = episode.turns.flatMap((turn) => [turn.observation, turn.action]);
   return [...values, episode.final_observation]
@@ -149,7 +149,7 @@ function mean(values) {
   return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 }
 
-/** The two sides of a task, each as a list of rows of episodes, as one row. */
+/** Merges the two sides of a task, each a list of rows of episodes, into one row. */
 function taskRow({ a, b }) {
   const row = { env_id: a[0].env_id, group: a[0].group, n_a: a.length, n_b: b.length };
   for (const [name, rows] of [["a", a], ["b", b]]) {

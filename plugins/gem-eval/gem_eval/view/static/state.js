@@ -1,4 +1,4 @@
-/** Where one is: the page and its choices, all of it in the URL's fragment. */
+/** The current place: the page and its choices, all in the URL's fragment. */
 
 import { present } from "./dom.js";
 
@@ -41,7 +41,7 @@ export function go(page, choices = {}, replaces = false) {
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-/** What of the choices says which episodes are meant, and in which order. */
+/** The choices that select episodes and their order. */
 export const FILTERS = ["env", "series", "outcome", "low", "high", "q", "sort", "desc"];
 
 /** @param {Object<string, string>} choices */

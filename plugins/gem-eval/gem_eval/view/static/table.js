@@ -85,7 +85,7 @@ function head(choices) {
   const cell = ([name, title, side]) => {
     const isSorted = name === sort;
     const down = isSorted ? choices.desc === "1" : false;
-    // Figures are first shown from the largest on, names from the first on.
+    // The first click sorts figures in descending order, and names in ascending order.
     const desc = isSorted ? (down ? "" : "1") : side ? "" : "1";
     const arrow = isSorted ? (down ? " ↓" : " ↑") : "";
     return el(
@@ -105,7 +105,7 @@ function head(choices) {
   return el("thead", {}, el("tr", {}, COLUMNS.map(cell)));
 }
 
-/** What an episode ended with, short: its error, or the end of its last action. @param {any} row */
+/** The end of an episode in short: its error, or the end of its last action. @param {any} row */
 function preview(row) {
   if (row.error_message) return row.error_message.slice(0, 160);
   const text = (row.last_action ?? "").trim();
@@ -171,8 +171,8 @@ export async function tablePage({ choices }) {
     el(
       "p",
       { class: "notice" },
-      `This file holds ${decimal(source.note.shown, 0)} of ${decimal(source.note.total, 0)} ` +
-        "episodes, of tasks spread evenly. The overview is of all.",
+      `This file has ${decimal(source.note.shown, 0)} of ${decimal(source.note.total, 0)} ` +
+        "episodes, of evenly spread tasks. The overview covers all of them.",
     );
   const table = page.rows.length
     ? el(
@@ -181,7 +181,7 @@ export async function tablePage({ choices }) {
       head(choices),
       el("tbody", {}, page.rows.map((row) => tableRow(row, found.series, choices))),
     )
-    : empty(found.envs.length ? "No episode fits" : "No episodes yet",
+    : empty(found.envs.length ? "No matching episodes" : "No episodes yet",
         found.envs.length ? el("p", {}, el("a", { href: link("episodes") }, "Clear all filters")) : null);
   return [
     el("div", { class: "title-row" },

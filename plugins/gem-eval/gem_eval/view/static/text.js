@@ -32,8 +32,8 @@ const NAMES = {
   0x2069: "POP DIRECTIONAL ISOLATE",
   0xfeff: "ZERO WIDTH NO-BREAK SPACE",
 };
-// Controls but tab and newline, format characters, lone surrogates, separators and Hangul fillers.
-// A joiner between two emoji makes one picture of them, and stays.
+// Controls except tab and newline, format characters, lone surrogates, separators and Hangul fillers.
+// A joiner between two emoji, which makes one picture of them, stays.
 const HIDDEN =
   /(?!(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\uFE0F])\u200D\p{Extended_Pictographic})(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u034F\u115F\u1160\u17B4\u17B5\u180B-\u180F\u3164\uFFA0]/gu;
 
@@ -88,12 +88,12 @@ export function shown(value) {
   return nodes;
 }
 
-/** @param {any} value What may be text, or any JSON. */
+/** @param {any} value Text, or any JSON. */
 export function asText(value) {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-/** @param {string} text @returns {number} Where to fold it; its length for not at all. */
+/** @param {string} text @returns {number} Where to fold it; its length if it is not folded. */
 function foldAt(text) {
   let end = Math.min(text.length, FOLD_CHARACTERS);
   let place = -1;
@@ -107,7 +107,7 @@ function foldAt(text) {
 
 /** @param {string} text @returns {HTMLElement} */
 export function copyButton(text) {
-  const button = el("button", { type: "button", class: "copy", title: "Copy as it is" }, "Copy");
+  const button = el("button", { type: "button", class: "copy", title: "Copy the text unchanged" }, "Copy");
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text);

@@ -7,7 +7,7 @@ import { plain, shown } from "./text.js";
 const FIRST_TOKENS = 3000;
 const STEPS = 5;
 
-/** What tokens can be coloured by: the name in the URL, and what it is called. */
+/** The ways to colour tokens: the name in the URL, and the label. */
 export const COLOURINGS = [
   ["", "Text"],
   ["logprob", "Log-probability"],
@@ -73,7 +73,7 @@ export function colouringsOf(episode) {
   return COLOURINGS.filter(([name]) => has[name]);
 }
 
-/** The largest size of an advantage in an episode: what the strongest colour stands for. @param {any} episode */
+/** The largest absolute advantage in an episode, which has the strongest colour. @param {any} episode */
 export function largestAdvantage(episode) {
   let largest = 0;
   for (const turn of episode.turns) {
@@ -91,7 +91,7 @@ function shade(token, colouring, largest) {
   if (colouring === "logprob") {
     const logprob = token.logprob === null ? NaN : Number(token.logprob);
     if (Number.isNaN(logprob)) return "";
-    // A step for each halving: above 1/2 is none, then 1/2, 1/4, 1/8, 1/16 and below 1/32.
+    // A shade for each halving: none above 1/2, then 1/2, 1/4, 1/8, 1/16 and below 1/32.
     return `surprise-${Math.min(STEPS, Math.max(0, Math.floor(-logprob / Math.LN2)))}`;
   }
   if (!isNumber(token.advantage) || !largest || token.advantage === 0) return "";
@@ -148,7 +148,7 @@ export function tokenBlock(tokens, colouring, largest) {
   return el("div", { class: "block" }, body, more);
 }
 
-/** What the colours mean. @param {string} colouring @param {number} largest */
+/** The legend of the colours. @param {string} colouring @param {number} largest */
 export function tokenLegend(colouring, largest) {
   const swatch = (kind, text) => el("li", {}, el("span", { class: `swatch token ${kind}` }), text);
   const items = {

@@ -1,4 +1,4 @@
-/** One turn of an episode, and what ended an episode early. */
+/** One turn of an episode, and the error that ended an episode early. */
 
 import { el, present } from "./dom.js";
 import { counted, decimal, duration, fixed, isNumber } from "./format.js";
@@ -16,7 +16,7 @@ const SHOWN_INFO = [
   "tool_messages",
 ];
 
-/** How the time of a turn splits up, in seconds. @param {any} turn @returns {Array<[string, number]>} */
+/** The parts of the time of a turn, in seconds. @param {any} turn @returns {Array<[string, number]>} */
 export function timesOf(turn) {
   const { queue_seconds: queue = 0, model_seconds: model = 0 } = turn.generation ?? {};
   const agent = Math.max(0, (turn.agent_seconds ?? 0) - queue - model);
@@ -28,7 +28,7 @@ function labelled(name, ...children) {
   return el("div", { class: "labelled" }, el("h4", {}, name), ...children);
 }
 
-/** What is observed: text, or texts with images, or any JSON. @param {any} value */
+/** An observation: text, texts with images, or any JSON. @param {any} value */
 export function observation(value) {
   if (value === null || typeof value !== "object") return block(value);
   const all = Array.isArray(value.images) ? value.images : [];
@@ -67,7 +67,7 @@ function toolCall(call) {
   );
 }
 
-/** One long text, such as a program, as it is; all else as JSON. @param {any} given */
+/** One long text, such as a program, unchanged; everything else as JSON. @param {any} given */
 function argumentsText(given) {
   const values = Object.entries(given);
   return values.length === 1 && typeof values[0][1] === "string" ? values[0][1] : asText(given);
@@ -98,7 +98,7 @@ function generated(generation) {
         `${counted(messages.length, "message")} to the model${after}`,
         () => el("div", { class: "messages" }, messages.map(chatMessage)),
       ),
-    hasMore && folded("The model's reply as it came", () => chatMessage(generation.reply)),
+    hasMore && folded("The model's reply, unchanged", () => chatMessage(generation.reply)),
   ];
 }
 

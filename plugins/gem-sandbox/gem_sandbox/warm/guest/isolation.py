@@ -61,8 +61,8 @@ class Isolation(ABC):
     """The signal to an init process that ends its isolation scope."""
     folder = _SCRATCH
     folders: tuple[str, ...] = (_SCRATCH, "/dev/shm")  # noqa: S108
-    kept: frozenset[str] = frozenset()
-    """Names in the folders that are not the program's."""
+    kept: Mapping[str, Collection[str]] = {}
+    """Names in each folder that do not belong to the program."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self._filter = kernel.CallFilter(plan["filter"])
@@ -118,7 +118,7 @@ class Isolation(ABC):
     def clear(self) -> None:
         """Remove the files of an earlier run of the same program."""
         for folder in self.folders:
-            folders.empty(folder, self.kept)
+            folders.empty(folder, self.kept.get(folder, ()))
 
     def write_files(self, files: Mapping[str, bytes]) -> None:
         """Write files, by name, into the program's folder."""
@@ -219,12 +219,14 @@ class NamespaceIsolation(Isolation):
         super().__init__(plan)
         self._scope_filter = kernel.CallFilter(plan["scope_filter"])
         self._outside = os.getuid(), os.getgid()
-        inside = f"{_SCRATCH}/"
-        self._covered = [path for path in plan["readable"] if path.startswith(inside)]
-        self._covered_links = {
-            link: target for link, target in plan["links"].items() if link.startswith(inside)
+        self.folder = plan["folder"]
+        others = (each for each in Isolation.folders if each != self.folder)
+        self.folders = (self.folder, *others)
+        self._covered, self._covered_links = _covered_by(self.folders, plan)
+        self.kept = {
+            folder: {os.path.basename(path) for path in self._covered if path.startswith(folder)}
+            for folder in self.folders
         }
-        self.kept = frozenset(path.split("/")[2] for path in (*self._covered, *self._covered_links))
         self._covered_at: dict[str, int] = {}
         self._options = ""
         self._restart_ids: list[Step] = []
@@ -246,8 +248,7 @@ class NamespaceIsolation(Isolation):
         kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC, "subset=pid")
         with contextlib.suppress(OSError):  # this user has as many as are allowed
             self._watch = FolderWatch()
-            if not self.kept:  # below those there are folders that nobody watches
-                self._scope_watch = FolderWatch()
+            self._scope_watch = FolderWatch()
         self._options = f"size={limits['disk']},nr_inodes={_MOST_FILES},mode=0700"
         kernel.take(self._scope_limits(limits))
         kernel.take([self._scope_filter.apply])
@@ -275,7 +276,7 @@ class NamespaceIsolation(Isolation):
             flags = _QUIET if folder == _SCRATCH else _QUIET | kernel.MS_NOEXEC
             kernel.mount("tmpfs", folder, "tmpfs", flags, self._options)
         self._is_mounted = True
-        self._show_again(self._covered_at)
+        self._show_again()
         if self._landlock:
             self._permit(readable=["/"])
         self._scope_watch = _watching(self._scope_watch, self.folders)
@@ -289,18 +290,28 @@ class NamespaceIsolation(Isolation):
         change_folder = kernel.call("chdir", self.folder.encode())
         return [kernel.dropping_capabilities(), change_folder, self._filter.apply]
 
-    def _show_again(self, covered: dict[str, int]) -> None:
-        """Show what the private folder covers: an interpreter or libraries that lie below it."""
-        for path, descriptor in covered.items():
-            is_folder = os.path.isdir(f"/proc/self/fd/{descriptor}")
-            os.makedirs(path if is_folder else os.path.dirname(path), exist_ok=True)
-            if not is_folder:
+    def _show_again(self) -> None:
+        """Mount again what the empty folders cover: an interpreter or libraries below them.
+
+        Their outermost folders are mounted as they are in the root, with all mounts below them, so
+        that everything stays read-only, which is locked.
+        """
+        for path, descriptor in self._covered_at.items():
+            source = f"/proc/self/fd/{descriptor}"
+            if os.path.isdir(source):
+                os.mkdir(path)
+            else:
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o400))
-            flags = kernel.MS_BIND | kernel.MS_REC  # it stays read-only: that is locked
-            kernel.mount(f"/proc/self/fd/{descriptor}", path, None, flags)
+            kernel.mount(source, path, None, kernel.MS_BIND | kernel.MS_REC)
+        self._link_again()
+
+    def _link_again(self) -> None:
         for link, target in self._covered_links.items():
-            os.makedirs(os.path.dirname(link), exist_ok=True)
             os.symlink(target, link)
+
+    def clear(self) -> None:
+        super().clear()
+        self._link_again()
 
     def _limit_of_tasks(self, processes: int, servers: int) -> Step:
         return limit(resource.RLIMIT_NPROC, processes + servers + _INIT_PROCESS)
@@ -332,6 +343,20 @@ class NamespaceIsolation(Isolation):
             except OSError:
                 continue
         return 0
+
+
+def _covered_by(folders: Iterable[str], plan: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
+    """Return the outermost paths in the folders that lead to visible paths, and the links."""
+    links = plan["links"]
+    outermost = {
+        "/".join([folder, path.removeprefix(f"{folder}/").split("/")[0]])
+        for folder in folders
+        for path in (*plan["readable"], *links)
+        if path.startswith(f"{folder}/")
+    }
+    return sorted(outermost - links.keys()), {
+        path: links[path] for path in outermost & links.keys()
+    }
 
 
 def _watching(watch: FolderWatch | None, folders: Iterable[str]) -> FolderWatch | None:

@@ -61,7 +61,7 @@ def _build(plan: dict[str, Any]) -> None:
     kernel.mount("root", "/tmp", "tmpfs", _QUIET, "size=1m,mode=0755")  # noqa: S108
     os.mkdir("/tmp" + _OLD)  # noqa: S108
     kernel.pivot_root("/tmp", "/tmp" + _OLD)  # noqa: S108
-    for folder in (*plan["folders"], "/dev", "/dev/shm", "/proc", "/tmp"):  # noqa: S108
+    for folder in plan["folders"]:
         os.makedirs(folder, exist_ok=True)
     for path in plan["readable"]:
         _show(path, kernel.MS_RDONLY | _QUIET)

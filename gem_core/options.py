@@ -1,0 +1,116 @@
+"""What all commands of ``gem-core`` share: the option ``--format``, and completion of ids.
+
+``eval "$(_GEM_CORE_COMPLETE=bash_source gem-core)"`` turns completion on in bash; in the other
+shells it is ``zsh_source`` and ``fish_source``.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    add_completion_class,
+    split_arg_string,
+)
+
+from gem_core.plugins import default_registry
+from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec
+
+__all__ = [
+    "GROUPS",
+    "add_bash_completion",
+    "complete_envs",
+    "complete_overrides",
+    "format_option",
+    "warn_deprecated",
+]
+
+GROUPS: dict[str, type[Spec]] = {
+    "env": EnvSpec,
+    "agent": AgentSpec,
+    "tools": ToolSpec,
+    "wrappers": WrapperSpec,
+}
+"""The keys of a command that take ids, with the kind of each."""
+
+
+def format_option(*formats: str) -> Callable[[Any], Any]:
+    """Return a decorator that adds ``--format``; the command gets its value as ``form``.
+
+    Args:
+        formats: The formats, the default one first; none for ``table`` and ``json``.
+    """
+    names = formats or ("table", "json")
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(names),
+        default=names[0],
+        show_default=True,
+        help="What to print on the standard output.",
+    )
+
+
+@functools.cache
+def warn_deprecated(old: str, new: str) -> None:
+    """Print, once per process, that a spelling is deprecated."""
+    message = f"Warning: {old} is deprecated and will be removed in 0.2; write {new}."
+    click.echo(message, err=True)
+
+
+def _items(specs: Iterable[Spec], prefix: str = "") -> list[CompletionItem]:
+    return [CompletionItem(prefix + spec.id, help=spec.description) for spec in specs]
+
+
+def complete_envs(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the environments whose id begins with what was typed so far."""
+    return _items(default_registry().list(EnvSpec, f"{incomplete}*"))
+
+
+def complete_overrides(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return what may follow: an environment's id, or the id after ``agent=`` and the like."""
+    key, equals, value = incomplete.partition("=")
+    if not equals:
+        return complete_envs(_ctx, _param, incomplete)
+    if key not in GROUPS:
+        return []
+    cut = max(value.rfind("["), value.rfind(",")) + 1
+    specs = default_registry().list(GROUPS[key], f"{value[cut:]}*")
+    return _items(specs, f"{key}={value[:cut]}")
+
+
+class _Bash(BashComplete):
+    """Completion in bash, which takes ``:`` and ``=`` for the ends of words."""
+
+    _given = ""
+    """The part of the last word that bash leaves as it is."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        position = int(os.environ["COMP_CWORD"])
+        pieces = split_arg_string(os.environ["COMP_WORDS"])[1:]
+        pieces = [*pieces[: position - 1], *(pieces[position - 1 : position] or [""])]
+        words: list[str] = []
+        for piece in pieces:
+            if words and (piece in (":", "=") or words[-1].endswith((":", "="))):
+                words[-1] += piece
+            else:
+                words.append(piece)
+        last = "" if pieces[-1] in (":", "=") else pieces[-1]
+        self._given = words[-1].removesuffix(last) if last else words[-1]
+        return words[:-1], words[-1]
+
+    def format_completion(self, item: CompletionItem) -> str:
+        return f"{item.type},{item.value.removeprefix(self._given)}"
+
+
+def add_bash_completion() -> None:
+    """Let click complete ids in bash, which hold a colon."""
+    add_completion_class(_Bash)

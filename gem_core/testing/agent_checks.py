@@ -1,0 +1,94 @@
+"""The contract of agents, one check for each part of it."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gem_core.agent import Agent, Reply
+from gem_core.env import Env
+from gem_core.optional import seed_agent
+from gem_core.resolve import resolve
+from gem_core.specs import AgentSpec
+from gem_core.testing.env_checks import now
+from gem_core.testing.example import ExampleEnv, example_spec
+from gem_core.testing.report import Report, require, run_checks
+
+__all__ = ["AGENT_CHECKS", "AgentBench", "check_agent"]
+
+MOST_TURNS = 50
+
+
+class AgentBench:
+    """What a check works with.
+
+    Args:
+        make: Makes the agent.
+    """
+
+    def __init__(self, make: Callable[[], Agent]) -> None:
+        self.make = make
+
+    def play(self, agent: Agent, seed: int, turns: int = MOST_TURNS) -> list[Any]:
+        """Play an episode of the example environment; return the actions."""
+        env: Env = ExampleEnv()
+        env.unwrapped.spec = example_spec()
+        observation, info = env.reset(seed=seed)
+        seed_agent(agent, seed)
+        agent.reset(env)
+        actions = []
+        for _ in range(turns):
+            said = now(agent.act(observation, info))
+            actions.append(said.action if isinstance(said, Reply) else said)
+            observation, _, terminated, truncated, info = env.step(actions[-1])
+            if terminated or truncated:
+                break
+        return actions
+
+
+def check_agent(agent: str | Callable[[], Agent], *, checks: Iterable[str] | None = None) -> Report:
+    """Check an agent against the contract, in a small environment of text.
+
+    Args:
+        agent: Its id, or a function that makes it.
+        checks: Names from ``AGENT_CHECKS``; None for all.
+
+    Raises:
+        UnknownIdError: The id is not registered.
+    """
+    make = resolve(AgentSpec, agent).make if isinstance(agent, str) else agent
+    subject = agent if isinstance(agent, str) else getattr(agent, "__name__", repr(agent))
+    return run_checks(Report(subject), AGENT_CHECKS, lambda: AgentBench(make), checks)
+
+
+def _construction(bench: AgentBench) -> None:
+    """It can be made, has the members of ``Agent``, and can be closed twice."""
+    agent = bench.make()
+    require(isinstance(agent, Agent), f"{type(agent).__name__} lacks members of the Agent protocol")
+    agent.close()
+    agent.close()
+
+
+def _actions(bench: AgentBench) -> None:
+    """It returns actions or replies for whole episodes, one after another."""
+    agent = bench.make()
+    for seed in range(3):
+        actions = bench.play(agent, seed)
+        require(actions and None not in actions, "act returned None instead of an action")
+    agent.close()
+
+
+def _reset(bench: AgentBench) -> None:
+    """A reset in the middle of an episode starts a new one, as a new agent would."""
+    used, new = bench.make(), bench.make()
+    bench.play(used, 1, turns=1)
+    again, first = bench.play(used, 2), bench.play(new, 2)
+    require(again == first, f"after a reset it played {again!r}, a new agent {first!r}")
+    used.close()
+    new.close()
+
+
+AGENT_CHECKS: dict[str, Callable[[AgentBench], None]] = {
+    "construction": _construction,
+    "actions": _actions,
+    "reset": _reset,
+}
+"""The checks by name; the docstring of each says what it requires."""

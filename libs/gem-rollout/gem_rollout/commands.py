@@ -1,0 +1,445 @@
+"""Commands of ``gem-core`` that Hydra configures, our own and those of plugins.
+
+``HydraCommand`` makes a command of a function. A pydantic model declares the command's own keys;
+the keys that choose environments, tools, wrappers and agents are there in every command. A
+``GemError`` or ``OSError`` that the function raises is printed as one message, and the exit status
+is 1. After Ctrl-C it is 130. docs/authoring.md has an example.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import click
+import hydra
+import pydantic
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from gem_core.agent import Agent
+from gem_core.config import describe_validation_error, factory_from_config, part_kwargs
+from gem_core.errors import ConfigError, GemError
+from gem_core.factory import EnvFactory
+from gem_core.mixture import Component
+from gem_core.options import GROUPS, complete_overrides, warn_deprecated
+from gem_core.plugins import default_registry
+from gem_core.specs import AgentSpec, EnvSpec, check_kwargs, load_entry_point
+from gem_rollout.overrides import checked_overrides, renamed_overrides, with_environments
+
+__all__ = [
+    "INTERRUPTED",
+    "RUN_FOLDER",
+    "CommandKeys",
+    "HydraCommand",
+    "Job",
+    "agent_makers",
+    "check_values",
+    "env_factories",
+    "env_sources",
+    "plain_config",
+]
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as in shells."""
+RUN_FOLDER = "runs/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"
+"""Default of the key ``out``: a folder named after the date and the time."""
+
+
+class CommandKeys(pydantic.BaseModel):
+    """Base class of a command's own keys. The docstring under a field is its line of help.
+
+    A key without a default must be given. A key ``out`` is the folder that the command writes to.
+    """
+
+    model_config = pydantic.ConfigDict(use_attribute_docstrings=True, coerce_numbers_to_str=True)
+
+
+K = TypeVar("K", bound=pydantic.BaseModel)
+
+
+@dataclass(frozen=True)
+class Job(Generic[K]):
+    """What a command is asked to do.
+
+    Args:
+        keys: The command's own keys, checked.
+        config: The whole configuration as dicts and lists.
+        form: The value of ``--format``.
+        folder: The folder ``out``; in a sweep a folder below it. The working directory for a
+            command without the key ``out``.
+        words: The command and its overrides, to be recorded or typed again.
+    """
+
+    keys: K
+    config: dict[str, Any]
+    form: str
+    folder: Path
+    words: list[str]
+
+
+_SHARED = {
+    "ID, PATTERN": "Environments: game:Sudoku-v0-easy, 'game:*-easy'. "
+    "'gem-core list' shows all ids.",
+    "env.NAME=VALUE": "A parameter of the environment. 'gem-core show ID' lists them.",
+    "agent=ID": "Agents: agent=oracle, agent=[oracle,random], +agent@agent.NAME=ID. "
+    "'gem-core list --kind agents' shows all ids.",
+    "agent.NAME=VALUE": "A parameter of the agent; agent.ID.NAME=VALUE if there are several.",
+    "tools=[ID,...]": "Tools that the agent may call; tools.ID.NAME=VALUE sets a parameter.",
+    "tool_use.NAME=VALUE": "A parameter of the wrapper that runs tools: +tool_use.max_tool_uses=3.",
+    "wrappers=[ID,...]": "Wrappers, the innermost first; wrappers.ID.NAME=VALUE sets a parameter.",
+    "+env@mixture.NAME=ID": "Several environments as one, drawn by +mixture.NAME.weight=WEIGHT.",
+}
+_FLAGS = [
+    click.Option(
+        ["-m", "--multirun"],
+        is_flag=True,
+        help="Run once for each combination of values separated by commas: seed=0,1,2.",
+    ),
+    click.Option(
+        ["--cfg"],
+        type=click.Choice(["job", "hydra", "all"]),
+        help="Print the composed configuration and exit.",
+    ),
+    click.Option(["--resolve"], is_flag=True, help="With --cfg: resolve interpolations."),
+    click.Option(["--package"], help="With --cfg: print this part only."),
+    click.Option(
+        ["--info"], help="Print what Hydra composes from, and exit: defaults, plugins, ..."
+    ),
+    click.Option(["--config-dir"], help="A folder with configurations of your own."),
+    click.Option(["--config-name"], help="A configuration of your own, instead of this command's."),
+]
+
+
+class HydraCommand(click.Command):
+    """A command that Hydra configures; the entry point of a ``CommandSpec``.
+
+    Args:
+        name: What is typed after ``gem-core``.
+        function: Does the work. It returns the exit status, None for 0. Its docstring is the
+            command's help.
+        keys: The command's own keys.
+        agents: Ids of the default agents; None for a command without agents.
+        groups: Further groups of Hydra, with the option that each has by default.
+        formats: Values of ``--format``, the default one first.
+        examples: Lines for ``--help``.
+        aliases: Deprecated keys, with the key that replaces each.
+        prepare: Returns the overrides to read, given those that were typed.
+        subcommands: Entry points of further commands, by the word that follows ``name``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Job[Any]], int | None],
+        keys: type[pydantic.BaseModel],
+        *,
+        agents: Sequence[str] | None = (),
+        groups: Mapping[str, str | None] | None = None,
+        formats: Sequence[str] = ("table", "json"),
+        examples: Sequence[str] = (),
+        aliases: Mapping[str, str] | None = None,
+        prepare: Callable[[list[str]], list[str]] | None = None,
+        subcommands: Mapping[str, str] | None = None,
+    ) -> None:
+        words = click.Argument(
+            ["words"],
+            nargs=-1,
+            metavar="[ID|PATTERN|KEY=VALUE]...",
+            shell_complete=complete_overrides,
+        )
+        form = click.Option(
+            ["--format", "form"],
+            type=click.Choice(formats),
+            default=formats[0],
+            show_default=True,
+            help="What to print on the standard output.",
+        )
+        super().__init__(
+            name,
+            callback=self._run,
+            params=[words, form, *_FLAGS],
+            help=function.__doc__,
+            epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples),
+        )
+        self._function = function
+        self._keys = keys
+        self._agents = agents
+        self._groups = dict(groups or {})
+        self._formats = formats
+        self._aliases = dict(aliases or {})
+        self._prepare = prepare
+        self._subcommands = dict(subcommands or {})
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context; that of a subcommand if the first word names one."""
+        if args and args[0] in self._subcommands:
+            command: click.Command = load_entry_point(self._subcommands[args[0]])
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the keys, then the options."""
+        shared = [
+            (name, text)
+            for name, text in _SHARED.items()
+            if self._agents is not None or not name.startswith("agent")
+        ]
+        with formatter.section("Environments and agents"):
+            formatter.write_dl(shared)
+        with formatter.section("Keys"):
+            formatter.write_dl(list(_help_of_keys(self._keys, self._groups)))
+        super().format_options(ctx, formatter)
+
+    def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
+        overrides = renamed_overrides(with_environments(words), self._aliases)
+        if "format" not in self._keys.model_fields:
+            overrides, form = self._without_format(overrides, form)
+        if self._prepare is not None:
+            overrides = self._prepare(overrides)
+        node = self._node()
+        if not flags["config_dir"] and not flags["config_name"]:
+            overrides = checked_overrides(overrides, self._names(node))
+        for override in overrides:
+            key, _, value = override.partition("=")
+            if key == "out" and (value.endswith(".jsonl") or Path(value).is_file()):
+                raise ConfigError(
+                    f"out={value}: out is a folder, and the episodes are in its trajectories.jsonl."
+                )
+        program = f"gem-core {self.name}"
+        store = program.replace(" ", "-")
+        ConfigStore.instance().store(name=store, node=node)
+        statuses: list[int] = []
+
+        def task(config: DictConfig) -> None:
+            statuses.append(self._play(config, [program, *overrides], form))
+
+        sys.argv = [program, *_flag_words(flags), *overrides]
+        hydra.main(version_base="1.3", config_path=None, config_name=store)(task)()
+        return max(statuses, default=0)
+
+    def _without_format(self, overrides: list[str], form: str) -> tuple[list[str], str]:
+        """Take out the deprecated ``format=``."""
+        for override in overrides:
+            if override.startswith("format="):
+                warn_deprecated("format=", "--format")
+                form = override.removeprefix("format=")
+                if form not in self._formats:
+                    raise ConfigError(
+                        f"--format is one of {', '.join(self._formats)}; got {form!r}."
+                    )
+        return [one for one in overrides if not one.startswith("format=")], form
+
+    def _node(self) -> dict[str, Any]:
+        """Return the command's own configuration, for Hydra to compose with."""
+        own = _defaults(self._keys)
+        out = "${out}" if "out" in own else "."
+        agents = [] if self._agents is None else [{"agent": list(self._agents)}]
+        return {
+            "defaults": [
+                "_self_",
+                *({group: option} for group, option in self._groups.items()),
+                {"env": None},
+                {"tools": []},
+                {"wrappers": []},
+                *agents,
+                {"override hydra/job_logging": "none"},
+                {"override hydra/hydra_logging": "none"},
+            ],
+            "envs": [],
+            "mixture": {},
+            "tool_use": {},
+            **{name: value for name, value in own.items() if name not in self._groups},
+            "hydra": {
+                "output_subdir": None,
+                "run": {"dir": out},
+                "sweep": {"dir": out, "subdir": "${hydra.job.num}" if "out" in own else "."},
+                "job": {"chdir": False},
+            },
+        }
+
+    def _names(self, node: Mapping[str, Any]) -> list[str]:
+        """Return the keys and groups that an override may begin with."""
+        groups = [name for name in GROUPS if name != "agent" or self._agents is not None]
+        return [*groups, *self._groups, *(name for name in node if name != "defaults")]
+
+    def _play(self, config: DictConfig, words: list[str], form: str) -> int:
+        """Call the function; return the exit status, or exit after Ctrl-C."""
+        try:
+            plain = plain_config(config)
+            job = Job(
+                keys=check_values(self._keys, plain),
+                config=plain,
+                form=form,
+                folder=Path(HydraConfig.get().runtime.output_dir),
+                words=words,
+            )
+            status = self._function(job) or 0
+        except BrokenPipeError:
+            sys.stderr.close()  # the reader of the output has gone, and there is nobody to tell
+            sys.exit(1)
+        except (GemError, OSError) as error:
+            click.echo(f"Error: {error}", err=True)
+            return 1
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            sys.exit(INTERRUPTED)
+        if status == INTERRUPTED:
+            sys.exit(INTERRUPTED)  # the rest of a sweep as well
+        return status
+
+
+def _flag_words(flags: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in flags.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif value:
+            yield from (option, value)
+
+
+def _defaults(model: type[pydantic.BaseModel]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        value: Any = "???" if field.is_required() else field.get_default(call_default_factory=True)
+        is_model = isinstance(value, pydantic.BaseModel)
+        values[name] = value.model_dump(mode="json") if is_model else value
+    return values
+
+
+def _help_of_keys(
+    model: type[pydantic.BaseModel], groups: Mapping[str, str | None], prefix: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield ``key=default`` and the description of each key, those of nested models one by one."""
+    for name, field in model.model_fields.items():
+        default = field.get_default(call_default_factory=True)
+        if isinstance(default, pydantic.BaseModel):
+            yield from _help_of_keys(type(default), {}, f"{prefix}{name}.")
+            continue
+        shown = "..." if field.is_required() else _shown(groups.get(name, default))
+        text = " ".join((field.description or "").replace("``", "'").split())
+        yield f"{prefix}{name}={shown}", f"Required. {text}" if field.is_required() else text
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it is typed."""
+    if value == RUN_FOLDER:
+        return "runs/DATE/TIME"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_shown, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}: {_shown(one)}" for key, one in value.items()) + "}"
+    return str(value)
+
+
+def plain_config(config: DictConfig) -> dict[str, Any]:
+    """Return a composed configuration as dicts and lists, with interpolations resolved.
+
+    Raises:
+        ConfigError: A value is missing, or an interpolation leads nowhere.
+    """
+    try:
+        plain: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        line = str(error).splitlines()[0]
+        raise ConfigError(
+            f"{error.full_key} needs a value: {error.full_key}=... ({line})"
+        ) from error
+    return plain  # type: ignore[no-any-return]
+
+
+def check_values(model: type[K], config: Mapping[str, Any]) -> K:
+    """Return a command's own keys as their model.
+
+    Raises:
+        ConfigError: The message has one line for each value that cannot be used.
+    """
+    own = {name: config[name] for name in model.model_fields if name in config}
+    try:
+        return model.model_validate(own)
+    except pydantic.ValidationError as error:
+        raise _unusable(describe_validation_error(error)) from error
+
+
+def _unusable(lines: Sequence[str]) -> ConfigError:
+    return ConfigError("\n  ".join(["The configuration cannot be used:", *lines]))
+
+
+def env_factories(config: Mapping[str, Any]) -> list[EnvFactory]:
+    """Return a factory for each environment of a configuration, sorted by id if there are several.
+
+    Raises:
+        GemError: A part does not exist or refuses its parameters.
+    """
+    patterns = config.get("envs") or []
+    patterns = [patterns] if isinstance(patterns, str) else patterns
+    if not patterns:
+        return [factory_from_config(config)]
+    if config.get("env") or config.get("mixture"):
+        raise ConfigError("envs: give only one of envs, env and mixture.")
+    specs: dict[str, EnvSpec] = {}
+    for pattern in patterns:
+        found = default_registry().list(EnvSpec, pattern)
+        found = found or [default_registry().find(EnvSpec, pattern)]
+        specs.update((spec.id, spec) for spec in found)
+    return [factory_from_config({**config, "env": env_id}) for env_id in sorted(specs)]
+
+
+def env_sources(config: Mapping[str, Any]) -> dict[str, Component]:
+    """Return the environments of a configuration by name: each id, or each part of a mixture.
+
+    ``env_factories`` makes one environment of a mixture. Here its parts stay separate, so that
+    their weights can change.
+
+    Raises:
+        GemError: A part does not exist or refuses its parameters.
+    """
+    mixture = config.get("mixture") or {}
+    if not mixture or config.get("env") or config.get("envs"):
+        return {one.spec.id: Component(one) for one in env_factories(config)}
+    env_factories(config)  # reports all problems together
+    sources = {}
+    for name, part in mixture.items():
+        env: dict[str, Any] = {"id": part} if isinstance(part, str) else dict(part)
+        weight = env.pop("weight", 1.0)
+        factory = factory_from_config({**config, "env": env, "mixture": None})
+        sources[name] = Component(factory, weight)
+    return sources
+
+
+def agent_makers(config: Mapping[str, Any]) -> dict[str, Callable[[], Agent]]:
+    """Return a function for each agent of a configuration, by name, that makes the agent.
+
+    Raises:
+        ConfigError: There is no agent, or a parameter has a value that it cannot have.
+        GemError: An agent does not exist, cannot be imported or does not take a parameter.
+    """
+    makers = {name: _agent_maker(name, part) for name, part in (config.get("agent") or {}).items()}
+    if not makers:
+        raise ConfigError("agent: give at least one, for example agent=random")
+    return makers
+
+
+def _agent_maker(name: str, part: Any) -> Callable[[], Agent]:
+    kwargs = {"id": part} if isinstance(part, str) else dict(part or {"id": name})
+    if "id" not in kwargs:
+        raise ConfigError(f"agent.{name} needs an id, such as +agent@agent.{name}=random.")
+    spec = default_registry().find(AgentSpec, kwargs.pop("id"))
+    target = spec.load()
+    check_kwargs(target, kwargs, f"agent {spec.id!r}")
+    try:
+        kwargs = part_kwargs(target, kwargs)
+    except pydantic.ValidationError as error:
+        raise _unusable(describe_validation_error(error, f"agent.{name}")) from error
+    return lambda: spec.make(**kwargs)

@@ -1,0 +1,57 @@
+"""The deadline of an episode: that of its current turn, or that of the whole episode."""
+
+import math
+import time
+
+from gem_core.errors import DeadlineError
+from gem_rollout.policy import FaultPolicy
+
+__all__ = ["Deadline"]
+
+
+class Deadline:
+    """When the current part of an episode must have ended.
+
+    Times are those of ``time.perf_counter``.
+
+    Args:
+        policy: The limits for turns and episodes.
+    """
+
+    def __init__(self, policy: FaultPolicy) -> None:
+        self.until = math.inf
+        self.missed = False
+        self._turn_seconds = policy.turn_deadline
+        self._episode_seconds = policy.episode_deadline
+        self._end = math.inf
+        self._limit = ""
+        if self._episode_seconds is not None:
+            self._end = time.perf_counter() + self._episode_seconds
+            self._limit_to_episode()
+
+    def _limit_to_episode(self) -> None:
+        self.until = self._end
+        self._limit = f"the {self._episode_seconds:g} seconds of episode_deadline"
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, at least 0; None if there is none."""
+        return None if self.until == math.inf else max(0.0, self.until - time.perf_counter())
+
+    def begin_turn(self, now: float) -> None:
+        """Start the clock of a turn."""
+        if self._turn_seconds is not None and now + self._turn_seconds < self._end:
+            self.until = now + self._turn_seconds
+            self._limit = f"the {self._turn_seconds:g} seconds of turn_deadline"
+        elif self.until != self._end:
+            self._limit_to_episode()
+
+    def miss(self, who: str, where: str) -> DeadlineError:
+        """Note that the deadline was missed, and return the error.
+
+        Args:
+            who: ``agent`` or ``environment``.
+            where: The part of the episode, such as ``turn 3``.
+        """
+        self.missed, self.until = True, math.inf
+        return DeadlineError(f"The {who} did not finish {where} within {self._limit}.")

@@ -1,0 +1,142 @@
+"""Checks what was typed at a command before Hydra reads it: Hydra would not suggest near names.
+
+Hydra's own parser reads the overrides. A word that is not an override is an environment's id, or a
+pattern of ids.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep, Override, QuotedString
+from hydra.errors import HydraException
+
+from gem_core.errors import ConfigError, near_names
+from gem_core.hydra_source import option_key
+from gem_core.options import GROUPS, warn_deprecated
+from gem_core.plugins import default_registry
+from gem_core.specs import Spec, check_kwargs
+
+__all__ = ["checked_overrides", "renamed_overrides", "with_environments"]
+
+
+def with_environments(words: Sequence[str]) -> list[str]:
+    """Return overrides, in which ids and patterns of environments are ``env=`` or ``envs=``.
+
+    One id becomes ``env=``, so that ``env.NAME=`` can set its parameters.
+
+    Raises:
+        ConfigError: Environments are also given by ``env=`` or ``envs=``.
+    """
+    ids = [word for word in words if "=" not in word and word[:1] != "~"]
+    if not ids:
+        return list(words)
+    others = [word for word in words if word not in ids]
+    if any(word.partition("=")[0].lstrip("+") in ("env", "envs") for word in others):
+        raise ConfigError(
+            f"Environments are given twice: as {' '.join(ids)}, and by env= or envs=. Choose one."
+        )
+    if len(ids) == 1 and not {"*", "?"} & set(ids[0]):
+        return [f"env={ids[0].replace(':', '/', 1)}", *others]
+    quoted = ",".join("'" + one.replace("'", r"\'") + "'" for one in ids)
+    return [f"envs=[{quoted}]", *others]
+
+
+def renamed_overrides(overrides: Sequence[str], aliases: Mapping[str, str]) -> list[str]:
+    """Return the overrides with deprecated keys replaced, after a warning for each.
+
+    Args:
+        overrides: Overrides, as typed.
+        aliases: The key that replaces each deprecated one.
+    """
+    renamed = []
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        name = key.lstrip("+")
+        if equals and name in aliases:
+            warn_deprecated(f"{name}=", f"{aliases[name]}=")
+            override = f"{aliases[name]}={value}"  # noqa: PLW2901
+        renamed.append(override)
+    return renamed
+
+
+def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[str]:
+    """Return the overrides that Hydra is to read.
+
+    If there is one agent, such as ``openai``, ``agent.model=x`` becomes ``agent.openai.model=x``.
+
+    Args:
+        overrides: Overrides, as typed.
+        keys: The top-level keys and groups of the command's configuration.
+
+    Raises:
+        ConfigError: An override that cannot be parsed, or a key that does not exist.
+        UnknownIdError: There is no such environment, agent, tool or wrapper.
+        UnknownKwargError: An environment or agent does not take the parameter.
+    """
+    parsed = [_parsed(override) for override in overrides]
+    for override in parsed:
+        top = override.key_or_group.partition(".")[0]
+        if top.partition("/")[0] not in keys:
+            raise ConfigError(f"There is no key {top!r}.{near_names(top, keys)}")
+    chosen = [
+        (override, _specs(override)) for override in parsed if override.key_or_group in GROUPS
+    ]
+    agents = [
+        (one.package, spec)
+        for one, specs in chosen
+        if one.key_or_group == "agent"
+        for spec in specs
+    ]
+    checked = list(overrides)
+    if len(agents) == 1 and agents[0][0] is None:
+        spec = agents[0][1]
+        key = f"agent.{option_key(spec.id)}"
+        checked = [_with_full_name(override, key) for override in parsed]
+        _check_parameters(checked, key, spec)
+    envs = [specs for one, specs in chosen if one.key_or_group == "env" and one.package is None]
+    if envs and len(envs[-1]) == 1:
+        _check_parameters(checked, "env", envs[-1][0])
+    return checked
+
+
+def _parsed(text: str) -> Override:
+    try:
+        return OverridesParser.create().parse_override(text)
+    except HydraException as error:
+        raise ConfigError(f"{text!r} cannot be parsed: {error}") from error
+
+
+def _specs(override: Override) -> list[Spec]:
+    """Return the specs of the ids that an override chooses."""
+    ids = _ids(override._value)  # noqa: SLF001 - value() does not unquote the values of a sweep
+    if override.key_or_group == "agent" and None in ids:
+        raise ConfigError("agent=null chooses no agent. The agent that says nothing is 'silent'.")
+    kind = GROUPS[override.key_or_group]
+    return [default_registry().find(kind, str(one)) for one in ids if one is not None]
+
+
+def _ids(value: Any) -> list[Any]:
+    if isinstance(value, ChoiceSweep):
+        value = value.list
+    if isinstance(value, list):
+        return [one for item in value for one in _ids(item)]
+    if isinstance(value, QuotedString):
+        return [value.text]
+    return [value] if isinstance(value, str) or value is None else []
+
+
+def _with_full_name(override: Override, key: str) -> str:
+    line = str(override.input_line)
+    name = override.key_or_group
+    if not name.startswith("agent.") or f"{name}.".startswith(f"{key}."):
+        return line
+    return line.replace("agent.", f"{key}.", 1)
+
+
+def _check_parameters(overrides: Iterable[str], key: str, spec: Spec) -> None:
+    for override in overrides:
+        name = override.lstrip("+~").partition("=")[0]
+        if name.startswith(f"{key}."):
+            parameter = name.removeprefix(f"{key}.").partition(".")[0]
+            check_kwargs(spec.load(), [parameter], f"{spec.kind} {spec.id!r}")

@@ -1,0 +1,98 @@
+"""Commands of third parties that Hydra configures."""
+
+import pytest
+from pydantic import Field
+
+from gem_core.errors import ConfigError
+from gem_rollout.commands import CommandKeys, HydraCommand, Job, env_factories
+
+GUESS = "game:GuessTheNumber-v0-easy"
+
+
+class Keys(CommandKeys):
+    """The keys of a command."""
+
+    size: int = Field(default=3, ge=1)
+    """How large it is."""
+    name: str = Field(default="x")
+    """Its name."""
+    out: str = "folder"
+    """The folder to write to."""
+
+
+def invoke(function, *words):
+    command = HydraCommand(
+        "test", function, Keys, agents=None, aliases={"n": "size"}, examples=["gem-core test X"]
+    )
+    return command.main(list(words), prog_name="gem-core test", standalone_mode=False)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["gem-core"])
+
+
+def test_a_function_is_given_its_keys_the_environments_and_a_folder(tmp_path):
+    jobs: list[Job] = []
+    words = [GUESS, "env.max_turns=7", "size=5", "name=12", "--format", "json"]
+    invoke(jobs.append, *words)
+    (job,) = jobs
+    assert job.keys == Keys(size=5, name="12")
+    assert job.form == "json"
+    assert job.folder == tmp_path / "folder"
+    assert job.words[0] == "gem-core test"
+    (make_env,) = env_factories(job.config)
+    assert make_env.spec.kwargs["max_turns"] == 7
+
+
+def test_help_shows_the_keys_with_their_defaults_and_the_examples(capsys):
+    invoke(print, "--help")
+    shown = capsys.readouterr().out
+    assert "size=3" in shown
+    assert "How large it is." in shown
+    assert "gem-core test X" in shown
+    assert "agent=" not in shown
+
+
+def test_a_deprecated_key_still_works():
+    jobs: list[Job] = []
+    invoke(jobs.append, GUESS, "n=9")
+    assert jobs[0].keys.size == 9
+
+
+@pytest.mark.parametrize("error", [ConfigError("It is wrong."), OSError("It is wrong.")])
+def test_a_known_error_is_one_message_and_exit_status_1(error, capsys):
+    def fail(job):
+        raise error
+
+    assert invoke(fail, GUESS) == 1
+    assert capsys.readouterr().err == "Error: It is wrong.\n"
+
+
+def test_the_function_may_return_an_exit_status():
+    assert invoke(lambda job: 7, GUESS) == 7
+    assert invoke(lambda job: None, GUESS) == 0
+
+
+def test_a_value_that_cannot_be_used_is_named(capsys):
+    assert invoke(print, GUESS, "size=0") == 1
+    shown = capsys.readouterr().err
+    assert "size: Input should be greater than or equal to 1; got 0" in shown
+
+
+def test_ctrl_c_is_exit_status_130(capsys):
+    def interrupt(job):
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as caught:
+        invoke(interrupt, GUESS)
+    assert caught.value.code == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+
+
+def test_each_run_of_a_sweep_has_its_folder(tmp_path):
+    jobs: list[Job] = []
+    invoke(jobs.append, "-m", GUESS, "size=1,2")
+    assert [job.keys.size for job in jobs] == [1, 2]
+    assert [job.folder for job in jobs] == [tmp_path / "folder" / "0", tmp_path / "folder" / "1"]

@@ -1,0 +1,116 @@
+"""What is typed at commands that Hydra configures, before Hydra reads it."""
+
+import pytest
+
+from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
+from gem_core.registry import Registry
+from gem_rollout.commands import agent_makers
+from gem_rollout.overrides import checked_overrides, renamed_overrides, with_environments
+
+OWN = ("env", "agent", "tools", "wrappers", "episodes", "seed")
+
+
+def test_the_parameters_of_the_only_agent_are_written_out():
+    typed = ["agent=scripted", "agent.actions=[a]", "+agent.repeat=true", "env=null"]
+    assert checked_overrides(typed, OWN) == [
+        "agent=scripted",
+        "agent.scripted.actions=[a]",
+        "+agent.scripted.repeat=true",
+        "env=null",
+    ]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["agent=scripted", "agent.scripted.actions=[a]"],
+        ["agent=[scripted,random]", "agent.scripted.actions=[a]"],
+        ["+agent@agent.one=scripted", "agent.one.actions=[a]"],
+        ["agent=random", "+agent@agent.one=scripted", "agent.one.actions=[a]"],
+    ],
+)
+def test_names_that_are_written_out_stay(typed):
+    assert checked_overrides(typed, OWN) == typed
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        (["game:X-v0", "seed=1"], ["env=game/X-v0", "seed=1"]),
+        (["game:X-*", "seed=1"], ["envs=['game:X-*']", "seed=1"]),
+        (["game:X", "seed=1", "game:Y"], ["envs=['game:X','game:Y']", "seed=1"]),
+        (["env=game/X-v0", "~tools"], ["env=game/X-v0", "~tools"]),
+    ],
+)
+def test_words_that_are_not_overrides_are_environments(typed, read):
+    assert with_environments(typed) == read
+
+
+@pytest.mark.parametrize("override", ["env=game/X", "envs=[game:X]"])
+def test_environments_are_given_once(override):
+    with pytest.raises(ConfigError, match="given twice"):
+        with_environments(["game:Y", override])
+
+
+def test_deprecated_keys_are_replaced_with_one_warning(capsys):
+    for _ in range(2):
+        assert renamed_overrides(["old=3", "seed=1"], {"old": "new"}) == ["new=3", "seed=1"]
+    assert capsys.readouterr().err.count("old= is deprecated") == 1
+
+
+def test_each_id_is_looked_up_once(monkeypatch):
+    asked = []
+    find = Registry.find
+
+    def counted(self, kind, spec_id):
+        asked.append(spec_id)
+        return find(self, kind, spec_id)
+
+    monkeypatch.setattr(Registry, "find", counted)
+    checked_overrides(
+        ["env=game/GuessTheNumber-v0-easy", "env.max_turns=3", "agent=oracle", "tools=[python]"],
+        OWN,
+    )
+    assert asked == ["game/GuessTheNumber-v0-easy", "oracle", "python"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "error", "message"),
+    [
+        (["episode=3"], ConfigError, "There is no key 'episode'. Did you mean 'episodes'"),
+        (["agent=null"], ConfigError, "agent that says nothing is 'silent'"),
+        (["agent=[oracle,null]"], ConfigError, "agent that says nothing is 'silent'"),
+        (["agent=[oracle"], ConfigError, "cannot be parsed"),
+        (["agent=random,orcale"], UnknownIdError, "Did you mean 'oracle'"),
+        (["agent=orcale"], UnknownIdError, "Did you mean 'oracle'"),
+        (["agent=scripted", "agent.action=[a]"], UnknownKwargError, "Did you mean 'actions'"),
+        (["tools=[pyton]"], UnknownIdError, "Did you mean 'python'"),
+        (
+            ["env=game/GuessTheNumber-v0-easy", "env.max_turn=3"],
+            UnknownKwargError,
+            "Did you mean 'max_turns'",
+        ),
+    ],
+)
+def test_a_name_that_does_not_exist_is_refused_with_near_names(typed, error, message):
+    with pytest.raises(error, match=message):
+        checked_overrides(typed, OWN)
+
+
+def test_agents_are_made_by_name():
+    makers = agent_makers({"agent": {"a": {"id": "scripted", "actions": ["x"]}, "random": None}})
+    assert makers["a"]().act("", {}) == "x"
+    assert set(makers) == {"a", "random"}
+
+
+@pytest.mark.parametrize(
+    ("agents", "message"),
+    [
+        ({}, "agent: give at least one"),
+        ({"a": {"actions": ["x"]}}, r"agent\.a needs an id"),
+        ({"a": {"id": "scripted", "actions": 3}}, r"agent\.a\.actions: .*got 3"),
+    ],
+)
+def test_agents_that_cannot_be_made_are_refused(agents, message):
+    with pytest.raises(ConfigError, match=message):
+        agent_makers({"agent": agents})

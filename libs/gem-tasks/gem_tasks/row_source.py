@@ -1,0 +1,158 @@
+"""Where rows come from: the hub, files, a dataset or a list in memory, or a file of a package."""
+
+import json
+import os
+import sys
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from gem_core.errors import ConfigError, DataError, near_names
+from gem_tasks.rows import (
+    DatasetRows,
+    ListRows,
+    Rows,
+    checked,
+    shared_while_used,
+    shared_with_process,
+)
+from gem_tasks.stream import StreamRows
+
+__all__ = ["PACKAGE", "RowSource", "load_rows"]
+
+PACKAGE = "package://"
+"""The prefix of JSON lines in an installed package: ``package://gem_math/data/sample.jsonl``."""
+
+Columns = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowSource:
+    """Where rows come from; ``TaskEnv`` documents the fields."""
+
+    dataset_name: str = ""
+    split: str | None = None
+    data: Any = None
+    streaming: bool = False
+
+
+def load_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
+    """Return the rows of a source; callers that ask for the same columns share them.
+
+    Raises:
+        ConfigError: Rows in memory cannot be streamed.
+        DataError: The data cannot be used.
+        HubError: The hub does not provide the dataset.
+    """
+    if source.data is None:
+        return shared_with_process((source, repr(columns)), lambda: _hub_rows(source, columns))
+    is_package = isinstance(source.data, str) and source.data.startswith(PACKAGE)
+    if not is_package and _is_paths(source.data):
+        from gem_tasks.files import file_versions, resolve_paths  # noqa: PLC0415 - often unneeded
+
+        paths = resolve_paths(source.data)
+        key = (file_versions(paths), source.split, source.streaming, repr(columns))
+        return shared_with_process(key, lambda: _file_rows(paths, source, columns))
+    if source.streaming:
+        raise ConfigError("streaming=True works for datasets on the hub and for files.")
+    if is_package:
+        return shared_with_process(
+            (source.data, repr(columns)), lambda: _package_rows(source.data, columns)
+        )
+    return _rows_in_memory(source, columns)
+
+
+def _is_paths(data: Any) -> bool:
+    if isinstance(data, str | os.PathLike):
+        return True
+    is_list = isinstance(data, list | tuple)
+    return is_list and bool(data) and all(isinstance(one, str | os.PathLike) for one in data)
+
+
+def _hub_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
+    from gem_tasks.hub import load_from_hub  # noqa: PLC0415 - it imports networking modules
+
+    name = source.dataset_name
+    if not name:
+        raise DataError(
+            "No rows were given. Give dataset_name='org/name' for a dataset on the hub, or data= "
+            "for files, a dataset or a list of mappings."
+        )
+    found = load_from_hub(name, streaming=source.streaming)
+    return _rows_of(found, f"{name!r} on the hub", source.split, columns, remote=True)
+
+
+def _file_rows(paths: list[Path], source: RowSource, columns: Columns) -> Rows | StreamRows:
+    from gem_tasks.files import load_from_files  # noqa: PLC0415 - often unneeded
+
+    found = load_from_files(paths, streaming=source.streaming)
+    origin = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    return _rows_of(found, origin, source.split, columns)
+
+
+def _rows_in_memory(source: RowSource, columns: Columns) -> Rows | StreamRows:
+    data = source.data
+    if _is_dataset(data):
+        key: Hashable = (id(data), source.split, repr(columns))
+        return shared_while_used(key, lambda: _rows_of(data, "data", source.split, columns))
+    if isinstance(data, Sequence) and not isinstance(data, bytes):
+        key = (id(data), len(data), repr(columns))
+        return shared_while_used(key, lambda: checked(ListRows(data, "data", columns)))
+    raise DataError(
+        f"data must be a path or a glob, a list of paths, a datasets.Dataset or DatasetDict, a "
+        f"list of mappings, or 'package://...'; got {type(data).__name__}."
+    )
+
+
+def _is_dataset(data: Any) -> bool:
+    datasets = sys.modules.get("datasets")  # if it is not imported, no dataset can exist
+    names = ("Dataset", "DatasetDict", "IterableDataset", "IterableDatasetDict")
+    return datasets is not None and isinstance(data, tuple(getattr(datasets, n) for n in names))
+
+
+def _one_split(found: Any, split: str | None, origin: str) -> Any:
+    """Return the requested split of a mapping of splits, or a dataset without splits as it is."""
+    if not isinstance(found, Mapping):
+        return found
+    names = [str(name) for name in found]
+    if split is None and len(names) == 1:
+        return found[names[0]]
+    if split is None:
+        raise DataError(f"{origin} has several splits; choose one with split=: {_listed(names)}.")
+    if split not in names:
+        raise DataError(
+            f"There is no split {split!r} in {origin}.{near_names(split, names)} "
+            f"It has: {_listed(names)}."
+        )
+    return found[split]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names)
+
+
+def _rows_of(
+    found: Any, origin: str, split: str | None, columns: Columns, *, remote: bool = False
+) -> Rows | StreamRows:
+    dataset = _one_split(found, split, origin)
+    if hasattr(dataset, "__len__"):
+        return checked(DatasetRows(dataset, origin, columns, owner=found))
+    return StreamRows(dataset, origin, columns, remote=remote).checked()
+
+
+def _package_rows(data: str, columns: Columns) -> Rows:
+    package, _, path = data.removeprefix(PACKAGE).partition("/")
+    try:
+        lines = files(package).joinpath(path).read_text(encoding="utf-8").split("\n")
+    except (ModuleNotFoundError, OSError) as error:
+        raise DataError(f"There is no {data!r}: {error}.") from error
+    return checked(ListRows([_parsed(line, data) for line in lines if line.strip()], data, columns))
+
+
+def _parsed(line: str, data: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise DataError(f"A line of {data!r} is not JSON: {error}: {line[:80]!r}") from error

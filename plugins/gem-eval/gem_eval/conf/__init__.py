@@ -1,3 +1,0 @@
-"""Configuration of the commands."""
-
-__all__: list[str] = []

@@ -1,3 +1,0 @@
-"""Configurations of the commands."""
-
-__all__: list[str] = []
