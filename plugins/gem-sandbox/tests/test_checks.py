@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 import pytest
 from backends import BACKENDS
 
+from gem_core.registry import Registry
 from gem_core.sandbox import Execution, Program, Sandbox
-from gem_workers.testing import check_sandbox
+from gem_core.specs import SandboxSpec
+from gem_workers.testing import check_registered_sandbox, check_sandbox, sandbox_checks
 
 
 class Flawed:
@@ -108,7 +110,7 @@ def test_a_sandbox_that_hangs_is_a_finding_and_the_other_checks_go_on() -> None:
     report = check_sandbox(make, checks=["results", "asynchronous", "isolation"], deadline=0.5)
     assert {finding.check for finding in report.findings} == {"results", "asynchronous"}
     assert {finding.message for finding in report.findings} == {"did not end within 0.5 seconds"}
-    assert report.unchecked == ["isolation"]
+    assert report.unchecked == ["isolation: the sandbox does not isolate"]
     for sandbox in made[:2]:
         assert sandbox.released.wait(10), "the sandbox that hangs was not closed"
 
@@ -128,4 +130,13 @@ def test_a_sandbox_that_hangs_when_it_is_made_is_a_finding() -> None:
 def test_what_does_not_apply_is_reported_as_unchecked_and_not_as_a_finding() -> None:
     report = check_sandbox(Flawed, checks=["input", "isolation"])
     assert report.ok
-    assert report.unchecked == ["isolation"]
+    assert report.unchecked == ["isolation: the sandbox does not isolate"]
+
+
+def test_a_registered_sandbox_that_hangs_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = Registry()
+    registry.add(SandboxSpec(id="hanging", entry_point=f"{__name__}:Hanging"))
+    monkeypatch.setattr(sandbox_checks, "default_registry", lambda: registry)
+    report = check_registered_sandbox("hanging", deadline=0.5)
+    (finding,) = report.findings
+    assert finding.message == "running an empty program did not end within 0.5 seconds"

@@ -16,10 +16,16 @@ from gem_core.errors import GemError, SandboxError
 from gem_core.plugins import default_registry
 from gem_core.sandbox import Execution, Limit, Program, Sandbox, SessionSandbox
 from gem_core.specs import SandboxSpec
-from gem_core.testing.report import CheckFailedError, Report, require, run_checks
+from gem_core.testing.report import CheckFailedError, Finding, Report, require, run_checks
 from gem_workers.testing.session_checks import SESSION_CHECKS, raises
 
-__all__ = ["SANDBOX_CHECKS", "NotCheckedError", "SandboxBench", "check_sandbox"]
+__all__ = [
+    "SANDBOX_CHECKS",
+    "NotCheckedError",
+    "SandboxBench",
+    "check_registered_sandbox",
+    "check_sandbox",
+]
 
 _CANARY = "a-secret-of-the-host"
 _CANARY_VARIABLE = "GEM_SANDBOX_CHECK"
@@ -58,7 +64,7 @@ print("parent" if pid else "child")
 
 
 class NotCheckedError(GemError):
-    """A check does not apply to a sandbox; its name goes to ``Report.unchecked``."""
+    """A check does not apply to a sandbox; its name and this message go to ``unchecked``."""
 
 
 class SandboxBench:
@@ -131,8 +137,8 @@ def check_sandbox(
         def run(_: object) -> None:
             try:
                 _run_within(deadline, check, make)
-            except NotCheckedError:
-                report.unchecked.append(name)
+            except NotCheckedError as reason:
+                report.unchecked.append(f"{name}: {reason}")
 
         return run
 
@@ -140,15 +146,21 @@ def check_sandbox(
     return run_checks(report, timed_checks, lambda: None, checks)
 
 
-def check_registered_sandbox(sandbox_id: str) -> Report:
-    """Check a sandbox by its id; if it cannot run at all on this machine, it is unchecked."""
+def check_registered_sandbox(sandbox_id: str, *, deadline: float = 60.0) -> Report:
+    """Check a sandbox by its id; if it cannot run at all on this machine, it is unchecked.
+
+    Args:
+        sandbox_id: The id of a sandbox.
+        deadline: Seconds for each check; see ``check_sandbox``.
+    """
+    make = default_registry().find(SandboxSpec, sandbox_id).make
     try:
-        sandbox: Sandbox = default_registry().make(SandboxSpec, sandbox_id)
-        sandbox.run(Program(""))
+        _run_within(deadline, _closing(lambda bench: bench.sandbox.run(Program(""))), make)
     except SandboxError as error:
         return Report(sandbox_id, unchecked=[f"it does not work here: {error}"])
-    sandbox.close()
-    return check_sandbox(sandbox_id)
+    except CheckFailedError as error:
+        return Report(sandbox_id, [Finding("construction", f"running an empty program {error}")])
+    return check_sandbox(sandbox_id, deadline=deadline)
 
 
 def _run_within(
@@ -371,7 +383,7 @@ def _isolation(bench: SandboxBench) -> None:
     """If it says so, programs cannot reach the host's files, environment and network."""
     require(isinstance(bench.sandbox.isolated, bool), "isolated must be True or False")
     if not bench.sandbox.isolated:
-        raise NotCheckedError("This sandbox does not isolate.")
+        raise NotCheckedError("the sandbox does not isolate")
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as server:
         secret, target = Path(folder) / "secret", Path(folder) / "target"
         secret.write_text(_CANARY)
@@ -395,7 +407,7 @@ def _isolation(bench: SandboxBench) -> None:
             del os.environ[_CANARY_VARIABLE]
 
 
-def _closing(check: Callable[[SandboxBench], None]) -> Callable[[SandboxBench], None]:
+def _closing(check: Callable[[SandboxBench], object]) -> Callable[[SandboxBench], None]:
     @functools.wraps(check)
     def checked(bench: SandboxBench) -> None:
         with bench:
@@ -408,7 +420,7 @@ def _with_sessions(check: Callable[[SessionSandbox], None]) -> Callable[[Sandbox
     @functools.wraps(check)
     def checked(bench: SandboxBench) -> None:
         if not isinstance(bench.sandbox, SessionSandbox):
-            raise NotCheckedError("This sandbox has no sessions.")
+            raise NotCheckedError("the sandbox has no sessions")
         check(bench.sandbox)
 
     return checked

@@ -87,7 +87,8 @@ class WarmSandbox(BaseSandbox):
             while not job.is_done:
                 with engine.exchange(zygote, job.steps()) as exchange:
                     stealing.run(exchange)
-                stealing.wait()
+                if not job.is_over:
+                    stealing.wait()
         finally:
             stealing.end()
         return job.executions()
@@ -102,7 +103,8 @@ class WarmSandbox(BaseSandbox):
             while not job.is_done:
                 async with engine.exchange_async(zygote, job.steps()) as exchange:
                     await stealing.run_async(exchange)
-                await stealing.wait_async()
+                if not job.is_over:
+                    await stealing.wait_async()
         finally:
             await stealing.end_async()
         return job.executions()
