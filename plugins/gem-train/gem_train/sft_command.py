@@ -1,12 +1,12 @@
-"""``gem-core train sft``: a warm start from what oracles play, or from the episodes of a run.
+"""``gem-core train sft``: a warm start from the actions of oracles, or from the episodes of a run.
 
 ======================  ==============================================================
-in the run's folder
+file                    content
 ======================  ==============================================================
-``run.json``            what was run
-``trajectories.jsonl``  the episodes that were played to learn from
-``metrics.csv``         figures of each update
-``model/``              the model, also that of a run that was interrupted or failed
+``run.json``            the command and the configuration
+``trajectories.jsonl``  the demonstrations
+``metrics.csv``         metrics of each update
+``model/``              the model, even if the run was interrupted or failed
 ======================  ==============================================================
 """
 
@@ -48,13 +48,13 @@ INTERRUPTED = 130
 )
 @click.argument("overrides", nargs=-1, type=click.UNPROCESSED)
 def command(overrides: tuple[str, ...]) -> None:
-    """Train a model on what oracles play, or on the episodes of a run."""
+    """Train a model on the actions of oracles, or on the episodes of a run."""
     sys.argv = ["gem-core train sft", *checked_overrides(overrides, _OwnKeys.model_fields)]
     _app()
 
 
 class _Sampling(pydantic.BaseModel):
-    """What prompts look like."""
+    """The format of prompts."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
@@ -66,7 +66,7 @@ class _Sampling(pydantic.BaseModel):
 
 
 class _OwnKeys(SFTConfig):
-    """What the command's own keys may be."""
+    """The values of the command's own keys."""
 
     model_config = pydantic.ConfigDict(extra="ignore")
 
@@ -102,22 +102,22 @@ def _app(config: DictConfig) -> None:
 
 
 def _train(config: dict[str, Any], folder: Path) -> bool:
-    """Gather episodes, learn from them, save the model; return whether all of it was done."""
+    """Gather episodes, learn from them, and save the model; return False if interrupted."""
     check_values(_OwnKeys, config)
     own = SFTConfig(**{name: config[name] for name in SFTConfig.model_fields})
     for needed in ("torch", "transformers"):
         if importlib.util.find_spec(needed) is None:
             raise ConfigError(f"Training needs {needed}: pip install gem-train[torch].")
     import torch  # noqa: PLC0415 - seconds, and --help does without
-    import transformers  # noqa: PLC0415 - likewise
+    import transformers  # noqa: PLC0415 - as above
 
     from gem_train.policy import Policy  # noqa: PLC0415 - it imports torch
-    from gem_train.sft import sft  # noqa: PLC0415 - likewise
+    from gem_train.sft import sft  # noqa: PLC0415 - as above
 
     transformers.utils.logging.disable_progress_bar()
     if config["threads"] is not None:
         torch.set_num_threads(config["threads"])
-    torch.manual_seed(own.seed)  # adapters begin at random
+    torch.manual_seed(own.seed)  # adapters are initialised randomly
     old = None if config["trajectories"] is None else Run.open(config["trajectories"])
     sources = env_sources(config) if old is None else {}
     if Run(folder).trajectories_path.is_file():
@@ -160,7 +160,7 @@ def _play(
     config: dict[str, Any],
     console: Console,
 ) -> list[Trajectory]:
-    """Play episodes, keep them in the run, and return them in the order of their numbers."""
+    """Play episodes, save them in the run, and return them in the order of their numbers."""
     found: list[Trajectory] = []
     with TrajectoryFile(run.trajectories_path) as file, _bar(console) as bar:
         task = bar.add_task("playing", total=config["episodes"])
@@ -183,10 +183,10 @@ def _play(
 def _chosen(
     found: Iterable[Trajectory], config: Mapping[str, Any], console: Console
 ) -> list[Trajectory]:
-    """Return the episodes to learn from, and say what they are like.
+    """Return the episodes to learn from, and print a summary.
 
     Raises:
-        DataError: There is none.
+        DataError: There is no such episode.
     """
     least = -math.inf if config["min_return"] is None else config["min_return"]
     chosen: list[Trajectory] = []
@@ -200,8 +200,8 @@ def _chosen(
     first = f" The first one: {failures[0]}" if failures else ""
     if not chosen:
         raise DataError(
-            f"There is nothing to learn from: of {count} episodes {len(failures)} ended in an "
-            f"error, and only_successes and min_return leave none of the others.{first}"
+            f"There is nothing to learn from: {len(failures)} of {count} episodes ended in an "
+            f"error, and only_successes and min_return exclude the others.{first}"
         )
     successes = sum(bool(one.success) for one in chosen) / len(chosen)
     turns = sum(len(one.turns) for one in chosen) / len(chosen)
@@ -216,12 +216,12 @@ def _chosen(
 
 
 class _Figures:
-    """Shows figures and writes them; use it as a context manager.
+    """Shows metrics and writes them; use it as a context manager.
 
     Args:
-        console: Where they are shown.
-        writers: Where they are written.
-        steps: Updates, None if not known.
+        console: The console to print to.
+        writers: The writers of metrics.
+        steps: Number of updates, None if unknown.
     """
 
     def __init__(self, console: Console, writers: Writers, steps: int | None) -> None:
@@ -236,7 +236,7 @@ class _Figures:
         return self
 
     def log(self, step: int, figures: Mapping[str, float]) -> None:
-        """Take the figures of an update."""
+        """Log the metrics of an update."""
         self._writers.log(step, figures)
         for name, losses in self.losses.items():
             if name in figures:

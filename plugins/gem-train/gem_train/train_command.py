@@ -62,7 +62,7 @@ def command(overrides: tuple[str, ...]) -> None:
 
 
 def _check_names(overrides: Sequence[str]) -> None:
-    """Look at names that Hydra would only call unknown, not say what is near them.
+    """Check names, because Hydra's errors do not suggest similar ones.
 
     Raises:
         GemError: An algorithm, a curriculum or a key does not exist.
@@ -87,10 +87,10 @@ def _check_names(overrides: Sequence[str]) -> None:
 
 
 def _words_of_run(overrides: Sequence[str]) -> list[str]:
-    """Return what the run was begun with that is to be continued: it need not be typed again.
+    """Return the arguments of a run that is resumed, which need not be typed again.
 
     Raises:
-        ConfigError: There is no such run.
+        ConfigError: The run does not exist.
     """
     given = dict(word.partition("=")[::2] for word in overrides)
     if given.get("resume", "").lower() not in {"true", "yes", "on", "1"}:
@@ -106,11 +106,11 @@ def _offer(group: str, name: str, values: dict[str, Any]) -> None:
 
 
 def _offer_options() -> None:
-    """Make each algorithm an option of ``algo``, with its parameters; each sampler likewise."""
+    """Register each algorithm as an option of ``algo``, and each curriculum of ``curriculum``."""
     for name in ALGORITHMS:
         try:
             values = asdict(load_algorithm(name).config())
-        except ConfigError:  # without torch: --help works all the same, and a run says what to do
+        except ConfigError:  # without torch, --help still works, and a run reports what to install
             values = {}
         _offer("algo", name, values)
         for old, new in RENAMED.items():
@@ -139,20 +139,20 @@ def _train(config: dict[str, Any], folder: Path) -> bool:
     import transformers  # noqa: PLC0415 - seconds
 
     from gem_train.remote import AdapterPush  # noqa: PLC0415 - torch must be there
-    from gem_train.trainer import Trainer  # noqa: PLC0415 - likewise
+    from gem_train.trainer import Trainer  # noqa: PLC0415 - as above
 
-    transformers.utils.logging.disable_progress_bar()  # of weights, between the lines of ours
+    transformers.utils.logging.disable_progress_bar()  # it would interrupt our own progress
 
     agents = agent_makers(config) if config.get("agent") else {}
     if len(agents) > 1:
-        raise ConfigError(f"agent: one agent samples for a policy, got {', '.join(agents)}.")
+        raise ConfigError(f"agent: only one agent can sample, got {', '.join(agents)}.")
     run = _open(folder, config, list(sources))
     console = Console(stderr=True)
     url = config["sampling"]["adapters_url"]
     if bool(agents) != bool(url):
         raise ConfigError(
-            "An agent that samples elsewhere needs its weights, and weights are sent for it alone: "
-            "set both agent=openai and sampling.adapters_url, or neither."
+            "An agent that samples remotely needs the adapters, and adapters are only sent for "
+            "such an agent: set both agent=openai and sampling.adapters_url, or neither."
         )
     trainer = Trainer(
         TrainConfig(**own),
@@ -174,15 +174,15 @@ def _train(config: dict[str, Any], folder: Path) -> bool:
 
 
 def _open(folder: Path, config: dict[str, Any], envs: list[str]) -> Run:
-    """Make the run's folder, or go on with the one that is there.
+    """Create the run's folder, or open the existing one to resume it.
 
     Raises:
-        ConfigError: There is one, and it is not to be continued; or it was of other values.
+        ConfigError: The folder holds a run without ``resume=true``, or with other values.
     """
     run = Run(folder)
     if run.trajectories_path.is_file() and not config["resume"]:
         raise ConfigError(
-            f"{folder} holds a run: add resume=true to go on with it, or choose another out."
+            f"{folder} holds a run: add resume=true to resume it, or choose another out."
         )
     if config["resume"]:
         _check_same(run.info().get("config", {}), config)
@@ -192,7 +192,7 @@ def _open(folder: Path, config: dict[str, Any], envs: list[str]) -> Run:
 
 
 _MAY_CHANGE = ("steps", "device", "threads", "log", "checkpoint", "eval", "out", "resume", "agent")
-"""Keys that may change when a run goes on."""
+"""Keys that may change when a run is resumed."""
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
@@ -204,8 +204,8 @@ def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     ]
     if changed:
         raise ConfigError(
-            "\n  ".join(["The run was begun with other values:", *changed])
-            + "\nLeave them as they were, or choose another out."
+            "\n  ".join(["The run was started with other values:", *changed])
+            + "\nKeep these values, or choose another out."
         )
 
 
@@ -220,7 +220,7 @@ def _differences(place: str, old: Any, new: Any) -> list[str]:
 
 
 def _eval_sources(config: Mapping[str, Any]) -> dict[str, Component] | None:
-    """Return what ``eval.envs`` names, with the tools and wrappers of training; None for none."""
+    """Return the environments of ``eval.envs`` with the tools and wrappers of training, or None."""
     names = config["eval"]["envs"]
     if not names:
         return None
@@ -228,7 +228,7 @@ def _eval_sources(config: Mapping[str, Any]) -> dict[str, Component] | None:
 
 
 def _show_curve(console: Console, run: Run) -> None:
-    """Print the success, or the return where success is not known, of all steps."""
+    """Print the curve of success, or of the return if success is unknown."""
     path = run.path / METRICS_FILE
     figures = read_metrics(path) if path.is_file() else {}
     for name in ("rollout/success", "rollout/return"):
@@ -252,5 +252,5 @@ def _say_where(console: Console, run: Run, step: int, how: str) -> None:
             say(f"Curves: {path}/curves.png")
         say(f"Next: gem-core view {path}", "dim")
         return
-    say(f"{how.capitalize()} after {step} steps; there is a checkpoint.", "yellow")
-    say(f"Go on: gem-core train out={path} resume=true")
+    say(f"{how.capitalize()} after {step} steps; a checkpoint was written.", "yellow")
+    say(f"Resume: gem-core train out={path} resume=true")

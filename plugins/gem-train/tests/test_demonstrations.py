@@ -266,7 +266,7 @@ def test_an_action_that_is_no_text_is_an_error_of_its_episode(tokenizer):
         (talk("a", oracle=False), {}, "has no oracle"),
         (talk("a"), {"skill": 0.0}, "needs random actions"),
         (talk("a"), {"skill": 1.5}, r"a number in \[0, 1\]"),
-        (talk("a"), {"skill": []}, "or several"),
+        (talk("a"), {"skill": []}, "or a list"),
         (talk("a"), {"max_new_tokens": 0}, "max_new_tokens"),
     ],
 )

@@ -210,7 +210,7 @@ def with_token(trajectory, token):
 
 def test_what_the_model_cannot_read_is_refused(policy, shown):
     policy.model.config.max_position_embeddings = 100
-    with pytest.raises(DataError, match="the model reads 100"):
+    with pytest.raises(DataError, match="reads at most 100"):
         sft(policy, shown, SFTConfig())
 
 

@@ -86,7 +86,7 @@ def test_the_episodes_of_a_run_are_learned_if_they_are_good_enough(tmp_path, mod
     assert not list(Run.open(tmp_path / "second").trajectories())
     code, shown = sft(*arguments, "min_return=5", "out=third", cwd=tmp_path)
     assert code == 1
-    assert "There is nothing to learn from: of 24 episodes 0 ended in an error" in shown
+    assert "There is nothing to learn from: 0 of 24 episodes ended in an error" in shown
 
 
 def test_ctrl_c_leaves_the_model_that_was_learned_so_far(tmp_path, model):

@@ -1,3 +1,3 @@
-"""Configurations of the commands."""
+"""The Hydra configurations of the commands."""
 
 __all__: list[str] = []
