@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(60)
 
 
 class JumpingSelector(selectors.SelectSelector):
-    """Waits for nothing: time jumps to when something is due."""
+    """An event loop whose clock jumps to the next event instead of waiting."""
 
     now = 0.0
 
@@ -38,7 +38,7 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 class Endpoint:
-    """Answers after ``latency`` seconds; refuses what is beyond ``capacity`` at once.
+    """Answers after ``latency`` seconds; refuses calls above ``capacity`` immediately.
 
     Args:
         capacity: Calls at once that it bears; None for any number.

@@ -1,4 +1,4 @@
-"""Endpoints that misbehave: what is asked again, what is an error, and what is left behind."""
+"""Faulty endpoints: retries, errors, and resources that are released."""
 
 import asyncio
 import gc
@@ -47,7 +47,7 @@ def agent_of(url, **options):
 
 
 def ask(server, **options):
-    """Ask once, and return the generation."""
+    """Play one turn, and return the generation."""
 
     async def run():
         agent = agent_of(getattr(server, "url", server), **options)
@@ -110,7 +110,7 @@ class TestRepetition:
         assert time.monotonic() - started < 30
 
     def test_a_pause_holds_for_all_and_not_for_ever(self, server):
-        """The next agent waits as long as the first would have, not the hour that was asked for."""
+        """The next agent waits as long as the first would have, not for the requested hour."""
         server.set_faults(["429:3600"])
 
         async def run():
@@ -233,7 +233,7 @@ json_values = st.recursive(
 
 @st.composite
 def almost_answers(draw):
-    """An answer of the endpoint, of which one part is something else, or gone."""
+    """An answer of the endpoint with one part replaced or removed."""
     tokens = [{"logprob": -1.0}, {"logprob": -2}]
     chat = {
         "choices": [

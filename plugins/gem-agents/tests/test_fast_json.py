@@ -1,4 +1,4 @@
-"""What is written is JSON, also where orjson refuses."""
+"""JSON is written even for values that orjson refuses."""
 
 import json
 
@@ -38,6 +38,6 @@ def test_what_orjson_refuses_is_written_too(value, written):
     assert write_json(value) == written.encode()
 
 
-def test_what_is_no_json_is_an_error():
-    with pytest.raises(ValueError, match="."):  # noqa: RUF043 - each has its own words
+def test_invalid_json_is_an_error():
+    with pytest.raises(ValueError, match="."):  # noqa: RUF043 - any message
         read_json(b"{")

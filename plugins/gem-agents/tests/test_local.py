@@ -48,7 +48,7 @@ def play(folder, episodes=4, make_env=lambda: gem_core.make(GAME), concurrency=4
 
 
 def sequences(trajectory):
-    """Yield all tokens up to each turn's end, and how many of them are the turn's own."""
+    """Yield all tokens up to the end of each turn, and the generation of the turn."""
     ids = []
     for turn in trajectory.turns:
         generation = turn.generation
@@ -72,7 +72,7 @@ class TestTokens:
                 assert generation.logprobs == pytest.approx(again, abs=1e-4)
 
     def test_tokens_of_later_turns_extend_those_of_earlier_ones(self, folder, local):
-        """What was kept of each turn is, put together, the rendered chat of the whole episode."""
+        """The recorded parts of all turns form the rendered chat of the whole episode."""
         for trajectory in play(folder):
             generations = [turn.generation for turn in trajectory.turns]
             assert [one.extends for one in generations] == [False] + [True] * (len(generations) - 1)

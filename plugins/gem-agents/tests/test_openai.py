@@ -1,4 +1,4 @@
-"""The agent ``openai`` against a scripted endpoint: what it sends, and what it makes of answers."""
+"""The agent ``openai`` with a scripted endpoint: its requests, and how it reads answers."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ def play(server, *observations, env=None, infos=(), **options):
 
 
 def whole(generations, *, ids=False):
-    """Return all that the model was given in the last turn, put together from what was kept."""
+    """Return the whole prompt of the last turn, reassembled from the recorded parts."""
     given = []
     for generation in generations:
         new = (generation.prompt_ids or []) if ids else generation.messages
@@ -70,7 +70,7 @@ def whole(generations, *, ids=False):
 
 
 class TestAsTheSDK:
-    """The same request through the SDK and through the agent gives the same."""
+    """The SDK and the agent get the same answer to the same request."""
 
     @pytest.mark.parametrize(
         "reply",

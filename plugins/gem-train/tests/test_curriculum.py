@@ -1,4 +1,4 @@
-"""Curricula: what they make of a learner's episodes."""
+"""Curricula and their reactions to episodes."""
 
 import json
 import random
@@ -224,7 +224,7 @@ class TestLearningProgress:
 
 
 class Learner:
-    """Success at a level rises with practice there, once the level before is mastered."""
+    """Success at a level rises with practice, once the previous level is mastered."""
 
     def __init__(self, names, hopeless=(), solved=()):
         self.names, self.hopeless, self.solved = list(names), hopeless, solved

@@ -1,4 +1,4 @@
-"""What oracles play is written as a model would write it."""
+"""Demonstrations: the actions of oracles, written as a model would write them."""
 
 import random
 
@@ -28,7 +28,7 @@ def tokenizer():
 
 
 class Talk(BaseEnv):
-    """Says something new each turn, and takes any text."""
+    """Shows a new text in each turn, and accepts any action."""
 
     def __init__(self, *, turns=3):
         self._turns = turns
@@ -49,7 +49,7 @@ class TalkAtRandom(Talk):
 
 
 def talk(*texts, env=Talk, oracle=True, **kwargs):
-    """Makes environments whose oracle says the texts."""
+    """Makes environments whose oracle plays the texts."""
     spec = EnvSpec(
         id="test:Talk",
         entry_point=env,
@@ -150,7 +150,7 @@ def test_start_states_are_not_those_of_an_evaluation_of_the_same_seed(tokenizer)
 
 
 class Listener(ScriptedAgent):
-    """Notes what it is shown."""
+    """Records the observations that it sees."""
 
     shown: list[str] = []  # noqa: RUF012 - the test empties it
 

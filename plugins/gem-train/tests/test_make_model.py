@@ -1,4 +1,4 @@
-"""``gem-core make-model``, and the tokens of what it makes."""
+"""``gem-core make-model``, and the tokens of its models."""
 
 import subprocess
 import sys
@@ -108,7 +108,7 @@ def test_texts_of_tools_are_learned_too(tmp_path):
     assert words(AutoTokenizer.from_pretrained(out), "</python>") == ["</python>"]
 
 
-def test_episodes_that_cannot_be_read_are_reported(tmp_path):
+def test_episodes_that_exceed_the_context_are_reported(tmp_path):
     done = run(tmp_path / "x", "--env", GAME, "--episodes", 2, "--layers", 1, "--context", 64)
     assert "Episodes exceed the context length" in done.output
 

@@ -363,7 +363,7 @@ def serve(name, folder, begin, end, resume, **environ):
 
 
 def wandb_history(path):
-    """The figures of an offline run: records behind headers of checksum, length and type."""
+    """The metrics of an offline run: records with headers of checksum, length and type."""
     from wandb.proto import wandb_internal_pb2
 
     data, place = path.read_bytes(), 7

@@ -1,4 +1,4 @@
-"""Curves as pictures and as text."""
+"""Curves as plots and as text."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Figures of the episodes of a step."""
+"""Metrics of the episodes of a step."""
 
 import pytest
 from hypothesis import given

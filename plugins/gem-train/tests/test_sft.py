@@ -1,4 +1,4 @@
-"""Supervised training learns what was said, and nothing else."""
+"""Supervised training learns the responses, and nothing else."""
 
 import math
 
@@ -121,7 +121,7 @@ def test_without_steps_each_epoch_sees_every_episode_once(policy, shown):
 
 
 def test_what_is_held_out_is_not_learned(folder, shown):
-    """Other tokens in the one episode that is held out change its loss, and no weight."""
+    """Other tokens in the only held-out episode change its loss, but no weight."""
     config = SFTConfig(steps=2, batch_size=30, held_out=0.01)
 
     def trained(trajectories):

@@ -1,4 +1,4 @@
-"""What is shown while a model is trained."""
+"""The progress display of training."""
 
 import io
 import re
@@ -42,7 +42,7 @@ def play(of, steps=8, mode="auto", evaluated=()):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that a test sets: what is shown of time must not depend on the machine."""
+    """A clock that a test sets, so that displayed times do not depend on the machine."""
 
     class Clock:
         now = 1000.0
