@@ -127,7 +127,7 @@ class TestRepetition:
         assert 0.2 < asyncio.run(run()) < 60
 
     @pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 413, 422])
-    def test_what_repeating_cannot_help_is_asked_once(self, server, status):
+    def test_requests_that_repetition_cannot_help_are_sent_once(self, server, status):
         server.set_faults([str(status)] * 9)
         with pytest.raises(errors.EndpointError) as caught:
             ask(server)
@@ -265,7 +265,7 @@ def almost_answers(draw):
 class TestOddAnswers:
     @given(body=almost_answers() | json_values)
     @settings(max_examples=300, deadline=None)
-    def test_any_json_is_an_answer_with_what_can_be_read_or_an_error(self, body):
+    def test_any_json_is_read_as_an_answer_or_is_an_error(self, body):
         client = Client("http://x", "k", timeout=1, max_attempts=1, max_seconds=1, max_in_flight=1)
         data = json.dumps(body).encode()
         for read in (read_chat, read_completion):

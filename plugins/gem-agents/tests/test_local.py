@@ -87,7 +87,7 @@ class TestTokens:
                 assert text == rendered
                 messages.append(generation.reply)
 
-    def test_a_template_that_forgets_begins_anew(self, tmp_path):
+    def test_with_a_template_that_forgets_prompts_do_not_extend(self, tmp_path):
         tokenizer = make_tiny_tokenizer(chat_template=FORGETS)
         folder = save_tiny_model(tmp_path / "forgets", tokenizer=tokenizer)
         [trajectory] = play(folder, episodes=1)
@@ -221,7 +221,7 @@ class TestHistory:
                 generation.prompt_ids, skip_special_tokens=False
             ).endswith("<|im_start|>assistant\n")
 
-    def test_tools_are_told_of_and_results_come_back(self, folder, local):
+    def test_tools_are_in_the_prompt_and_results_come_back(self, folder, local):
         @as_tool
         def add(a: int, b: int) -> int:
             """Adds two numbers."""
@@ -263,7 +263,7 @@ class TestParameters:
             ({"model": torch.nn.Linear(1, 1), "tokenizer": "any"}, "keeps its dtype"),
         ],
     )
-    def test_what_cannot_work_is_an_error(self, folder, options, words):
+    def test_invalid_parameters_are_errors(self, folder, options, words):
         with pytest.raises(ConfigError, match=words):
             agent_of(folder, **options)
 

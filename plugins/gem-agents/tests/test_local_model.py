@@ -286,7 +286,7 @@ class TestBatches:
             asyncio.run(play())
         assert shapes == [(1, 51), (15, 1), (16, 4)]
 
-    def test_more_episodes_than_rows_keep_what_they_have(self):
+    def test_more_episodes_than_rows_keep_their_cached_tokens(self):
         """With 12 agents and 4 rows, no turn is recomputed from its beginning."""
         local, rng = local_of(batch_size=4), random.Random(0)
         local._end_ids = frozenset()
@@ -327,7 +327,7 @@ class TestBatches:
             expected = logprobs_of(local.model, [n + 5], results[n].ids)
             assert results[n].logprobs == pytest.approx(expected, abs=1e-5)
 
-    def test_scores_that_are_no_numbers_are_an_error(self):
+    def test_logits_that_are_not_finite_are_an_error(self):
         model = copy.deepcopy(model_of("qwen3"))
         local = LocalModel(model, TOKENIZER, batch_size=4)
         sample(local, Request([5, 6], 2))
@@ -426,7 +426,7 @@ class TestWeights:
         assert sampled.logprobs[10:] == pytest.approx(expected[10:], abs=1e-5)
         assert sampled.logprobs[0] != pytest.approx(expected[0], abs=1e-3)
 
-    def test_what_is_sampled_does_not_depend_on_what_was_sampled_before_they_changed(self):
+    def test_samples_do_not_depend_on_those_before_the_change(self):
         def play(*, before):
             model = copy.deepcopy(model_of("qwen3"))
             local = LocalModel(model, TOKENIZER, batch_size=8)

@@ -278,7 +278,7 @@ class TestTools:
         assert server.asked[1]["messages"][2]["tool_call_id"] == "call_0"
         assert "no JSON" in server.asked[1]["messages"][2]["content"]
 
-    def test_calls_that_nobody_asked_for_are_no_action(self, server):
+    def test_unrequested_tool_calls_are_not_actions(self, server):
         server.set_reply({"content": "\\boxed{5}", "tool_calls": [call()]})
         trajectory = self.trajectory(server, env=lambda: gem_core.make(GAME))
         assert trajectory.error is None
@@ -288,7 +288,7 @@ class TestTools:
 
 
 class TestParameters:
-    def test_what_is_asked_for_is_sent_and_nothing_else(self, server):
+    def test_only_the_given_parameters_are_sent(self, server):
         play(server, "a")
         assert set(server.asked[0]) == {"model", "messages"}
         play(server, "a", top_p=0.9, max_tokens=7, stop=["x"], extra_body={"top_k": 3})
@@ -332,7 +332,7 @@ class TestParameters:
             ({"base_url": "https://api.openai.com/v1"}, "set NO_SUCH_KEY"),
         ],
     )
-    def test_what_cannot_work_is_an_error(self, options, words):
+    def test_invalid_parameters_are_errors(self, options, words):
         given = {"base_url": "http://localhost:1/v1", "api_key_env": "NO_SUCH_KEY", **options}
         with pytest.raises(ConfigError, match=words):
             OpenAIAgent(model="m", **given)

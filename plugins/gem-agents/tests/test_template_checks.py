@@ -86,7 +86,7 @@ class TestTemplates:
     def test_one_that_moves_the_system_message_breaks_with_one(self):
         assert broken(MOVES_SYSTEM) == {"system message", "tools and a system message"}
 
-    def test_one_that_writes_calls_anew_breaks_with_calls(self):
+    def test_one_that_rewrites_calls_breaks_with_calls(self):
         assert broken(REWRITES_CALLS) == CALLS
 
     def test_one_that_takes_no_system_message_refuses(self):

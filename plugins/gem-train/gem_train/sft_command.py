@@ -144,7 +144,7 @@ def _train(config: dict[str, Any], folder: Path) -> bool:
             sft(policy, trajectories, own, figures.log)
             finished = True
         except KeyboardInterrupt:
-            _say(console, "Interrupted; what was learned so far is kept.", "yellow")
+            _say(console, "Interrupted; the model so far is saved.", "yellow")
         finally:
             policy.save_merged(run.path / "model")
             _say_where(console, run.path, figures)

@@ -274,6 +274,6 @@ class TestTheTable:
             ("ppo", {"gae_lambda": 2}),
         ],
     )
-    def test_what_is_out_of_range_is_refused(self, name, options):
+    def test_values_out_of_range_are_refused(self, name, options):
         with pytest.raises(ConfigError, match=next(iter(options))):
             load_algorithm(name).config(**options)

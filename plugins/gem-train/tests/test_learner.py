@@ -94,7 +94,7 @@ def test_bf16_goes_nearly_the_same_way(folder):
     assert torch.nn.functional.cosine_similarity(short, plain, dim=0) > 0.8
 
 
-def test_what_was_rewarded_becomes_likelier(policy):
+def test_rewarded_actions_become_more_likely(policy):
     learner, batch = learner_of(policy), batch_for(policy)
     before = policy.logprobs(batch).detach()
     for _ in range(5):
@@ -143,7 +143,7 @@ def test_the_entropy_term_keeps_the_entropy_up(folder):
     assert left(1.0) > left(1e-9) + 0.05
 
 
-def test_a_critic_learns_what_prompts_are_worth(policy):
+def test_a_critic_learns_the_values_of_prompts(policy):
     learner, batch = learner_of(policy, "ppo", critic={"clip": None}), batch_for(policy)
     first = learner.learn(batch, generator()).metrics
     for _ in range(30):
@@ -197,7 +197,7 @@ def test_a_loss_that_is_not_finite_ends_it_with_the_weights_as_they_were(policy)
     assert all(torch.equal(after[name], before[name]) for name in before)
 
 
-def test_memory_that_is_not_there_is_reported_with_what_to_change():
+def test_a_lack_of_memory_is_reported_with_advice():
     with (
         pytest.raises(TooLargeError, match=r"Out of memory.*Lower optim\.tokens"),
         memory_limit("Lower optim.tokens."),

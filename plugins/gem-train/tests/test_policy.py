@@ -154,7 +154,7 @@ def test_dropout_rests_in_sampling_and_learning(policy):
     assert not policy.model.training
 
 
-def test_what_cannot_be_loaded_is_reported(tmp_path):
+def test_a_model_that_cannot_be_loaded_is_reported(tmp_path):
     with pytest.raises(ConfigError, match="cannot be loaded"):
         Policy.load(tmp_path / "nothing")
     with pytest.raises(ConfigError, match="device 'abacus' cannot be used"):

@@ -97,7 +97,7 @@ def test_ctrl_c_leaves_the_model_that_was_learned_so_far(tmp_path, model):
     process.send_signal(signal.SIGINT)
     shown = process.communicate(timeout=60)[1]
     assert process.returncode == 130
-    assert "Interrupted; what was learned so far is kept." in shown
+    assert "Interrupted; the model so far is saved." in shown
     assert "Traceback" not in shown
     AutoModelForCausalLM.from_pretrained(tmp_path / "warm" / "model")
     AutoTokenizer.from_pretrained(tmp_path / "warm" / "model")

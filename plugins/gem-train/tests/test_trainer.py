@@ -53,7 +53,7 @@ def same(first, second):
     return all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_a_run_leaves_figures_episodes_evaluations_and_a_model(folder, tmp_path):
+def test_a_run_leaves_metrics_episodes_evaluations_and_a_model(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, eval={"every": 2, "episodes": 6}, log={"plot": True})
     assert trainer.train()
     found = rows(tmp_path)
