@@ -1,4 +1,4 @@
-"""Fixtures that several test modules use."""
+"""Shared fixtures."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def run_command(tmp_path):
-    """Run ``gem-core`` in a folder of its own, and return what it prints."""
+    """Run ``gem-core`` in a temporary folder, and return its standard output."""
 
     def run(*arguments, status=0):
         environ = {name: value for name, value in os.environ.items() if name != "GEM_PLUGINS"}

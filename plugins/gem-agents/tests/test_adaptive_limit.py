@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(60)
 
 
 class JumpingSelector(selectors.SelectSelector):
-    """Waits for nothing: time jumps to when something is due."""
+    """An event loop whose clock jumps to the next event instead of waiting."""
 
     now = 0.0
 
@@ -38,7 +38,7 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 class Endpoint:
-    """Answers after ``latency`` seconds; refuses what is beyond ``capacity`` at once.
+    """Answers after ``latency`` seconds; refuses calls above ``capacity`` immediately.
 
     Args:
         capacity: Calls at once that it bears; None for any number.
@@ -90,7 +90,7 @@ class TestTheLimit:
         run(many(Endpoint(), limit, 500, workers=3))
         assert limit.limit == 8
 
-    def test_stays_near_what_an_endpoint_bears(self) -> None:
+    def test_the_limit_stays_near_the_capacity(self) -> None:
         endpoint, limit = Endpoint(capacity=50), AdaptiveLimit(4, maximum=2048)
         run(many(endpoint, limit, 5000))
         assert 30 <= limit.limit <= 60
@@ -104,7 +104,7 @@ class TestTheLimit:
         # At four times its best latency the endpoint has 1.59 times the calls that it bears.
         assert limit.limit <= 60
 
-    def test_ignores_latency_where_it_is_told_to(self) -> None:
+    def test_latency_can_be_ignored(self) -> None:
         limit = AdaptiveLimit(4, maximum=64, latency_factor=None)
         run(many(Endpoint(capacity=20, slows=True), limit, 5000))
         assert (limit.limit, limit.overloads) == (64, 0)

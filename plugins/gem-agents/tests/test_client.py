@@ -1,4 +1,4 @@
-"""Endpoints that misbehave: what is asked again, what is an error, and what is left behind."""
+"""Faulty endpoints: retries, errors, and resources that are released."""
 
 import asyncio
 import gc
@@ -49,7 +49,7 @@ def agent_of(url, **options):
 
 
 def ask(server, **options):
-    """Ask once, and return the generation."""
+    """Play one turn, and return the generation."""
 
     async def run():
         agent = agent_of(getattr(server, "url", server), **options)
@@ -112,7 +112,7 @@ class TestRepetition:
         assert time.monotonic() - started < 30
 
     def test_a_pause_holds_for_all_and_not_for_ever(self, server):
-        """The next agent waits as long as the first would have, not the hour that was asked for."""
+        """The next agent waits as long as the first would have, not for the requested hour."""
         server.set_faults(["429:3600"])
 
         async def run():
@@ -129,7 +129,7 @@ class TestRepetition:
         assert 0.2 < asyncio.run(run()) < 60
 
     @pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 413, 422])
-    def test_what_repeating_cannot_help_is_asked_once(self, server, status):
+    def test_requests_that_repetition_cannot_help_are_sent_once(self, server, status):
         server.set_faults([str(status)] * 9)
         with pytest.raises(errors.EndpointError) as caught:
             ask(server)
@@ -235,7 +235,7 @@ json_values = st.recursive(
 
 @st.composite
 def almost_answers(draw):
-    """An answer of the endpoint, of which one part is something else, or gone."""
+    """An answer of the endpoint with one part replaced or removed."""
     tokens = [{"logprob": -1.0}, {"logprob": -2}]
     chat = {
         "choices": [
@@ -267,7 +267,7 @@ def almost_answers(draw):
 class TestOddAnswers:
     @given(body=almost_answers() | json_values)
     @settings(max_examples=300, deadline=None)
-    def test_any_json_is_an_answer_with_what_can_be_read_or_an_error(self, body):
+    def test_any_json_is_read_as_an_answer_or_is_an_error(self, body):
         client = Client("http://x", "k", timeout=1, max_attempts=1, max_seconds=1, max_in_flight=1)
         data = json.dumps(body).encode()
         for read in (read_chat, read_completion):

@@ -1,4 +1,4 @@
-"""The scripted endpoint that is shipped for tests and measurements."""
+"""The scripted endpoint for tests and measurements."""
 
 import concurrent.futures
 import email.utils
@@ -128,7 +128,7 @@ class TestFaults:
         server.set_faults(["slow:0.01", "slow-body:0.01"])
         assert [said(server.url) for _ in range(2)] == ["ok", "ok"]
 
-    def test_json_that_is_none(self, server):
+    def test_malformed_answers_are_not_json(self, server):
         server.set_faults(["malformed", "html"])
         for _ in range(2):
             with pytest.raises(json.JSONDecodeError):
@@ -156,7 +156,7 @@ class TestFaults:
         assert met[0] == met[1]
         assert {200, 429, 500} == set(met[0])
 
-    def test_a_fault_that_does_not_exist_is_an_error(self):
+    def test_an_unknown_fault_is_an_error(self):
         with pytest.raises(ConfigError, match="no fault 'explode'"):
             EndpointServer(faults=["explode"])
 

@@ -1,4 +1,4 @@
-"""What is written is JSON, also where orjson refuses."""
+"""JSON is written even for values that orjson refuses."""
 
 import json
 
@@ -16,12 +16,12 @@ values = st.recursive(
 
 
 @given(value=values)
-def test_what_is_written_is_json(value):
+def test_written_values_are_json(value):
     assert json.loads(write_json(value)) == value
 
 
 @given(value=values)
-def test_what_others_write_is_read(value):
+def test_json_of_the_standard_library_is_read(value):
     assert read_json(json.dumps(value, ensure_ascii=False).encode()) == value
 
 
@@ -34,10 +34,10 @@ def test_what_others_write_is_read(value):
         ("a\ud800", '"a?"'),
     ],
 )
-def test_what_orjson_refuses_is_written_too(value, written):
+def test_values_that_orjson_refuses_are_written_too(value, written):
     assert write_json(value) == written.encode()
 
 
-def test_what_is_no_json_is_an_error():
-    with pytest.raises(ValueError, match="."):  # noqa: RUF043 - each has its own words
+def test_invalid_json_is_an_error():
+    with pytest.raises(ValueError, match="."):  # noqa: RUF043 - any message
         read_json(b"{")

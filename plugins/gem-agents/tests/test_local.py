@@ -47,7 +47,7 @@ def play(folder, episodes=4, make_env=lambda: gem_core.make(GAME), concurrency=4
 
 
 def sequences(trajectory):
-    """Yield all tokens up to each turn's end, and how many of them are the turn's own."""
+    """Yield all tokens up to the end of each turn, and the generation of the turn."""
     ids = []
     for turn in trajectory.turns:
         generation = turn.generation
@@ -71,7 +71,7 @@ class TestTokens:
                 assert generation.logprobs == pytest.approx(again, abs=1e-4)
 
     def test_tokens_of_later_turns_extend_those_of_earlier_ones(self, folder, local):
-        """What was kept of each turn is, put together, the rendered chat of the whole episode."""
+        """The recorded parts of all turns form the rendered chat of the whole episode."""
         for trajectory in play(folder):
             generations = [turn.generation for turn in trajectory.turns]
             assert [one.extends for one in generations] == [False] + [True] * (len(generations) - 1)
@@ -86,7 +86,7 @@ class TestTokens:
                 assert text == rendered
                 messages.append(generation.reply)
 
-    def test_a_template_that_forgets_begins_anew(self, tmp_path):
+    def test_with_a_template_that_forgets_prompts_do_not_extend(self, tmp_path):
         tokenizer = make_tiny_tokenizer(chat_template=FORGETS)
         folder = save_tiny_model(tmp_path / "forgets", tokenizer=tokenizer)
         [trajectory] = play(folder, episodes=1)
@@ -220,7 +220,7 @@ class TestHistory:
                 generation.prompt_ids, skip_special_tokens=False
             ).endswith("<|im_start|>assistant\n")
 
-    def test_tools_are_told_of_and_results_come_back(self, folder, local):
+    def test_tools_are_in_the_prompt_and_results_come_back(self, folder, local):
         @as_tool
         def add(a: int, b: int) -> int:
             """Adds two numbers."""
@@ -262,7 +262,7 @@ class TestParameters:
             ({"model": torch.nn.Linear(1, 1), "tokenizer": "any"}, "keeps its dtype"),
         ],
     )
-    def test_what_cannot_work_is_an_error(self, folder, options, words):
+    def test_invalid_parameters_are_errors(self, folder, options, words):
         with pytest.raises(ConfigError, match=words):
             agent_of(folder, **options)
 

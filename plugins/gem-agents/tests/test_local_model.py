@@ -1,4 +1,4 @@
-"""What samples in this process: prompts that come and go, cached tokens, changing weights."""
+"""The local model: continuous batching, cached tokens, changing weights."""
 
 import asyncio
 import copy
@@ -82,7 +82,7 @@ def local_of(name="qwen3", batch_size=8):
 
 
 def logprobs_of(model, prompt, ids):
-    """Return the log-probabilities that one pass over the whole sequence has."""
+    """Return the log-probabilities of one pass over the whole sequence."""
     with torch.no_grad():
         logits = model(torch.tensor([[*prompt, *ids]])).logits[0].float()
     return logits[len(prompt) - 1 : -1].log_softmax(-1)[range(len(ids)), ids].tolist()
@@ -104,7 +104,7 @@ class Agent:
 
 
 class Passes:
-    """Notes the shapes that a model computes."""
+    """Records the shapes of a model's forward passes."""
 
     def __init__(self, model):
         self.shapes = []
@@ -121,7 +121,7 @@ class Passes:
 
 
 async def episodes(local, rng, count=16, turns=3):
-    """Play episodes that begin alike, of turns of unlike lengths, and return all turns."""
+    """Play episodes with a common beginning and different lengths, and return all turns."""
     rules = tokens(rng, 40)
 
     async def play():
@@ -153,8 +153,8 @@ class TestLogprobs:
             assert sampled.is_complete or len(sampled.ids) == request.max_new_tokens
 
     @pytest.mark.parametrize("name", CONFIGS)
-    def test_what_episodes_said_alike_is_as_if_each_had_said_it_alone(self, name):
-        """Most go on alike, a few differ; those that are computed for others end first, or last."""
+    def test_equal_replies_are_those_of_each_episode_alone(self, name):
+        """Most replies are equal; a row that is computed for others ends first or last."""
         local, rng = local_of(name, batch_size=24), random.Random(5)
         local._end_ids = frozenset()
         prompts = [tokens(rng, count) for count in (1, 9, 30)]
@@ -256,7 +256,7 @@ class TestBatches:
         # Four begin, and the first has its only token then; the fifth takes its row, and is last.
         assert shapes == [(4, 2), (1, 2), (4, 1), (3, 1), (2, 1), (1, 1)]
 
-    def test_what_is_alike_is_computed_once_until_it_differs(self):
+    def test_equal_rows_are_computed_once_until_they_differ(self):
         local = local_of(batch_size=8)
         local._end_ids = frozenset()
         sample(local, Request([1], 1))
@@ -285,8 +285,8 @@ class TestBatches:
             asyncio.run(play())
         assert shapes == [(1, 51), (15, 1), (16, 4)]
 
-    def test_more_episodes_than_rows_keep_what_they_have(self):
-        """With 12 agents and 4 rows, no turn is computed from its beginning again."""
+    def test_more_episodes_than_rows_keep_their_cached_tokens(self):
+        """With 12 agents and 4 rows, no turn is recomputed from its beginning."""
         local, rng = local_of(batch_size=4), random.Random(0)
         local._end_ids = frozenset()
         agents = [Agent() for _ in range(12)]
@@ -326,7 +326,7 @@ class TestBatches:
             expected = logprobs_of(local.model, [n + 5], results[n].ids)
             assert results[n].logprobs == pytest.approx(expected, abs=1e-5)
 
-    def test_scores_that_are_no_numbers_are_an_error(self):
+    def test_logits_that_are_not_finite_are_an_error(self):
         model = copy.deepcopy(model_of("qwen3"))
         local = LocalModel(model, TOKENIZER, batch_size=4)
         sample(local, Request([5, 6], 2))
@@ -391,7 +391,7 @@ class TestWeights:
         optimizer.zero_grad()
 
     @pytest.mark.parametrize("how", ["sgd", "adamw", "foreach", "fused", "load", "exchanged"])
-    def test_what_is_cached_is_void_when_they_change(self, how):
+    def test_the_cache_is_dropped_when_they_change(self, how):
         model = copy.deepcopy(model_of("qwen3"))
         local = LocalModel(model, TOKENIZER, batch_size=4)
         request = Request(tokens(random.Random(0), 30), 8, seed=1)
@@ -425,7 +425,7 @@ class TestWeights:
         assert sampled.logprobs[10:] == pytest.approx(expected[10:], abs=1e-5)
         assert sampled.logprobs[0] != pytest.approx(expected[0], abs=1e-3)
 
-    def test_what_is_sampled_does_not_depend_on_what_was_sampled_before_they_changed(self):
+    def test_samples_do_not_depend_on_those_before_the_change(self):
         def play(*, before):
             model = copy.deepcopy(model_of("qwen3"))
             local = LocalModel(model, TOKENIZER, batch_size=8)
@@ -511,7 +511,7 @@ print(play(0))
 
 
 class Once(gem_core.BaseEnv):
-    """One turn; each seed shows something else."""
+    """One turn; the observation depends on the seed."""
 
     def start(self):
         return f"Say {self.rng.randrange(10**9)}.", {}
@@ -521,7 +521,7 @@ class Once(gem_core.BaseEnv):
 
 
 class Slow(gem_core.BaseEnv):
-    """Blocks, for a time that is another one each turn."""
+    """Blocks for a different time in each turn."""
 
     blocking = True
 
@@ -537,7 +537,7 @@ class Slow(gem_core.BaseEnv):
 
 class TestRuns:
     def test_environments_that_block_are_not_waited_for(self):
-        """Whatever is away meanwhile, each reply is right."""
+        """Replies are correct regardless of which environments are blocked."""
         model = model_of("qwen3")
 
         def make_agent():
@@ -556,7 +556,7 @@ class TestRuns:
                 ids = ids + said.token_ids
 
     def test_prompts_of_one_moment_are_rendered_once_and_never_kept(self, monkeypatch):
-        """A group has one prompt; and a template that changed is the one that is used."""
+        """The episodes of a group share a prompt; a changed template takes effect."""
         tokenizer, agents, texts = make_tiny_tokenizer(), [], []
         encode = tokenizer.encode
         monkeypatch.setattr(
@@ -582,7 +582,7 @@ class TestRuns:
             texts.clear()
 
     def test_the_same_run_is_the_same_to_the_last_bit(self, tmp_path):
-        """In another process, with another hash seed, and after another run."""
+        """Also in another process, with another hash seed, and after another run."""
         folder = save_tiny_model(tmp_path)
 
         def run(when, hash_seed):

@@ -1,4 +1,4 @@
-"""The agent ``openai`` against a scripted endpoint: what it sends, and what it makes of answers."""
+"""The agent ``openai`` with a scripted endpoint: its requests, and how it reads answers."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ def play(server, *observations, env=None, infos=(), **options):
 
 
 def whole(generations, *, ids=False):
-    """Return all that the model was given in the last turn, put together from what was kept."""
+    """Return the whole prompt of the last turn, reassembled from the recorded parts."""
     given = []
     for generation in generations:
         new = (generation.prompt_ids or []) if ids else generation.messages
@@ -70,7 +70,7 @@ def whole(generations, *, ids=False):
 
 
 class TestAsTheSDK:
-    """The same request through the SDK and through the agent gives the same."""
+    """The SDK and the agent get the same answer to the same request."""
 
     @pytest.mark.parametrize(
         "reply",
@@ -278,7 +278,7 @@ class TestTools:
         assert server.asked[1]["messages"][2]["tool_call_id"] == "call_0"
         assert "no JSON" in server.asked[1]["messages"][2]["content"]
 
-    def test_calls_that_nobody_asked_for_are_no_action(self, server):
+    def test_unrequested_tool_calls_are_not_actions(self, server):
         server.set_reply({"content": "\\boxed{5}", "tool_calls": [call()]})
         trajectory = self.trajectory(server, env=lambda: gem_core.make(GAME))
         assert trajectory.error is None
@@ -288,7 +288,7 @@ class TestTools:
 
 
 class TestParameters:
-    def test_what_is_asked_for_is_sent_and_nothing_else(self, server):
+    def test_only_the_given_parameters_are_sent(self, server):
         play(server, "a")
         assert set(server.asked[0]) == {"model", "messages"}
         play(server, "a", top_p=0.9, max_tokens=7, stop=["x"], extra_body={"top_k": 3})
@@ -332,7 +332,7 @@ class TestParameters:
             ({"base_url": "https://api.openai.com/v1"}, "set NO_SUCH_KEY"),
         ],
     )
-    def test_what_cannot_work_is_an_error(self, options, words):
+    def test_invalid_parameters_are_errors(self, options, words):
         given = {"base_url": "http://localhost:1/v1", "api_key_env": "NO_SUCH_KEY", **options}
         with pytest.raises(ConfigError, match=words):
             OpenAIAgent(model="m", **given)

@@ -16,7 +16,7 @@ MASK = 2**64 - 1
 
 
 def split_mix(seed, number):
-    """Return a number of SplitMix64 as its authors write it, with whole numbers."""
+    """Return a number of SplitMix64, computed with integers as its authors do."""
     state = (seed + (number + 1) * 0x9E3779B97F4A7C15) & MASK
     state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK

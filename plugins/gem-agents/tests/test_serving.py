@@ -1,4 +1,4 @@
-"""A real endpoint: ``transformers serve`` with a tiny model, asked by agent and SDK."""
+"""A real endpoint: ``transformers serve`` with a tiny model, queried by the agent and the SDK."""
 
 import asyncio
 import os
@@ -113,7 +113,7 @@ def test_it_takes_schemas_of_tools(url, model):
 
 
 def test_agent_and_sdk_get_the_same(url, model):
-    """Greedily, so that sampling makes no difference."""
+    """Decoding is greedy, so that sampling makes no difference."""
     with openai.OpenAI(base_url=url, api_key="any") as client:
         theirs = client.chat.completions.create(
             model=model,

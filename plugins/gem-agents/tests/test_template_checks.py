@@ -25,7 +25,7 @@ PLAIN = """\
 {{- '<|im_start|>' + message.role + '\\n' + SAID + '<|im_end|>\\n' }}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
-"""Renders all but calls and tools."""
+"""Renders everything except calls and tools."""
 TRIMS = PLAIN.replace("SAID", "(message.content or '') | trim")
 FORGETS_THOUGHTS = PLAIN.replace(
     "SAID",
@@ -49,7 +49,7 @@ NO_END = """\
 {%- for message in messages %}{{ message.role + ': ' + (message.content or '') + '\\n\\n' }}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}"""
-"""No token ends a message, so that what the model wrote may merge with what follows."""
+"""No token ends a message, so the end of a reply may merge with the text after it."""
 
 
 def broken(template, **variables):
@@ -86,7 +86,7 @@ class TestTemplates:
     def test_one_that_moves_the_system_message_breaks_with_one(self):
         assert broken(MOVES_SYSTEM) == {"system message", "tools and a system message"}
 
-    def test_one_that_writes_calls_anew_breaks_with_calls(self):
+    def test_one_that_rewrites_calls_breaks_with_calls(self):
         assert broken(REWRITES_CALLS) == CALLS
 
     def test_one_that_takes_no_system_message_refuses(self):
@@ -109,7 +109,7 @@ class TestTemplates:
 
 
 def spaced_tokenizer():
-    """A tokenizer that puts a space before what begins a text, as those of Llama 2 do."""
+    """A tokenizer that adds a space at the beginning of a text, like that of Llama 2."""
     import tokenizers
     import transformers
 
@@ -158,7 +158,7 @@ texts = st.text(st.sampled_from(["a", "b", " ", "\n", "é", "1"]), max_size=12)
 
 @pytest.fixture(scope="module")
 def made():
-    """Tokenizers, and whether their templates always extend."""
+    """Tokenizers, and whether prompts always extend with their templates."""
     templates = ((CHAT_TEMPLATE, True), (TRIMS, False))
     return [(make_tiny_tokenizer(chat_template=one), always) for one, always in templates]
 
@@ -167,7 +167,7 @@ class TestProperties:
     @given(replies=st.lists(texts, min_size=1, max_size=4), words=st.lists(texts, max_size=8))
     @settings(max_examples=30, deadline=None)
     def test_ok_means_that_prompts_begin_with_what_was_sampled(self, replies, words):
-        """The finding agrees with tokens made here, for any tokenizer and any replies."""
+        """The finding agrees with tokens that are computed here, for any tokenizer and replies."""
         tokenizer = make_tiny_tokenizer(chat_template=NO_END, texts=words * 5, size=300)
         messages = [{"role": "user", "content": "x"}]
         extends, before = True, []
@@ -187,7 +187,7 @@ class TestProperties:
     @given(replies=st.lists(texts, min_size=1, max_size=4))
     @settings(max_examples=60, deadline=None)
     def test_a_transcript_keeps_tokens_and_says_when_it_cannot(self, made, replies):
-        """Token by token sampled replies stay; the text of all tokens is the rendered prompt."""
+        """Replies sampled token by token are preserved, and all tokens decode to the prompt."""
         for tokenizer, always in made:
             transcript = Transcript(tokenizer)
             messages = [{"role": "user", "content": "x"}]

@@ -149,7 +149,7 @@ def _episodes_of(transitions: Iterable[Transition], policy: Policy) -> list[_Epi
         if len(ids) > room:
             raise DataError(
                 f"Turn {transition.turn} of episode {transition.episode} has {len(ids)} tokens, "
-                f"and the model reads at most {room}: leave it out, or show less of the history."
+                f"but the model reads at most {room}: leave it out, or show less history."
             )
         if max(ids, default=0) >= config.vocab_size:
             raise DataError(

@@ -1,13 +1,8 @@
-"""``gem-core train sft``: a warm start from what oracles play, or from the episodes of a run.
+"""``gem-core train sft``: a warm start from the actions of oracles, or from the episodes of a run.
 
 It writes these files to the run's folder:
 
-======================  ==============================================================
-``run.json``            what was run
-``trajectories.jsonl``  the episodes that were played to learn from
-``metrics.csv``         figures of each update
-``model/``              the model; also after an interruption or a failure
-======================  ==============================================================
+======================  =============================================================================  ==============================================================
 """
 
 import importlib.util
@@ -192,7 +187,7 @@ def _chosen(found: Iterable[Trajectory], keys: SFTKeys, console: Console) -> lis
     """Return the episodes to learn from, and print a summary of them.
 
     Raises:
-        DataError: There is none.
+        DataError: There is no such episode.
     """
     least = -math.inf if keys.min_return is None else keys.min_return
     chosen: list[Trajectory] = []
@@ -225,7 +220,7 @@ def _chosen(found: Iterable[Trajectory], keys: SFTKeys, console: Console) -> lis
 
 
 class _Figures:
-    """Shows figures and writes them; use it as a context manager.
+    """Shows metrics and writes them; use it as a context manager.
 
     Args:
         console: The console to print them on.

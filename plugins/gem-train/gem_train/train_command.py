@@ -222,8 +222,8 @@ def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     ]
     if changed:
         raise ConfigError(
-            "\n  ".join(["The run was begun with other values:", *changed])
-            + "\nLeave them as they were, or choose another out."
+            "\n  ".join(["The run was started with other values:", *changed])
+            + "\nKeep these values, or choose another out."
         )
 
 

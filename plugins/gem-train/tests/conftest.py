@@ -1,4 +1,4 @@
-"""What all tests of the plugin need."""
+"""Makes the helper modules of the tests importable."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Small models and batches that they have sampled, for tests of what trains them."""
+"""Small models and sampled batches, for tests of training."""
 
 import random
 
@@ -19,7 +19,7 @@ GUESS = "game:GuessTheNumber-v0-easy"
 
 
 def learner_of(policy, algo="rebn", options=None, **config):
-    """A learner with a learning rate that shows."""
+    """A learner with a noticeable learning rate."""
     algorithm = load_algorithm(algo)
     config["optim"] = {"lr": 1e-3, **config.get("optim", {})}
     made = TrainConfig(model="tiny", **config)
@@ -55,7 +55,7 @@ def batch_for(policy, count=12, seed=0, reward=None, rows="episodes"):
 
 @torch.no_grad()
 def logprobs_of(model, prompt, response, temperature=1.0):
-    """What a plain forward pass over one sequence says, token by token."""
+    """Log-probabilities of one plain forward pass over a sequence."""
     logits = model(input_ids=torch.tensor([prompt + response])).logits[0] / temperature
     rows = logits.log_softmax(-1)[len(prompt) - 1 : -1]
     return [row[token].item() for row, token in zip(rows, response, strict=True)]
@@ -72,7 +72,7 @@ def generator(seed=0):
 def trainer_of(
     model, out, *, envs=(GUESS,), resume=False, make_agent=None, after_step=None, **config
 ):
-    """A trainer of a few small steps."""
+    """A trainer with a few small steps."""
     base = {
         "model": str(model),
         "device": "cpu",

@@ -1,4 +1,4 @@
-"""Episodes, played and made up, for tests of what is computed from them."""
+"""Played and generated episodes for tests."""
 
 import random
 
@@ -20,7 +20,7 @@ ALL = ["reinforce", "rebn", "grpo", "drgrpo", "rloo", "episode_reinforce", "ppo"
 
 @st.composite
 def plays(draw, rewards=REWARDS, max_episodes=6, max_turns=4):
-    """Samples of whole episodes, in any order; some prompts extend the turn before, some do not."""
+    """Transitions of whole episodes in any order; some prompts extend the turn before."""
     rng = random.Random(draw(st.integers(0, 2**32)))
     transitions = []
     for episode in range(draw(st.integers(1, max_episodes))):
@@ -83,7 +83,7 @@ GAME = "game:GuessTheNumber-v0-easy"
 
 
 class CharacterAgent(BaseAgent):
-    """Guesses upwards from 1 with characters for tokens; the chat is kept, or forgotten."""
+    """Guesses upwards from 1, with characters as tokens; prompts extend earlier turns or do not."""
 
     def __init__(self, *, keeps=True, ids=True, logprobs=True, every_second_bad=False):
         self.keeps, self.ids, self.logprobs, self.bad = keeps, ids, logprobs, every_second_bad

@@ -1,4 +1,4 @@
-"""Trajectories without a model, for tests of figures and curricula."""
+"""Trajectories without a model, for tests of metrics and curricula."""
 
 from gem_core.agent import Generation
 from gem_rollout import Trajectory, Turn

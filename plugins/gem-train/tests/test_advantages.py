@@ -1,4 +1,4 @@
-"""Advantages: against literal versions in plain Python, and what must hold of them."""
+"""Advantages, compared with literal versions in plain Python, and their invariants."""
 
 import math
 import statistics
@@ -150,7 +150,7 @@ class TestInvariants:
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
     @given(value=st.floats(-1e6, 1e6, width=32), sizes=st.lists(st.integers(1, 9), min_size=1))
     def test_a_group_of_equal_returns_gives_exactly_0(self, name, dtype, value, sizes):
-        """Not a rounding error divided by a rounding error, as 1/10 eleven times would give."""
+        """Not a quotient of rounding errors, as eleven times 1/10 would give."""
         group = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size)])
         returns = torch.full((len(group),), value, dtype=dtype)
         rule = {"grpo": grpo, "drgrpo": dr_grpo, "rloo": rloo}[name]
@@ -273,6 +273,6 @@ class TestTheTable:
             ("ppo", {"gae_lambda": 2}),
         ],
     )
-    def test_what_is_out_of_range_is_refused(self, name, options):
+    def test_values_out_of_range_are_refused(self, name, options):
         with pytest.raises(ConfigError, match=next(iter(options))):
             load_algorithm(name).config(**options)

@@ -13,7 +13,7 @@ from gem_train.transitions import transitions_of
 
 class TestSamples:
     @pytest.mark.parametrize("keeps", [True, False])
-    def test_have_what_was_given_sampled_and_rewarded(self, keeps):
+    def test_have_the_prompt_the_response_and_the_reward(self, keeps):
         trajectories = played(keeps=keeps)
         transitions = transitions_of(trajectories)
         turns = [(e, n, t) for e, one in enumerate(trajectories) for n, t in enumerate(one.turns)]
@@ -32,7 +32,7 @@ class TestSamples:
             assert (transition.episode, transition.turn) == (episode, number)
             assert transition.group == episode // 3
 
-    def test_say_what_the_environment_could_not_read(self):
+    def test_record_actions_that_the_environment_could_not_parse(self):
         trajectories = played(every_second_bad=True)
         assert [transition.formatted for transition in transitions_of(trajectories)] == [
             n % 2 == 0 for one in trajectories for n in range(len(one.turns))

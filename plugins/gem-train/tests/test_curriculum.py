@@ -1,4 +1,4 @@
-"""Curricula: what they make of a learner's episodes."""
+"""Curricula and their reactions to episodes."""
 
 import json
 import random
@@ -140,7 +140,7 @@ class TestAll:
             ("learning_progress", {"floor": 0}, "floor"),
         ],
     )
-    def test_what_cannot_work_is_refused(self, name, options, match):
+    def test_invalid_values_are_refused(self, name, options, match):
         with pytest.raises(ConfigError, match=match):
             made(name, **options)
 
@@ -193,7 +193,7 @@ class TestLevels:
 
 
 class TestLearningProgress:
-    def test_what_does_not_move_has_equal_shares(self):
+    def test_without_progress_shares_are_equal(self):
         sampler = made("learning_progress")
         assert shares(sampler) == pytest.approx(dict.fromkeys(NAMES, 1 / 3))
         observe(sampler, "easy", *[1] * 500)
@@ -202,7 +202,7 @@ class TestLearningProgress:
         assert sampler.progress("easy") == 0
 
     @pytest.mark.parametrize("moves", [[0] * 300 + [1] * 60, [1] * 300 + [0] * 60])
-    def test_what_is_learned_or_forgotten_gets_most(self, moves):
+    def test_sources_with_changing_success_get_the_largest_share(self, moves):
         sampler = made("learning_progress", floor=0.3)
         observe(sampler, "middle", *moves)
         observe(sampler, "easy", *[1] * 360)
@@ -224,7 +224,7 @@ class TestLearningProgress:
 
 
 class Learner:
-    """Success at a level rises with practice there, once the level before is mastered."""
+    """Success at a level rises with practice, once the previous level is mastered."""
 
     def __init__(self, names, hopeless=(), solved=()):
         self.names, self.hopeless, self.solved = list(names), hopeless, solved
@@ -262,7 +262,7 @@ class Learner:
 
 @pytest.mark.parametrize("seed", range(5))
 class TestALearner:
-    def test_learning_progress_turns_to_what_can_be_learned(self, seed):
+    def test_learning_progress_prefers_sources_that_can_be_learned(self, seed):
         names = ["learnable", "solved", "hopeless"]
         learner = Learner(names, hopeless=["hopeless"], solved=["solved"])
         late = learner.train(made("learning_progress", names), 20, seed)[8:]

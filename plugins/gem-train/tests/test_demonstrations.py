@@ -1,4 +1,4 @@
-"""What oracles play is written as a model would write it."""
+"""Demonstrations: the actions of oracles, written as a model would write them."""
 
 import random
 
@@ -28,7 +28,7 @@ def tokenizer():
 
 
 class Talk(BaseEnv):
-    """Says something new each turn, and takes any text."""
+    """Shows a new text in each turn, and accepts any action."""
 
     def __init__(self, *, turns=3):
         self._turns = turns
@@ -49,7 +49,7 @@ class TalkAtRandom(Talk):
 
 
 def talk(*texts, env=Talk, oracle=True, **kwargs):
-    """Makes environments whose oracle says the texts."""
+    """Makes environments whose oracle plays the texts."""
     spec = EnvSpec(
         id="test:Talk",
         entry_point=env,
@@ -73,7 +73,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(
 
 @settings(max_examples=60, deadline=None)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=3))
-def test_what_is_learned_is_what_the_oracle_said_and_the_token_that_ends_it(tokenizer, texts):
+def test_the_oracles_actions_and_their_end_tokens_are_learned(tokenizer, texts):
     (one,) = play(talk(*texts), tokenizer)
     assert [turn.action for turn in one.turns] == texts
     (sequence,) = one.tokens()
@@ -150,7 +150,7 @@ def test_start_states_are_not_those_of_an_evaluation_of_the_same_seed(tokenizer)
 
 
 class Listener(ScriptedAgent):
-    """Notes what it is shown."""
+    """Records the observations that it sees."""
 
     shown: list[str] = []  # noqa: RUF012 - the test empties it
 
@@ -159,7 +159,7 @@ class Listener(ScriptedAgent):
         return super().act(observation, info)
 
 
-def test_an_oracle_is_asked_for_what_is_played_and_shown_all_that_was_seen(tokenizer):
+def test_an_oracle_is_asked_for_played_actions_and_sees_all_observations(tokenizer):
     Listener.shown.clear()
     spec = EnvSpec(
         id="test:Talk",
@@ -176,7 +176,7 @@ def test_an_oracle_is_asked_for_what_is_played_and_shown_all_that_was_seen(token
     assert [text.count(f"Turn {n}:") for n in range(last + 1)] == [1] * (last + 1)
 
 
-def test_what_a_history_shows_is_not_shown_to_the_oracle_twice(tokenizer):
+def test_with_a_history_the_oracle_sees_nothing_twice(tokenizer):
     Listener.shown.clear()
     spec = EnvSpec(
         id="test:Talk",
@@ -198,7 +198,7 @@ GAMES = [
 
 
 @pytest.mark.parametrize("env_id", GAMES)
-def test_the_oracles_of_games_go_on_from_what_chance_has_played(tokenizer, env_id):
+def test_the_oracles_of_games_continue_after_random_actions(tokenizer, env_id):
     def mean_return(skill):
         played = play(lambda: gem_core.make(env_id), tokenizer, 10, skill=skill)
         assert [one.error for one in played if one.error] == []
@@ -254,7 +254,7 @@ def one_action(tokenizer):
     return [*tokenizer.encode("\\boxed{5}"), tokenizer.eos_token_id]
 
 
-def test_an_action_that_is_no_text_is_an_error_of_its_episode(tokenizer):
+def test_an_action_that_is_not_text_is_an_error_of_its_episode(tokenizer):
     (one,) = play(talk({"a": 1}), tokenizer)
     assert one.error["type"] == "DataError"
     assert "actions that are text" in one.error["message"]
@@ -266,11 +266,11 @@ def test_an_action_that_is_no_text_is_an_error_of_its_episode(tokenizer):
         (talk("a", oracle=False), {}, "has no oracle"),
         (talk("a"), {"skill": 0.0}, "needs random actions"),
         (talk("a"), {"skill": 1.5}, r"a number in \[0, 1\]"),
-        (talk("a"), {"skill": []}, "or several"),
+        (talk("a"), {"skill": []}, "or a list"),
         (talk("a"), {"max_new_tokens": 0}, "max_new_tokens"),
     ],
 )
-def test_what_cannot_work_is_said(tokenizer, factory, options, message):
+def test_invalid_parameters_are_reported(tokenizer, factory, options, message):
     with pytest.raises(ConfigError, match=message):
         play(factory, tokenizer, **options)
 

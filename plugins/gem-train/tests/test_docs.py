@@ -1,4 +1,4 @@
-"""What the pages of the algorithms show is what runs."""
+"""The code in the documentation of training is the code of the package."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def test_code_beside_an_equation_is_that_of_the_package(page):
 
 
 def test_the_commands_of_a_run_work_as_they_are_shown(tmp_path):
-    """From no model to a run that was resumed; small numbers, so that nothing is learned."""
+    """From a new model to a resumed run; the numbers are too small to learn anything."""
     needs("torch")
     lines = re.findall(r"^\$ (.*)$", (DOCS / "running.md").read_text(), re.MULTILINE)
     assert len(lines) == 4

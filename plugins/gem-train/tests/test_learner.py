@@ -1,4 +1,4 @@
-"""Updates: what they minimise, and that a batch in parts gives the gradient of the whole."""
+"""Updates: their loss, and gradients that are accumulated over the parts of a batch."""
 
 import copy
 import dataclasses
@@ -27,7 +27,7 @@ def policy(folder):
 
 
 def change(folder, **config):
-    """What one update makes of the weights, as one vector."""
+    """The change of the weights by one update, as one vector."""
     policy = Policy.load(folder, device="cpu", **config.pop("policy", {}))
     rows = config.pop("rows", "episodes")
     learner = learner_of(policy, config.pop("algo", "rebn"), config.pop("options", None), **config)
@@ -83,7 +83,7 @@ def test_an_update_is_that_of_the_literal_equation(policy):
     ids=["in parts", "a row a turn", "checkpointing", "reinforce", "no importance weights"],
 )
 def test_the_first_update_is_the_same_however_it_is_computed(folder, other):
-    """On tokens that the policy has just sampled all these are one gradient."""
+    """On tokens that the policy has just sampled, all of these have the same gradient."""
     plain, changed = change(folder), change(folder, **other)
     torch.testing.assert_close(changed, plain, atol=2e-4, rtol=0.05)
     assert torch.nn.functional.cosine_similarity(changed, plain, dim=0) > 0.999
@@ -94,7 +94,7 @@ def test_bf16_goes_nearly_the_same_way(folder):
     assert torch.nn.functional.cosine_similarity(short, plain, dim=0) > 0.8
 
 
-def test_what_was_rewarded_becomes_likelier(policy):
+def test_rewarded_actions_become_more_likely(policy):
     learner, batch = learner_of(policy), batch_for(policy)
     before = policy.logprobs(batch).detach()
     for _ in range(5):
@@ -143,7 +143,7 @@ def test_the_entropy_term_keeps_the_entropy_up(folder):
     assert left(1.0) > left(1e-9) + 0.05
 
 
-def test_a_critic_learns_what_prompts_are_worth(policy):
+def test_a_critic_learns_the_values_of_prompts(policy):
     learner, batch = learner_of(policy, "ppo", critic={"clip": None}), batch_for(policy)
     first = learner.learn(batch, generator()).metrics
     for _ in range(30):
@@ -166,7 +166,7 @@ def test_equal_returns_in_every_group_change_nothing(policy):
 
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_rows_that_tell_nothing_are_not_read_and_change_nothing(folder, epochs):
-    """Half of the groups have equal returns; a loss that reads all rows makes the same weights."""
+    """Half of the groups have equal returns; a loss that reads all rows gives the same weights."""
 
     def trained(**loss):
         policy = Policy.load(folder, device="cpu")
@@ -197,7 +197,7 @@ def test_a_loss_that_is_not_finite_ends_it_with_the_weights_as_they_were(policy)
     assert all(torch.equal(after[name], before[name]) for name in before)
 
 
-def test_memory_that_is_not_there_is_reported_with_what_to_change():
+def test_a_lack_of_memory_is_reported_with_advice():
     with (
         pytest.raises(TooLargeError, match=r"Out of memory.*Lower optim\.tokens"),
         memory_limit("Lower optim.tokens."),

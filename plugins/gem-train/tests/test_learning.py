@@ -1,4 +1,4 @@
-"""Learning happens: a reduced run of benchmarks/learning, from nothing."""
+"""A reduced run of benchmarks/learning, which does learn."""
 
 import csv
 import statistics
@@ -11,7 +11,7 @@ BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
 
 def test_rebn_raises_success_by_a_wide_margin_with_both_seeds(tmp_path):
-    """From about 0.4 to above 0.8 where it was tried; 64 episodes a step vary by 0.06."""
+    """It rose from about 0.4 to above 0.8 when tried; 64 episodes per step vary by 0.06."""
     sys.path.insert(0, str(BENCHMARKS))
     from learning.suite import train, warm_start
     from learning.tasks import RUNS, folder_of

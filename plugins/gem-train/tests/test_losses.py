@@ -65,7 +65,7 @@ class TestPolicyLoss:
             (1.3, -1.0, 1.3),
         ],
     )
-    def test_clips_only_what_has_gone_far_enough(self, ratio, advantage, expected):
+    def test_only_ratios_beyond_the_limit_are_clipped(self, ratio, advantage, expected):
         found = gradient(policy_loss, tensor(math.log(ratio)), tensor(0.0), tensor(advantage))
         assert found.item() == pytest.approx(expected)
 
@@ -161,7 +161,7 @@ class TestLogits:
         expected = -sum(one * math.log(one) for one in p)
         assert entropy(tensor(*logits)).item() == pytest.approx(expected, abs=1e-9)
 
-    def test_entropy_is_largest_where_all_are_alike(self):
+    def test_entropy_is_largest_for_a_uniform_distribution(self):
         assert entropy(torch.zeros(3, 5)).tolist() == pytest.approx([math.log(5)] * 3)
 
 
@@ -250,7 +250,7 @@ class TestLengths:
         assert torch.equal(logprobs.grad != 0, batch.mask)
 
 
-def test_what_no_normalisation_can_be_is_reported():
+def test_invalid_normalisations_are_reported():
     batch = batch_of(plays_of_one())
     with pytest.raises(ConfigError, match="constant, response, token"):
         loss_weights(batch, "mean")

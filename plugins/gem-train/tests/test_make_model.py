@@ -1,4 +1,4 @@
-"""``gem-core make-model``, and the tokens of what it makes."""
+"""``gem-core make-model``, and the tokens of its models."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ def run(*args):
     return CliRunner().invoke(command, list(map(str, args)), catch_exceptions=False)
 
 
-def test_a_model_is_what_is_said_about_it(made, tokenizer):
+def test_the_printed_description_of_a_model_is_right(made, tokenizer):
     folder, said = made
     model = AutoModelForCausalLM.from_pretrained(folder)
     assert model.num_parameters() == said.parameters
@@ -92,7 +92,7 @@ def test_sizes_are_about_as_large_as_they_say(tmp_path, size, low, high):
     assert low < said.parameters / 1e6 < high
 
 
-def test_the_command_says_what_was_made_and_what_is_next(tmp_path):
+def test_the_command_describes_the_model_and_the_next_step(tmp_path):
     out = tmp_path / "tiny"
     done = run(out, "--env", "game:GuessTheNumber-v0*", "--episodes", 2, "--layers", 1)
     assert done.exit_code == 0
@@ -108,7 +108,7 @@ def test_texts_of_tools_are_learned_too(tmp_path):
     assert words(AutoTokenizer.from_pretrained(out), "</python>") == ["</python>"]
 
 
-def test_episodes_that_cannot_be_read_are_reported(tmp_path):
+def test_episodes_that_exceed_the_context_are_reported(tmp_path):
     done = run(tmp_path / "x", "--env", GAME, "--episodes", 2, "--layers", 1, "--context", 64)
     assert "Episodes exceed the context length" in done.output
 
@@ -124,7 +124,7 @@ def test_a_model_that_is_there_is_replaced_only_on_demand(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])
-def test_what_is_no_model_is_never_replaced(tmp_path, kind):
+def test_a_folder_that_is_not_a_model_is_never_replaced(tmp_path, kind):
     out = tmp_path / "mine"
     if kind == "folder":
         out.mkdir()

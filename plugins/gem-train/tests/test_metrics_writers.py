@@ -59,7 +59,7 @@ class TestCsv:
             writers.log(step, {"a": step})
             assert len(rows_of(tmp_path)) == step + 2
 
-    def test_figures_of_one_step_share_its_row(self, tmp_path):
+    def test_metrics_of_one_step_share_its_row(self, tmp_path):
         writers = opened(tmp_path, "csv")
         writers.log(0, {"a": 1})
         writers.log(0, {"b": 2})
@@ -69,7 +69,7 @@ class TestCsv:
 
     @settings(deadline=None)
     @given(RUN, RUN, st.integers(0, 12))
-    def test_what_is_read_is_what_was_logged_with_a_resumed_run_in_place_of_the_rest(
+    def test_logged_metrics_are_read_back_and_a_resumed_run_replaces_later_steps(
         self, first, second, resume
     ):
         with tempfile.TemporaryDirectory() as name:
@@ -99,7 +99,7 @@ class TestCsv:
                 assert len({len(row) for row in rows_of(folder)}) == 1
             assert {path.name for path in folder.iterdir()} <= {"metrics.csv"}
 
-    def test_a_new_run_begins_anew(self, tmp_path):
+    def test_a_new_run_replaces_the_table(self, tmp_path):
         opened(tmp_path, "csv").log(5, {"a": 1})
         opened(tmp_path, "csv").log(1, {"b": 1})
         assert rows_of(tmp_path) == [["step", "b"], ["1", "1"]]
@@ -130,7 +130,7 @@ class TestCsv:
             opened(tmp_path, "csv", resume=3)
         assert path.read_text() == text
 
-    def test_a_cell_that_is_no_number_is_reported(self, tmp_path):
+    def test_a_cell_that_is_not_a_number_is_reported(self, tmp_path):
         path = tmp_path / "metrics.csv"
         path.write_text("step,a\n1,2\n2,much\n")
         with pytest.raises(DataError, match="row 3: a is 'much'"):
@@ -284,7 +284,7 @@ class TestWhatFails:
             warnings.simplefilter("error")
             writers.log(2, {"a": 2})
 
-    def test_what_cannot_be_opened_is_reported_and_left_out(self, tmp_path):
+    def test_a_writer_that_cannot_be_opened_is_reported_and_left_out(self, tmp_path):
         (tmp_path / "metrics.csv").write_text("step,a\n1,2\n")
         (tmp_path / f".metrics.csv.{os.getpid()}").mkdir()
         reported = []
@@ -361,7 +361,7 @@ def serve(name, folder, begin, end, resume, **environ):
 
 
 def wandb_history(path):
-    """The figures of an offline run: records behind headers of checksum, length and type."""
+    """The metrics of an offline run: records with headers of checksum, length and type."""
     from wandb.proto import wandb_internal_pb2
 
     data, place = path.read_bytes(), 7

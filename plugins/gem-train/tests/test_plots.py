@@ -1,4 +1,4 @@
-"""Curves as pictures and as text."""
+"""Curves as plots and as text."""
 
 import math
 import statistics
@@ -41,7 +41,7 @@ def pixels_of(path):
 
 
 class TestARun:
-    def test_the_picture_lies_beside_the_figures(self, tmp_path):
+    def test_the_picture_lies_beside_the_metrics(self, tmp_path):
         needs("matplotlib")
         run(tmp_path, envs=["game:A-v0", "game:B-v0"])
         assert plot_run(tmp_path) == tmp_path / "curves.png"
@@ -66,7 +66,7 @@ class TestARun:
             pixels_of(plot_run(tmp_path)), "#D55E00" if "eval/return" in rows[0][1] else "#0072B2"
         )
 
-    def test_a_run_without_figures_is_reported(self, tmp_path):
+    def test_a_run_without_metrics_is_reported(self, tmp_path):
         with pytest.raises(DataError, match="does not exist"):
             plot_run(tmp_path)
         write(tmp_path, [(1, {"time/step": 1.0, "rollout/success": math.nan})])
@@ -118,7 +118,7 @@ class TestSeveralRuns:
         assert all(has_colour(drawn, colour) for colour in ("#0072B2", "#D55E00", "#009E73"))
         assert plot_runs(runs, "rollout/turns", tmp_path / "turns.svg").read_text().startswith("<?")
 
-    def test_what_a_run_does_not_have_is_reported(self, tmp_path):
+    def test_a_missing_metric_is_reported(self, tmp_path):
         one = write(tmp_path / "a", [(1, {"a": 1})])
         other = write(tmp_path / "b", [(2, {"a": 1, "b": 1})])
         with pytest.raises(DataError, match="no metric 'b'; it has: a"):
@@ -174,7 +174,7 @@ class TestText:
         assert set(line) == {"▅"} or {"▁", "█"} <= set(line)
         assert sparkline(values, width, ascii_only=True).isascii()
 
-    def test_what_is_no_number_is_left_out(self):
+    def test_values_that_are_not_finite_are_left_out(self):
         assert text_curve([math.nan, math.inf]) == "(no values)"
         assert text_curve([math.nan, 1, 2], 10, 2) == text_curve([1, 2], 10, 2)
 

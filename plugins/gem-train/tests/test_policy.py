@@ -1,4 +1,4 @@
-"""The model that learns: its probabilities, how it is loaded and saved."""
+"""The policy: its probabilities, loading and saving."""
 
 import pytest
 import torch
@@ -39,8 +39,8 @@ def test_log_probabilities_are_those_of_each_sequence_alone(policy, rows, temper
             assert entropy[row, place].item() == pytest.approx(expected, abs=1e-4)
 
 
-def test_rows_that_are_alike_are_read_once_and_are_learned_from_each(policy):
-    """Each row twice, in any order: the same values, and the gradient of all of them."""
+def test_equal_rows_are_read_once_and_each_of_them_is_learned_from(policy):
+    """Each row occurs twice, in random order: the values are the same, and all gradients count."""
     batch = batch_for(policy)
     order = torch.randperm(2 * len(batch.ids), generator=generator())
     twice = batch.select(torch.cat([torch.arange(len(batch.ids))] * 2)[order])
@@ -69,7 +69,7 @@ def test_rows_that_are_alike_are_read_once_and_are_learned_from_each(policy):
         torch.testing.assert_close(whole, sum(each), atol=1e-4, rtol=1e-4)
 
 
-def test_a_critic_reads_rows_that_are_alike_once(policy):
+def test_a_critic_reads_equal_rows_once(policy):
     critic, batch = Critic(policy), batch_for(policy)
     torch.nn.init.normal_(critic.head.weight)
     order = torch.randperm(2 * len(batch.ids), generator=generator())
@@ -88,7 +88,7 @@ def test_a_critic_reads_rows_that_are_alike_once(policy):
     torch.testing.assert_close(values[numbers, positions], once[turns], atol=1e-5, rtol=1e-5)
 
 
-def test_rows_are_not_alike_where_adapters_drop_some_by_chance(folder):
+def test_equal_rows_are_read_separately_if_adapters_have_dropout(folder):
     needs("peft")
     policy = Policy.load(folder, device="cpu", lora={"r": 4, "lora_dropout": 0.5})
     for name, one in policy.trained_state().items():
@@ -104,7 +104,7 @@ def test_rows_are_not_alike_where_adapters_drop_some_by_chance(folder):
 
 
 @pytest.mark.parametrize("options", [{}, {"gradient_checkpointing": True}])
-def test_training_is_another_mode_only_where_that_changes_something(folder, options):
+def test_the_model_is_in_training_mode_only_if_that_has_an_effect(folder, options):
     policy = Policy.load(folder, device="cpu", **options)
     batch, kept = batch_for(policy), []
     with policy.training(), torch.autograd.graph.saved_tensors_hooks(kept.append, lambda one: one):
@@ -123,7 +123,7 @@ def test_a_saved_policy_is_the_same_policy(policy, tmp_path):
 
 
 def test_a_reference_stays_when_the_policy_goes_on(policy):
-    """Also under autocast, where the forward pass is a wrapped one."""
+    """This also holds under autocast, which wraps the forward pass."""
     batch = batch_for(policy)
     reference = Reference(policy)
     before = reference.logprobs(batch)
@@ -154,7 +154,7 @@ def test_dropout_rests_in_sampling_and_learning(policy):
     assert not policy.model.training
 
 
-def test_what_cannot_be_loaded_is_reported(tmp_path):
+def test_a_model_that_cannot_be_loaded_is_reported(tmp_path):
     with pytest.raises(ConfigError, match="cannot be loaded"):
         Policy.load(tmp_path / "nothing")
     with pytest.raises(ConfigError, match="device 'abacus' cannot be used"):

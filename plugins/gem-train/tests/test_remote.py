@@ -1,4 +1,4 @@
-"""Adapters are handed to a server that samples: a real one, which keeps what it was asked."""
+"""Adapters are sent to a server that samples: a real HTTP server, which records its requests."""
 
 import json
 import threading
@@ -18,7 +18,7 @@ from gem_train.remote import AdapterPush, PushError
 
 
 class _Server(BaseHTTPRequestHandler):
-    """What vLLM does of this: an adapter has one name, and is read when it is loaded."""
+    """The relevant behaviour of vLLM: an adapter has one name, and is read when it is loaded."""
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -77,7 +77,7 @@ def test_a_model_without_adapters_is_refused(server, tmp_path):
 
 
 def test_a_policy_learns_from_what_an_endpoint_sampled(tmp_path):
-    """Tokens of the endpoint are bytes, which the model's vocabulary has room for."""
+    """The tokens of the endpoint are bytes, which are in the model's vocabulary."""
     steps = []
     with EndpointServer(reply=["\\boxed{5}", "\\boxed{2}", "no box"]) as endpoint:
         trainer = trainer_of(

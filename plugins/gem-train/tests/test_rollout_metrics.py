@@ -1,4 +1,4 @@
-"""Figures of the episodes of a step."""
+"""Metrics of the episodes of a step."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from gem_rollout import collect
 from gem_train.metrics import rollout_metrics
 
 
-def test_figures_are_those_of_the_episodes():
+def test_metrics_are_those_of_the_episodes():
     found = rollout_metrics(
         [
             trajectory(success=True, rewards=(0.0, 1.0), tokens=(2, 4), cut=(1,)),
@@ -33,7 +33,7 @@ def test_figures_are_those_of_the_episodes():
     }
 
 
-def test_several_environments_have_figures_of_their_own_under_their_names():
+def test_several_environments_have_separate_metrics():
     found = rollout_metrics(
         [
             trajectory(success=True, component="easy"),
@@ -48,7 +48,7 @@ def test_several_environments_have_figures_of_their_own_under_their_names():
     assert found["rollout/hard/episodes"] == 2
 
 
-def test_what_nobody_says_is_left_out():
+def test_unknown_metrics_are_left_out():
     assert rollout_metrics([]) == {"rollout/episodes": 0}
     found = rollout_metrics([trajectory(success=None)])
     assert "rollout/success" not in found
@@ -56,7 +56,7 @@ def test_what_nobody_says_is_left_out():
     assert "rollout/tool_calls" not in found
 
 
-def test_tools_are_counted_as_the_wrapper_tells():
+def test_tool_calls_are_those_that_the_wrapper_counts():
     @gem_core.as_tool
     def half(number: int) -> float:
         """Return half of an even number."""

@@ -1,4 +1,4 @@
-"""Supervised training learns what was said, and nothing else."""
+"""Supervised training learns the responses, and nothing else."""
 
 import math
 
@@ -52,7 +52,7 @@ def is_same(a, b):
     return all(torch.equal(a[name], b[name]) for name in a)
 
 
-def test_the_loss_is_the_mean_over_what_was_said(policy, shown):
+def test_the_loss_is_the_mean_over_sampled_tokens(policy, shown):
     batch = batch_of(transitions_of(shown[:4]), rows="episodes")
     with torch.no_grad():
         loss = imitation_loss(policy, batch, loss_weights(batch, "token")).item()
@@ -119,8 +119,8 @@ def test_without_steps_each_epoch_sees_every_episode_once(policy, shown):
     assert sum(figures["train/tokens"] for _, figures in logged[3:]) == sampled
 
 
-def test_what_is_held_out_is_not_learned(folder, shown):
-    """Other tokens in the one episode that is held out change its loss, and no weight."""
+def test_held_out_episodes_are_not_learned(folder, shown):
+    """Other tokens in the only held-out episode change its loss, but no weight."""
     config = SFTConfig(steps=2, batch_size=30, held_out=0.01)
 
     def trained(trajectories):
@@ -188,7 +188,7 @@ def test_episodes_without_tokens_cannot_be_learned(policy, shown):
 
 
 @pytest.mark.parametrize("nothing", [[], "errors"])
-def test_nothing_to_learn_from_is_said(policy, shown, nothing):
+def test_nothing_to_learn_from_is_reported(policy, shown, nothing):
     if nothing == "errors":
         failed = Trajectory.from_dict(shown[0].to_dict())
         failed.error = {"boundary": "env", "type": "X", "message": "", "traceback": ""}
@@ -207,9 +207,9 @@ def with_token(trajectory, token):
     return trajectory
 
 
-def test_what_the_model_cannot_read_is_refused(policy, shown):
+def test_tokens_that_the_model_cannot_read_are_refused(policy, shown):
     policy.model.config.max_position_embeddings = 100
-    with pytest.raises(DataError, match="the model reads 100"):
+    with pytest.raises(DataError, match="reads at most 100"):
         sft(policy, shown, SFTConfig())
 
 

@@ -1,4 +1,4 @@
-"""``gem-core train sft``, run as people run it."""
+"""``gem-core train sft``, as a user runs it."""
 
 import json
 import os
@@ -107,7 +107,7 @@ def test_training_that_diverges_leaves_a_message_and_a_model(tmp_path, model):
     code, shown = sft(*arguments, "out=warm", cwd=tmp_path)
     assert code == 1
     assert "Error: The " in shown
-    assert "Lower lr, or max_grad_norm; the weights are as before this update." in shown
+    assert "Lower lr or max_grad_norm. The weights are those before this update." in shown
     assert "Traceback" not in shown
     AutoModelForCausalLM.from_pretrained(tmp_path / "warm" / "model")
 
@@ -120,7 +120,7 @@ def test_training_that_diverges_leaves_a_message_and_a_model(tmp_path, model):
         (("model=MODEL",), "env"),
         (("model=MODEL", ENV, "stepz=3"), "Did you mean 'steps'"),
         (("model=MODEL", ENV, "lr=-1", "sampling.history=none"), "lr: Input should be greater"),
-        (("model=MODEL", ENV, "skill=2"), "skill is a number in [0, 1]"),
+        (("model=MODEL", ENV, "skill=2"), "skill must be a number in [0, 1]"),
         (("model=MODEL", "env=game/GuesTheNumber-v0"), "Did you mean"),
         (("model=MODEL", "trajectories=nowhere"), "There is no run at nowhere"),
         (("model=MODEL", "trajectories=others.jsonl"), "another tokenizer"),
@@ -128,7 +128,7 @@ def test_training_that_diverges_leaves_a_message_and_a_model(tmp_path, model):
         (("model=MODEL", ENV, "writers=[cvs]"), "Did you mean 'csv'"),
     ],
 )
-def test_what_cannot_work_is_said_without_a_traceback(
+def test_invalid_arguments_are_reported_without_a_traceback(
     tmp_path, model, arguments, message, monkeypatch, capsys
 ):
     with TrajectoryFile(tmp_path / "others.jsonl") as file:

@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 
 
 def grouped(seed, groups=3, size=4, prompt=12):
-    """Episodes of groups that begin with the same prompt, of several turns and lengths."""
+    """Groups of episodes with the same first prompt, of several turns and lengths."""
     rng = random.Random(seed)
 
     def some(least, most):
@@ -72,7 +72,7 @@ def grouped(seed, groups=3, size=4, prompt=12):
 
 
 def whole(model):
-    """Make a policy or a critic read whole rows from now on."""
+    """Make a policy or a critic read whole rows."""
     model._prefixes._is_usable = False
 
 
@@ -111,7 +111,7 @@ def test_prompts_are_shared_by_models_whose_layers_attend_to_everything(name, is
 
 
 def test_a_model_whose_outputs_would_differ_reads_whole_rows(folder):
-    """Here because a hook changes what the model computes from cached prompts."""
+    """A hook changes what this model computes from cached prompts."""
     policy, batch = Policy.load(folder, device="cpu"), grouped(0, prompt=40)
 
     def shift(_module, _args, kwargs, output):
@@ -147,7 +147,7 @@ def test_fewer_tokens_go_through_the_model_and_their_number_is_known(folder):
     assert max(passes) <= most <= max(passes) + len(batch.ids)  # the last column is left out
 
 
-def test_prompts_that_no_other_row_has_are_read_in_their_rows(folder):
+def test_prompts_of_a_single_row_are_not_read_separately(folder):
     policy = Policy.load(folder, device="cpu")
     assert policy._prefixes.split(grouped(3, groups=6, size=1)) is None
 

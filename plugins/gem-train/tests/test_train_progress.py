@@ -1,4 +1,4 @@
-"""What is shown while a model is trained."""
+"""The progress display of training."""
 
 import io
 import re
@@ -43,7 +43,7 @@ def play(of, steps=8, mode="auto", evaluated=()):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that a test sets: what is shown of time must not depend on the machine."""
+    """A clock that a test sets, so that displayed times do not depend on the machine."""
 
     class Clock:
         now = 1000.0
@@ -77,7 +77,7 @@ def test_a_line_is_due_when_its_time_has_come(clock):
     assert steps == [1, 4, 7, 10]
 
 
-def test_what_is_left_is_reported_by_the_latest_steps(clock):
+def test_the_remaining_time_is_estimated_from_the_latest_steps(clock):
     of = console()
     with Progress(of, 1000, "lines") as progress:
         for step in range(900, 930):
@@ -88,7 +88,7 @@ def test_what_is_left_is_reported_by_the_latest_steps(clock):
     assert "0:12:30 elapsed, 0:11:50 left" in lines[-1]
 
 
-def test_at_a_terminal_curves_and_figures_are_there_at_the_end():
+def test_at_a_terminal_curves_and_metrics_are_there_at_the_end():
     last = play(console(terminal=True), steps=8, evaluated=[4]).rpartition("step 8/8")[2]
     assert "success" in last
     assert "80.0%" in last
@@ -125,7 +125,7 @@ def test_a_note_stays_whatever_is_shown_else(terminal):
 
 
 @pytest.mark.parametrize("mode", ["live", "lines"])
-def test_figures_that_are_missing_or_no_numbers_do_no_harm(mode):
+def test_metrics_that_are_missing_or_not_finite_do_no_harm(mode):
     of = console(terminal=mode == "live")
     with Progress(of, 3, mode) as progress:
         progress.update(0, {"eval/success": 0.5})

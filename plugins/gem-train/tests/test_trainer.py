@@ -1,4 +1,4 @@
-"""Training runs: what they leave, that they go on bit for bit, and how they end early."""
+"""Training runs: their files, resuming bit for bit, and early ends."""
 
 import csv
 import gc
@@ -34,7 +34,7 @@ def rows(out):
 
 
 def figures(out):
-    """What the run measured, without clocks."""
+    """The metrics of a run, except for times."""
     return [
         {name: value for name, value in row.items() if not name.startswith(("time/", "speed/"))}
         for row in rows(out)
@@ -52,7 +52,7 @@ def same(first, second):
     return all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_a_run_leaves_figures_episodes_evaluations_and_a_model(folder, tmp_path):
+def test_a_run_leaves_metrics_episodes_evaluations_and_a_model(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, eval={"every": 2, "episodes": 6}, log={"plot": True})
     assert trainer.train()
     found = rows(tmp_path)
@@ -83,7 +83,7 @@ def test_sampler_and_learner_agree_on_every_token(folder, tmp_path):
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])
-def test_garbage_is_collected_as_before_when_training_is_over(folder, tmp_path, is_frozen):
+def test_garbage_collection_is_restored_after_training(folder, tmp_path, is_frozen):
     during, frozen = [], 0
     trainer = trainer_of(
         folder, tmp_path, steps=1, after_step=lambda *_: during.append(gc.get_freeze_count())
@@ -115,7 +115,7 @@ def test_garbage_is_collected_as_before_when_training_is_over(folder, tmp_path, 
     ids=["rebn", "ppo", "grpo", "constant batch", "curriculum"],
 )
 def test_a_run_that_was_ended_goes_on_bit_for_bit(folder, tmp_path, config, monkeypatch):
-    """Ctrl-C comes while the episodes of the third step are played."""
+    """Ctrl-C arrives while the episodes of the third step are played."""
     whole = trainer_of(folder, tmp_path / "whole", **config)
     whole.train()
     part = trainer_of(folder, tmp_path / "part", **config, checkpoint={"every": 2})
@@ -140,7 +140,7 @@ def test_a_run_that_was_ended_goes_on_bit_for_bit(folder, tmp_path, config, monk
 
 
 def test_a_run_that_was_killed_goes_on_from_the_last_checkpoint(folder, tmp_path):
-    """What came after the checkpoint is played again, and is in the files once."""
+    """Steps after the checkpoint are repeated, and appear in the files once."""
     whole = trainer_of(folder, tmp_path / "whole")
     whole.train()
     code = f"""
@@ -189,7 +189,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(folder, tmp_pa
     assert (tmp_path / "model").is_dir()
 
 
-def test_old_checkpoints_go(folder, tmp_path):
+def test_old_checkpoints_are_deleted(folder, tmp_path):
     trainer_of(folder, tmp_path, checkpoint={"every": 1, "keep": 2}).train()
     assert sorted(one.name for one in (tmp_path / "checkpoints").iterdir()) == ["000003", "000004"]
 
@@ -226,7 +226,7 @@ def test_a_step_without_an_episode_is_reported_with_the_reason(folder, tmp_path)
         ({"log": {"writers": ["cvs"]}}, UnknownIdError, "csv"),
     ],
 )
-def test_what_cannot_work_is_reported_before_anything_is_trained(
+def test_an_invalid_configuration_is_reported_before_anything_is_trained(
     folder, tmp_path, config, error, text
 ):
     with pytest.raises(error, match=text):
