@@ -443,7 +443,7 @@ def test_one_file_says_what_it_leaves_out(open_page, runs, tmp_path):
     page = open_page(target.as_uri())
     assert page.locator(".card-value").first.inner_text() == "120"
     go_to(page, "#/episodes")
-    assert "This file holds 24 of 120 episodes" in page.inner_text("main")
+    assert "This file has 24 of 120 episodes" in page.inner_text("main")
     assert page.locator(".row-link").count() == 24
     go_to(page, "#/compare")
     assert page.locator("tbody tr").count() >= 2
