@@ -98,6 +98,5 @@ def _print(console: Console, report: Report) -> None:
     console.print(f"{mark} {report.subject}  [dim]{facts}[/]", highlight=False)
     for finding in report.findings:
         console.print(f"       {finding.check}: {finding.message}", markup=False, highlight=False)
-    if unchecked := _unchecked(report):
-        line = f"       not checked: {', '.join(unchecked)}"
-        console.print(line, markup=False, highlight=False)
+    for unchecked in _unchecked(report):
+        console.print(f"       not checked: {unchecked}", markup=False, highlight=False)
