@@ -56,12 +56,17 @@ class GemSearchPathPlugin(SearchPathPlugin):
 class GemConfigSource(ConfigSource):
     """Serves the registry's specs as configs."""
 
+    def __init__(self, provider: str, path: str) -> None:
+        super().__init__(provider, path)
+        self._found: dict[str, Spec] = {}
+        """Specs by config path, as Hydra asks for each of them several times."""
+
     @staticmethod
     def scheme() -> str:
         return "gem"
 
     def load_config(self, config_path: str) -> ConfigResult:
-        spec = _find(config_path)
+        spec = self._find(config_path)
         if spec is None:
             raise ConfigLoadError(f"gem-core has no config {config_path!r}.")
         group = config_path.partition("/")[0]
@@ -84,7 +89,13 @@ class GemConfigSource(ConfigSource):
         return config_path == "" or config_path in _GROUPS
 
     def is_config(self, config_path: str) -> bool:
-        return _find(config_path) is not None
+        return self._find(config_path) is not None
+
+    def _find(self, config_path: str) -> Spec | None:
+        spec = self._found.get(config_path) or _find(config_path)
+        if spec is not None:
+            self._found[config_path] = spec
+        return spec
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
         """Return the groups, or the options of a group; an option is a whole id with its slash.

@@ -1,4 +1,4 @@
-"""The command line, run as people run it."""
+"""The command line, run as a user runs it."""
 
 import json
 import os
@@ -169,7 +169,7 @@ def test_unknown_words_to_the_player_cost_no_turn():
     assert "There is no command ':orcale'" in shown
 
 
-def test_bytes_that_are_no_text_are_played_as_they_can_be_read():
+def test_bytes_that_are_not_text_are_decoded_and_played():
     done = subprocess.run(
         [sys.executable, "-m", "gem_core", "play", GUESS],
         input=b"\xff\xfe\n",
@@ -234,7 +234,7 @@ def test_run_writes_trajectories_and_prints_a_table(tmp_path):
     assert json.loads((out / "run.json").read_text())["agents"] == ["oracle", "random"]
 
 
-def test_run_without_a_folder_uses_one_of_its_own(tmp_path):
+def test_run_without_out_makes_a_new_folder(tmp_path):
     ok("run", "env=game/GuessTheNumber-v0-easy", "episodes=2", cwd=tmp_path)
     (found,) = tmp_path.glob("runs/*/*/trajectories.jsonl")
     assert len(list(read_trajectories(found))) == 2
@@ -280,7 +280,7 @@ def test_run_plays_scripts_and_mixtures_through_wrappers(tmp_path):
     assert trajectories[0].turns[-1].info["step_counter"] == len(trajectories[0].turns)
 
 
-def test_run_refuses_to_mix_into_an_existing_run_and_resumes_when_told(tmp_path):
+def test_run_only_adds_to_an_existing_run_with_resume(tmp_path):
     out = tmp_path / "run"
     args = ("run", "env=game/GuessTheNumber-v0-easy", "agent=random", f"out={out}")
     ok(*args, "episodes=4", cwd=tmp_path)
@@ -322,7 +322,7 @@ def test_a_wrong_key_or_value_is_one_clear_line(override, line, tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
+def test_ctrl_c_keeps_finished_episodes_and_says_how_to_continue(tmp_path):
     out = tmp_path / "run"
     process = Command(
         [
@@ -380,13 +380,13 @@ def test_a_sweep_goes_on_after_a_run_that_failed(tmp_path):
     assert len(list(read_trajectories(tmp_path / "all" / "1" / "trajectories.jsonl"))) == 1
 
 
-def test_check_says_what_it_measured():
+def test_check_prints_its_measurements():
     shown = ok("check", GUESS, "--episodes", "5")
     assert "ok" in shown
     assert "oracle 1.00" in shown
 
 
-def test_plugins_shows_what_is_installed_and_selected():
+def test_plugins_lists_plugins_and_whether_they_are_selected():
     assert "gem-games" in ok("plugins")
     assert "not selected" in ok("plugins", env={"GEM_PLUGINS": ""})
 
@@ -404,7 +404,7 @@ def test_numbers_out_of_range_are_refused(option):
     assert done.returncode == 2
 
 
-def test_a_run_has_a_folder_that_says_what_was_run(tmp_path):
+def test_a_runs_folder_records_its_configuration(tmp_path):
     ok("run", "env=game/GuessTheNumber-v0-easy", "env.max_turns=3", "episodes=2", cwd=tmp_path)
     (folder,) = (path for path in (tmp_path / "runs").glob("*/*"))
     assert {path.name for path in folder.iterdir()} >= {"run.json", "trajectories.jsonl"}

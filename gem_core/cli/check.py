@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from gem_core.errors import UnknownIdError
+from gem_core.known import install_hint
 from gem_core.options import complete_envs, format_option
 from gem_core.plugins import default_registry, load_plugins
 from gem_core.specs import EnvSpec
@@ -73,7 +74,8 @@ def _matching(pattern: str) -> list[EnvSpec]:
     specs = default_registry().list(EnvSpec, pattern)
     if specs or "*" in pattern or "?" in pattern:
         if not specs:
-            raise UnknownIdError(f"No environment matches {pattern!r}.")
+            hint = install_hint(EnvSpec.kind, pattern)
+            raise UnknownIdError(f"No environment matches {pattern!r}. {hint}".strip())
         return specs
     return [default_registry().find(EnvSpec, pattern)]
 
@@ -98,6 +100,5 @@ def _print(console: Console, report: Report) -> None:
     console.print(f"{mark} {report.subject}  [dim]{facts}[/]", highlight=False)
     for finding in report.findings:
         console.print(f"       {finding.check}: {finding.message}", markup=False, highlight=False)
-    if unchecked := _unchecked(report):
-        line = f"       not checked: {', '.join(unchecked)}"
-        console.print(line, markup=False, highlight=False)
+    for unchecked in _unchecked(report):
+        console.print(f"       not checked: {unchecked}", markup=False, highlight=False)

@@ -7,6 +7,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from gem_core.known import install_hint
 from gem_core.options import complete_envs, format_option, warn_deprecated
 from gem_core.plugins import default_registry
 from gem_core.specs import (
@@ -70,7 +71,8 @@ def command(pattern: str, kind: str, form: str, *, is_long: bool, old_json: bool
         return
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     if not specs:
-        console.print(f"No {kind} match {pattern!r}.", highlight=False)
+        hint = install_hint(_KINDS[kind].kind, pattern)
+        console.print(f"No {kind} match {pattern!r}. {hint}".strip(), highlight=False)
         console.print("'gem-core plugins' shows what is installed.", highlight=False)
         return
     table = Table(box=None, pad_edge=False)

@@ -75,7 +75,7 @@ def test_the_function_may_return_an_exit_status():
     assert invoke(lambda job: None, GUESS) == 0
 
 
-def test_a_value_that_cannot_be_used_is_named(capsys):
+def test_a_bad_value_is_named(capsys):
     assert invoke(print, GUESS, "size=0") == 1
     shown = capsys.readouterr().err
     assert "size: Input should be greater than or equal to 1; got 0" in shown

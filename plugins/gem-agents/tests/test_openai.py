@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 
 import openai
 import pytest
@@ -356,7 +355,7 @@ class TestParameters:
         assert repr(agent) == "OpenAIAgent(model='m')"
 
     def test_the_command_plays_with_it(self, server, run_command, tmp_path):
-        out = tmp_path / "run.jsonl"
+        out = tmp_path / "run"
         run_command(
             "run",
             "env=game/GuessTheNumber-v0-easy",
@@ -366,6 +365,6 @@ class TestParameters:
             "episodes=3",
             f"out={out}",
         )
-        rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
+        rows = [json.loads(line) for line in (out / "trajectories.jsonl").read_text().splitlines()]
         assert len(rows) == 3
         assert all(row["turns"][0]["generation"]["model"] == "scripted" for row in rows)

@@ -70,7 +70,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def gem(*args: Any, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run gem-core as people do."""
+    """Run gem-core as a user does."""
     return subprocess.run(
         [sys.executable, "-m", "gem_core", *map(str, args)],
         capture_output=True,

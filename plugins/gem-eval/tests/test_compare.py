@@ -93,7 +93,7 @@ def test_environments_are_compared_together_and_each(trajectory, write):
     ]
 
 
-def test_a_verdict_says_what_it_would_take(trajectory, write):
+def test_a_verdict_names_the_required_number_of_pairs(trajectory, write):
     first = write("first", outcomes(trajectory, [0, 1] * 10))
     second = write("second", outcomes(trajectory, [1, 0] * 9 + [1, 1]))
     pairings, found = compare(candidates_of([str(first), str(second)]), Options())
@@ -124,7 +124,7 @@ def test_one_agent_alone_has_nothing_to_be_compared_with(trajectory, write):
         candidates_of([str(run)])
 
 
-def test_other_configurations_and_openings_are_told(trajectory, write, ok):
+def test_differences_in_configuration_and_first_observations_are_reported(trajectory, write, ok):
     first = write("first", outcomes(trajectory, [1, 0]), env={"id": "x", "max_turns": 3})
     second = write(
         "second",

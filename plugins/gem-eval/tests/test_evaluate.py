@@ -1,4 +1,4 @@
-"""``gem-core eval``, run as people run it."""
+"""``gem-core eval``, run as a user runs it."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def keys(path):
     return [(t.env_id, t.agent, t.index) for t in read_trajectories(path / "trajectories.jsonl")]
 
 
-def test_a_run_has_a_folder_with_what_was_run_its_trajectories_and_its_figures(tmp_path, ok):
+def test_a_runs_folder_has_its_configuration_trajectories_and_figures(tmp_path, ok):
     shown = ok("eval", f"env={GUESS}", "agent=oracle", "episodes=6", "out=run", cwd=tmp_path)
     assert "100.0% [61.0, 100.0]" in shown
     run = Run.open(tmp_path / "run")
@@ -91,7 +91,7 @@ def test_actions_of_the_wrong_form_are_counted_in_every_family(tmp_path, ok):
     assert {row["format_errors"] for row in rows(tmp_path / "run").values()} == {1.0}
 
 
-def test_what_tools_pay_makes_no_wrong_answer_a_success(tmp_path, ok):
+def test_rewards_of_tools_do_not_make_a_wrong_answer_a_success(tmp_path, ok):
     script = r"agent.actions=['<python>print(1)</python>','\boxed{no}']"
     tools = ["tools=[python]", "+tool_use.tool_reward=2.0"]
     ok(
@@ -111,7 +111,7 @@ def test_what_tools_pay_makes_no_wrong_answer_a_success(tmp_path, ok):
     assert row["seconds"]["tool"] > 0
 
 
-def test_agents_of_one_kind_have_names_of_their_own(tmp_path, ok):
+def test_agents_of_one_kind_have_different_names(tmp_path, ok):
     overrides = ["+agent@agent.low=scripted", r"agent.low.actions=['\boxed{1}']"]
     overrides += ["+agent@agent.high=scripted", r"agent.high.actions=['\boxed{9}']"]
     ok("eval", f"env={GUESS}", *overrides, "episodes=3", "out=run", cwd=tmp_path)
@@ -139,7 +139,7 @@ def test_the_parameters_of_the_only_agent_need_not_name_it(tmp_path, ok, gem):
         (["agent=scripted"], "agent.scripted.actions needs a value"),
     ],
 )
-def test_what_is_wrong_is_one_clear_message(tmp_path, gem, overrides, message):
+def test_a_mistake_is_reported_in_one_clear_message(tmp_path, gem, overrides, message):
     done = gem("eval", f"env={GUESS}", *overrides, cwd=tmp_path)
     assert done.returncode == 1
     assert message in done.stderr
@@ -185,7 +185,7 @@ def test_an_agent_can_join_a_run(tmp_path, ok):
         ("agent.scripted.repeat=true", "agent.scripted.repeat: False -> True"),
     ],
 )
-def test_a_run_does_not_go_on_with_other_episodes(tmp_path, ok, gem, override, told):
+def test_a_run_is_not_continued_with_another_configuration(tmp_path, ok, gem, override, told):
     base = ["eval", f"env={GUESS}", "agent=scripted", r"agent.actions=['\boxed{1}']", "out=run"]
     ok(*base, "episodes=1", cwd=tmp_path)
     done = gem(*base, "episodes=2", "resume=true", override, cwd=tmp_path)
@@ -194,8 +194,8 @@ def test_a_run_does_not_go_on_with_other_episodes(tmp_path, ok, gem, override, t
     assert len(keys(tmp_path / "run")) == 1
 
 
-def test_errors_are_told_and_can_be_played_once_more(tmp_path, ok, gem):
-    """The scripted action is no text, which the game refuses; then it is one."""
+def test_errors_are_reported_and_can_be_repeated(tmp_path, ok, gem):
+    """The scripted action is not text, so that the game refuses it."""
     base = ["eval", f"env={GUESS}", "agent=scripted", "out=run", "episodes=2"]
     done = gem(*base, "agent.actions=[1]", cwd=tmp_path)
     assert done.returncode == 1
@@ -209,7 +209,7 @@ def test_errors_are_told_and_can_be_played_once_more(tmp_path, ok, gem):
 
 
 @pytest.mark.parametrize("limit", ["max_episodes=5", "max_turns=5", "max_seconds=1e-9"])
-def test_a_limit_ends_the_run_and_is_told(tmp_path, gem, limit):
+def test_a_limit_ends_the_run_and_is_reported(tmp_path, gem, limit):
     done = gem(
         "eval", f"env={GUESS}", "agent=random", "episodes=200", "out=run", limit, cwd=tmp_path
     )
@@ -221,7 +221,7 @@ def test_a_limit_ends_the_run_and_is_told(tmp_path, gem, limit):
     assert len(keys(tmp_path / "run")) < 30
 
 
-def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
+def test_ctrl_c_keeps_finished_episodes_and_says_how_to_continue(tmp_path):
     command = [sys.executable, "-m", "gem_core", "eval", f"env={GUESS}", "agent=random"]
     command += ["episodes=1000000", "out=run"]
     running = Command(
@@ -271,7 +271,7 @@ def test_ctrl_c_does_not_wait_for_a_model_that_does_not_answer(tmp_path, times):
     assert "Traceback" not in told
 
 
-def test_a_killed_run_loses_no_more_than_what_was_under_way(tmp_path, ok):
+def test_a_killed_run_only_loses_unfinished_episodes(tmp_path, ok):
     command = ["eval", f"env={GUESS}", "agent=random", "out=run"]
     running = Command(
         [sys.executable, "-m", "gem_core", *command, "episodes=1000000"],
@@ -352,7 +352,7 @@ def test_a_sweep_has_a_folder_for_each_job(tmp_path, ok):
     assert len(keys(tmp_path / "runs" / "all" / "1")) == 1
 
 
-def test_what_an_evaluation_imports_stays_light(tmp_path):
+def test_an_evaluation_imports_nothing_heavy(tmp_path):
     code = (
         "import sys; sys.argv = ['gem-core', *sys.argv[1:]]\n"
         "from gem_core.cli import main\n"

@@ -44,7 +44,7 @@ def test_pass_at_k_is_of_the_tasks_that_have_k_episodes(episode):
     assert figures.pass_at[1].tasks == 2
 
 
-def test_an_error_counts_as_no_success_and_is_told(episode):
+def test_an_error_counts_as_a_failure_and_is_reported(episode):
     episodes = [episode(True, group=0), episode(True, group=1), episode(group=2, error="agent")]
     figures = figures_of(episodes)
     assert figures.success.value == pytest.approx(2 / 3)
@@ -52,7 +52,7 @@ def test_an_error_counts_as_no_success_and_is_told(episode):
     assert figures.errors == {"agent": 1}
 
 
-def test_where_no_environment_says_what_success_is_there_is_none(episode):
+def test_success_is_none_if_no_environment_defines_it(episode):
     assert figures_of([episode(None, reward=2.0)]).success is None
     both = figures_of([episode(None, reward=2.0), episode(True, group=1)])
     assert (both.success.value, both.success.tasks, both.mean_return.value) == (1.0, 1, 1.5)
@@ -99,7 +99,7 @@ def test_there_are_rows_by_environment_by_level_and_overall(episode):
     assert rows["macro", "mean over environments"].success.value == pytest.approx(2 / 3)
 
 
-def test_agents_have_rows_of_their_own(episode):
+def test_each_agent_has_its_own_rows(episode):
     rows = rows_of([episode(True, agent="a"), episode(False, agent="b")])
     assert [(row.agent, row.figures.success.value) for row in rows] == [("a", 1.0), ("b", 0.0)]
 

@@ -30,7 +30,7 @@ SHORT = settings(max_examples=40, deadline=None)
 
 @SHORT
 @given(st.integers(0, 40), st.integers(0, 40))
-def test_mcnemar_is_what_statsmodels_says(better, worse):
+def test_mcnemar_agrees_with_statsmodels(better, worse):
     expected = mcnemar([[5, worse], [better, 5]], exact=True).pvalue
     assert mcnemar_exact(better, worse) == pytest.approx(expected)
 
@@ -72,7 +72,7 @@ def test_drawn_signs_agree_with_scipys(kind):
     assert p_value == pytest.approx(expected.pvalue, abs=0.02)
 
 
-def test_no_difference_is_no_finding():
+def test_equal_agents_do_not_differ_significantly():
     assert sign_flip_test([0.0] * 50) == (1.0, True)
     assert mcnemar_exact(0, 0) == 1.0
 
@@ -88,7 +88,7 @@ def test_the_sign_flip_test_keeps_its_level():
 
 @SHORT
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_is_what_statsmodels_says(p_values):
+def test_holm_agrees_with_statsmodels(p_values):
     expected = multipletests(p_values, method="holm")[1]
     assert holm(p_values) == pytest.approx(list(expected))
 
@@ -99,7 +99,7 @@ def test_holm_of_nothing_is_nothing():
 
 @SHORT
 @given(st.integers(2, 400), st.floats(0.01, 1.5), st.floats(0.1, 2))
-def test_power_is_what_statsmodels_says(pairs, difference, deviation):
+def test_power_agrees_with_statsmodels(pairs, difference, deviation):
     expected = TTestPower().power(difference / deviation, pairs, 0.05, alternative="two-sided")
     if not np.isnan(expected):
         assert power_of(pairs, difference, deviation) == pytest.approx(expected, abs=2e-3)
@@ -115,13 +115,13 @@ def test_the_pairs_that_it_takes_are_the_fewest(difference, deviation, power):
 
 @SHORT
 @given(st.integers(3, 2000), st.floats(0.1, 1))
-def test_what_can_be_seen_and_what_it_takes_agree(pairs, deviation):
+def test_detectable_difference_and_required_pairs_agree(pairs, deviation):
     seen = detectable_difference(pairs, deviation)
     assert power_of(pairs, seen, deviation) == pytest.approx(0.8, abs=1e-6)
     assert required_pairs(seen * 1.0001, deviation) <= pairs + 1
 
 
-def test_power_refuses_what_cannot_be():
+def test_power_refuses_arguments_out_of_range():
     with pytest.raises(ConfigError, match="Power needs"):
         required_pairs(0, 1)
     with pytest.raises(ConfigError, match="More than"):

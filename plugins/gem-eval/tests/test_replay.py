@@ -61,7 +61,7 @@ def test_successes_that_come_and_go_are_counted(played, ok):
     assert f"0 now succeed, {len(lost)} now fail" in plain["verdict"]
 
 
-def test_an_episode_that_goes_on_where_the_actions_end_is_told(played, ok):
+def test_an_episode_that_continues_after_the_stored_actions_is_reported(played, ok):
     run = played(
         "env=game/GuessTheNumber-v0-easy", "env.max_turns=1", "agent=random", "episodes=30"
     )
@@ -69,7 +69,7 @@ def test_an_episode_that_goes_on_where_the_actions_end_is_told(played, ok):
     assert "The stored actions end before the episode ends" in shown
 
 
-def test_an_environment_that_shows_something_else_is_told(played, ok):
+def test_an_environment_with_other_observations_is_reported(played, ok):
     run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "episodes=2")
     trajectories = list(Run.open(run).trajectories())
     trajectories[1].turns[0].observation = "Something else."
@@ -80,7 +80,7 @@ def test_an_environment_that_shows_something_else_is_told(played, ok):
     assert "1 in their observations" in ok("replay", run)
 
 
-def test_what_the_model_gave_is_taken_over(trajectory, write, ok, tmp_path):
+def test_a_replay_keeps_the_stored_generations(trajectory, write, ok, tmp_path):
     from gem_core.agent import Generation
 
     made = trajectory(
@@ -99,7 +99,7 @@ def test_a_file_of_trajectories_alone_is_played_with_the_environments_as_registe
     assert NOTHING in ok("replay", run / "trajectories.jsonl")
 
 
-def test_what_gem_core_run_wrote_is_played_as_it_was(ok, tmp_path):
+def test_a_replay_of_gem_core_run_changes_nothing(ok, tmp_path):
     ok("run", "env=game/GuessTheNumber-v0-easy", "env.max_turns=2", "episodes=9", cwd=tmp_path)
     (run,) = (tmp_path / "runs").glob("*/*")
     assert NOTHING in ok("replay", run)
@@ -113,7 +113,7 @@ def test_what_gem_core_run_wrote_is_played_as_it_was(ok, tmp_path):
         (["--out", "{run}"], "already holds a run"),
     ],
 )
-def test_what_is_wrong_is_one_clear_message(played, gem, arguments, message):
+def test_a_mistake_is_reported_in_one_clear_message(played, gem, arguments, message):
     run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "episodes=1")
     done = gem("replay", run, *(one.format(run=run) for one in arguments))
     assert done.returncode == 1

@@ -30,14 +30,14 @@ clustered = st.lists(
 
 @SHORT
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
-def test_wilson_is_what_statsmodels_says(counts):
+def test_wilson_agrees_with_statsmodels(counts):
     n, successes = counts
     low, high = wilson(successes / n, n)
     expected = proportion_confint(successes, n, method="wilson")
     assert (low, high) == pytest.approx(expected, abs=1e-9)
 
 
-def test_wilson_refuses_what_is_no_proportion():
+def test_wilson_refuses_arguments_out_of_range():
     for arguments in ((1.2, 10), (0.5, 0), (0.5, 10, 1.0)):
         with pytest.raises(ConfigError, match="wilson needs"):
             wilson(*arguments)
@@ -45,7 +45,7 @@ def test_wilson_refuses_what_is_no_proportion():
 
 @SHORT
 @given(clustered)
-def test_the_clustered_standard_error_is_what_statsmodels_says(clusters):
+def test_the_clustered_standard_error_agrees_with_statsmodels(clusters):
     values = np.array([value for cluster in clusters for value in cluster])
     groups = np.array([i for i, cluster in enumerate(clusters) for _ in cluster])
     model = sm.OLS(values, np.ones(len(values)))
@@ -148,7 +148,7 @@ def test_pass_at_k_is_the_share_of_subsets_with_a_success(outcomes, data):
 
 
 @pytest.mark.parametrize("arguments", [(3, 4, 1), (3, -1, 1), (3, 1, 4), (3, 1, 0)])
-def test_pass_at_k_refuses_what_cannot_be(arguments):
+def test_pass_at_k_refuses_arguments_out_of_range(arguments):
     for estimator in (pass_at, pass_all):
         with pytest.raises(ConfigError, match="k must be from 1 to n"):
             estimator(*arguments)

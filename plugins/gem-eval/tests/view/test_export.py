@@ -66,7 +66,7 @@ def test_texts_come_back_as_they_were(tmp_path, kind):
 
 
 def test_a_long_text_is_kept_whole(tmp_path):
-    """A line of many megabytes is no obstacle."""
+    """A line of many megabytes can be exported."""
     path = tmp_path / "run.jsonl"
     with TrajectoryFile(path) as file:
         file.append(odd_trajectory("x" * 3_000_000))

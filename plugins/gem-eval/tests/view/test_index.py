@@ -64,7 +64,7 @@ def test_a_run_that_grows_is_followed(run):
         assert store.episode(rows[-1]["id"])["episode"]["index"] == 1004
 
 
-def test_a_line_that_is_not_whole_yet_waits(run):
+def test_an_incomplete_line_is_read_when_it_is_complete(run):
     """An episode appears when its line has ended."""
     path = run / "trajectories.jsonl"
     whole = path.read_bytes()
@@ -140,7 +140,7 @@ def test_a_folder_that_cannot_be_written_is_left_alone(run, monkeypatch, tmp_pat
 
 @pytest.mark.parametrize("name", ["env=a,[b,c]*?", "it's", "a b ü", "{x}", "--flag"])
 def test_any_name_of_a_folder_will_do(tmp_path, name):
-    """What DuckDB or SQL would read as a pattern is taken as it is."""
+    """Wildcards of DuckDB and SQL in a path are taken literally."""
     folder = tmp_path / name
     folder.mkdir()
     write_many(folder / "trajectories.jsonl", 3)
@@ -151,7 +151,7 @@ def test_any_name_of_a_folder_will_do(tmp_path, name):
 
 
 @pytest.mark.parametrize("line", ["[]\n", "{}\n", "no\n", '{"turns": 3}\n', "\xff\n"])
-def test_a_line_that_is_no_trajectory_is_named(tmp_path, line):
+def test_a_line_that_is_not_a_trajectory_is_named(tmp_path, line):
     """The message has the file and the place."""
     path = tmp_path / "a.jsonl"
     write_many(path, 2)
@@ -176,7 +176,7 @@ def test_an_empty_run_has_no_episodes(tmp_path):
         assert list(store.sample(5)) == []
 
 
-def test_runs_of_the_same_name_are_told_apart(tmp_path):
+def test_runs_of_the_same_name_get_different_labels(tmp_path):
     """Series are agents of runs, and their names differ."""
     for parent in "ab":
         (tmp_path / parent / "run").mkdir(parents=True)
@@ -200,7 +200,7 @@ def test_old_files_have_a_task_for_each_episode(tmp_path):
         assert overview(store)["totals"]["tasks"] == 4
 
 
-def test_figures_that_are_no_numbers_are_left_out(tmp_path):
+def test_figures_that_are_not_numbers_are_left_out(tmp_path):
     """A return that is not finite is none, seeds keep all digits, lone surrogates do no harm."""
     path = tmp_path / "odd.jsonl"
     turn = {"agent": "a", "observation": "\ud800", "action": "\x00", "reward": float("nan")}
@@ -236,8 +236,8 @@ class TestFiftyThousand:
             assert len(seconds) == min(50, 50_000 - offset)
             assert seconds == sorted(seconds, reverse=True)
 
-    def test_filters_find_exactly_what_fits(self, fifty_thousand):
-        """All filters at once, and a text that one episode has."""
+    def test_filters_find_exactly_the_matching_episodes(self, fifty_thousand):
+        """All filters together, and a text that one episode has."""
         rows = fifty_thousand.page(EpisodeQuery(text="TURN 0 of 31337:", limit=5))["rows"]
         assert [row["index"] for row in rows] == [31_337]
         errors = fifty_thousand.page(EpisodeQuery(outcome="error", env="many:Env07"))["total"]
@@ -290,7 +290,7 @@ def write(path, drawn):
 
 @settings(deadline=None, max_examples=25)
 @given(drawn=episodes)
-def test_the_overview_says_what_the_statistics_say(drawn, tmp_path_factory):
+def test_the_overview_agrees_with_the_statistics(drawn, tmp_path_factory):
     """The intervals, which are made of sums, are those of ``gem-core eval``."""
     path = tmp_path_factory.mktemp("drawn") / "run.jsonl"
     write(path, drawn)

@@ -37,7 +37,7 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser(runs):  # the runs first: they are played in an event loop of their own
+def browser(runs):  # the runs first: they use their own event loop
     with chromium() as browser:
         yield browser
 
@@ -134,7 +134,7 @@ class TestOverview:
             go_to(page, "#/compare")
             assert "gem-core view RUN_A RUN_B" in page.inner_text("main")
 
-    def test_what_a_run_adds_is_offered(self, open_page, tmp_path):
+    def test_new_episodes_of_a_run_are_offered(self, open_page, tmp_path):
         """A button says how many episodes are new, and shows them."""
         path = write_many(tmp_path / "run.jsonl", 10)
         more = write_many(tmp_path / "more.jsonl", 5).read_bytes()
@@ -195,7 +195,7 @@ class TestTable:
         assert set(cells(page, "outcome")) == {"success"}
         assert page.evaluate("document.activeElement.id") == "search"
 
-    def test_the_way_back_leads_through_what_was_shown(self, open_page, server):
+    def test_the_back_button_leads_through_the_earlier_pages(self, open_page, server):
         """The browser's own buttons work."""
         page = open_page(f"{server.url}#/episodes")
         page.click("a.button >> text=Next")
@@ -207,7 +207,7 @@ class TestTable:
         page.go_back()
         page.wait_for_selector("text=1 to 50 of 120")
 
-    def test_a_search_finds_what_was_said(self, open_page, server):
+    def test_a_search_finds_observations_and_actions(self, open_page, server):
         """The text is looked for in observations and actions, whatever the case."""
         page = open_page(f"{server.url}#/episodes")
         page.fill("#search", "MASTERMIND")
@@ -294,7 +294,7 @@ class TestEpisode:
         )
 
     def test_long_texts_are_folded(self, open_page, odd):
-        """All of it is there when it is asked for, and it can be copied as it is."""
+        """All of it can be shown, and copied unchanged."""
         page = open_page(
             f"{odd.url}#/episode/0-1", permissions=["clipboard-read", "clipboard-write"]
         )
@@ -307,7 +307,7 @@ class TestEpisode:
         assert page.evaluate("navigator.clipboard.readText()") == "line\n" * 2000
 
     def test_many_turns_come_in_stretches(self, open_page, odd):
-        """A hundred turns are not built at once."""
+        """A hundred turns are built step by step."""
         page = open_page(f"{odd.url}#/episode/0-2")
         assert page.locator(".turn").count() == 40
         page.click("text=Show the next 40 of 60 turns")
@@ -352,7 +352,7 @@ class TestCompare:
 
 @pytest.mark.parametrize("mode", ["served", "one file"])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_what_models_wrote_does_nothing(open_page, tmp_path, text, mode):
+def test_the_output_of_models_is_never_executed(open_page, tmp_path, text, mode):
     """Hostile text in every field is shown as text, on every page."""
     runs = [tmp_path / "one", tmp_path / "two"]
     for run in runs:
@@ -435,7 +435,7 @@ def test_one_file_loads_nothing_and_answers_as_the_server_does(open_page, server
     assert asked == []
 
 
-def test_one_file_says_what_it_leaves_out(open_page, runs, tmp_path):
+def test_one_file_names_the_missing_episodes(open_page, runs, tmp_path):
     """The overview is of all episodes, the table of some."""
     target = tmp_path / "page.html"
     result = CliRunner().invoke(view, [*map(str, runs), "--html", str(target), "--most", "24"])
@@ -443,7 +443,7 @@ def test_one_file_says_what_it_leaves_out(open_page, runs, tmp_path):
     page = open_page(target.as_uri())
     assert page.locator(".card-value").first.inner_text() == "120"
     go_to(page, "#/episodes")
-    assert "This file holds 24 of 120 episodes" in page.inner_text("main")
+    assert "This file has 24 of 120 episodes" in page.inner_text("main")
     assert page.locator(".row-link").count() == 24
     go_to(page, "#/compare")
     assert page.locator("tbody tr").count() >= 2

@@ -116,7 +116,7 @@ def test_no_other_file_is_served(server, path):
         ("/api/tasks", "There is no series"),
     ],
 )
-def test_what_cannot_be_asked_is_explained(server, path, problem):
+def test_a_bad_request_is_explained(server, path, problem):
     """The page shows the message."""
     answer, body = ask(server, path)
     assert answer.status == 400
