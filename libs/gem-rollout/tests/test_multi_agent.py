@@ -266,7 +266,7 @@ class TestStep:
         env.step({"a": ""})
         with pytest.raises(WrongAgentError, match=r"'a' has left\. These act now: b"):
             env.step({"a": "", "b": ""})
-        with pytest.raises(WrongAgentError, match=r"'c' is not to act\. These act now: b"):
+        with pytest.raises(WrongAgentError, match=r"'c' does not act now\. These act now: b"):
             env.step({"c": ""})
 
     @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ class TestPlayAgents:
         with pytest.raises(WrongAgentError, match="no player: b, c"):
             gem_rollout.play_agents(Count(), {"a": Says()}, 0)
         one = Says()
-        with pytest.raises(ConfigError, match="One agent object plays two of a, b, c"):
+        with pytest.raises(ConfigError, match="One object is the player of two of a, b, c"):
             gem_rollout.play_agents(Count(), {"a": one, "b": one, "c": Says()}, 0)
 
     def test_tokens_are_those_of_each_agent(self):
