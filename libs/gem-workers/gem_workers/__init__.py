@@ -1,4 +1,4 @@
-"""Work that may hang, crash or eat memory, done in supervised processes: see ``WorkerPool``."""
+"""Supervised processes for functions that may hang, crash or use up memory: ``WorkerPool``."""
 
 from typing import TYPE_CHECKING
 
