@@ -318,9 +318,7 @@ class TestSendAndRecv:
         vector = make_vector()
         vector.reset(seed=0)
         vector.send({0: "a", 2: "a"})
-        with pytest.raises(
-            GemError, match="Steps of 2 environments are in progress"
-        ):
+        with pytest.raises(GemError, match="Steps of 2 environments are in progress"):
             call(vector)
         assert sorted(vector.recv(min_envs=2)[0]) == [0, 2]
         call(vector)

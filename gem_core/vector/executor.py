@@ -135,9 +135,7 @@ class QueueExecutor:
             except queue.Empty:
                 if results:
                     break
-                raise TimeoutError(
-                    f"No environment finished within {timeout} seconds."
-                ) from None
+                raise TimeoutError(f"No environment finished within {timeout} seconds.") from None
         while not self._results.empty():
             results.append(self._results.get())
         return results

@@ -233,9 +233,7 @@ class VectorEnv:
         if self._closed:
             raise GemError("This vector is closed.")
         if self._interrupted:
-            raise GemError(
-                "This vector was interrupted in a step: close it and make a new one."
-            )
+            raise GemError("This vector was interrupted in a step: close it and make a new one.")
 
     def _run(self, method: str, indices: Sequence[int], arguments: Iterable[Any]) -> list[Any]:
         """Call a method of several slots; return the results, faults included, in order."""

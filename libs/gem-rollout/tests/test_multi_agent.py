@@ -1,4 +1,4 @@
-"""Environments for several agents: turns, flags, sums, messages, copies, who comes and goes."""
+"""Environments for several agents: turns, flags, sums, messages, copies, joining and leaving."""
 
 import random
 from collections import deque
@@ -21,7 +21,7 @@ from gem_rollout.testing import check_multi_agent_env
 
 
 class Duel(MultiAgentEnv):
-    """Both guess a number at once; the nearer one wins the round. They hear each other's guess."""
+    """Both guess a number together; the closer guess wins. Each hears the other's guess."""
 
     possible_agents = ("left", "right")
 

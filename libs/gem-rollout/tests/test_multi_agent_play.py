@@ -76,7 +76,7 @@ class AsyncCount(Count):
 
 
 class Both(Count):
-    """``a`` and ``b`` act at once, twice."""
+    """``a`` and ``b`` act together, twice."""
 
     possible_agents = ("a", "b")
 
@@ -438,7 +438,7 @@ class TestView:
 
 
 class Party(MultiAgentEnv):
-    """Chance pays, ends and cuts; guests come in; agents act in turn or at once."""
+    """Rewards, ends and guests are random; agents act in turn or together."""
 
     def __init__(self, *, size: int, mode: str) -> None:
         super().__init__()

@@ -351,7 +351,7 @@ def _after_fork() -> None:
     global _shared_lock  # noqa: PLW0603 - another thread may have held it
     _shared_lock = threading.Lock()
     for pool in _POOLS:
-        pool._forget()  # noqa: SLF001 - nobody else may
+        pool._forget()  # noqa: SLF001 - private to this module
 
 
 os.register_at_fork(after_in_child=_after_fork)
