@@ -1,4 +1,4 @@
-"""A game for two agents: Nim, played by a random agent and by one that knows the theory.
+"""A game for two agents: Nim, played by a random agent and by one with the optimal strategy.
 
 Examples::
 
@@ -24,13 +24,14 @@ MOVE = re.compile(r"take (\d{1,3}) from (\d{1,3})\b")
 
 
 class NimEnv(MultiAgentEnv):
-    """Take any number from one heap; who takes the last object wins 1.0 from the other.
+    """Nim: take any number of objects from one heap; taking the last object wins.
 
-    A move that cannot be played loses. Text after ``say:`` goes to the other player as a message.
+    The winner gets 1.0, the loser -1.0. An invalid move loses. Text after ``say:`` is a message to
+    the other player.
 
     Args:
         heaps: Number of heaps, 1 to 10.
-        largest: Most objects of a heap, 1 to 100.
+        largest: Most objects in a heap, 1 to 100.
     """
 
     possible_agents = PLAYERS
@@ -38,7 +39,9 @@ class NimEnv(MultiAgentEnv):
     def __init__(self, *, heaps: int = 3, largest: int = 7) -> None:
         super().__init__()
         if not (1 <= heaps <= 10 and 1 <= largest <= 100):
-            raise ConfigError(f"heaps is 1 to 10, largest 1 to 100; got {heaps} and {largest}.")
+            raise ConfigError(
+                f"heaps must be 1 to 10 and largest 1 to 100; got {heaps} and {largest}."
+            )
         self.largest = largest
         self.heaps = [0] * heaps
         self.agent_selector = AgentSelector(PLAYERS)
@@ -48,7 +51,7 @@ class NimEnv(MultiAgentEnv):
         self.heaps = [self.rng.randint(1, self.largest) for _ in self.heaps]
 
     def observe(self, agent: str) -> str:
-        """Show the heaps, and what the other player has said."""
+        """Return the heaps and the last message of the other player."""
         sizes = ", ".join(f"heap {heap}: {size}" for heap, size in enumerate(self.heaps))
         said = [f"\nThe other player says: {one['message']}" for one in self.messages_to(agent)]
         return f"Nim. {sizes}. Answer 'take N from H'.{''.join(said[-1:])}"
@@ -73,13 +76,13 @@ class NimEnv(MultiAgentEnv):
         return MultiAgentStep({}, {winner: 1.0, loser: -1.0}, both, {}, infos)
 
     def sample_action(self, agent: str, rng: random.Random) -> str:
-        """Take any number from any heap that has one."""
+        """Take a random number of objects from a random heap."""
         heap = rng.choice([heap for heap, size in enumerate(self.heaps) if size])
         return f"take {rng.randint(1, self.heaps[heap])} from {heap}"
 
 
 class Theorist(BaseAgent):
-    """Leaves heaps whose exclusive or is zero, where it can.
+    """Leaves heaps whose exclusive or is zero, if possible.
 
     Source: C. L. Bouton, Nim, a game with a complete mathematical theory, 1901.
     """
@@ -95,13 +98,13 @@ class Theorist(BaseAgent):
 
 
 def nim_against_random(*, heaps: int = 3, largest: int = 7) -> Env:
-    """Return Nim for the first player; the second plays at random."""
+    """Return Nim for the first player; the second player is random."""
     env = NimEnv(heaps=heaps, largest=largest)
     return gem_rollout.as_single(env, "first", others={"second": RandomAgent()})
 
 
 def main(episodes: int) -> None:
-    """Play episodes with both agents, then some from one agent's view."""
+    """Play episodes of both agents, then episodes in the view of one agent."""
     agents = {"first": Theorist(), "second": RandomAgent()}
     wins = 0
     for seed in range(episodes):

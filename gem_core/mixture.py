@@ -1,4 +1,4 @@
-"""Several environments as one: each episode is one of them, drawn by weight."""
+"""A mixture of environments: each episode is played in one of them, drawn by weight."""
 
 import copy
 import math
@@ -10,6 +10,7 @@ from gem_core.env import BaseEnv, Env, Step
 from gem_core.errors import ConfigError, SnapshotError
 from gem_core.maybe_async import then
 from gem_core.observation import Action, Info, Observation
+from gem_core.optional import seed_actions
 
 __all__ = ["Component", "MixtureEnv"]
 
@@ -19,9 +20,9 @@ class Component:
     """One environment of a mixture.
 
     Args:
-        make_env: Makes it, when it is first drawn.
-        weight: Its share of the episodes, relative to the other components'.
-        name: Its name in trajectories and reports; None for the id of its spec.
+        make_env: Makes the environment; called when the component is first drawn.
+        weight: Its share of the episodes relative to the other components; 0 or more.
+        name: Its name in trajectories and reports; None for the id of the factory's spec.
     """
 
     make_env: Callable[[], Env]
@@ -30,13 +31,13 @@ class Component:
 
 
 class MixtureEnv(BaseEnv):
-    """Draws one of several environments for each episode; ``info["component"]`` names it.
+    """Draws one of several environments for each episode; ``info["component"]`` is its name.
 
     Args:
-        components: Environments by name.
+        components: The environments by name.
 
     Raises:
-        ConfigError: No component, a negative weight, or weights whose sum is 0 or not finite.
+        ConfigError: There are no components, a weight is negative, or their sum is 0 or infinite.
     """
 
     shared: ClassVar[tuple[str, ...]] = ("components", "_envs")
@@ -64,7 +65,7 @@ class MixtureEnv(BaseEnv):
 
     @property
     def blocking(self) -> bool:  # type: ignore[override]
-        """Whether a step may wait, in any environment that was drawn so far."""
+        """Whether a step may block in one of the environments drawn so far."""
         return any(env.blocking for env in self._envs.values())
 
     def start(self, **options: Any) -> Any:
@@ -87,8 +88,8 @@ class MixtureEnv(BaseEnv):
         return self.env.sample_random_action()
 
     def seed_actions(self, seed: int) -> None:
-        """Give the environment of the current episode another seed for its actions."""
-        self.env.unwrapped.seed_actions(seed)
+        """Seed the random actions of the current episode's environment, if it can."""
+        seed_actions(self.env, seed)
 
     def get_state(self) -> dict[str, Any]:
         """Return the state, that of the current environment included."""
@@ -101,7 +102,9 @@ class MixtureEnv(BaseEnv):
         snapshot = own.pop("current_env")
         if snapshot is not None:
             if own["_current"] not in self.components:
-                raise SnapshotError(f"This mixture has no component {own['_current']!r}.")
+                raise SnapshotError(
+                    f"The snapshot is of component {own['_current']!r}, which this mixture lacks."
+                )
             self._env(own["_current"]).restore(snapshot)
         super().set_state(own)
 
@@ -113,6 +116,6 @@ class MixtureEnv(BaseEnv):
         return twin
 
     def close(self) -> None:
-        """Close the environments that were drawn."""
+        """Close the environments that were made."""
         for env in self._envs.values():
             env.close()

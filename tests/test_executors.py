@@ -1,4 +1,4 @@
-"""The executors: the same episodes under each of them, work at once, nothing left behind."""
+"""The executors: equal episodes under each of them, concurrency, nothing left behind."""
 
 import asyncio
 import os
@@ -118,7 +118,7 @@ class Piped(Counter):
 
 
 class PipedLater(Later):
-    """Likewise, asynchronously."""
+    """An asynchronous ``Piped``."""
 
     def __init__(self, pipe: Path) -> None:
         self.pipe = pipe
@@ -181,7 +181,7 @@ def seeds_of(env_id: str) -> list[int]:
 
 @pytest.fixture(scope="module")
 def games_in_processes() -> dict[str, list[list[Any]]]:
-    """Play all games at once in worker processes, which would take long one by one."""
+    """Play all games together in worker processes; one by one would take long."""
     ids = [env_id for env_id in GAMES for _ in range(ENVS_PER_GAME)]
     seeds = [seed for env_id in GAMES for seed in seeds_of(env_id)]
     executor = {"id": "processes", "max_workers": 2}

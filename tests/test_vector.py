@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import gem_core
 from gem_core import Action, AsyncEnv, BaseEnv, Info, Observation, Step
 from gem_core.errors import ConfigError, EnvironmentFault, GemError, UnknownKwargError
 from gem_core.seeding import child_seed
@@ -110,7 +111,7 @@ class TestActions:
         [
             (["a"], "3 actions or a dict from index to action; got 1 actions"),
             (["a"] * 4, "got 4 actions"),
-            ("abc", "got one text"),
+            ("abc", "got a string"),
             ({3: "a"}, "no environment 3; indices are 0 to 2"),
             ({-1: "a"}, "no environment -1"),
             ({"0": "a"}, "no environment '0'"),
@@ -375,3 +376,8 @@ class TestClosing:
         vector.close()
         with pytest.raises(GemError, match="closed"):
             call(vector)
+
+
+def test_gymnasiums_vectorization_mode_is_answered_with_the_name_of_the_argument_here() -> None:
+    with pytest.raises(UnknownKwargError, match="use executor="):
+        gem_core.make_vec("game:GuessTheNumber-v0", num_envs=2, vectorization_mode="sync")

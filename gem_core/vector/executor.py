@@ -1,4 +1,4 @@
-"""What runs the slots of a vector: the protocol, and what the executors share."""
+"""Executors, which run the slots of a vector: the protocol, and the base class."""
 
 import asyncio
 import queue
@@ -14,16 +14,16 @@ from gem_core.vector.slot import FAULTS, Fault, Slot, perform
 __all__ = ["Executor", "LoopThread", "QueueExecutor", "Request", "Result"]
 
 Request = tuple[int, Any]
-"""Index of a slot, and the argument of the method that is to be called."""
+"""Index of a slot, and the argument of the method to call."""
 Result = tuple[int, Any]
-"""Index of a slot, and what the method returned: a value or a ``Fault``."""
+"""Index of a slot, and the value that the method returned, or a ``Fault``."""
 
 
 class Executor(Protocol):
-    """Runs methods of slots, at most one at a time for each slot."""
+    """Calls methods of slots, at most one at a time for each slot."""
 
     def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
-        """Make the slots. An error in making one is raised here, after the others are closed."""
+        """Make the slots; if one cannot be made, close the others and raise its error."""
 
     def run(self, method: str, requests: Iterable[Request]) -> list[Any]:
         """Call a method of each requested slot and return the results in order."""
@@ -32,7 +32,7 @@ class Executor(Protocol):
         """Begin to call a method of each requested slot."""
 
     def collect(self, minimum: int, timeout: float | None = None) -> list[Result]:
-        """Return the results that are there, and wait until there are ``minimum``.
+        """Return finished results; wait until there are at least ``minimum``.
 
         Raises:
             TimeoutError: There are none after ``timeout`` seconds.
@@ -43,7 +43,7 @@ class Executor(Protocol):
 
 
 class LoopThread:
-    """An event loop in a thread of its own, for environments that are asynchronous."""
+    """An event loop in its own thread, for asynchronous environments."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -51,7 +51,7 @@ class LoopThread:
         self._thread.start()
 
     def submit(self, awaitable: Awaitable[Any], done: Callable[[Any], None]) -> None:
-        """Run an awaitable; ``done`` gets its value, or the ``Fault`` of what it raised."""
+        """Run an awaitable and call ``done`` with its value, or with a ``Fault`` if it raises."""
 
         async def run() -> None:
             try:
@@ -62,7 +62,7 @@ class LoopThread:
         asyncio.run_coroutine_threadsafe(run(), self._loop)
 
     def close(self) -> None:
-        """Cancel what runs and end the thread."""
+        """Cancel what is running, and end the thread."""
 
         async def cancel() -> None:
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -78,7 +78,7 @@ class LoopThread:
 
 
 class QueueExecutor:
-    """Base of the executors: results come through one queue, awaitables run on one loop."""
+    """Base of executors: one queue for the results, one event loop for awaitables."""
 
     def __init__(self) -> None:
         self._slots: dict[int, Slot] = {}
@@ -111,7 +111,7 @@ class QueueExecutor:
         return [by_index[index] for index, _ in asked]
 
     def _perform(self, index: int, method: str, argument: Any) -> None:
-        """Run one request and put its result into the queue, now or when it is there."""
+        """Run a request and put its result into the queue; an awaitable's result follows later."""
         value = perform(self._slots[index], method, argument)
         if is_awaitable(value):
             self._put_later(index, value)
@@ -125,7 +125,7 @@ class QueueExecutor:
         self._loop.submit(awaitable, lambda value: self._results.put((index, value)))
 
     def collect(self, minimum: int, timeout: float | None = None) -> list[Result]:
-        """Return the results that are there, and wait until there are ``minimum``."""
+        """Return finished results; wait until there are at least ``minimum``."""
         results: list[Result] = []
         deadline = None if timeout is None else time.monotonic() + timeout
         while len(results) < minimum:
@@ -135,7 +135,7 @@ class QueueExecutor:
             except queue.Empty:
                 if results:
                     break
-                raise TimeoutError(f"No environment answered within {timeout} seconds.") from None
+                raise TimeoutError(f"No environment finished within {timeout} seconds.") from None
         while not self._results.empty():
             results.append(self._results.get())
         return results

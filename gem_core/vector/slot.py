@@ -1,7 +1,7 @@
-"""One environment of a vector, with what is done when its episode ends or breaks.
+"""Slots: the environments of a vector, with autoreset and error handling.
 
-A slot lives where its environment runs: in the caller's thread, in a pool, or in a worker process.
-So an automatic reset costs no round trip, and runs beside the other slots' steps.
+A slot lives where its environment runs: in the caller's process or in a worker process. So an
+automatic reset needs no extra message, and runs in parallel to the steps of other slots.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ OnError = Literal["raise", "truncate"]
 
 
 FAULTS = (Exception, SystemExit, asyncio.CancelledError)
-"""What counts as an environment's fault: all but what ends the whole program."""
+"""Exceptions that count as a fault of an environment; others end the whole program."""
 
 
 class Fault:
@@ -37,7 +37,7 @@ class Fault:
 
 
 class _Lost(Wrapper):
-    """Stands for an environment that took its episode with it; the next reset removes it."""
+    """Replaces an environment whose episode was lost, until the next reset."""
 
     def __init__(self, env: Env, error: Exception) -> None:
         super().__init__(env)
@@ -52,9 +52,9 @@ class Slot:
 
     Args:
         make_env: Makes the environment.
-        autoreset: When an ended episode is followed by the next; see ``VectorEnv``.
-        on_error: What an exception does; see ``VectorEnv``.
-        lost: The error by which an earlier environment of this slot was lost with its episode.
+        autoreset: See ``VectorEnv``.
+        on_error: See ``VectorEnv``.
+        lost: The error by which the slot lost an earlier environment and its episode.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Slot:
         """Start an episode; returns (observation, info) or an awaitable of it.
 
         Args:
-            options: What the environment's ``reset`` gets, the seed included.
+            options: Keyword arguments of the environment's ``reset``, seed included.
         """
         if type(self.env) is _Lost:
             self._hold(self.env.env)
@@ -105,7 +105,7 @@ class Slot:
         return pair
 
     def _renew(self) -> Env:
-        """Replace an environment that cannot be reset, unless errors are to be raised."""
+        """Replace an environment that cannot be reset, unless ``on_error`` is ``raise``."""
         if self._on_error == "raise":
             raise  # noqa: PLE0704 - only called while an exception is handled
         with contextlib.suppress(*FAULTS):
@@ -113,7 +113,7 @@ class Slot:
         return self._hold(self._make_env())
 
     def step(self, action: Any) -> Any:
-        """Take an action, or the reset that is due; returns a Step or an awaitable of it."""
+        """Take an action, or do the reset that is due; returns a Step or an awaitable of it."""
         try:
             result = self._step(action)
         except FAULTS as error:
@@ -144,7 +144,7 @@ class Slot:
         return self._finish(Step(self._last_observation, 0.0, False, True, info))
 
     def _finish(self, step: Step) -> Any:
-        """Follow an episode's last step by the next episode, as ``autoreset`` says."""
+        """Do what ``autoreset`` asks for after the last step of an episode."""
         if self._autoreset == "same_step":
             first = self.reset({})
             return _join(step, first) if type(first) is tuple else _join_later(step, first)
@@ -153,7 +153,7 @@ class Slot:
         return step
 
     def _reset_instead(self, action: Any) -> Any:
-        """Reset where a step was asked for, as ``next_step`` has it."""
+        """Reset instead of taking a step, for ``next_step``."""
         first = self.reset({})
         return then(first, lambda pair: Step(pair[0], 0.0, False, False, pair[1]))
 
@@ -163,11 +163,11 @@ class Slot:
         return getattr(self.env, name)(*arguments)
 
     def snapshot(self, _: None) -> tuple[bool, Observation, bytes]:
-        """Return the slot's state, the environment's included."""
+        """Return the state of the slot and its environment."""
         return self._step == self._reset_instead, self._last_observation, self.env.snapshot()
 
     def restore(self, state: tuple[bool, Observation, bytes]) -> None:
-        """Return to a state from ``snapshot``."""
+        """Restore a state from ``snapshot``."""
         reset_due, self._last_observation, snapshot = state
         self._hold(self.env.env if type(self.env) is _Lost else self.env).restore(snapshot)
         if reset_due:
@@ -189,7 +189,7 @@ async def _join_later(step: Step, first: Any) -> Step:
 
 
 def perform(slot: Slot, method: str, argument: Any) -> Any:
-    """Call a slot's method; what it raises is returned as a ``Fault``."""
+    """Call a slot's method; return a ``Fault`` if it raises."""
     try:
         return getattr(slot, method)(argument)
     except FAULTS as error:

@@ -15,7 +15,7 @@ __all__ = ["BatchStep", "VectorEnv"]
 
 
 class BatchStep(NamedTuple):
-    """Steps of several environments: five lists of one length, in the order of the actions."""
+    """Steps of several environments: five lists of equal length, in the order of the actions."""
 
     observations: list[Observation]
     rewards: list[float]
@@ -25,36 +25,37 @@ class BatchStep(NamedTuple):
 
 
 class VectorEnv:
-    """Environments behind one ``step``, each with a random stream of its own.
+    """Several environments behind one ``step``, each with its own random stream.
 
-    The same seed gives the same episodes under every executor. ``step`` waits for all that it
-    steps; ``send`` and ``recv`` let fast environments go on while slow ones are at work.
+    A seed gives the same episodes under every executor. ``step`` waits for all environments that
+    it steps; with ``send`` and ``recv`` fast environments go on while slow ones work.
 
-    After an episode's end, ``autoreset`` says what happens:
+    ``autoreset`` defines what follows the end of an episode:
 
-    - ``same_step``: the environment is reset at once. The step has the reward and flags of the old
-      episode, observation and info of the new one; ``info["final_observation"]`` and
-      ``info["final_info"]`` are the old one's.
-    - ``next_step``: the next step ignores its action and returns the new episode's first
-      observation, with reward 0 and both flags false.
-    - ``off``: nothing; call ``reset(indices=[...])``.
+    - ``same_step``: the environment is reset in the same step. The step has the reward and flags of
+      the old episode, and the observation and info of the new one. Observation and info of the old
+      episode are in ``info["final_observation"]`` (Gymnasium: ``final_obs``) and
+      ``info["final_info"]``.
+    - ``next_step``: the next step ignores its action and returns the first observation of the new
+      episode, with reward 0 and both flags false.
+    - ``off``: there is no automatic reset; call ``reset(indices=[...])``.
 
-    ``on_error`` says what happens when an environment raises in ``step``:
+    ``on_error`` defines what follows an error in ``step``:
 
-    - ``raise``: ``EnvironmentFault``, with the index and the error. The steps of the other
-      environments have been taken; ``fault.completed`` has them by index.
-    - ``truncate``: that episode is truncated, with reward 0 and the error in ``info["error"]`` (in
-      ``final_info`` under ``same_step``); the others are not touched.
+    - ``raise``: ``EnvironmentFault`` is raised, with the index and the error. The other
+      environments have taken their steps, which are in ``fault.completed`` by index.
+    - ``truncate``: the episode is truncated with reward 0, and ``info["error"]`` (under
+      ``same_step`` within ``final_info``) describes the error. The other episodes go on.
 
     Args:
-        make_envs: One function per environment that makes it.
-        executor: What runs them.
-        autoreset: See above.
-        on_error: See above.
-        seed: Seed of the first ``reset`` if that gets none.
+        make_envs: One function per environment, which makes it.
+        executor: Runs the environments.
+        autoreset: ``same_step``, ``next_step`` or ``off``.
+        on_error: ``raise`` or ``truncate``.
+        seed: Seed of the first ``reset`` that has none.
 
     Raises:
-        ConfigError: No environment, or an unknown ``autoreset`` or ``on_error``.
+        ConfigError: There are no environments, or ``autoreset`` or ``on_error`` is unknown.
     """
 
     def __init__(
@@ -95,11 +96,11 @@ class VectorEnv:
         """Start an episode in every environment, or in those of ``indices``.
 
         Args:
-            seed: An int, from which each environment gets a seed by its index; or one seed per
-                reset environment.
-            options: What ``reset`` of each environment gets; one mapping, or one per reset
-                environment.
-            indices: Which environments; None for all.
+            seed: A non-negative int, from which a seed of each environment is derived by its
+                index; or a sequence of one seed per environment that is reset.
+            options: Keyword arguments for the environments' ``reset``, such as ``{"idx": 3}``: one
+                mapping for all, or a sequence of one per environment that is reset.
+            indices: Indices of the environments to reset; None for all.
 
         Returns:
             Observations and infos, in the order of ``indices``.
@@ -120,53 +121,54 @@ class VectorEnv:
         return [first[0] for first in firsts], [first[1] for first in firsts]
 
     def step(self, actions: Sequence[Action] | Mapping[int, Action]) -> BatchStep:
-        """Step every environment, or those that are keys of a mapping, and wait for all of them.
+        """Step every environment, or those in a mapping, and wait for all of them.
 
         Args:
             actions: One action per environment, or a mapping from index to action.
 
         Raises:
             EnvironmentFault: An environment raised, and ``on_error`` is ``raise``.
-            ConfigError: The wrong number of actions, or an index that does not exist.
+            ConfigError: The number of actions is wrong, or there is no such index.
         """
         indices, arguments = self._split(actions)
         return _batch(indices, self._run("step", indices, arguments))
 
     def send(self, actions: Sequence[Action] | Mapping[int, Action]) -> None:
-        """Begin to step every environment, or those that are keys of a mapping; do not wait.
+        """Begin to step every environment, or those in a mapping, without waiting.
 
         Raises:
-            GemError: One of them is still at its last step.
+            GemError: The last step of one of them has not been received.
         """
         self._check_open()
         indices, arguments = self._split(actions)
         busy = self._in_flight.intersection(indices)
         if busy:
-            raise GemError(f"Environments {sorted(busy)} are still at their last step: recv first.")
+            raise GemError(f"Environments {sorted(busy)} have a step in progress: recv it first.")
         self._in_flight.update(indices)
         self._executor.submit("step", zip(indices, arguments, strict=True))
 
     def recv(
         self, *, min_envs: int = 1, timeout: float | None = None
     ) -> tuple[list[int], BatchStep]:
-        """Return the steps that are done, and wait until there are ``min_envs``.
+        """Return finished steps; wait until there are at least ``min_envs``.
 
         Args:
-            min_envs: Fewest steps to wait for; no more than are under way.
-            timeout: Seconds after which to return what is there.
+            min_envs: Fewest steps to return, from 1 to the number of steps in progress.
+            timeout: Seconds after which to return even fewer; None for no limit.
 
         Returns:
             The indices of the environments, and their steps in the same order.
 
         Raises:
-            GemError: Fewer than ``min_envs`` steps are under way.
-            TimeoutError: Nothing is there after ``timeout``.
+            EnvironmentFault: As in ``step``.
+            GemError: Fewer than ``min_envs`` steps are in progress.
+            TimeoutError: No step has finished within ``timeout``.
         """
         self._check_open()
         if not 1 <= min_envs <= len(self._in_flight):
             raise GemError(
-                f"recv(min_envs={min_envs}) with {len(self._in_flight)} steps under way: send "
-                f"actions first."
+                f"recv(min_envs={min_envs}) needs that many steps in progress, and there are "
+                f"{len(self._in_flight)}: send actions first."
             )
         results = self._executor.collect(min_envs, timeout)
         indices = [index for index, _ in results]
@@ -178,15 +180,15 @@ class VectorEnv:
         return self.call("sample_random_action")
 
     def call(self, method: str, *args: Any) -> list[Any]:
-        """Call a method of every environment and return what each returned."""
+        """Call a method of every environment and return the results."""
         return self._call_all("call", range(self.num_envs), [(method, *args)] * self.num_envs)
 
     def snapshot(self) -> list[Any]:
-        """Return the state of every environment, in mid-episode too."""
+        """Return the state of every environment, also in the middle of an episode."""
         return self._call_all("snapshot", range(self.num_envs), [None] * self.num_envs)
 
     def restore(self, snapshot: Sequence[Any]) -> None:
-        """Return to the state of a snapshot of a vector of the same environments."""
+        """Restore a snapshot of a vector of the same environments."""
         states = _one_each(snapshot, range(self.num_envs), "states")
         self._call_all("restore", range(self.num_envs), states)
 
@@ -205,11 +207,11 @@ class VectorEnv:
     def _split(
         self, actions: Sequence[Action] | Mapping[int, Action]
     ) -> tuple[Sequence[int], Iterable[Action]]:
-        """Return the indices of the environments that are to act, and each one's action."""
+        """Return the indices of the environments to step, and their actions."""
         if isinstance(actions, Mapping):
             return self._check(list(actions)), actions.values()
         if isinstance(actions, str) or len(actions) != self.num_envs:
-            got = "one text" if isinstance(actions, str) else f"{len(actions)} actions"
+            got = "a string" if isinstance(actions, str) else f"{len(actions)} actions"
             raise ConfigError(
                 f"step needs a list of {self.num_envs} actions or a dict from index to action; "
                 f"got {got}."
@@ -217,28 +219,28 @@ class VectorEnv:
         return range(self.num_envs), actions
 
     def _check(self, indices: Sequence[int]) -> Sequence[int]:
-        """Return indices, if they are indices of different environments."""
+        """Return the indices if they are valid and distinct."""
         for index in indices:
             if type(index) is not int or not 0 <= index < self.num_envs:
                 raise ConfigError(
                     f"There is no environment {index!r}; indices are 0 to {self.num_envs - 1}."
                 )
         if len(set(indices)) < len(indices):
-            raise ConfigError(f"An environment is named more than once: {list(indices)}.")
+            raise ConfigError(f"An index occurs more than once: {list(indices)}.")
         return indices
 
     def _check_open(self) -> None:
         if self._closed:
             raise GemError("This vector is closed.")
         if self._interrupted:
-            raise GemError("This vector was interrupted in mid-step: close it and make another.")
+            raise GemError("This vector was interrupted in a step: close it and make a new one.")
 
     def _run(self, method: str, indices: Sequence[int], arguments: Iterable[Any]) -> list[Any]:
         """Call a method of several slots; return the results, faults included, in order."""
         self._check_open()
         if self._in_flight:
             raise GemError(
-                f"Steps of {len(self._in_flight)} environments are under way: recv first."
+                f"Steps of {len(self._in_flight)} environments are in progress: recv them first."
             )
         self._interrupted = True
         values = self._executor.run(method, zip(indices, arguments, strict=True))

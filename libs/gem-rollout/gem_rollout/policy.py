@@ -1,4 +1,4 @@
-"""What a run does about faults and stragglers, and when it ends: declared, not scattered."""
+"""Declared policies of a run: errors, deadlines, budgets."""
 
 from dataclasses import dataclass, fields
 from typing import Literal
@@ -10,23 +10,22 @@ __all__ = ["Budget", "FaultPolicy"]
 
 @dataclass(frozen=True, kw_only=True)
 class FaultPolicy:
-    """What becomes of an episode that fails, or that takes too long.
+    """How a run handles episodes that fail or take too long.
 
     Args:
-        on_error: ``record``: the trajectory keeps the error, and the run goes on. ``retry``: the
-            episode is played again with a new environment and a new agent; what failed is kept in
-            ``failures``, and the last error in ``error`` if no attempt succeeds. ``raise``: the
-            run ends with the error, after the trajectories that have ended.
-        retries: How often an episode is repeated at most, with ``retry``.
-        min_group: How many episodes of a group must end without an error for the group to be of
-            use; the report counts the others as dropped. Their trajectories are yielded all the
-            same. None to count none.
-        turn_deadline: Seconds for one turn, the agent's part and the environment's together; None
-            for no limit.
-        episode_deadline: Seconds for one attempt at an episode, from its reset on; None likewise.
+        on_error: ``record``: the trajectory keeps the error and the run goes on. ``retry``: the
+            episode is played again with a new environment and a new agent; ``failures`` has the
+            errors of failed attempts, and ``error`` the last one if no attempt succeeds.
+            ``raise``: the run raises the error after the trajectories that have ended.
+        retries: Most repetitions of an episode under ``retry``.
+        min_group: Fewest episodes of a group that must end without an error; the report counts
+            other groups as dropped, but still yields their trajectories. None to drop no groups.
+        turn_deadline: Most seconds for a turn, agent and environment together; None for no limit.
+        episode_deadline: Most seconds for one attempt at an episode, including its reset; None for
+            no limit.
 
     Raises:
-        ConfigError: A value that cannot work.
+        ConfigError: A value is unknown or out of range.
     """
 
     on_error: Literal["record", "retry", "raise"] = "record"
@@ -48,19 +47,19 @@ class FaultPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a run may use. Once it is spent no episode begins; those in flight go on to the end.
+    """The limits of a run. When one is reached no more episodes begin; those in flight go on.
 
-    Turns, tokens and cost are counted when an attempt at an episode ends, failed ones too.
+    Turns, tokens and cost count when an attempt at an episode ends, also if it failed.
 
     Args:
-        episodes: Episodes that begin; None for no limit, here and below.
-        turns: Turns.
-        tokens: Tokens of prompts and samples, as the endpoint counts them.
-        cost: Cost, in the currency of the agent's prices.
-        seconds: Wall time of the run.
+        episodes: Most episodes that begin; None for no limit, here and below.
+        turns: Most turns.
+        tokens: Most tokens of prompts and completions, as counted by the endpoint.
+        cost: Highest cost, in the currency of the agent's prices.
+        seconds: Longest wall time of the run.
 
     Raises:
-        ConfigError: A value that is negative.
+        ConfigError: A value is negative.
     """
 
     episodes: int | None = None

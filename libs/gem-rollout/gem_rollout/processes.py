@@ -1,12 +1,11 @@
-"""Environments that compute for long, played in worker processes.
+"""Environments with expensive steps, played in worker processes.
 
 Between two turns an environment is a snapshot, so any idle worker can take the next step of any
-episode: none waits behind another's slow step, forks are copies of bytes, and a step whose deadline
-has passed costs a worker and nothing else.
+episode. No step waits for another episode's slow step, a fork copies bytes, and a missed deadline
+costs one worker.
 """
 
 import asyncio
-import contextlib
 import hashlib
 import math
 import pickle
@@ -20,9 +19,11 @@ from gem_core.env import AsyncEnv, Env, Step
 from gem_core.errors import ConfigError, SnapshotError
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Action, Info, Observation
+from gem_core.optional import reset_options, seed_actions
 from gem_core.seeding import check_seed
 from gem_rollout.episode import name_of
 from gem_workers import WorkerPool, shared_pool
+from gem_workers.pickles import portable
 
 __all__ = ["ProcessEnv", "in_processes", "play_part"]
 
@@ -32,19 +33,19 @@ _TARGET = f"{__name__}:play_part"
 def in_processes(
     make_env: Callable[[], Env], *, pool: WorkerPool | None = None
 ) -> Callable[[], "ProcessEnv"]:
-    """Return a function that makes environments which compute in worker processes.
+    """Return a function that makes environments that compute in worker processes.
 
-    For environments that compute for milliseconds and more in ``reset`` or ``step``: each costs a
-    snapshot and a message besides. Each worker makes one environment and keeps it. What an agent
-    asks of the environment (a random action, its oracle's look at it) is answered in this process.
+    Use it for environments whose ``reset`` or ``step`` computes for milliseconds or longer: each
+    call adds a snapshot and a message. Each worker makes one environment and keeps it. Agents'
+    requests (a random action, attributes that an oracle reads) are answered in this process.
 
     Args:
-        make_env: Makes the environment; picklable, or a function that cloudpickle can send.
-            It must be able to make snapshots, and hold nothing outside of them.
-        pool: The workers; None for those that all share in this process, one per core.
+        make_env: Makes the environment; cloudpickle must be able to pickle it. The environment's
+            snapshots must hold its whole state.
+        pool: The worker processes; None for the shared pool of this process.
 
     Raises:
-        ConfigError: ``make_env`` cannot be sent to another process.
+        ConfigError: ``make_env`` cannot be pickled.
     """
     try:
         blob = cloudpickle.dumps(make_env)
@@ -53,12 +54,12 @@ def in_processes(
             f"An environment for worker processes must be picklable, with its arguments, tools "
             f"and wrappers: {error}"
         ) from error
-    home = _Home(make_env, blob, pool)
-    return lambda: ProcessEnv(home)
+    origin = _Origin(make_env, blob, pool)
+    return lambda: ProcessEnv(origin)
 
 
-class _Home:
-    """What the environments of one kind share: how they are made, and one here to be asked."""
+class _Origin:
+    """The shared part of all environments of one ``in_processes``: factory, pool, local copy."""
 
     def __init__(self, make_env: Callable[[], Env], blob: bytes, pool: WorkerPool | None) -> None:
         self._make_env = make_env
@@ -69,13 +70,13 @@ class _Home:
 
     @property
     def env(self) -> Env:
-        """The environment of this process, in whatever state."""
+        """The copy in this process, in any state."""
         if self._env is None:
             self._env = self._make_env()
         return self._env
 
     async def call(self, method: str, state: bytes, argument: Any) -> Any:
-        """Do something in a worker; send it the environment if it has none."""
+        """Call a method in a worker, and send the factory first if the worker lacks it."""
         pool = self._pool or shared_pool(preload=(__name__,))
         for blob in (b"", self._blob):
             answer = await pool.call_async(
@@ -92,17 +93,17 @@ class ProcessEnv(AsyncEnv):
     """An environment that computes in worker processes; made by ``in_processes``.
 
     Args:
-        home: How it is made.
+        origin: Factory and pool.
     """
 
-    def __init__(self, home: _Home) -> None:
-        self._home = home
+    def __init__(self, origin: _Origin) -> None:
+        self._origin = origin
         self._state = b""
-        self.spec = home.env.spec
-        self._name = name_of(home.env)
+        self.spec = origin.env.spec
+        self._name = name_of(origin.env)
 
     async def start(self) -> tuple[Observation, Info]:
-        """Start an episode: ``reset`` asks a worker instead, and never comes here."""
+        """Not used: ``reset`` calls a worker instead."""
         raise NotImplementedError
 
     def reset(self, *, seed: int | None = None, **options: Any) -> Any:
@@ -113,17 +114,17 @@ class ProcessEnv(AsyncEnv):
         return self._reset(options)
 
     async def _reset(self, options: dict[str, Any]) -> tuple[Observation, Info]:
-        first, self._state = await self._home.call("reset", self._state, options)
+        first, self._state = await self._origin.call("reset", self._state, options)
         self._ended = False
         return first  # type: ignore[no-any-return]
 
     async def step(self, action: Action) -> Step:
         """Take one action; see ``Env.step``."""
-        step, self._state = await self._home.call("step", self._state, action)
+        step, self._state = await self._origin.call("step", self._state, action)
         return Step(*step)
 
     def reset_options(self, number: int) -> dict[str, Any]:
-        return self._home.env.unwrapped.reset_options(number)
+        return reset_options(self._origin.env, number)
 
     def sample_random_action(self) -> Action:
         env = self._here()
@@ -133,18 +134,18 @@ class ProcessEnv(AsyncEnv):
 
     def seed_actions(self, seed: int) -> None:
         env = self._here()
-        env.unwrapped.seed_actions(seed)
+        seed_actions(env, seed)
         self._state = env.snapshot()
 
     def _here(self) -> Env:
-        """Return an environment of this process in the state of this one."""
-        env = self._home.env
+        """Return the copy in this process, restored to the current state."""
+        env = self._origin.env
         if self._state:
             env.restore(self._state)
         return env
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the environment itself has, such as an oracle asks for."""
+        """Return an attribute of the environment, such as an oracle reads."""
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self._here().unwrapped, name)
@@ -158,32 +159,31 @@ class ProcessEnv(AsyncEnv):
         try:
             self._ended, self._state = pickle.loads(snapshot)  # noqa: S301 - as `Env` warns
         except Exception as error:
-            raise SnapshotError(f"This is no snapshot of a {self._name}: {error}") from error
+            raise SnapshotError(f"This is not a snapshot of {self._name}: {error}") from error
 
     def fork(self) -> Self:
         """Return an independent copy; see ``Env.fork``."""
-        twin = type(self)(self._home)
+        twin = type(self)(self._origin)
         twin._ended, twin._state = self._ended, self._state  # noqa: SLF001 - its own class
         return twin
 
 
 _envs: dict[bytes, tuple[Env, bytes]] = {}
-"""The environments of a worker process, each with the state that it was made in."""
+"""The environments of a worker process by key, each with its initial snapshot."""
 
 
 def play_part(key: bytes, blob: bytes, method: str, state: bytes, argument: Any) -> Any:
     """Reset or step an environment in a worker process.
 
     Args:
-        key: Which environment.
-        blob: How it is made; empty if the worker is thought to have it.
+        key: Hash of the pickled factory.
+        blob: The pickled factory; empty if the worker probably has the environment.
         method: ``reset`` or ``step``.
-        state: Snapshot to go on from; empty for an environment that was just made.
-        argument: Options of the reset, or the action.
+        state: Snapshot to start from; empty for a new environment.
+        argument: The keyword options of ``reset``, or the action.
 
     Returns:
-        What came of it and the new state; the error, if it can be sent; None if the worker does
-        not have the environment.
+        The result and the new snapshot; or the error; or None if the worker lacks the environment.
     """
     if key not in _envs:
         if not blob:
@@ -197,12 +197,10 @@ def play_part(key: bytes, blob: bytes, method: str, state: bytes, argument: Any)
         if is_awaitable(result):
             result = asyncio.run(_awaited(result))
         return tuple(result), env.snapshot()
-    except Exception as error:
-        error.add_note(traceback.format_exc())
-        with contextlib.suppress(Exception):
-            pickle.loads(pickle.dumps(error))  # noqa: S301 - made here
-            return error
-        raise
+    except Exception as error:  # noqa: BLE001 - raised again in the host
+        sent = portable(error)
+        sent.add_note(traceback.format_exc())
+        return sent
 
 
 async def _awaited(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What became of a run, counted as it goes: nothing is dropped without being counted."""
+"""The counts of a run, updated while it runs; every dropped episode is counted."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,20 +13,20 @@ __all__ = ["EnvReport", "Report"]
 
 @dataclass
 class EnvReport:
-    """Counts of one environment.
+    """The counts of one environment.
 
     Args:
-        episodes: Episodes that ended, with an error or without.
-        errors: Of these, those that ended with an error, by boundary.
-        stragglers: Of these, those that a deadline ended.
-        retries: Attempts that failed and were repeated.
-        cancelled: Episodes that had begun when the run was ended, and are not in the stream.
-        abandoned: Threads that were left behind in a step that went on after its deadline.
-        dropped_groups: Groups with fewer good episodes than ``FaultPolicy.min_group`` asks for.
-        turns: Turns, those of failed attempts included.
-        prompt_tokens: Tokens of prompts, likewise; 0 where agents do not tell.
-        completion_tokens: Tokens sampled, likewise.
-        cost: Cost, likewise.
+        episodes: Episodes that ended, with or without an error.
+        errors: Episodes that ended with an error, by boundary.
+        stragglers: Episodes that missed a deadline.
+        retries: Failed attempts that were repeated.
+        cancelled: Episodes that were in flight when the run was ended; they are not yielded.
+        abandoned: Threads that were abandoned in a step that went on after its deadline.
+        dropped_groups: Groups with fewer good episodes than ``FaultPolicy.min_group``.
+        turns: Turns, including those of failed attempts.
+        prompt_tokens: Tokens of prompts, including failed attempts; 0 if agents do not report them.
+        completion_tokens: Sampled tokens, counted in the same way.
+        cost: Cost, counted in the same way.
     """
 
     episodes: int = 0
@@ -43,11 +43,11 @@ class EnvReport:
 
     @property
     def tokens(self) -> int:
-        """Tokens of prompts and samples."""
+        """Tokens of prompts and completions."""
         return self.prompt_tokens + self.completion_tokens
 
     def spend(self, trajectory: Trajectory) -> None:
-        """Count what an attempt used."""
+        """Count the turns, tokens and cost of an attempt."""
         self.turns += len(trajectory.turns)
         for turn in trajectory.turns:
             generation = turn.generation
@@ -72,14 +72,14 @@ class EnvReport:
 
 @dataclass
 class Report:
-    """Counts of a run, up to date whenever it is read.
+    """The counts of a run, always up to date.
 
     Args:
-        envs: By the name of the source, or the id of the environment if there is only one.
+        envs: The counts by name of the component, or by id of the environment if there is only one.
         begun: Episodes that have begun.
-        in_flight: Episodes that are under way.
-        ended_by: What ended the run: ``""`` while it goes on, ``done``, ``interrupted`` (Ctrl-C,
-            or left early), ``error``, or the part of the budget that is spent (``episodes``,
+        in_flight: Episodes in progress.
+        ended_by: Why the run ended: ``""`` while it goes on, ``done``, ``interrupted`` (Ctrl-C or
+            ``close``), ``error``, or the limit of the budget that was reached (``episodes``,
             ``turns``, ``tokens``, ``cost``, ``seconds``).
     """
 
@@ -89,7 +89,7 @@ class Report:
     ended_by: str = ""
 
     def env(self, name: str) -> EnvReport:
-        """Return the counts of an environment, which begin with its first episode."""
+        """Return the counts of an environment; new ones at its first episode."""
         if name not in self.envs:
             self.envs[name] = EnvReport()
         return self.envs[name]
@@ -103,11 +103,11 @@ class Report:
         return total
 
     def spent(self, budget: Budget, seconds: float) -> str:
-        """Return which part of a budget is spent; empty if none is.
+        """Return the limit of a budget that was reached; empty if there is none.
 
         Args:
             budget: The budget.
-            seconds: Since the run began.
+            seconds: Wall time since the run began.
         """
         total = self.total
         used: Mapping[str, float] = {

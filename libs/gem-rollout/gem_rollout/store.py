@@ -157,8 +157,8 @@ def _key_in(fields: Mapping[str, Any]) -> EpisodeKey:
         fields["agent"],
         fields["index"],
         fields["seed"],
-        fields.get("component" if version else "source", ""),
-        fields.get("error") is not None,
+        fields["component" if version else "source"],
+        fields["error"] is not None,
     )
 
 

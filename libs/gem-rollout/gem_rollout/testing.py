@@ -1,4 +1,4 @@
-"""What every environment for several agents owes its users, each in a check of its own."""
+"""The contract of environments for several agents, one check per promise."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ from gem_rollout.multi_agent.env import MultiAgentEnv, MultiAgentStep
 __all__ = ["MULTI_AGENT_CHECKS", "MultiAgentBench", "check_multi_agent_env"]
 
 VIEW_CHECKS = ("types", "determinism", "randomness", "snapshots", "ends", "odd_actions")
-"""What one agent's view is checked for: the checks of environments that ask for no spec."""
+"""The checks of an agent's view: those of ordinary environments that need no spec."""
 SEEDS = range(5)
 
 Actions = dict[str, Action]
@@ -33,11 +33,11 @@ Played = tuple[Actions, MultiAgentStep]
 
 
 class MultiAgentBench:
-    """What a check works with: the environment's factory, and ways to play.
+    """The environment's factory, and ways to play it.
 
     Args:
         make: Makes the environment.
-        varies: Whether seeds make a difference.
+        varies: Whether different seeds give different episodes.
     """
 
     def __init__(self, make: Callable[[], MultiAgentEnv], varies: bool) -> None:  # noqa: FBT001
@@ -65,7 +65,7 @@ class MultiAgentBench:
     def transcript(
         self, env: MultiAgentEnv, seed: int | None, actions: Iterable[Actions] | None = None
     ) -> list[Any]:
-        """Play an episode; return all that was seen and done."""
+        """Play an episode; return the reset, all actions and all steps."""
         return [now(env.reset(seed=seed)), *self.steps(env, actions)]
 
 
@@ -75,11 +75,11 @@ def check_multi_agent_env(
     varies: bool = True,
     checks: Iterable[str] | None = None,
 ) -> Report:
-    """Check an environment for several agents against the contract.
+    """Check an environment for several agents against its contract.
 
     Args:
         factory: Makes the environment.
-        varies: Whether seeds make a difference; False for a game with one start.
+        varies: Whether different seeds give different episodes; False for a game with one start.
         checks: Names from ``MULTI_AGENT_CHECKS``; None for all.
     """
     report = Report(getattr(factory, "__name__", repr(factory)))
@@ -88,25 +88,25 @@ def check_multi_agent_env(
 
 
 def _construction(bench: MultiAgentBench) -> None:
-    """It is a ``MultiAgentEnv``, names its agents, refuses unknown options, closes twice."""
+    """It is a ``MultiAgentEnv``, lists its agents, refuses unknown options and closes twice."""
     env = bench.make()
-    require(isinstance(env, MultiAgentEnv), f"{type(env).__name__} is no MultiAgentEnv")
+    require(isinstance(env, MultiAgentEnv), f"{type(env).__name__} is not a MultiAgentEnv")
     names = list(env.possible_agents)
     require(names, "possible_agents is empty")
     require(all(isinstance(name, str) for name in names), "the names of agents must be text")
-    require(len(set(names)) == len(names), f"possible_agents names one twice: {names}")
+    require(len(set(names)) == len(names), f"possible_agents has duplicates: {names}")
     try:
         now(env.reset(seed=0, no_such_option=1))
     except GemError:
         pass
     else:
-        raise CheckFailedError("an option of reset that does not exist was accepted in silence")
+        raise CheckFailedError("reset accepted an unknown option silently")
     env.close()
     env.close()
 
 
 def _types(bench: MultiAgentBench) -> None:
-    """Observations, rewards, flags and infos are of the right types, for each agent present."""
+    """Observations, rewards, flags and infos have the right types, for each agent present."""
     for seed in SEEDS:
         env = bench.make()
         observations, infos = now(env.reset(seed=seed))
@@ -125,7 +125,7 @@ def _types(bench: MultiAgentBench) -> None:
 
 def _check_keys(values: Any, agents: Iterable[str], what: str) -> None:
     require(isinstance(values, dict), f"{what} must be a dict; got a {type(values).__name__}")
-    require(set(values) == set(agents), f"{what} are of {list(values)}, not of {sorted(agents)}")
+    require(set(values) == set(agents), f"{what} have keys {list(values)}, not {sorted(agents)}")
 
 
 def _check_seen(observations: dict[str, Any], infos: dict[str, Any]) -> None:
@@ -137,7 +137,7 @@ def _check_seen(observations: dict[str, Any], infos: dict[str, Any]) -> None:
 
 def _check_step(env: MultiAgentEnv, step: MultiAgentStep) -> None:
     unnamed = set(env.agents) - set(env.possible_agents)
-    require(not unnamed, f"possible_agents does not name {sorted(unnamed)}")
+    require(not unnamed, f"possible_agents lacks {sorted(unnamed)}")
     _check_seen(step.observations, step.infos)
     for agent, reward in step.rewards.items():
         require(type(reward) is float, f"the reward of {agent!r} must be a float; got {reward!r}")
@@ -145,11 +145,11 @@ def _check_step(env: MultiAgentEnv, step: MultiAgentStep) -> None:
         flags = step.terminated[agent], step.truncated[agent]
         require(all(type(flag) is bool for flag in flags), f"flags must be bools; got {flags!r}")
         require(not all(flags), f"{agent!r} is both terminated and truncated")
-        require(any(flags) != (agent in env.agents), f"flags and presence of {agent!r} differ")
+        require(any(flags) != (agent in env.agents), f"{agent!r} must be in agents until it ends")
 
 
 def _turns(bench: MultiAgentBench) -> None:
-    """While agents are present somebody is to act, once, and only somebody who is present."""
+    """While agents are present, ``active_agents`` has at least one of them and no duplicates."""
     for seed in SEEDS:
         env = bench.started(seed)
         _check_active(env)
@@ -159,9 +159,9 @@ def _turns(bench: MultiAgentBench) -> None:
 
 def _check_active(env: MultiAgentEnv) -> None:
     active = env.active_agents
-    require(len(set(active)) == len(active), f"somebody is to act twice: {active}")
-    require(set(active) <= set(env.agents), f"to act are {active}, present are {env.agents}")
-    require(active or not env.agents, f"nobody is to act, though {env.agents} are present")
+    require(len(set(active)) == len(active), f"active_agents has duplicates: {active}")
+    require(set(active) <= set(env.agents), f"{active} are to act, but present are {env.agents}")
+    require(active or not env.agents, f"active_agents is empty, but {env.agents} are present")
 
 
 def _determinism(bench: MultiAgentBench) -> None:
@@ -169,7 +169,10 @@ def _determinism(bench: MultiAgentBench) -> None:
     used = bench.make()
     for seed in SEEDS:
         first = bench.transcript(bench.make(), seed)
-        require(bench.transcript(bench.make(), seed) == first, f"seed {seed} gave two episodes")
+        require(
+            bench.transcript(bench.make(), seed) == first,
+            f"seed {seed} gave two episodes",
+        )
         bench.transcript(used, seed + 1000)
         again = bench.transcript(used, seed)
         require(again == first, f"seed {seed} gave another episode after an earlier one")
@@ -177,20 +180,20 @@ def _determinism(bench: MultiAgentBench) -> None:
     for _ in range(2):
         now(used.reset(seed=5))
         runs.append([bench.transcript(used, None) for _ in range(2)])
-    require(runs[0] == runs[1], "resets without a seed do not follow from the last seed")
+    require(runs[0] == runs[1], "resets without a seed do not depend on the last seed alone")
 
 
 def _variation(bench: MultiAgentBench) -> None:
-    """Different seeds give different episodes (or all the same, if that was said)."""
+    """Different seeds give different episodes, or the same one if ``varies`` is False."""
     starts = {repr(_played_alike(bench, seed)) for seed in range(20)}
     if bench.varies:
-        require(len(starts) > 1, "20 seeds gave one and the same episode")
+        require(len(starts) > 1, "20 seeds gave the same episode, and varies is True")
     else:
-        require(len(starts) == 1, "seeds were said to make no difference, but episodes differ")
+        require(len(starts) == 1, "varies is False, but episodes differ")
 
 
 def _played_alike(bench: MultiAgentBench, seed: int) -> list[Any]:
-    """Return what a seed gives if the actions are those of seed 0."""
+    """Play a seed with the actions of seed 0."""
     env = bench.started()
     actions = [joint for joint, _ in bench.steps(env)]
     seen = [now(env.reset(seed=seed))]
@@ -202,7 +205,7 @@ def _played_alike(bench: MultiAgentBench, seed: int) -> list[Any]:
 
 
 def _randomness(bench: MultiAgentBench) -> None:
-    """Global random state is neither used nor changed; sampling and observing change nothing."""
+    """Global random state is not used or changed; sampling and observing change nothing."""
     random.seed(1)
     before = random.getstate(), numpy_state()
     first = bench.transcript(bench.make(), 3)
@@ -213,7 +216,10 @@ def _randomness(bench: MultiAgentBench) -> None:
     played = first[1:]
     for number, (joint, expected) in enumerate(played):
         for agent in env.agents:
-            require(env.observe(agent) == env.observe(agent), "observing twice shows two things")
+            require(
+                env.observe(agent) == env.observe(agent),
+                "observing twice gave two results",
+            )
         for _ in range(3):
             env.sample_random_action()
         step = now(env.step(joint))
@@ -221,7 +227,7 @@ def _randomness(bench: MultiAgentBench) -> None:
 
 
 def _snapshots(bench: MultiAgentBench) -> None:
-    """Forks and restored snapshots play on exactly as the original, and apart from it."""
+    """Forks and restored snapshots continue exactly like the original, independently of it."""
     for turns in (0, 1, 3):
         env = bench.started(turns)
         for _ in zip(range(turns), bench.steps(env), strict=False):
@@ -236,9 +242,9 @@ def _snapshots(bench: MultiAgentBench) -> None:
         other.restore(snapshot)
         outcomes.append(_outcome(bench, other))
         same = all(outcome == outcomes[0] for outcome in outcomes)
-        require(same, f"a copy after {turns} turns plays differently")
+        require(same, f"a copy after {turns} turns plays differently from the original")
     spawned = [bench.transcript(bench.started().spawn(seed=9), None) for _ in range(2)]
-    require(spawned[0] == spawned[1], "spawn(seed=9) twice gives two episodes")
+    require(spawned[0] == spawned[1], "spawn(seed=9) gave two different episodes")
 
 
 def _outcome(bench: MultiAgentBench, env: MultiAgentEnv) -> list[Any]:
@@ -247,7 +253,7 @@ def _outcome(bench: MultiAgentBench, env: MultiAgentEnv) -> list[Any]:
 
 
 def _joint_actions(bench: MultiAgentBench) -> None:
-    """Joint actions that do not fit raise ``WrongAgentError``, and change nothing."""
+    """Invalid joint actions raise ``WrongAgentError`` and change nothing."""
     for seed in SEEDS:
         env = bench.started(seed)
         for joint, _ in bench.steps(env):
@@ -255,7 +261,7 @@ def _joint_actions(bench: MultiAgentBench) -> None:
 
 
 def _check_refusals(env: MultiAgentEnv, joint: Actions) -> None:
-    """Refuse what does not fit in a fork of the environment."""
+    """Try invalid joint actions in a fork of the environment."""
     if not env.agents:
         return
     fork = env.fork()
@@ -263,16 +269,16 @@ def _check_refusals(env: MultiAgentEnv, joint: Actions) -> None:
     gone = [agent for agent in (*joint, *env.possible_agents) if agent not in fits]
     odd: list[tuple[str, Any]] = [
         ("no actions", {}),
-        ("actions that are no dict", next(iter(fits.values()))),
+        ("actions that are not a dict", next(iter(fits.values()))),
         ("an unknown agent", {**fits, "no such agent": ""}),
-        *((f"an action of {agent!r}, who is not to act,", {**fits, agent: ""}) for agent in gone),
+        *((f"an action of the inactive {agent!r}", {**fits, agent: ""}) for agent in gone),
     ]
     if len(fits) > 1:
         odd.append(("a missing agent", dict(list(fits.items())[1:])))
     for what, actions in odd:
         before = fork.snapshot()
         _require_error(fork, actions, WrongAgentError, what)
-        require(fork.snapshot() == before, f"{what} changed the episode, though it was refused")
+        require(fork.snapshot() == before, f"{what} changed the episode, but was refused")
 
 
 def _require_error(env: MultiAgentEnv, actions: Any, kind: type[Exception], what: str) -> None:
@@ -284,7 +290,7 @@ def _require_error(env: MultiAgentEnv, actions: Any, kind: type[Exception], what
 
 
 def _ends(bench: MultiAgentBench) -> None:
-    """A step before the first reset or after the end raises, and a reset goes on from there."""
+    """A step before the first reset or after the end raises; a reset starts a new episode."""
     env = bench.make()
     _require_error(env, {}, EpisodeEndedError, "a step before the first reset")
     now(env.reset(seed=0))
@@ -292,11 +298,11 @@ def _ends(bench: MultiAgentBench) -> None:
     if not env.agents:
         _require_error(env, played[-1][0], EpisodeEndedError, "a step after the end")
     now(env.reset())
-    require(env.agents, "after a reset nobody is present")
+    require(env.agents, "no agent is present after a reset")
 
 
 def _odd_actions(bench: MultiAgentBench) -> None:
-    """No text that a model may write raises, whoever writes it."""
+    """No text that a model may write raises, whichever agent writes it."""
     for text in ODD_TEXTS:
         env = bench.started()
         for _ in range(len(env.possible_agents)):
@@ -311,7 +317,7 @@ def _odd_actions(bench: MultiAgentBench) -> None:
 
 
 def _sums(bench: MultiAgentBench) -> None:
-    """The sums of rewards that the environment keeps are those of its steps."""
+    """The returns that the environment reports are the sums of its rewards."""
     for seed in SEEDS:
         env = bench.started(seed)
         sums: dict[str, float] = {}
@@ -320,22 +326,25 @@ def _sums(bench: MultiAgentBench) -> None:
                 sums[agent] = sums.get(agent, 0.0) + reward
         for agent, total in sums.items():
             kept = env.get_state(agent).reward
-            require(abs(kept - total) < 1e-6, f"{agent!r} was given {total}; its sum is {kept}")
+            require(
+                abs(kept - total) < 1e-6,
+                f"rewards of {agent!r} sum to {total}; get_state has {kept}",
+            )
 
 
 def _trajectories(bench: MultiAgentBench) -> None:
-    """A trajectory of random agents tells all, can be stored, and each agent's part adds up."""
+    """A trajectory of random agents can be stored, and each agent's turns add up."""
     for seed in SEEDS:
         env = bench.started(seed)
         for _ in bench.steps(env):
             pass
         if env.agents:
-            continue  # it may have no end
+            continue  # its episodes may have no end
         agents = {agent: RandomAgent() for agent in env.possible_agents}
         trajectory: Trajectory = now(play_agents(env, agents, seed))
         require(trajectory.error is None, f"seed {seed}: {trajectory.error}")
         stored = Trajectory.from_dict(trajectory.to_dict())
-        require(stored == trajectory, "a trajectory is not what it was after it was stored")
+        require(stored == trajectory, "a trajectory changed when it was stored")
         for agent in {turn.agent for turn in trajectory.turns}:
             part = trajectory.of_agent(agent)
             total = env.get_state(agent).reward
@@ -344,11 +353,14 @@ def _trajectories(bench: MultiAgentBench) -> None:
                 f"the turns of {agent!r} add up to {part.episode_return}, not to {total}",
             )
             last = part.turns[-1]
-            require(last.terminated or last.truncated, f"the last turn of {agent!r} is not its end")
+            require(
+                last.terminated or last.truncated,
+                f"the last turn of {agent!r} is not its end",
+            )
 
 
 def _views(bench: MultiAgentBench) -> None:
-    """What one agent sees of it is an environment that keeps the contract of those."""
+    """The view of each agent keeps the contract of ordinary environments."""
     for agent in bench.make().possible_agents:
 
         def make_view(agent: str = agent) -> Any:
@@ -377,4 +389,4 @@ MULTI_AGENT_CHECKS: dict[str, Callable[[MultiAgentBench], None]] = {
     "trajectories": _trajectories,
     "views": _views,
 }
-"""Checks by name; each one's docstring says what it asks for."""
+"""The checks by name; the docstring of each states the promise."""

@@ -1,7 +1,7 @@
-"""Threads for steps that block, which can be left behind in one that does not come back.
+"""Threads for steps that block; a thread whose step never returns can be abandoned.
 
-The threads of ``concurrent.futures`` are waited for when the interpreter ends, so one that hangs
-would keep it from ending for ever.
+The interpreter waits at exit for the threads of ``concurrent.futures``, so a step that hangs would
+keep it from ending.
 """
 
 import asyncio
@@ -17,10 +17,7 @@ _Task = tuple[Callable[[], Any], "asyncio.Future[Any]"]
 
 
 class Threads:
-    """As many threads as there is work for at once; each is used again when it is idle.
-
-    It belongs to one event loop.
-    """
+    """A pool that adds a thread whenever none is idle; it belongs to one event loop."""
 
     def __init__(self) -> None:
         self._idle: list[_Thread] = []
@@ -28,9 +25,9 @@ class Threads:
         self._started = 0
 
     def run(self, function: Callable[[], Any]) -> "asyncio.Future[Any]":
-        """Call a function in a thread, and return a future of its result.
+        """Call a function in a thread and return a future of its result.
 
-        A future that is cancelled ends nothing; see ``abandon``.
+        Cancelling the future does not end the call; see ``abandon``.
         """
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         thread = self._idle.pop() if self._idle else self._new()
@@ -52,17 +49,17 @@ class Threads:
             return
         if error is None:
             future.set_result(value)
-        elif isinstance(error, StopIteration):  # which no future takes
+        elif isinstance(error, StopIteration):  # which a future cannot hold
             future.set_exception(RuntimeError(f"A step raised {error!r}."))
         else:
             future.set_exception(error)
 
     def abandon(self, future: "asyncio.Future[Any]", afterwards: Callable[[Any], None]) -> bool:
-        """Wait no more for a function; its thread ends when the function returns.
+        """Stop waiting for a function; its thread ends when the function returns.
 
         Args:
-            future: What ``run`` returned.
-            afterwards: Called in that thread then, with the function's result or None.
+            future: The future from ``run``.
+            afterwards: Called in that thread at the end, with the function's result or None.
 
         Returns:
             False if the function has returned already, and nothing was abandoned.
@@ -74,10 +71,10 @@ class Threads:
         return True
 
     def close(self) -> None:
-        """End the threads that are idle, and leave behind those that are not."""
+        """End the idle threads and abandon the others."""
         for future, thread in list(self._busy.items()):
             if not self.abandon(future, lambda _: None):
-                self._idle.append(thread)  # it has returned, and nobody has heard of it yet
+                self._idle.append(thread)  # it has returned, and `_done` was not called yet
         self._busy.clear()
         for thread in self._idle:
             thread.end()
@@ -120,7 +117,7 @@ class _Thread(threading.Thread):
                 return
             with contextlib.suppress(RuntimeError):  # the loop has been closed
                 future.get_loop().call_soon_threadsafe(self._tell, future, value, error)
-            del task, function, future, value, error  # an idle thread holds nothing
+            del task, function, future, value, error  # an idle thread must not keep objects alive
 
     def abandon(self, afterwards: Callable[[Any], None]) -> bool:
         with self._lock:

@@ -1,4 +1,4 @@
-"""The tokens of an episode: what a model was given and what it sampled, in its own ids."""
+"""The tokens of an episode: the ids that a model was given and those that it sampled."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ __all__ = ["TokenSequence", "sequences_of"]
 
 @dataclass
 class TokenSequence:
-    """Tokens that a model saw as one text: the prompts and samples of successive turns.
+    """The prompts and completions of successive turns that a model saw as one text.
 
     Args:
-        agent: Whose tokens they are.
+        agent: Name of the agent.
         ids: Token ids.
-        mask: For each, whether it was sampled.
-        logprobs: For each, its log-probability in nats; None where it was not sampled, or where
-            the agent did not say.
-        spans: ``(turn, start, end)`` of what was sampled in each turn: ``ids[start:end]``.
+        mask: For each token, whether it was sampled.
+        logprobs: For each token, its log-probability in nats; None if it was not sampled or the
+            agent did not report it.
+        spans: ``(turn, start, end)`` for each turn, whose sampled tokens are ``ids[start:end]``.
     """
 
     agent: str
@@ -40,14 +40,14 @@ class TokenSequence:
 
 
 def sequences_of(turns: Iterable[tuple[str, Generation | None]]) -> list[TokenSequence]:
-    """Put the tokens of an episode together.
+    """Join the tokens of an episode's turns.
 
     Args:
-        turns: Who acted in each turn, and the generation; turns without one are passed over.
+        turns: The agent and the generation of each turn; turns without a generation are skipped.
 
     Raises:
-        DataError: Some generations of an agent have token ids and others have none, or there are
-            not as many log-probabilities as tokens.
+        DataError: Some generations of an agent have token ids and others do not, or the numbers of
+            log-probabilities and tokens differ.
     """
     found: list[TokenSequence] = []
     current: dict[str, TokenSequence] = {}
@@ -63,7 +63,7 @@ def sequences_of(turns: Iterable[tuple[str, Generation | None]]) -> list[TokenSe
         if logprobs and len(logprobs) != len(sampled):
             raise DataError(
                 f"Turn {number} has {len(sampled)} sampled tokens and {len(logprobs)} "
-                f"log-probabilities; there must be one for each, or none."
+                f"log-probabilities; there must be one per token, or none."
             )
         if agent not in current or not generation.extends:
             current[agent] = TokenSequence(agent)
@@ -72,7 +72,7 @@ def sequences_of(turns: Iterable[tuple[str, Generation | None]]) -> list[TokenSe
     for agent, number in without.items():
         if agent in current:
             raise DataError(
-                f"Turn {number} of {agent!r} has no token ids, though other turns have: the tokens "
-                f"of this episode are not known. Leave it out of what reads tokens."
+                f"Turn {number} of {agent!r} has no token ids, but other turns have: the tokens of "
+                f"this episode are incomplete. Leave it out of training on tokens."
             )
     return found

@@ -1,4 +1,4 @@
-"""Environments for several agents: turns, flags, sums, messages, copies, who comes and goes."""
+"""Environments for several agents: turns, flags, sums, messages, copies, joining and leaving."""
 
 import random
 from collections import deque
@@ -21,7 +21,7 @@ from gem_rollout.testing import check_multi_agent_env
 
 
 class Duel(MultiAgentEnv):
-    """Both guess a number at once; the nearer one wins the round. They hear each other's guess."""
+    """Both guess a number together; the closer guess wins. Each hears the other's guess."""
 
     possible_agents = ("left", "right")
 
@@ -266,7 +266,7 @@ class TestStep:
         env.step({"a": ""})
         with pytest.raises(WrongAgentError, match=r"'a' has left\. These act now: b"):
             env.step({"a": "", "b": ""})
-        with pytest.raises(WrongAgentError, match=r"'c' is not to act\. These act now: b"):
+        with pytest.raises(WrongAgentError, match=r"'c' does not act now\. These act now: b"):
             env.step({"c": ""})
 
     @pytest.mark.parametrize(

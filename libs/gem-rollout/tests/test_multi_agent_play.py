@@ -76,7 +76,7 @@ class AsyncCount(Count):
 
 
 class Both(Count):
-    """``a`` and ``b`` act at once, twice."""
+    """``a`` and ``b`` act together, twice."""
 
     possible_agents = ("a", "b")
 
@@ -241,7 +241,7 @@ class TestPlayAgents:
         with pytest.raises(WrongAgentError, match="no player: b, c"):
             gem_rollout.play_agents(Count(), {"a": Says()}, 0)
         one = Says()
-        with pytest.raises(ConfigError, match="One agent object plays two of a, b, c"):
+        with pytest.raises(ConfigError, match="One object is the player of two of a, b, c"):
             gem_rollout.play_agents(Count(), {"a": one, "b": one, "c": Says()}, 0)
 
     def test_tokens_are_those_of_each_agent(self):
@@ -438,7 +438,7 @@ class TestView:
 
 
 class Party(MultiAgentEnv):
-    """Chance pays, ends and cuts; guests come in; agents act in turn or at once."""
+    """Rewards, ends and guests are random; agents act in turn or together."""
 
     def __init__(self, *, size: int, mode: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Rollouts: the same trajectories in any order, errors as data, work at once, everything closed."""
+"""Rollouts: equal trajectories in any order, recorded errors, concurrency, closing."""
 
 import asyncio
 import os

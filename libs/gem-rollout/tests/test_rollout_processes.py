@@ -162,7 +162,7 @@ class TestTheEnvironment:
         assert env.spec.id == "game:GuessTheNumber-v0-easy"
         with pytest.raises(AttributeError, match="no_such_thing"):
             _ = env.no_such_thing
-        with pytest.raises(SnapshotError, match="no snapshot"):
+        with pytest.raises(SnapshotError, match="not a snapshot"):
             env.restore(b"nonsense")
 
     def test_keeps_the_contract(self) -> None:

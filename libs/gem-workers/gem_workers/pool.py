@@ -1,8 +1,8 @@
-"""Pools of worker processes, for functions that may hang, crash or eat memory.
+"""Pools of worker processes, for functions that may hang, crash or use up memory.
 
-A worker that is late is killed with all that it started, and replaced when one is next needed:
-by a fork of a template that has imported everything already, so within milliseconds. Nothing else
-is harmed. Threads and event loops share the workers; who finds none idle waits in one fair queue.
+A worker that misses its deadline is killed with all its child processes. The next call that needs
+a worker replaces it within milliseconds, by a fork of a template that has imported the modules.
+Threads and event loops share the workers; callers that find none idle wait in one fair queue.
 """
 
 import os
@@ -38,30 +38,30 @@ __all__ = ["WorkerPool", "shared_pool"]
 
 _MOST_WORKERS = 8
 _NO_DEADLINE = 1e6
-"""Seconds; sockets cannot count many more."""
+"""Seconds; timeouts of sockets cannot be much longer."""
 _CLOSED = "This pool of workers is closed."
 
 
 class WorkerPool:
     """Calls functions in worker processes, each call with a deadline.
 
-    Processes start with the first call. A worker serves many calls, the one used last first, and
-    is replaced when it has grown by an eighth of its memory. To be called, a function must be
-    importable by name, with ``sys.path`` as it is at the first call, and its arguments and result
-    must be picklable.
+    Processes start with the first call. A worker serves many calls and is replaced when it has
+    grown by an eighth of its memory limit; of several idle workers the one used last comes first.
+    A function must be importable by name, with ``sys.path`` as it is at the first call, and its
+    arguments and result must be picklable.
 
-    A pool may be used by any number of threads and event loops. In a fork of this process it
-    starts processes of its own. It ends with the interpreter, if it is not closed before.
+    Any number of threads and event loops may use a pool. In a fork of this process it starts its
+    own processes. A pool that is not closed ends with the interpreter.
 
     Args:
-        preload: Names of modules to import once, before the first call, so that no call pays for
-            it: those of the functions, and what these import late.
-        memory_mib: How much a worker may allocate beyond what it starts with, in MiB; None for
-            no limit. Not enforced on macOS.
-        size: Most workers at once; None for one per core, at most 8.
+        preload: Names of modules to import once, before the first call: the modules of the
+            functions, and modules that these import lazily.
+        memory_mib: Most memory that a worker may allocate after its start, in MiB; None for no
+            limit. Not enforced on macOS.
+        size: Most workers at the same time; None for one per core, at most 8.
 
     Raises:
-        ConfigError: An argument that cannot work.
+        ConfigError: An argument is out of range, or ``preload`` is a string.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class WorkerPool:
         weakref.finalize(self, self._launcher.close)
 
     def _reset(self) -> None:
-        # Reentrant: a collection of garbage may end an abandoned call at any point.
+        # Reentrant: garbage collection may end an abandoned call at any point.
         self._lock = threading.RLock()
         self._idle: list[Worker] = []
         self._waiters: deque[Future[Worker]] = deque()
@@ -95,11 +95,11 @@ class WorkerPool:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the pool was closed."""
         return self._closed
 
     def warm(self) -> None:
-        """Begin to start the processes and return at once; a failure is told by the first call."""
+        """Start the processes in the background; the first call raises the error of a failure."""
         with self._lock:
             if not self._closed and not self._alive + self._starting:
                 self._begin_start()
@@ -110,16 +110,16 @@ class WorkerPool:
         Args:
             target: ``"package.module:function"``.
             args: Its positional arguments.
-            deadline: Seconds that it may take, from the moment that a worker is asked; waiting
-                for a worker does not count. A million and more, ``math.inf`` too, is no limit.
+            deadline: Most seconds that the call may take; waiting for a worker does not count. A
+                million or more, such as ``math.inf``, means no limit.
 
         Raises:
             ConfigError: The deadline is not positive.
-            DeadlineError: It took longer. Its worker is killed.
+            DeadlineError: The call took longer; its worker was killed.
             EntryPointError: A module of ``preload`` cannot be imported.
-            WorkerCallError: The function raised (a note of the error holds the traceback), there
-                is no such function, or its arguments or result cannot be pickled.
-            WorkerDiedError: The worker died, or ran out of its memory.
+            WorkerCallError: The function raised (a note of the error holds the traceback), does
+                not exist, or its arguments or result cannot be pickled.
+            WorkerDiedError: The worker died or reached its memory limit.
         """
         request, limit = _pack_request(target, args, deadline)
         while True:
@@ -134,9 +134,9 @@ class WorkerPool:
                 return self._result(frame, target, deadline)
 
     async def call_async(self, target: str, *args: Any, deadline: float) -> Any:
-        """Do as ``call`` does, without blocking the running event loop.
+        """Do the same as ``call`` without blocking the running event loop.
 
-        If it is cancelled, its worker is killed.
+        If the call is cancelled, its worker is killed.
         """
         request, limit = _pack_request(target, args, deadline)
         while True:
@@ -151,7 +151,7 @@ class WorkerPool:
                 return self._result(frame, target, deadline)
 
     def _result(self, frame: Frame, target: str, deadline: float) -> Any:
-        """Return the value of a frame, or raise what it says."""
+        """Return the value in a frame, or raise its error."""
         if frame.kind == RESULT:
             return _load_result(frame, target)
         if frame.kind == RAISED:
@@ -177,14 +177,14 @@ class WorkerPool:
             return self._idle.pop() if self._idle else None
 
     def _enqueue(self) -> "Future[Worker]":
-        """Return a future of a worker, one that becomes idle or one that is started."""
+        """Return a future of the next idle or new worker."""
         waiter: Future[Worker] = Future()
         with self._lock:
             self._check_open()
             if self._idle:
                 waiter.set_result(self._idle.pop())
             else:
-                self._start_if_wanted(len(self._waiters) + 1)
+                self._start_if_needed(len(self._waiters) + 1)
                 self._waiters.append(waiter)
         return waiter
 
@@ -197,7 +197,7 @@ class WorkerPool:
             raise
 
     async def _wait_for_worker_async(self) -> Worker:
-        import asyncio  # noqa: PLC0415 - only those who have it pay for it
+        import asyncio  # noqa: PLC0415 - most hosts have no event loop
 
         waiter = self._enqueue()
         try:
@@ -207,7 +207,7 @@ class WorkerPool:
             raise
 
     def _leave_queue(self, waiter: "Future[Worker]") -> None:
-        """Give up waiting; pass on the worker if one was given meanwhile."""
+        """Stop waiting; pass on the worker if one has just been assigned."""
         if not waiter.cancel() and waiter.exception() is None:
             self._put_idle(waiter.result())
 
@@ -218,7 +218,7 @@ class WorkerPool:
             self._put_idle(worker)
 
     def _put_idle(self, worker: Worker) -> None:
-        """Hand a worker to who waits longest, or keep it."""
+        """Hand a worker to the caller that has waited longest, or keep it."""
         with self._lock:
             waiter = self._next_waiter()
             if waiter is None and not self._closed:
@@ -237,13 +237,13 @@ class WorkerPool:
         return None
 
     def _discard(self, worker: Worker) -> None:
-        """Kill a worker; start another only if one is waited for."""
+        """Kill a worker; start another only if a caller waits for one."""
         self._launcher.end_worker(worker)
         with self._lock:
             self._alive -= 1
-            self._start_if_wanted(len(self._waiters))
+            self._start_if_needed(len(self._waiters))
 
-    def _start_if_wanted(self, waiting: int) -> None:
+    def _start_if_needed(self, waiting: int) -> None:
         room = self._alive + self._starting < self._size
         if room and self._starting < waiting and not self._closed:
             self._begin_start()
@@ -255,16 +255,16 @@ class WorkerPool:
     def _start_worker(self) -> None:
         try:
             worker = self._launcher.start_worker()
-        except Exception as error:  # noqa: BLE001 - told to who waits
-            self._tell_failure(error)
+        except Exception as error:  # noqa: BLE001 - raised in the callers that wait
+            self._raise_in_waiters(error)
             return
         with self._lock:
             self._starting -= 1
             self._alive += 1
         self._put_idle(worker)
 
-    def _tell_failure(self, error: Exception) -> None:
-        """Raise an error in those who wait, unless other workers will serve them."""
+    def _raise_in_waiters(self, error: Exception) -> None:
+        """Raise an error in the waiting callers, unless other workers will serve them."""
         waiters = []
         with self._lock:
             self._starting -= 1
@@ -274,9 +274,9 @@ class WorkerPool:
             waiter.set_exception(error)
 
     def close(self) -> None:
-        """End all processes, also those that are at work; may be called twice.
+        """End all processes, including busy ones; may be called twice.
 
-        Calls that are under way or waiting raise a ``GemError``.
+        Calls in progress and waiting calls raise a ``GemError``.
         """
         with self._lock:
             self._closed = True
@@ -300,7 +300,7 @@ class WorkerPool:
         )
 
     def _forget(self) -> None:
-        """Start anew in a fork of this process."""
+        """Start over in a fork of this process."""
         self._launcher.forget()
         self._reset()
 
@@ -308,7 +308,7 @@ class WorkerPool:
 def _pack_request(
     target: str, args: tuple[Any, ...], deadline: float
 ) -> tuple[bytes, float | None]:
-    """Return the request as bytes, and the deadline as sockets take it."""
+    """Return the request as bytes, and the deadline as a timeout of sockets."""
     if not deadline > 0:
         raise ConfigError(f"deadline must be a positive number of seconds; got {deadline!r}.")
     try:
@@ -322,7 +322,7 @@ def _load_result(frame: Frame, target: str) -> Any:
     try:
         return pickle.loads(frame.body)  # noqa: S301 - from our own process
     except Exception as error:
-        raise WorkerCallError(f"What {target} returned cannot be read: {error}") from error
+        raise WorkerCallError(f"The result of {target} cannot be read: {error}") from error
 
 
 def _call_error(frame: Frame, target: str) -> WorkerCallError:
@@ -338,7 +338,7 @@ _shared_lock = threading.Lock()
 
 
 def shared_pool(*, preload: Sequence[str] = (), memory_mib: int | None = None) -> WorkerPool:
-    """Return the pool that everyone in this process shares who asks for the same."""
+    """Return the pool that all callers in this process with the same arguments share."""
     key = (tuple(preload), memory_mib)
     with _shared_lock:
         pool = _shared.get(key)
@@ -351,7 +351,7 @@ def _after_fork() -> None:
     global _shared_lock  # noqa: PLW0603 - another thread may have held it
     _shared_lock = threading.Lock()
     for pool in _POOLS:
-        pool._forget()  # noqa: SLF001 - nobody else may
+        pool._forget()  # noqa: SLF001 - private to this module
 
 
 os.register_at_fork(after_in_child=_after_fork)

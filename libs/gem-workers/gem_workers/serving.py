@@ -1,4 +1,4 @@
-"""What a worker process does: call the functions it is asked to call, one after the other."""
+"""The worker's side of a pool: it calls functions, one after the other."""
 
 import contextlib
 import os
@@ -55,7 +55,7 @@ class _Server:
         self._peak_limit = _peak_memory() + growth
 
     def run(self) -> None:
-        with contextlib.suppress(OSError):  # the host is gone, and so is the need for us
+        with contextlib.suppress(OSError):  # the host is gone
             try:
                 self._answer_calls()
             except MemoryError:
@@ -77,22 +77,22 @@ class _Server:
 
     def _send(self, kind: bytes, body: bytes = b"", *, last: bool = False) -> None:
         if os.getpid() != self._pid:
-            os._exit(0)  # a fork that a function made and let return: it is not the worker
+            os._exit(0)  # a fork that a called function made, not the worker
         self._connection.sendall(pack(kind, body, last=last))
 
     def _answer(self, frame: Frame) -> tuple[bytes, bytes]:
         try:
-            target, args = pickle.loads(frame.body)  # noqa: S301 - from our host
+            target, args = pickle.loads(frame.body)  # noqa: S301 - from the host
             result = self._function(target)(*args)
         except MemoryError:
             raise
-        except BaseException as error:  # noqa: BLE001 - SystemExit too must not end the worker
+        except BaseException as error:  # noqa: BLE001 - not even SystemExit may end the worker
             return RAISED, dump_error("raised", error)
         try:
             return RESULT, pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         except MemoryError:
             raise
-        except BaseException as error:  # noqa: BLE001 - pickling runs anybody's code
+        except BaseException as error:  # noqa: BLE001 - pickling runs code of the object's class
             what = f"returned {type(result).__name__}, which cannot be pickled:"
             return RAISED, dump_error(what, error)
 
@@ -103,10 +103,10 @@ class _Server:
 
 
 def dump_error(what: str, error: BaseException) -> bytes:
-    """Return the pickle of a summary that opens with ``what``, and the end of the traceback."""
+    """Return the pickle of a summary that begins with ``what``, and the end of the traceback."""
     try:
         message = str(error)
-    except Exception:  # noqa: BLE001 - errors are anybody's code
+    except Exception:  # noqa: BLE001 - code of the error's class
         message = "(an error without a readable message)"
     if len(message) > _MESSAGE_LENGTH:
         message = message[:_MESSAGE_LENGTH] + "..."

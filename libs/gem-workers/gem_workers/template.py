@@ -1,10 +1,9 @@
-"""The template: a process that has imported everything and forks workers, in milliseconds.
+"""The template: a process that has imported the modules and forks workers in milliseconds.
 
-It has one thread and no state but the imports, so its forks are safe where a fork of the host is
-not. For each worker it keeps the worker's own end of the socket to the host. When the host hangs
-up, the worker is killed, with all that it started; when a worker dies, its exit status is sent to
-the host in its stead. So a worker lives as long as its host wants it, and whatever ends the host
-ends them all.
+It has one thread and no state except the imports, so its forks are safe where a fork of the host is
+not. For each worker it keeps a copy of the worker's end of the socket to the host. When the host
+hangs up, the template kills the worker with all its child processes. When a worker dies, the
+template sends its exit status to the host. So workers end with their host, however that ends.
 """
 
 import contextlib
@@ -49,15 +48,15 @@ def run(descriptor: int, *, serve: str, preload: Sequence[str], memory_mib: int 
         control.sendall(pack(RAISED, failure) if failure else pack(READY))
         if not failure:
             _Template(control, load_entry_point(serve), memory_mib).run()
-    os._exit(0)  # what the modules do at exit is for processes that used them
+    os._exit(0)  # skip the exit handlers of modules that were only imported
 
 
 def _import_all(names: Sequence[str]) -> bytes:
-    """Import the modules; return the pickle of what went wrong, or nothing."""
+    """Import the modules; return the pickle of the first error, or nothing."""
     for name in names:
         try:
             importlib.import_module(name)
-        except BaseException as error:  # noqa: BLE001 - a module may even exit
+        except BaseException as error:  # noqa: BLE001 - a module may call sys.exit
             return dump_error(f"importing {name!r} raised", error)
     return b""
 
@@ -69,7 +68,7 @@ class _Template:
         self._control = control
         self._serve = serve
         self._memory_mib = memory_mib
-        # Found out here, as to open a file costs a fresh fork a millisecond.
+        # Measured here, because opening a file costs a new fork a millisecond.
         self._memory_limit = memory_mib and _address_space() + (memory_mib << 20)
         self._pid = os.getpid()
         self._connections: dict[int, socket.socket] = {}  # by pid
@@ -80,7 +79,7 @@ class _Template:
         self._prepare()
 
     def _prepare(self) -> None:
-        os.dup2(_STDOUT, _STDERR)  # nobody reads it any more
+        os.dup2(_STDOUT, _STDERR)  # the host reads it only until the template is ready
         warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
         gc.collect()
         gc.freeze()  # so that collections in the workers leave shared pages alone
@@ -92,21 +91,21 @@ class _Template:
         self._poll.register(self._control, select.POLLIN)
 
     def run(self) -> None:
-        """Fork, kill and bury until the host closes the control socket; then kill them all."""
+        """Fork, kill and reap workers until the host closes the control socket; then kill all."""
         serving = True
         while serving:
             ready = {descriptor for descriptor, _ in self._poll.poll()}
             for descriptor in ready & self._pids.keys():
                 self._kill(descriptor)
             if self._alarm.fileno() in ready:
-                self._bury()
+                self._reap()
             if self._control.fileno() in ready:
-                serving = self._obey()
+                serving = self._serve_host()
         for descriptor in list(self._pids):
             self._kill(descriptor)
 
-    def _obey(self) -> bool:
-        """Fork a worker for the socket that comes in; tell whether one did."""
+    def _serve_host(self) -> bool:
+        """Fork a worker for the received socket; return False if the host has hung up."""
         message, descriptors, *_ = socket.recv_fds(self._control, 1, 1)
         if message:
             connection = socket.socket(fileno=descriptors[0])
@@ -120,12 +119,12 @@ class _Template:
     def _fork(self, connection: socket.socket) -> None:
         pid = os.fork()
         if pid == 0:
-            self._be_worker(connection)
+            self._run_worker(connection)
         self._connections[pid] = connection
         self._pids[connection.fileno()] = pid
-        self._poll.register(connection, 0)  # no event but the hang-up, which cannot be masked
+        self._poll.register(connection, 0)  # hang-ups only, which cannot be masked
 
-    def _be_worker(self, connection: socket.socket) -> None:
+    def _run_worker(self, connection: socket.socket) -> None:
         status = 1
         try:
             os.setsid()
@@ -140,21 +139,21 @@ class _Template:
             os._exit(status)
 
     def _forget(self) -> None:
-        """Let go of what is the template's, above all of other workers' sockets."""
+        """Close the template's own descriptors and the sockets of other workers."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for other in (self._control, self._alarm, self._bell, *self._connections.values()):
             other.close()
 
     def _kill(self, descriptor: int) -> None:
-        """Kill the worker of a connection, and what it started; it is buried when it is dead."""
+        """Kill the worker of a connection with its child processes; ``_reap`` does the rest."""
         pid = self._pids.pop(descriptor)
         self._poll.unregister(descriptor)
-        _send_kill(os.kill, pid)  # by itself too: it may not have its group yet
+        _send_kill(os.kill, pid)  # it may not have its process group yet
         _send_kill(os.killpg, pid)
 
-    def _bury(self) -> None:
-        """Wait for the workers that have died, and tell the host how each ended."""
+    def _reap(self) -> None:
+        """Wait for dead workers, and send their exit statuses to the host."""
         with contextlib.suppress(BlockingIOError):
             self._alarm.recv(1 << 12)
         with contextlib.suppress(ChildProcessError):
@@ -166,7 +165,7 @@ class _Template:
     def _notify(self, pid: int, status: int) -> None:
         connection = self._connections.pop(pid, None)
         if connection is None:
-            return  # not a worker, but what a module started
+            return  # not a worker, but a child process of an imported module
         if self._pids.pop(connection.fileno(), None):
             self._poll.unregister(connection)
             with contextlib.suppress(OSError):
@@ -176,12 +175,12 @@ class _Template:
 
 
 def _send_kill(send_signal: Callable[[int, int], None], pid: int) -> None:
-    with contextlib.suppress(OSError):  # there may be nobody left
+    with contextlib.suppress(OSError):  # the process may be gone
         send_signal(pid, signal.SIGKILL)
 
 
 def _death_signal() -> Callable[[], None]:
-    """Return a function that has the kernel kill this process when its parent's thread ends."""
+    """Return a function that makes the kernel kill this process when its parent ends."""
     if not sys.platform.startswith("linux"):
         return lambda: None
     prctl = ctypes.CDLL(None).prctl
@@ -197,7 +196,7 @@ def _limit_memory(size: int) -> None:
 
 
 def _address_space() -> int:
-    """Return how much this process has mapped, in bytes; 0 where nobody tells."""
+    """Return the size of this process's address space in bytes; 0 where it is unknown."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except OSError:

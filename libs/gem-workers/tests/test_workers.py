@@ -129,7 +129,7 @@ class TestACall:
             ("signal:default_int_handler", "KeyboardInterrupt|TypeError"),
             ("worker_functions:raise_silent", "SilentError: .*without a readable message"),
             ("worker_functions:make_lock", "returned lock, which cannot be pickled"),
-            ("worker_functions:make_unreadable", "returned cannot be read"),
+            ("worker_functions:make_unreadable", "cannot be read"),
             ("worker_functions:smae", "'smae'. Did you mean 'same'"),
             ("no_such_module:x", "no module 'no_such_module'"),
             ("worker_functions", "does not have the form 'module:attribute'"),

@@ -2,7 +2,12 @@
 
 It writes these files to the run's folder:
 
-======================  =============================================================================  ==============================================================
+======================  ==============================================================
+``run.json``            the command and the configuration
+``trajectories.jsonl``  the demonstrations
+``metrics.csv``         metrics of each update
+``model/``              the model, even if the run was interrupted or failed
+======================  ==============================================================
 """
 
 import importlib.util

@@ -306,7 +306,7 @@ def as_single(env: MultiAgentEnv, agent: str, *, others: Mapping[str, Agent]) ->
         others: The player of each other agent, keyed by agent.
 
     Raises:
-        WrongAgentError: There is no such agent, ``others`` has a player of it, or lacks one of
+        WrongAgentError: There is no such agent, ``others`` has a player for it, or lacks one for
             another agent.
         ConfigError: One object is the player of two agents.
     """
