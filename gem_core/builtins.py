@@ -4,7 +4,7 @@ from typing import Any
 
 from gem_core.hookspecs import hookimpl
 from gem_core.registry import Registry
-from gem_core.specs import AgentSpec, CallFormatSpec, CommandSpec, ExecutorSpec, WrapperSpec
+from gem_core.specs import AgentSpec, CommandSpec, ExecutorSpec, WrapperSpec
 
 __all__ = ["gem_register"]
 
@@ -29,11 +29,6 @@ WRAPPERS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "episode_tracking": ("tracking:EpisodeTracking", {}, "counts steps and sums rewards"),
 }
-CALL_FORMATS = {
-    "hermes": ("marked:HermesFormat", "JSON between <tool_call> tags, as Hermes and Qwen write it"),
-    "openai": ("openai:OpenAIFormat", "assistant messages with tool_calls"),
-    "fenced": ("marked:FencedFormat", "JSON in fences that are marked tool_call"),
-}
 AGENTS = {
     "random": ("RandomAgent", "plays the environment's random actions"),
     "oracle": ("OracleAgent", "plays with the best known agent of the environment"),
@@ -57,7 +52,7 @@ COMMANDS = {
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add wrappers, call formats, agents, executors and commands."""
+    """Add wrappers, agents, executors and commands."""
     for name, (entry_point, kwargs, description) in WRAPPERS.items():
         registry.add(
             WrapperSpec(
@@ -65,12 +60,6 @@ def gem_register(registry: Registry) -> None:
                 entry_point=f"gem_core.wrappers.{entry_point}",
                 kwargs=kwargs,
                 description=description,
-            )
-        )
-    for name, (entry_point, description) in CALL_FORMATS.items():
-        registry.add(
-            CallFormatSpec(
-                id=name, entry_point=f"gem_core.calls.{entry_point}", description=description
             )
         )
     for name, (entry_point, description) in AGENTS.items():

@@ -1,12 +1,11 @@
-"""Observations with images, and their form in chat messages.
+"""Observations with images.
 
 An observation with images is a dict of a text and ``images``, a list of ``Image``::
 
     {"problem": "Is <image> a triangle?", "images": [Image.of("shape.png")]}
 
 ``<image>`` in the text marks the place of an image. Images without a mark go before the text.
-``content_parts`` splits such a dict into its parts, in order; ``to_openai`` and ``to_transformers``
-turn the parts into the content of a chat message.
+``gem_rollout.chat_content`` turns such an observation into the content of a chat message.
 """
 
 import base64
@@ -14,24 +13,19 @@ import binascii
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from gem_core.errors import ContentError
-from gem_core.observation import Info, Observation, visible_text
+from gem_core.observation import Observation
 
 __all__ = [
     "PLACEHOLDER",
-    "ContentPart",
     "Image",
-    "TextPart",
-    "content_parts",
     "images_of",
     "place_images",
-    "to_openai",
-    "to_transformers",
 ]
 
 PLACEHOLDER = "<image>"
@@ -39,13 +33,6 @@ PLACEHOLDER = "<image>"
 _DISARMED = "[image]"
 _SIGNATURES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif"}
 _PNG_MODES = {"1", "L", "LA", "P", "RGB", "RGBA", "I;16"}
-
-
-@dataclass(frozen=True, slots=True)
-class TextPart:
-    """A piece of text."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,10 +115,6 @@ class Image:
         return f"Image({self.media_type}, {len(self.data):,} bytes)"
 
 
-ContentPart = TextPart | Image
-"""A part of an observation: a piece of text, or an image."""
-
-
 def _sniff(data: bytes) -> str | None:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "webp"
@@ -199,55 +182,3 @@ def place_images(text: str, count: int) -> str:
     marks = [PLACEHOLDER] * placed + [_DISARMED] * (len(rest) - placed)
     marked = "".join(mark + piece for mark, piece in zip(marks, rest, strict=True))
     return PLACEHOLDER * (count - placed) + head + marked
-
-
-def content_parts(observation: Observation, info: Info | None = None) -> list[ContentPart]:
-    """Return the parts of an observation, in order.
-
-    Args:
-        observation: Text, or a dict of one text and ``images``.
-        info: The info beside it; its prefix and suffix are shown too, see ``visible_text``.
-
-    Raises:
-        ContentError: An item of ``images`` is not an image.
-    """
-    text = visible_text(observation, info or {})
-    images = [Image.of(value) for value in images_of(observation)]
-    if not images:
-        return [TextPart(text)]
-    head, *rest = place_images(text, len(images)).split(PLACEHOLDER)
-    parts: list[ContentPart] = [TextPart(head)]
-    for image, piece in zip(images, rest, strict=True):
-        parts += [image, TextPart(piece)]
-    return [part for part in parts if isinstance(part, Image) or part.text]
-
-
-def to_openai(parts: Sequence[ContentPart]) -> str | list[dict[str, Any]]:
-    """Return the content of a chat message as OpenAI's API and those like it take it.
-
-    Text alone is returned as text. Images are sent along as ``data:`` URLs.
-    """
-    if not any(isinstance(part, Image) for part in parts):
-        return "".join(part.text for part in parts if isinstance(part, TextPart))
-    return [
-        {"type": "text", "text": part.text}
-        if isinstance(part, TextPart)
-        else {"type": "image_url", "image_url": {"url": part.data_url}}
-        for part in parts
-    ]
-
-
-def to_transformers(parts: Sequence[ContentPart]) -> list[dict[str, Any]]:
-    """Return the content of a chat message as ``apply_chat_template`` of a processor takes it.
-
-    Images are PIL images.
-
-    Raises:
-        ContentError: An image is damaged, or Pillow is not installed.
-    """
-    return [
-        {"type": "text", "text": part.text}
-        if isinstance(part, TextPart)
-        else {"type": "image", "image": part.open()}
-        for part in parts
-    ]

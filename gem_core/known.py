@@ -41,6 +41,11 @@ KNOWN: dict[str, dict[str, str]] = {
         "search_tool": "gem-tools",
         "search_tool_no_int_reward": "gem-tools",
     },
+    "call format": {
+        "fenced": "gem-tools",
+        "hermes": "gem-tools",
+        "openai": "gem-tools",
+    },
     "agent": {
         "openai": "gem-agents",
         "transformers": "gem-agents",

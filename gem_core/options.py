@@ -18,24 +18,15 @@ from click.shell_completion import (
 )
 
 from gem_core.plugins import default_registry
-from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec
+from gem_core.specs import EnvSpec, Spec
 
 __all__ = [
-    "GROUPS",
     "add_bash_completion",
     "complete_envs",
-    "complete_overrides",
+    "completions",
     "format_option",
     "warn_deprecated",
 ]
-
-GROUPS: dict[str, type[Spec]] = {
-    "env": EnvSpec,
-    "agent": AgentSpec,
-    "tools": ToolSpec,
-    "wrappers": WrapperSpec,
-}
-"""The keys of a command that take ids, with the kind of each."""
 
 
 def format_option(*formats: str) -> Callable[[Any], Any]:
@@ -62,7 +53,8 @@ def warn_deprecated(old: str, new: str) -> None:
     click.echo(message, err=True)
 
 
-def _items(specs: Iterable[Spec], prefix: str = "") -> list[CompletionItem]:
+def completions(specs: Iterable[Spec], prefix: str = "") -> list[CompletionItem]:
+    """Return the ids of specs as completions, each after a prefix."""
     return [CompletionItem(prefix + spec.id, help=spec.description) for spec in specs]
 
 
@@ -70,21 +62,7 @@ def complete_envs(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Return the environments whose id begins with what was typed so far."""
-    return _items(default_registry().list(EnvSpec, f"{incomplete}*"))
-
-
-def complete_overrides(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Return what may follow: an environment's id, or the id after ``agent=`` and the like."""
-    key, equals, value = incomplete.partition("=")
-    if not equals:
-        return complete_envs(_ctx, _param, incomplete)
-    if key not in GROUPS:
-        return []
-    cut = max(value.rfind("["), value.rfind(",")) + 1
-    specs = default_registry().list(GROUPS[key], f"{value[cut:]}*")
-    return _items(specs, f"{key}={value[:cut]}")
+    return completions(default_registry().list(EnvSpec, f"{incomplete}*"))
 
 
 class _Bash(BashComplete):

@@ -25,10 +25,16 @@ from gem_core.config import describe_validation_error, factory_from_config, part
 from gem_core.errors import ConfigError, GemError
 from gem_core.factory import EnvFactory
 from gem_core.mixture import Component
-from gem_core.options import GROUPS, complete_overrides, warn_deprecated
+from gem_core.options import warn_deprecated
 from gem_core.plugins import default_registry
 from gem_core.specs import AgentSpec, EnvSpec, check_kwargs, load_entry_point
-from gem_rollout.overrides import checked_overrides, renamed_overrides, with_environments
+from gem_rollout.overrides import (
+    GROUPS,
+    checked_overrides,
+    complete_overrides,
+    renamed_overrides,
+    with_environments,
+)
 
 __all__ = [
     "INTERRUPTED",

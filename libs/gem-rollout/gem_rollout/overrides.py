@@ -7,17 +7,33 @@ pattern of ids.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import click
+from click.shell_completion import CompletionItem
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Override, QuotedString
 from hydra.errors import HydraException
 
 from gem_core.errors import ConfigError, near_names
 from gem_core.hydra_source import option_key
-from gem_core.options import GROUPS, warn_deprecated
+from gem_core.options import complete_envs, completions, warn_deprecated
 from gem_core.plugins import default_registry
-from gem_core.specs import Spec, check_kwargs
+from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
 
-__all__ = ["checked_overrides", "renamed_overrides", "with_environments"]
+__all__ = [
+    "GROUPS",
+    "checked_overrides",
+    "complete_overrides",
+    "renamed_overrides",
+    "with_environments",
+]
+
+GROUPS: dict[str, type[Spec]] = {
+    "env": EnvSpec,
+    "agent": AgentSpec,
+    "tools": ToolSpec,
+    "wrappers": WrapperSpec,
+}
+"""The keys of a command that take ids, with the kind of each."""
 
 
 def with_environments(words: Sequence[str]) -> list[str]:
@@ -140,3 +156,17 @@ def _check_parameters(overrides: Iterable[str], key: str, spec: Spec) -> None:
         if name.startswith(f"{key}."):
             parameter = name.removeprefix(f"{key}.").partition(".")[0]
             check_kwargs(spec.load(), [parameter], f"{spec.kind} {spec.id!r}")
+
+
+def complete_overrides(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return what may follow: an environment's id, or the id after ``agent=`` and the like."""
+    key, equals, value = incomplete.partition("=")
+    if not equals:
+        return complete_envs(_ctx, _param, incomplete)
+    if key not in GROUPS:
+        return []
+    cut = max(value.rfind("["), value.rfind(",")) + 1
+    specs = default_registry().list(GROUPS[key], f"{value[cut:]}*")
+    return completions(specs, f"{key}={value[:cut]}")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem_agents.fast_json import write_json
-from gem_core.content import content_parts, to_openai
 from gem_core.env import Env, Layer, Wrapper
 from gem_core.observation import Info, Observation, visible_text
+from gem_rollout.chat_content import content_parts, to_openai
 
 __all__ = ["Chat", "Message", "history_wrapper", "messages_for", "to_resend"]
 

@@ -9,11 +9,12 @@ import pytest
 from needs import needs
 
 import gem_core
-from gem_core.content import Image, TextPart, content_parts, to_openai
+from gem_core.content import Image
 from gem_core.errors import ContentError, DataError
 from gem_core.testing import check_env
 from gem_math.visual import MathVisualEnv
 from gem_rollout import TrajectoryFile, collect, read_trajectories
+from gem_rollout.chat_content import TextPart, content_parts, to_openai
 from gem_tasks import GoldOracle
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gem_core import CommandSpec, EnvSpec, ToolSpec, WrapperSpec, hookimpl
+from gem_core import CallFormatSpec, CommandSpec, EnvSpec, ToolSpec, WrapperSpec, hookimpl
 from gem_core.registry import Registry
 
 __all__ = ["gem_register"]
@@ -10,8 +10,8 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the tools, the wrappers, the environment and the command."""
-    for spec in (*_tools(), *_wrappers(), *_search_wrappers()):
+    """Add the tools, the call formats, the wrappers, the environment and the command."""
+    for spec in (*_tools(), *_call_formats(), *_wrappers(), *_search_wrappers()):
         registry.add(spec)
     registry.add(
         EnvSpec(
@@ -51,6 +51,24 @@ def _tools() -> Iterator[ToolSpec]:
         id="mcp",
         entry_point="gem_tools.mcp:MCPTool",
         description="calls the tools of MCP servers",
+    )
+
+
+def _call_formats() -> Iterator[CallFormatSpec]:
+    yield CallFormatSpec(
+        id="hermes",
+        entry_point="gem_tools.formats.marked:HermesFormat",
+        description="JSON between <tool_call> tags, as Hermes and Qwen models write it",
+    )
+    yield CallFormatSpec(
+        id="fenced",
+        entry_point="gem_tools.formats.marked:FencedFormat",
+        description="JSON in code fences with the language tool_call",
+    )
+    yield CallFormatSpec(
+        id="openai",
+        entry_point="gem_tools.formats.openai:OpenAIFormat",
+        description="assistant messages with tool_calls",
     )
 
 

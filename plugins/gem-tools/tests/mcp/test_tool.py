@@ -13,10 +13,10 @@ from needs import needs
 
 import gem_core
 from gem_core import AsyncEnv, BaseEnv, Step
-from gem_core.calls import HermesFormat
 from gem_core.errors import ConfigError
 from gem_core.testing import check_tool
 from gem_core.wrappers import ToolWrapper
+from gem_tools.formats import HermesFormat
 from gem_tools.mcp import MCPTool
 from gem_tools.mcp.menu import Menu
 from gem_tools.mcp.sessions import Offer

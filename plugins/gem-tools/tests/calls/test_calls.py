@@ -12,12 +12,12 @@ import gem_core
 from gem_core import Function, ToolCall, ToolResult
 from gem_core.calls import MOST_CALLS, CallFormat, Catalog, Reading, Request
 from gem_core.calls.catalog import signature
-from gem_core.calls.marked import FencedFormat, HermesFormat
-from gem_core.calls.openai import OpenAIFormat
 from gem_core.calls.written import DEEPEST, json_of
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_core.plugins import default_registry
 from gem_core.specs import CallFormatSpec
+from gem_tools.formats.marked import FencedFormat, HermesFormat
+from gem_tools.formats.openai import OpenAIFormat
 
 FORMATS = [HermesFormat(), FencedFormat(), OpenAIFormat()]
 NAMES = st.text("abc_-1", min_size=1, max_size=8)

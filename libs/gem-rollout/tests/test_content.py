@@ -20,17 +20,14 @@ from gem_core import Action, BaseEnv, Info, Observation, Step
 from gem_core.content import (
     PLACEHOLDER,
     Image,
-    TextPart,
-    content_parts,
     images_of,
     place_images,
-    to_openai,
-    to_transformers,
 )
 from gem_core.errors import ContentError
 from gem_core.tool import BaseTool, ToolCall, ToolResult
 from gem_core.wrappers import HistoryWrapper, ToolWrapper
 from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
+from gem_rollout.chat_content import TextPart, content_parts, to_openai, to_transformers
 
 # Texts in which placeholders, and what looks like them, are common.
 TEXTS = st.lists(st.sampled_from(["<image>", "[image]", "<", "image>", "a", "\n"])).map("".join)
@@ -129,7 +126,7 @@ class TestImage:
 
     def test_images_are_imported_without_pillow(self, run_python: Callable[..., str]) -> None:
         code = (
-            "import sys, gem_core.content as c\n"
+            "import sys, gem_rollout.chat_content as c\n"
             "c.to_openai(c.content_parts({'text': 'a', 'images': [b'GIF89a']}))\n"
             "print([name for name in ('PIL', 'numpy', 'transformers') if name in sys.modules])"
         )
