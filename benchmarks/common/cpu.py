@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["cpu_clock", "cpu_of", "peak_rss_of"]
+__all__ = ["cpu_clock", "cpu_of", "family", "peak_rss_of"]
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _GROUPS = Path("/sys/fs/cgroup")
@@ -30,17 +30,17 @@ def cpu_clock() -> Callable[[], float]:
             return lambda: int(usage.read_text().split()[1]) / 1e6
         account = _join(_GROUPS / "cpuacct") / "cpuacct.usage"
         return lambda: int(account.read_text()) / 1e9
-    return lambda: sum(_ticks(process) for process in _family("self")) / _TICK
+    return lambda: sum(_ticks(process) for process in family("self")) / _TICK
 
 
 def cpu_of(process: int) -> float:
     """Return the CPU seconds so far of another process and its descendants, in 10 ms steps."""
-    return sum(_ticks(one) for one in _family(str(process))) / _TICK
+    return sum(_ticks(one) for one in family(str(process))) / _TICK
 
 
 def peak_rss_of(process: int) -> float:
     """Return the peak resident memory of another process and its descendants in MiB."""
-    return sum(_peak_rss(one) for one in _family(str(process)))
+    return sum(_peak_rss(one) for one in family(str(process)))
 
 
 def _peak_rss(process: str) -> float:
@@ -69,11 +69,12 @@ def _ticks(process: str) -> int:
     return sum(map(int, fields[11:15]))
 
 
-def _family(process: str) -> list[str]:
+def family(process: str) -> list[str]:
+    """Return the id of a process and those of its descendants."""
     children: list[str] = []
     try:
         for task in Path(f"/proc/{process}/task").iterdir():
             children += (task / "children").read_text().split()
     except OSError:
         return []
-    return [process, *(each for child in children for each in _family(child))]
+    return [process, *(each for child in children for each in family(child))]

@@ -31,6 +31,15 @@ class Work:
         """Share of the calls that had the expected outcome."""
         return self.right / len(self.latencies)
 
+    def calls(self) -> dict[str, float]:
+        """Return ``calls_per_s``, ``p99_ms`` and ``failed``, the calls with another outcome."""
+        ordered = sorted(self.latencies)
+        return {
+            "calls_per_s": len(ordered) / self.seconds,
+            "p99_ms": 1000 * ordered[int(0.99 * (len(ordered) - 1))],
+            "failed": len(ordered) - self.right,
+        }
+
     def figures(self, unit: str) -> dict[str, float]:
         """Return the figures of tables; only calls with the expected outcome count.
 

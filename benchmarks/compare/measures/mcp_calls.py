@@ -35,12 +35,7 @@ def measure(side: str, *, transport: str, episodes: int, seconds: float) -> dict
         steps = [library.make_mcp(config) for _ in range(episodes)]
         calls = [_caller(step, number) for number, step in enumerate(steps)]
         done = work(calls, seconds=seconds, warm_up=1)
-    ordered = sorted(done.latencies)
-    return {
-        "calls_per_s": len(ordered) / done.seconds,
-        "p99_ms": 1000 * ordered[int(0.99 * (len(ordered) - 1))],
-        "failed": round((1 - done.as_expected) * len(ordered)),
-    }
+    return done.calls()
 
 
 def _caller(step: Callable[[str], str], number: int) -> Callable[[], bool]:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from common.cpu import family
+
 from compare.problems import make_problems
 from compare.sides import load_side
 
@@ -29,7 +31,7 @@ def measure(side: str, *, num_envs: int) -> dict[str, float]:
         for row in _ANSWERED:
             env.reset(idx=row)
             env.step(rf"\boxed{{{problems[row].equivalent}}}")
-    family_tree = _descendants("self")
+    family_tree = family("self")
     figures = dict.fromkeys(_FIELDS.values(), 0.0)
     for process in family_tree:
         for name, mib in _memory(process).items():
@@ -37,14 +39,6 @@ def measure(side: str, *, num_envs: int) -> dict[str, float]:
     for env in envs:
         library.close_env(env)
     return {**figures, "processes": len(family_tree)}
-
-
-def _descendants(process: str) -> list[str]:
-    """Return a process and its descendants."""
-    children: list[str] = []
-    for task in Path(f"/proc/{process}/task").iterdir():
-        children += (task / "children").read_text().split()
-    return [process, *(each for child in children for each in _descendants(child))]
 
 
 def _memory(process: str) -> dict[str, float]:

@@ -40,12 +40,7 @@ def measure(side: str, *, where: str, episodes: int, seconds: float) -> dict[str
     with _url(where) as url:
         steps = [library.make_search(url) for _ in range(episodes)]
         done = work([_caller(step, numbers) for step in steps], seconds=seconds, warm_up=1)
-    ordered = sorted(done.latencies)
-    return {
-        "calls_per_s": len(ordered) / done.seconds,
-        "p99_ms": 1000 * ordered[int(0.99 * (len(ordered) - 1))],
-        "failed": round((1 - done.as_expected) * len(ordered)),
-    }
+    return done.calls()
 
 
 def _caller(step: Callable[[str], str], numbers: Iterator[int]) -> Callable[[], bool]:
