@@ -101,7 +101,7 @@ class TestOverview:
         page = open_page(server.url)
         assert page.locator(".card-value").first.inner_text() == "120"
         text = page.locator("main").inner_text()
-        for title in ("Success by environment", "Over time", "Returns", "Turns", "Where the time"):
+        for title in ("Success by environment", "Over time", "Returns", "Turns", "Time by part"):
             assert title in text
         page.wait_for_selector(".plot svg")
         assert page.locator(".plot svg").count() == 3
@@ -241,7 +241,7 @@ class TestTable:
         assert page.locator("dialog.help").is_visible()
         page.keyboard.press("Escape")
         page.keyboard.press("c")
-        page.wait_for_selector("text=Tasks of both")
+        page.wait_for_selector("text=Shared tasks")
 
 
 class TestEpisode:
