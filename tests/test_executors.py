@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -361,6 +363,26 @@ class TestEveryExecutor:
         assert make_vector([Counter], executor).num_envs == 1
 
 
+HANGING = """
+import signal, threading
+import gem_core
+from gem_core import BaseEnv, EnvSpec
+
+class Hanging(BaseEnv):
+    def start(self):
+        return "", {}
+
+    def step(self, action):
+        print("in a step", flush=True)
+        threading.Event().wait()
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+vector = gem_core.make_vec(EnvSpec(id="t:H", entry_point=Hanging), executor="threads")
+vector.reset()
+vector.step(["a"])
+"""
+
+
 class TestThreads:
     def test_environments_that_wait_are_reset_and_stepped_at_once(
         self, make_vector: Callable[..., VectorEnv]
@@ -420,6 +442,18 @@ class TestThreads:
         vector = make_vector([Mixed] * number, "threads")
         vector.reset(seed=0)
         assert vector.step(["a"] * number).observations == ["a 1"] * number
+
+    def test_a_step_that_hangs_does_not_keep_the_program_alive_after_ctrl_c(self) -> None:
+        with subprocess.Popen(
+            [sys.executable, "-c", HANGING], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            try:
+                assert process.wait(timeout=20) == -signal.SIGINT
+            finally:
+                process.kill()
 
     @pytest.mark.parametrize("executor", ["threads", "processes"])
     @pytest.mark.parametrize("max_workers", [0, -1])
