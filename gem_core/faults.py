@@ -1,4 +1,4 @@
-"""Records of errors that must not end a run: what was raised, and on whose side.
+"""Records of errors that must not end a run: what was raised, and by which part.
 
 Code that calls into an environment, a tool, a sandbox, an agent or a grader marks the errors that
 pass (``boundary``); some classes of errors imply the mark. An error without a mark belongs to the

@@ -1,4 +1,4 @@
-"""Optional members: what an environment, an agent or a tool may have beyond its protocol.
+"""Optional members of environments, agents and tools, beyond their protocols.
 
 Code that uses one calls the function of this module, which says what happens without it. A type
 checker knows each of them by its protocol.

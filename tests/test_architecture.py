@@ -1,6 +1,7 @@
 """The three tiers: the page that draws them, the metadata and the imports agree."""
 
 import ast
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
@@ -93,3 +94,12 @@ def test_the_import_contract_names_every_package() -> None:
     assert sorted(linter["root_packages"]) == sorted(DISTRIBUTIONS)
     layers = " | ".join(linter["contracts"][0]["layers"])
     assert sorted(re.findall(r"\w+", layers)) == sorted(DISTRIBUTIONS)
+
+
+def test_the_contract_of_the_edges_names_every_other_module() -> None:
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    inner = set(linter["contracts"][-1]["source_modules"])
+    edges = {"calls", "cli", "config", "function_tool", "hydra_source", "options", "testing"}
+    modules = {module.name for module in pkgutil.iter_modules([str(ROOT / "gem_core")])}
+    outside = {"__main__", "pytest_plugin"}
+    assert inner == {f"gem_core.{name}" for name in modules - edges - outside}
