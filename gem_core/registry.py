@@ -125,8 +125,12 @@ class Registry:
     def _unknown_message(self, kind: type[Spec], spec_id: str) -> str:
         if hint := install_hint(kind.kind, spec_id):
             return f"Unknown {kind.kind} {spec_id!r}. {hint}"
+        if kind.namespace_required:  # a config path is the same id with a slash
+            spec_id = spec_id.replace("/", ":", 1) if ":" not in spec_id else spec_id
         ids = [spec.id for spec in self.list(kind)]
         near = near_names(spec_id, ids)
+        namespace = spec_id.partition(":")[0] + ":"
+        ids = [one for one in ids if one.startswith(namespace)] or ids
         if not near and ids:
             listed = ", ".join(sorted(ids)[:8]) + (", ..." if len(ids) > 8 else "")
             near = f" There are: {listed}."

@@ -36,11 +36,13 @@ def _tools() -> Iterator[ToolSpec]:
         id="python",
         entry_point="gem_tools.python:PythonTool",
         description="runs Python programs, each on its own",
+        examples=("<python>print(6 * 7)</python>",),
     )
     yield ToolSpec(
         id="python_session",
         entry_point="gem_tools.python:PythonSessionTool",
         description="runs Python that keeps variables and files during an episode",
+        examples=("<python>x = 6\nprint(x * 7)</python>",),
     )
     yield ToolSpec(
         id="search",
