@@ -15,8 +15,8 @@ member             of                         without it
 =================  =========================  ======================================================
 """
 
-from collections.abc import Awaitable
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
 
 from gem_core.agent import Agent
 from gem_core.env import Env
@@ -38,7 +38,6 @@ __all__ = [
 ]
 
 
-@runtime_checkable
 class HasSeed(Protocol):
     """An environment whose random stream can be seeded in place."""
 
@@ -46,7 +45,6 @@ class HasSeed(Protocol):
         """Make the next ``reset()`` and all that follow it repeatable."""
 
 
-@runtime_checkable
 class HasSeedActions(Protocol):
     """An environment whose random actions come from a stream that can be seeded separately."""
 
@@ -54,7 +52,6 @@ class HasSeedActions(Protocol):
         """Seed the stream of ``sample_random_action``."""
 
 
-@runtime_checkable
 class HasResetOptions(Protocol):
     """An environment with an order of its own, such as a dataset's."""
 
@@ -62,7 +59,6 @@ class HasResetOptions(Protocol):
         """Return the options of ``reset`` for episode ``number`` of a run."""
 
 
-@runtime_checkable
 class HasSeedEpisode(Protocol):
     """An agent that draws random numbers."""
 
@@ -70,7 +66,6 @@ class HasSeedEpisode(Protocol):
         """Take the seed for what the agent draws in the next episode; called before ``reset``."""
 
 
-@runtime_checkable
 class HasArun(Protocol):
     """A tool with a coroutine function that takes the place of ``run`` where it can be awaited."""
 
@@ -78,7 +73,6 @@ class HasArun(Protocol):
         """Run a call without holding up the event loop."""
 
 
-@runtime_checkable
 class HasInOrder(Protocol):
     """A tool that says whether its calls build on one another."""
 
@@ -89,7 +83,7 @@ class HasInOrder(Protocol):
 def seeded(env: Env, seed: int) -> Env:
     """Return the environment with its random stream seeded; it may be a new one (``spawn``)."""
     inner = env.unwrapped
-    if isinstance(inner, HasSeed):
+    if hasattr(inner, "seed"):
         inner.seed(seed)
         return env
     other = env.spawn(seed=seed)
@@ -97,30 +91,34 @@ def seeded(env: Env, seed: int) -> Env:
     return other
 
 
+# getattr and hasattr: isinstance with a protocol takes ten times as long, and each episode asks.
 def seed_actions(env: Env, seed: int) -> None:
     """Seed the random actions of an environment, if it can."""
     inner = env.unwrapped
-    if isinstance(inner, HasSeedActions):
+    if hasattr(inner, "seed_actions"):
         inner.seed_actions(seed)
 
 
 def reset_options(env: Env, number: int) -> dict[str, Any]:
     """Return the options of ``reset`` for episode ``number`` of a run; empty if it has none."""
     inner = env.unwrapped
-    return inner.reset_options(number) if isinstance(inner, HasResetOptions) else {}
+    options: dict[str, Any] = inner.reset_options(number) if hasattr(inner, "reset_options") else {}
+    return options
 
 
 def seed_agent(agent: Agent, seed: int) -> None:
     """Seed what an agent draws in its next episode, if it can."""
-    if isinstance(agent, HasSeedEpisode):
+    if hasattr(agent, "seed_episode"):
         agent.seed_episode(seed)
 
 
 def run_async(tool: Tool, call: ToolCall) -> ToolResult | Awaitable[ToolResult]:
     """Run a call for an asynchronous environment: with ``arun`` if the tool has it."""
-    return tool.arun(call) if isinstance(tool, HasArun) else tool.run(call)
+    run: Callable[[ToolCall], ToolResult | Awaitable[ToolResult]]
+    run = getattr(tool, "arun", tool.run)
+    return run(call)
 
 
 def runs_in_order(tool: Tool) -> bool:
     """Return whether calls of one action to a tool wait for each other."""
-    return isinstance(tool, HasInOrder) and tool.in_order
+    return bool(getattr(tool, "in_order", False))

@@ -178,9 +178,16 @@ class WrapperSpec(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSpec(Spec):
-    """An agent; its entry point returns an ``Agent``."""
+    """An agent; its entry point returns an ``Agent``.
+
+    Args:
+        id: Its name.
+        env: Id of an environment for the conformance kit, if the agent cannot play any other.
+    """
 
     kind: ClassVar[str] = "agent"
+
+    env: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

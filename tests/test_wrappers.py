@@ -195,3 +195,25 @@ class TestEpisodeTracking:
         env.reset()
         env.step("")
         assert env.spawn().reset()[1]["prev_ep_step_counter"] == 0
+
+
+class TestAttributes:
+    def test_set_attr_writes_where_the_attribute_is(self) -> None:
+        env: Any = gem_core.make(
+            "game:GuessTheNumber-v0-easy", wrappers=["concat", "episode_tracking"]
+        )
+        env.set_attr("max_turns", 2)
+        assert env.max_turns == env.unwrapped.max_turns == 2
+        env.set_attr("include_action", True)
+        assert env.env.include_action is True
+        assert not hasattr(env.unwrapped, "include_action")
+
+    def test_set_attr_rejects_what_no_layer_has(self) -> None:
+        env: Any = gem_core.make("game:GuessTheNumber-v0-easy", wrappers=["concat"])
+        with pytest.raises(AttributeError, match="'max_turn'"):
+            env.set_attr("max_turn", 2)
+
+    def test_a_missing_private_attribute_is_the_wrappers_own(self) -> None:
+        env: Any = gem_core.make("game:GuessTheNumber-v0-easy", wrappers=["concat"])
+        with pytest.raises(AttributeError, match="HistoryWrapper.* no attribute '_txet'"):
+            _ = env._txet

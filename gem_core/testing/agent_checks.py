@@ -5,11 +5,12 @@ from typing import Any
 
 from gem_core.agent import Agent, Reply
 from gem_core.env import Env
+from gem_core.factory import make_factory
 from gem_core.optional import seed_agent
 from gem_core.resolve import resolve
-from gem_core.specs import AgentSpec
+from gem_core.specs import AgentSpec, EnvSpec
 from gem_core.testing.env_checks import now
-from gem_core.testing.example import ExampleEnv, example_spec
+from gem_core.testing.example import example_spec
 from gem_core.testing.report import Report, require, run_checks
 
 __all__ = ["AGENT_CHECKS", "AgentBench", "check_agent"]
@@ -22,41 +23,54 @@ class AgentBench:
 
     Args:
         make: Makes the agent.
+        make_env: Makes the environment that it plays.
     """
 
-    def __init__(self, make: Callable[[], Agent]) -> None:
+    def __init__(self, make: Callable[[], Agent], make_env: Callable[[], Env]) -> None:
         self.make = make
+        self.make_env = make_env
 
     def play(self, agent: Agent, seed: int, turns: int = MOST_TURNS) -> list[Any]:
-        """Play an episode of the example environment; return the actions."""
-        env: Env = ExampleEnv()
-        env.unwrapped.spec = example_spec()
-        observation, info = env.reset(seed=seed)
+        """Play an episode; return the actions."""
+        env = self.make_env()
+        observation, info = now(env.reset(seed=seed))
         seed_agent(agent, seed)
         agent.reset(env)
         actions = []
         for _ in range(turns):
             said = now(agent.act(observation, info))
             actions.append(said.action if isinstance(said, Reply) else said)
-            observation, _, terminated, truncated, info = env.step(actions[-1])
+            observation, _, terminated, truncated, info = now(env.step(actions[-1]))
             if terminated or truncated:
                 break
         return actions
 
 
-def check_agent(agent: str | Callable[[], Agent], *, checks: Iterable[str] | None = None) -> Report:
-    """Check an agent against the contract, in a small environment of text.
+def check_agent(
+    agent: str | Callable[[], Agent],
+    *,
+    env: str | EnvSpec | None = None,
+    checks: Iterable[str] | None = None,
+) -> Report:
+    """Check an agent against the contract.
 
     Args:
         agent: Its id, or a function that makes it.
+        env: The environment that it plays, an id or a spec; None for that of the agent's spec, or
+            a small environment of text.
         checks: Names from ``AGENT_CHECKS``; None for all.
 
     Raises:
         UnknownIdError: The id is not registered.
     """
-    make = resolve(AgentSpec, agent).make if isinstance(agent, str) else agent
-    subject = agent if isinstance(agent, str) else getattr(agent, "__name__", repr(agent))
-    return run_checks(Report(subject), AGENT_CHECKS, lambda: AgentBench(make), checks)
+    make: Callable[[], Agent]
+    if isinstance(agent, str):
+        spec = resolve(AgentSpec, agent)
+        subject, make, env = agent, spec.make, env or spec.env
+    else:
+        subject, make = getattr(agent, "__name__", repr(agent)), agent
+    make_env = make_factory(env or example_spec())
+    return run_checks(Report(subject), AGENT_CHECKS, lambda: AgentBench(make, make_env), checks)
 
 
 def _construction(bench: AgentBench) -> None:

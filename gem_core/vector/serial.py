@@ -6,7 +6,7 @@ from typing import Any
 from gem_core.env import Step
 from gem_core.maybe_async import is_awaitable
 from gem_core.vector.executor import QueueExecutor, Request
-from gem_core.vector.slot import perform
+from gem_core.vector.slot import FAULTS, Fault
 
 __all__ = ["SerialExecutor"]
 
@@ -16,13 +16,17 @@ class SerialExecutor(QueueExecutor):
 
     def run(self, method: str, requests: Iterable[Request]) -> list[Any]:
         """Call a method of each requested slot and return the results in order."""
-        slots = self._slots
-        values = [perform(slots[index], method, argument) for index, argument in requests]
-        waiting = 0
-        for position, value in enumerate(values):
-            if type(value) is not Step and is_awaitable(value):
-                self._put_later(position, value)
-                waiting += 1
-        for position, value in self.collect(waiting):
+        values: list[Any] = []
+        for index, argument in requests:
+            try:
+                values.append(getattr(self._slots[index], method)(argument))
+            except FAULTS as error:
+                values.append(Fault(error))
+        if set(map(type, values)) == {Step}:
+            return values
+        waiting = [position for position, value in enumerate(values) if is_awaitable(value)]
+        for position in waiting:
+            self._put_later(position, values[position])
+        for position, value in self.collect(len(waiting)):
             values[position] = value
         return values

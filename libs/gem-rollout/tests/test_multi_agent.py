@@ -241,7 +241,7 @@ class TestStep:
             env.step({})
 
     def test_before_a_reset_there_is_no_episode(self):
-        with pytest.raises(EpisodeEndedError, match="no episode was started"):
+        with pytest.raises(EpisodeEndedError, match="no episode has been started"):
             Scripted().step({})
         assert Scripted().agents == []
 

@@ -9,7 +9,7 @@ import pytest
 
 import gem_core
 import gem_rollout
-from gem_core.agent import Generation, NullAgent, RandomAgent
+from gem_core.agent import Generation, RandomAgent, SilentAgent
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_rollout import Trajectory, TrajectoryFile, Turn, collect, read_keys, read_trajectories
 
@@ -120,7 +120,7 @@ class TestCollect:
 
     def test_refuses_an_agent_or_an_environment_instead_of_a_function(self) -> None:
         with pytest.raises(ConfigError, match=r"lambda: MyAgent\(\)"):
-            collect(GAME, NullAgent(), episodes=1)  # type: ignore[arg-type]
+            collect(GAME, SilentAgent(), episodes=1)  # type: ignore[arg-type]
         with pytest.raises(ConfigError, match=r"lambda: MyEnv\(\)"):
             collect(gem_core.make(GAME), "random", episodes=1)  # type: ignore[arg-type]
         with pytest.raises(ConfigError, match=r"consists of gem_rollout\.Component"):

@@ -275,7 +275,7 @@ class TestTools:
         trajectory = self.trajectory(server, env=lambda: tool_env(max_tool_uses=3))
         assert trajectory.error is None
         assert server.asked[1]["messages"][2]["tool_call_id"] == "call_0"
-        assert "no JSON" in server.asked[1]["messages"][2]["content"]
+        assert "not valid JSON" in server.asked[1]["messages"][2]["content"]
 
     def test_unrequested_tool_calls_are_not_actions(self, server):
         server.set_reply({"content": "\\boxed{5}", "tool_calls": [call()]})

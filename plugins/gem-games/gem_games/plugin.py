@@ -186,6 +186,7 @@ def gem_register(registry: Registry) -> None:
                 id=f"{game.name}-oracle",
                 entry_point=oracle,
                 description=f"the scripted expert for {game.name}",
+                env=f"game:{game.name}{next(iter(game.levels))}",
             )
         )
         for suffix, kwargs in game.levels.items():

@@ -274,7 +274,7 @@ class TestIds:
         }
 
     def test_show_lists_the_options_of_the_rows(self) -> None:
-        done = CliRunner().invoke(show, ["math:Sample", "--json"])
+        done = CliRunner().invoke(show, ["math:Sample", "--format", "json"])
         parameters = json.loads(done.output)["parameters"]
         assert parameters["shuffle"] is True
         assert parameters["data"] == "package://gem_math/data/sample.jsonl"
