@@ -197,23 +197,34 @@ class TestEpisodeTracking:
         assert env.spawn().reset()[1]["prev_ep_step_counter"] == 0
 
 
+class Limited(BaseEnv):
+    limit = 3
+
+    def start(self) -> tuple[Observation, Info]:
+        return "", {}
+
+    def step(self, action: Action) -> Step:
+        return Step("", 0.0, True, False, {})
+
+
 class TestAttributes:
-    def test_set_attr_writes_where_the_attribute_is(self) -> None:
-        env: Any = gem_core.make(
-            "game:GuessTheNumber-v0-easy", wrappers=["concat", "episode_tracking"]
+    def stack(self) -> Any:
+        return gem_core.make(
+            EnvSpec(id="test:Limited", entry_point=Limited), wrappers=["concat", "episode_tracking"]
         )
-        env.set_attr("max_turns", 2)
-        assert env.max_turns == env.unwrapped.max_turns == 2
+
+    def test_set_attr_writes_where_the_attribute_is(self) -> None:
+        env = self.stack()
+        env.set_attr("limit", 2)
+        assert env.limit == env.unwrapped.limit == 2
         env.set_attr("include_action", True)
         assert env.env.include_action is True
         assert not hasattr(env.unwrapped, "include_action")
 
     def test_set_attr_rejects_what_no_layer_has(self) -> None:
-        env: Any = gem_core.make("game:GuessTheNumber-v0-easy", wrappers=["concat"])
-        with pytest.raises(AttributeError, match="'max_turn'"):
-            env.set_attr("max_turn", 2)
+        with pytest.raises(AttributeError, match="'limits'"):
+            self.stack().set_attr("limits", 2)
 
     def test_a_missing_private_attribute_is_the_wrappers_own(self) -> None:
-        env: Any = gem_core.make("game:GuessTheNumber-v0-easy", wrappers=["concat"])
-        with pytest.raises(AttributeError, match="HistoryWrapper.* no attribute '_txet'"):
-            _ = env._txet
+        with pytest.raises(AttributeError, match=r"EpisodeTracking.* no attribute '_limit'"):
+            _ = self.stack()._limit
