@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import cloudpickle
 import pytest
+from commands import Command
 
 import gem_core
 from gem_core import Action, AsyncEnv, BaseEnv, Env, GemError, Info, Observation, Step
@@ -444,16 +446,14 @@ class TestThreads:
         assert vector.step(["a"] * number).observations == ["a 1"] * number
 
     def test_a_step_that_hangs_does_not_keep_the_program_alive_after_ctrl_c(self) -> None:
-        with subprocess.Popen(
+        with Command(
             [sys.executable, "-c", HANGING], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as process:
             assert process.stdout is not None
             process.stdout.readline()
+            time.sleep(0.3)  # Python can miss a signal in the instant in which it begins to wait
             process.send_signal(signal.SIGINT)
-            try:
-                assert process.wait(timeout=20) == -signal.SIGINT
-            finally:
-                process.kill()
+            assert process.wait(timeout=20) == -signal.SIGINT
 
     @pytest.mark.parametrize("executor", ["threads", "processes"])
     @pytest.mark.parametrize("max_workers", [0, -1])
