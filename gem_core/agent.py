@@ -159,13 +159,6 @@ class SilentAgent(BaseAgent):
         return ""
 
 
-def _null_agent() -> SilentAgent:
-    """Return a ``SilentAgent`` under its deprecated id ``null``."""
-    message = "The agent 'null' is called 'silent' now; the old id will be removed in 0.2."
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
-    return SilentAgent()
-
-
 class ScriptedAgent(BaseAgent):
     """Plays a fixed list of actions in every episode, from the first one on.
 
@@ -243,6 +236,6 @@ class HumanAgent(BaseAgent):
 def __getattr__(name: str) -> Any:
     if name != "NullAgent":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    message = "NullAgent is called SilentAgent now; the old name will be removed in 0.2."
+    message = "NullAgent ('null') is SilentAgent ('silent') now. The old name goes in 0.2."
     warnings.warn(message, DeprecationWarning, stacklevel=2)
     return SilentAgent

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem_core.agent import Agent
 from gem_core.env import Env
-from gem_core.errors import ConfigError, UnknownKwargError
+from gem_core.errors import ConfigError
 from gem_core.factory import Part, make_factory
 from gem_core.plugins import default_registry
 from gem_core.resolve import configured, resolve
@@ -117,11 +117,6 @@ def make_vec(
     """
     from gem_core.vector import VectorEnv  # noqa: PLC0415 - queues and threads only where used
 
-    if "vectorization_mode" in kwargs:
-        raise UnknownKwargError(
-            "make_vec takes no argument 'vectorization_mode': use executor='serial', 'threads' or "
-            "'processes'."
-        )
     ids = _one_id_each(env_ids, num_envs)
     each = [{}] * len(ids) if vec_kwargs is None else list(vec_kwargs)
     if len(each) != len(ids) or not all(isinstance(one, Mapping) for one in each):

@@ -34,7 +34,7 @@ AGENTS = {
     "oracle": ("OracleAgent", "plays with the best known agent of the environment"),
     "scripted": ("ScriptedAgent", "plays a fixed list of actions"),
     "silent": ("SilentAgent", "answers with nothing"),
-    "null": ("_null_agent", "deprecated: the agent is called silent"),
+    "null": ("NullAgent", "deprecated: the agent is called silent"),
     "human": ("HumanAgent", "asks at the terminal"),
 }
 EXECUTORS = {

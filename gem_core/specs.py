@@ -283,6 +283,14 @@ _known: "weakref.WeakKeyDictionary[Callable[..., Any], list[str] | None]" = (
 """Keyword arguments of classes and methods; they are looked up in each episode."""
 
 
+_GYMNASIUM = {
+    "max_episode_steps": " Use wrappers=[{'id': 'time_limit', 'max_steps': ...}].",
+    "options": " Pass each option by its name, such as reset(idx=3).",
+    "vectorization_mode": " Use make_vec(..., executor='threads').",
+}
+"""Arguments of Gymnasium, with what to write here."""
+
+
 def check_kwargs(target: Callable[..., Any], kwargs: Iterable[str], what: str) -> None:
     """Raise ``UnknownKwargError`` unless ``target`` accepts every keyword argument.
 
@@ -306,7 +314,8 @@ def check_kwargs(target: Callable[..., Any], kwargs: Iterable[str], what: str) -
     for name in names:
         if name not in known:
             raise UnknownKwargError(
-                f"{what} takes no argument {name!r}.{near_names(name, known)} "
+                f"{what} takes no argument {name!r}."
+                f"{_GYMNASIUM.get(name) or near_names(name, known)} "
                 f"It takes: {', '.join(known) or 'none'}."
             )
 

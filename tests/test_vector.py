@@ -378,6 +378,21 @@ class TestClosing:
             call(vector)
 
 
-def test_gymnasiums_vectorization_mode_is_answered_with_the_name_of_the_argument_here() -> None:
-    with pytest.raises(UnknownKwargError, match="use executor="):
-        gem_core.make_vec("game:GuessTheNumber-v0", num_envs=2, vectorization_mode="sync")
+@pytest.mark.parametrize(
+    ("kwargs", "answer"),
+    [
+        ({"vectorization_mode": "sync"}, "executor="),
+        ({"max_episode_steps": 5}, "'time_limit'"),
+    ],
+)
+def test_arguments_of_gymnasium_are_answered_with_what_to_write_here(
+    kwargs: dict[str, Any], answer: str
+) -> None:
+    with pytest.raises(UnknownKwargError, match=answer):
+        gem_core.make_vec("game:GuessTheNumber-v0", num_envs=2, **kwargs)
+
+
+def test_the_options_of_gymnasiums_reset_are_answered_too() -> None:
+    env = gem_core.make("game:GuessTheNumber-v0")
+    with pytest.raises(UnknownKwargError, match="by its name"):
+        env.reset(options={"seed": 1})
