@@ -16,10 +16,11 @@ class SerialExecutor(QueueExecutor):
 
     def run(self, method: str, requests: Iterable[Request]) -> list[Any]:
         """Call a method of each requested slot and return the results in order."""
+        slots = self._slots
         values: list[Any] = []
         for index, argument in requests:
             try:
-                values.append(getattr(self._slots[index], method)(argument))
+                values.append(getattr(slots[index], method)(argument))
             except FAULTS as error:
                 values.append(Fault(error))
         if set(map(type, values)) == {Step}:
