@@ -224,6 +224,7 @@ class TestThisInstallation:
         gem_core.print_envs("nothing:*", write=lines.append)
         assert lines[-1] == "Environments: 0"
 
+    @pytest.mark.filterwarnings("ignore:NullAgent")  # the id is deprecated
     def test_every_spec_of_core_leads_somewhere(self) -> None:
         registry = default_registry()
         for kind in (gem_core.WrapperSpec, gem_core.AgentSpec, gem_core.ExecutorSpec):

@@ -98,7 +98,7 @@ def run_python(
     program = Program(code, stdin=stdin or "", timeout=timeout, supply_names=True)
     execution = sandbox.run(program)
     errors = execution.stderr.strip()
-    if execution.limit == "wall_time":
+    if execution.limit in ("wall_time", "cpu_time"):  # the timeout is the limit of both
         errors += f"\nExecution timed out after {timeout:g} seconds."
     elif execution.limit is not None:
         errors += f"\nExecution met the limit of {execution.limit.replace('_', ' ')}."
