@@ -45,6 +45,10 @@ def test_the_solution_passes_and_a_constant_output_does_not(sandbox, row):
     assert judge(constant, suite, sandbox=sandbox, limits=Limits()).failure is not None
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 12),
+    reason="sum() of floats is more precise since Python 3.12, so some outputs differ",
+)
 def test_the_script_generates_the_shipped_file(monkeypatch):
     """The script checks every output of a reference against a second solution."""
     monkeypatch.setattr(sys, "path", [*sys.path])  # the script adds its own folder
