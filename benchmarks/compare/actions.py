@@ -9,7 +9,7 @@ __all__ = ["NoActionsError", "make_actions"]
 
 
 class NoActionsError(KeyError):
-    """There is no writer of actions for this game."""
+    """This game has no writer of actions."""
 
 
 def _numbers(*ranges: tuple[int, int]) -> Callable[[random.Random], str]:

@@ -103,7 +103,7 @@ class ProcessEnv(AsyncEnv):
         self._name = name_of(origin.env)
 
     async def start(self) -> tuple[Observation, Info]:
-        """Not used: ``reset`` calls a worker instead."""
+        """Not used, but abstract in the base class: ``reset`` calls a worker instead."""
         raise NotImplementedError
 
     def reset(self, *, seed: int | None = None, **options: Any) -> Any:
