@@ -2,7 +2,7 @@
 
 The configuration comes from Hydra, a YAML file or a dict. It is checked here, once, and the error
 has one line for each problem. Other keys are ignored, so that a trainer's configuration can hold an
-environment's; a key that is nearly one of these gives a warning.
+environment's; a key that is nearly one of these is a problem too.
 
 =============  =====================================================================
 key            value
@@ -22,8 +22,8 @@ key            value
 
 import difflib
 import inspect
+import re
 import typing
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -49,6 +49,7 @@ __all__ = [
 S = TypeVar("S", bound=Spec)
 
 _KEYS = ("env", "mixture", "tools", "wrappers", "tool_use", "vector", "seed")
+_SYNONYMS = {"environment": "env", "wrap": "wrappers", "vec": "vector", "mix": "mixture"}
 _HEADING = "The configuration cannot be used:\n  "
 
 
@@ -114,9 +115,9 @@ def build(config: Mapping[str, Any]) -> Any:
         ConfigError: With one line for each problem.
         GemError: An environment rejects its parameters, or cannot be imported.
     """
-    _warn_of_typos(config)
     plain = _plain(config)
     problems = _Problems()
+    problems.lines += _typos(config)
     vector = VectorConfig()
     try:
         vector = VectorConfig.model_validate(plain.get("vector") or {})
@@ -134,11 +135,13 @@ def build(config: Mapping[str, Any]) -> Any:
     )
 
 
-def _warn_of_typos(config: Mapping[str, Any]) -> None:
+def _typos(config: Mapping[str, Any]) -> Iterator[str]:
     for key in config:
-        if key not in _KEYS and (near := difflib.get_close_matches(str(key), _KEYS, 1, 0.8)):
-            message = f"The configuration's key {key!r} is ignored. Did you mean {near[0]!r}?"
-            warnings.warn(message, UserWarning, stacklevel=3)
+        plain = re.sub(r"[^a-z]", "", str(key).lower())
+        names = {name.replace("_", ""): name for name in _KEYS}
+        near = difflib.get_close_matches(_SYNONYMS.get(plain, plain), names, 1, 0.75)
+        if key not in _KEYS and near:
+            yield f"{key}: there is no such key. Did you mean {names[near[0]]!r}?"
 
 
 def factory_from_config(config: Mapping[str, Any]) -> EnvFactory:

@@ -120,7 +120,7 @@ class BaseEnv(SeededEnv, ABC):
         >>> env = Coin()
         >>> env.reset(seed=0)
         ('Heads or tails?', {})
-        >>> env.step("tails").reward
+        >>> env.step("heads").reward
         1.0
     """
 
@@ -164,11 +164,11 @@ class BaseEnv(SeededEnv, ABC):
         self._ended = False
         return first
 
-    def reset_options(self, number: int) -> dict[str, Any]:
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
         """Return the options of ``reset`` for episode ``number`` of a run; empty by default.
 
-        An environment with an order of its own, such as a dataset's, returns the position: so a
-        run of n episodes sees the first n rows, where seeds would draw some twice and others never.
+        An environment over a dataset returns the row at position ``number`` of an order that the
+        run's ``seed`` decides; with None, the options that do not depend on it.
         """
         return {}
 
@@ -235,20 +235,25 @@ class Wrapper(Stateful):
     it then handles asynchronous environments itself.
 
     Raises:
-        WrapperOrderError: The wrapped stack contains a wrapper that belongs outside of this one.
+        WrapperOrderError: The wrapped stack contains a wrapper that belongs outside of this one, or
+            another one of the group ``only_one_of``.
     """
 
     shared: ClassVar[tuple[str, ...]] = ("env",)
     layer: ClassVar[Layer | None] = None
     """Its position in a stack; None if it may be anywhere."""
+    only_one_of: ClassVar[str] = ""
+    """The plural name of a group of wrappers of which a stack has one at most; "" for none."""
 
     env: Env
 
     def __init__(self, env: Env) -> None:
         self.env = env
         inner: Any = env
-        while isinstance(inner, Wrapper) and self.layer is not None:
-            if inner.layer is not None and inner.layer > self.layer:
+        while isinstance(inner, Wrapper):
+            if self.only_one_of and inner.only_one_of == self.only_one_of:
+                raise WrapperOrderError(f"There are two {self.only_one_of}. Keep one of them.")
+            if self.layer is not None and inner.layer is not None and inner.layer > self.layer:
                 raise WrapperOrderError(
                     f"{type(self).__name__} must be inside {type(inner).__name__}: put it earlier "
                     f"in the list of wrappers (order: tools, then history, then tracking)."

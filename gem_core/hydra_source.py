@@ -20,6 +20,7 @@ Groups whose options land under their own name take lists: ``wrappers=[concat,ti
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from hydra.core.config_search_path import ConfigSearchPath
@@ -60,6 +61,12 @@ class GemConfigSource(ConfigSource):
         super().__init__(provider, path)
         self._found: dict[str, Spec] = {}
         """Specs by config path, as Hydra asks for each of them several times."""
+        self._missing, self._advice = "", ""
+        """The last config path of a group of ours that no spec has, and what to write instead."""
+
+    def __repr__(self) -> str:
+        """Return what Hydra prints below the message that it does not find a config."""
+        return super().__repr__() + (self._advice and f"\n\n{self._advice}\n")
 
     @staticmethod
     def scheme() -> str:
@@ -92,31 +99,31 @@ class GemConfigSource(ConfigSource):
         return self._find(config_path) is not None
 
     def _find(self, config_path: str) -> Spec | None:
-        spec = self._found.get(config_path) or _find(config_path)
-        if spec is not None:
-            self._found[config_path] = spec
+        group, _, option = config_path.removesuffix(".yaml").partition("/")
+        if group not in _GROUPS or not option:
+            return None
+        try:
+            spec = self._found.get(config_path) or default_registry().find(_GROUPS[group], option)
+        except GemError as error:
+            self._missing, self._advice = config_path, str(error)
+            return None
+        self._found[config_path] = spec
         return spec
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
         """Return the groups, or the options of a group; an option is a whole id with its slash.
 
-        So completion, ``glob(game/*)`` and error messages all show whole ids.
+        So completion, ``glob(game/*)`` and error messages all show whole ids. For the message about
+        an option that does not exist, it is the near ones.
         """
         if config_path == "":
             return sorted(_GROUPS) if results_filter != ObjectType.CONFIG else []
         if config_path not in _GROUPS or results_filter == ObjectType.GROUP:
             return []
-        return [spec.config_path for spec in default_registry().list(_GROUPS[config_path])]
-
-
-def _find(config_path: str) -> Spec | None:
-    group, _, option = config_path.removesuffix(".yaml").partition("/")
-    if group not in _GROUPS or not option:
-        return None
-    try:
-        return default_registry().find(_GROUPS[group], option)
-    except GemError:
-        return None
+        options = [spec.config_path for spec in default_registry().list(_GROUPS[config_path])]
+        group, _, missing = self._missing.partition("/")
+        self._missing = ""
+        return get_close_matches(missing, options, 5) if group == config_path else options
 
 
 def option_key(spec_id: str) -> str:

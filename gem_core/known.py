@@ -4,73 +4,42 @@ from importlib import metadata
 
 __all__ = ["KNOWN", "install_hint"]
 
-KNOWN: dict[str, dict[str, str]] = {
+_IDS = {
     "environment": {
-        "code": "gem-code",
-        "game": "gem-games",
-        "logic": "gem-qa",
-        "math": "gem-math",
-        "mcp": "gem-tools",
-        "qa": "gem-qa",
-        "rg": "gem-rg",
-        "eval:2Wiki": "gem-qa",
-        "eval:AIME24": "gem-math",
-        "eval:AMC": "gem-math",
-        "eval:Bamboogle": "gem-qa",
-        "eval:CodeContest": "gem-code",
-        "eval:HotpotQA": "gem-qa",
-        "eval:MATH500": "gem-math",
-        "eval:Minerva": "gem-math",
-        "eval:Musique": "gem-qa",
-        "eval:NaturalQuestions": "gem-qa",
-        "eval:OlympiadBench": "gem-math",
-        "eval:PopQA": "gem-qa",
-        "eval:QaOpen": "gem-qa",
-        "eval:TriviaQA": "gem-qa",
+        "gem-code": "code eval:CodeContest",
+        "gem-games": "game",
+        "gem-math": "math eval:AIME24 eval:AMC eval:MATH500 eval:Minerva eval:OlympiadBench",
+        "gem-qa": (
+            "logic qa eval:2Wiki eval:Bamboogle eval:HotpotQA eval:Musique "
+            "eval:NaturalQuestions eval:PopQA eval:QaOpen eval:TriviaQA"
+        ),
+        "gem-rg": "rg",
+        "gem-tools": "mcp",
     },
-    "tool": {
-        "mcp": "gem-tools",
-        "python": "gem-tools",
-        "python_session": "gem-tools",
-        "search": "gem-tools",
-    },
+    "tool": {"gem-tools": "mcp python python_session search"},
     "wrapper": {
-        "python_tool": "gem-tools",
-        "python_tool_no_int_reward": "gem-tools",
-        "python_tool_no_int_reward_last_line_error": "gem-tools",
-        "search_tool": "gem-tools",
-        "search_tool_no_int_reward": "gem-tools",
+        "gem-rollout": "answer_instruction",
+        "gem-tools": (
+            "python_tool python_tool_no_int_reward python_tool_no_int_reward_last_line_error "
+            "search_tool search_tool_no_int_reward"
+        ),
     },
-    "call format": {
-        "fenced": "gem-tools",
-        "hermes": "gem-tools",
-        "openai": "gem-tools",
-    },
-    "agent": {
-        "openai": "gem-agents",
-        "transformers": "gem-agents",
-    },
-    "sandbox": {
-        "docker": "gem-sandbox",
-        "process": "gem-sandbox",
-        "warm": "gem-sandbox",
-    },
-    "executor": {
-        "processes": "gem-workers",
-    },
+    "call format": {"gem-tools": "fenced hermes openai"},
+    "agent": {"gem-agents": "openai transformers"},
+    "sandbox": {"gem-sandbox": "docker process warm"},
+    "executor": {"gem-workers": "processes"},
     "command": {
-        "check-template": "gem-agents",
-        "compare": "gem-eval",
-        "doctor": "gem-sandbox",
-        "eval": "gem-eval",
-        "export": "gem-eval",
-        "make-model": "gem-train",
-        "replay": "gem-eval",
-        "run": "gem-rollout",
-        "serve": "gem-tools",
-        "train": "gem-train",
-        "view": "gem-eval",
+        "gem-agents": "check-template",
+        "gem-eval": "compare eval export replay view",
+        "gem-rollout": "run",
+        "gem-sandbox": "doctor",
+        "gem-tools": "serve",
+        "gem-train": "make-model train",
     },
+}
+KNOWN: dict[str, dict[str, str]] = {
+    kind: {one: distribution for distribution, ids in table.items() for one in ids.split()}
+    for kind, table in _IDS.items()
 }
 """The distribution of each id, by kind of spec. Of environments also that of a whole namespace."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from gem_core.env import BaseEnv, Env, Step
-from gem_core.errors import ConfigError, SnapshotError
+from gem_core.errors import ConfigError, SnapshotError, near_names
 from gem_core.maybe_async import then
 from gem_core.observation import Action, Info, Observation
 from gem_core.optional import seed_actions
@@ -56,9 +56,12 @@ class MixtureEnv(BaseEnv):
     @property
     def env(self) -> Env:
         """The environment of the current episode."""
-        return self._env(self._current)
+        return self.env_of(self._current)
 
-    def _env(self, name: str) -> Env:
+    def env_of(self, name: str) -> Env:
+        """Return the environment of a component, made when it is first needed."""
+        if name not in self.components:
+            raise ConfigError(f"There is no component {name!r}.{near_names(name, self.components)}")
         if name not in self._envs:
             self._envs[name] = self.components[name].make_env()
         return self._envs[name]
@@ -68,10 +71,11 @@ class MixtureEnv(BaseEnv):
         """Whether a step may block in one of the environments drawn so far."""
         return any(env.blocking for env in self._envs.values())
 
-    def start(self, **options: Any) -> Any:
-        names = list(self.components)
-        weights = [component.weight for component in self.components.values()]
-        (self._current,) = self.rng.choices(names, weights)
+    def start(self, *, component: str | None = None, **options: Any) -> Any:
+        """Begin an episode in the named component, or in one that is drawn."""
+        weights = [one.weight for one in self.components.values()]
+        (drawn,) = self.rng.choices(list(self.components), weights)
+        self._current = drawn if component is None else component
         first = self.env.reset(seed=self.rng.getrandbits(63), **options)
         return then(first, self._name_component)
 
@@ -105,7 +109,7 @@ class MixtureEnv(BaseEnv):
                 raise SnapshotError(
                     f"The snapshot is of component {own['_current']!r}, which this mixture lacks."
                 )
-            self._env(own["_current"]).restore(snapshot)
+            self.env_of(own["_current"]).restore(snapshot)
         super().set_state(own)
 
     def fork(self) -> Self:

@@ -8,7 +8,7 @@ member             of                         without it
 =================  =========================  ======================================================
 ``seed``           the innermost environment  ``make(seed=)`` uses ``spawn(seed=)``
 ``seed_actions``   the innermost environment  random actions of a group's episodes may be the same
-``reset_options``  the innermost environment  episode ``n`` is reset with its seed alone
+``reset_options``  the innermost environment  seeds may start the same task in two episodes
 ``seed_episode``   an agent                   what the agent draws does not depend on the episode
 ``arun``           a tool                     ``run`` runs where the environment is asynchronous too
 ``in_order``       a tool                     calls of one action may run at the same time
@@ -53,10 +53,10 @@ class HasSeedActions(Protocol):
 
 
 class HasResetOptions(Protocol):
-    """An environment with an order of its own, such as a dataset's."""
+    """An environment whose tasks can be listed, such as the rows of a dataset."""
 
-    def reset_options(self, number: int) -> dict[str, Any]:
-        """Return the options of ``reset`` for episode ``number`` of a run."""
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
+        """Return the options of ``reset`` for episode ``number`` of the run with this seed."""
 
 
 class HasSeedEpisode(Protocol):
@@ -99,11 +99,10 @@ def seed_actions(env: Env, seed: int) -> None:
         inner.seed_actions(seed)
 
 
-def reset_options(env: Env, number: int) -> dict[str, Any]:
+def reset_options(env: Env, number: int, seed: int | None = None) -> dict[str, Any]:
     """Return the options of ``reset`` for episode ``number`` of a run; empty if it has none."""
     inner = env.unwrapped
-    options: dict[str, Any] = inner.reset_options(number) if hasattr(inner, "reset_options") else {}
-    return options
+    return dict(inner.reset_options(number, seed)) if hasattr(inner, "reset_options") else {}
 
 
 def seed_agent(agent: Agent, seed: int) -> None:

@@ -1,4 +1,4 @@
-"""What all commands of ``gem-core`` share: the option ``--format``, and completion of ids.
+"""What all commands of ``gem-core`` share: ``--format``, messages, and completion of ids.
 
 ``eval "$(_GEM_CORE_COMPLETE=bash_source gem-core)"`` turns completion on in bash; in the other
 shells it is ``zsh_source`` and ``fish_source``.
@@ -6,6 +6,7 @@ shells it is ``zsh_source`` and ``fish_source``.
 
 import functools
 import os
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -25,6 +26,8 @@ __all__ = [
     "complete_envs",
     "completions",
     "format_option",
+    "message_of",
+    "visible",
     "warn_deprecated",
 ]
 
@@ -51,6 +54,25 @@ def warn_deprecated(old: str, new: str) -> None:
     """Print, once per process, that a spelling is deprecated."""
     message = f"Warning: {old} is deprecated and will be removed in 0.2; write {new}."
     click.echo(message, err=True)
+
+
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return a text in which characters that control a terminal are shown, such as ``\x1b``."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def message_of(error: Exception) -> str:
+    """Return what to print about an error; of the system's errors the file and the reason."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        place = "" if error.filename is None else f"{error.filename!s:.300}: "
+        text = f"{place}{error.strerror}"
+    return visible(text)
 
 
 def completions(specs: Iterable[Spec], prefix: str = "") -> list[CompletionItem]:

@@ -6,9 +6,11 @@ The environment variable ``GEM_PLUGINS`` (comma-separated names of entry points 
 distributions; empty for none) limits what is loaded.
 """
 
+import contextlib
 import functools
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +30,8 @@ logger = logging.getLogger("gem_core")
 
 SLOW_SECONDS = 0.5
 """A plugin that takes longer to load is reported as slow."""
+NOTICE_SECONDS = 3.0
+"""A plugin that is still loading after this time is named on the standard error."""
 
 State = Literal["loaded", "slow", "clash", "broken", "not selected"]
 
@@ -82,15 +86,26 @@ class Plugins:
                 self._load(entry_point, status)
 
     def _load(self, entry_point: metadata.EntryPoint, status: PluginStatus) -> None:
-        """Load one plugin and record the outcome; it raises nothing."""
+        """Load one plugin and record the outcome; it raises nothing.
+
+        What the plugin prints goes to the standard error: the standard output is for results.
+        """
         start = time.perf_counter()
+        notice = threading.Timer(NOTICE_SECONDS, _print_notice, [status])
+        notice.daemon = True
+        notice.start()
         clashes: list[DuplicateIdError] = []
         try:
-            with self.registry.registering(status.distribution) as clashes:
+            with (
+                contextlib.redirect_stdout(sys.stderr),
+                self.registry.registering(status.distribution) as clashes,
+            ):
                 self._register(entry_point)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             status.state, status.error = "broken", error
             status.problems.append(f"{type(error).__name__}: {error}")
+        finally:
+            notice.cancel()
         status.seconds = time.perf_counter() - start
         if clashes:
             status.state, status.error = "clash", clashes[0]
@@ -128,6 +143,13 @@ class Plugins:
         if skipped:
             sentences.append(f"GEM_PLUGINS leaves out: {', '.join(skipped)}.")
         return " ".join(sentences)
+
+
+def _print_notice(status: PluginStatus) -> None:
+    sys.stderr.write(
+        f"The plugin {status.name!r} of {status.distribution} ({status.value}) is still loading "
+        f"after {NOTICE_SECONDS:.0f} s. GEM_PLUGINS=NAME,... limits what is loaded.\n"
+    )
 
 
 def _entry_points() -> Iterator[tuple[str, metadata.EntryPoint]]:

@@ -1,13 +1,14 @@
-"""Dataclasses that are written as plain data, and keep fields that they do not know.
+"""Plain data: JSON that others wrote, and dataclasses that keep fields which they do not know.
 
 Such a dataclass has a field ``extra``, a dict. A field that a newer version or another program has
 added goes there when a record is read, and back to its place when the record is written.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["from_fields", "to_fields"]
+__all__ = ["from_fields", "json_value", "to_fields"]
 
 
 class _Record(Protocol):
@@ -15,6 +16,18 @@ class _Record(Protocol):
 
 
 R = TypeVar("R", bound=_Record)
+
+
+def json_value(text: str | bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: It is not JSON, or its lists and objects are nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("lists and objects are nested too deeply") from None
 
 
 def to_fields(record: _Record) -> dict[str, Any]:

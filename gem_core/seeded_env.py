@@ -35,7 +35,7 @@ class SeededEnv(Stateful):
         """Make the next ``reset()`` and all that follow it repeatable."""
         self._seed = check_seed(seed)
         self._action_rng = self._action_seed = None
-        self.rng.seed(self._seed)
+        self.rng.seed(self._salted(self._seed))
 
     def get_state(self) -> dict[str, Any]:
         """Return the attributes that make up the state."""
@@ -46,10 +46,14 @@ class SeededEnv(Stateful):
         """The generator of ``sample_random_action``: sampling never changes the episode."""
         if self._action_rng is None:
             seed = self._action_seed
-            if seed is None:
-                seed = fresh_seed() if self._seed is None else child_seed(self._seed, "actions")
-            self._action_rng = random.Random(seed)
+            if seed is None and self._seed is not None:
+                seed = child_seed(self._seed, "actions")
+            self._action_rng = random.Random(None if seed is None else self._salted(seed))
         return self._action_rng
+
+    def _salted(self, seed: int) -> str:
+        """Return a seed of this environment alone: with the same one, others draw differently."""
+        return f"{self.spec.id if self.spec else type(self).__qualname__} {seed}"
 
     def seed_actions(self, seed: int) -> None:
         """Seed ``action_rng``; by default its seed is derived from the episode's."""

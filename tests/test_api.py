@@ -160,7 +160,7 @@ class TestMake:
         env = gem_core.make(spec, seed=3)
         assert env.spec is not None
         assert env.spec.id == "test:Loud-v0"
-        assert env.reset()[0] == Room().reset(seed=3)[0]
+        assert env.reset()[0] == gem_core.make(spec).reset(seed=3)[0]
 
     def test_closes_the_environment_when_a_wrapper_cannot_be_made(self) -> None:
         room = Room()

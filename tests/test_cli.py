@@ -368,8 +368,12 @@ def test_run_prints_json_alone_on_the_standard_output(tmp_path):
 def test_a_run_in_which_every_episode_failed_says_why_and_has_exit_status_1(tmp_path):
     done = gem("run", GUESS, "agent=scripted", "agent.actions=[1]", "episodes=3", cwd=tmp_path)
     assert done.returncode == 1
-    assert "Every episode failed. The most frequent error (3 of 3)" in done.stderr
-    assert "'env': InvalidActionError: An action of" in done.stderr
+    assert "3 failed" in done.stdout
+    assert "Every episode failed." in done.stderr
+    assert "env (InvalidActionError), 3 episodes, for example: An action of" in done.stderr
+    assert re.search(r"raised at \S+base.py:\d+ in \w+", done.stderr)
+    (log,) = re.findall(r"The tracebacks are in (\S+)", done.stderr)
+    assert "Traceback" in (tmp_path / log).read_text()
 
 
 def test_a_sweep_goes_on_after_a_run_that_failed(tmp_path):

@@ -168,3 +168,29 @@ def test_values_are_turned_into_the_annotated_types():
     from gem_core.config import part_kwargs
 
     assert part_kwargs(make, {"size": ["3", 4], "names": ["a"]}) == {"size": (3, 4), "names": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("wrapers", "wrappers"),
+        ("wrapper", "wrappers"),
+        ("Wrappers", "wrappers"),
+        ("tool", "tools"),
+        ("tooluse", "tool_use"),
+        ("tool-use", "tool_use"),
+        ("vec", "vector"),
+        ("vectors", "vector"),
+        ("envs", "env"),
+        ("environment", "env"),
+        ("sed", "seed"),
+        ("mixtures", "mixture"),
+    ],
+)
+def test_a_key_that_is_nearly_one_of_ours_is_a_problem(key, meant):
+    for config in ({"env": GUESS, key: None}, OmegaConf.create({"env": GUESS, key: None})):
+        assert problems(config) == [f"  {key}: there is no such key. Did you mean {meant!r}?"]
+
+
+def test_keys_of_a_trainer_are_ignored():
+    build({"env": GUESS, "lr": 1e-3, "model": "x", "trainer": {"steps": 3}, "algo": "rebn"})

@@ -16,6 +16,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|console|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(
+    r"^```python\n(?:(?!```).*\n)*```\n\n```text\n((?:(?!```).*\n)*)```", re.MULTILINE
+)
+"""What a page shows right below a Python block: what the block prints."""
 
 
 def run(command, folder):
@@ -29,6 +33,7 @@ def run(command, folder):
         env={**os.environ, "PATH": path, "HYDRA_FULL_ERROR": "1"},
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
@@ -49,7 +54,9 @@ def test_every_snippet_of_a_page_runs(page, tmp_path):
                 run(["bash", "-c", line], tmp_path)
     if program:
         (tmp_path / "snippets.py").write_text("\n\n".join(program))
-        run([sys.executable, "-W", "error", "snippets.py"], tmp_path)
+        shown = run([sys.executable, "-W", "error", "snippets.py"], tmp_path)
+        for printed in PRINTED.findall(page.read_text()):
+            assert printed in shown
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])

@@ -139,3 +139,20 @@ def test_tab_completion_offers_ids(app, monkeypatch):
 def test_multirun_takes_patterns_of_environments(app, tmp_path):
     done = app("-m", "+env=glob(game/GuessTheNumber-v0-*)", f"hydra.sweep.dir={tmp_path}/sweep")
     assert done.stdout.count("id: game:GuessTheNumber") == 4
+
+
+@pytest.mark.parametrize(
+    ("override", "near", "advice"),
+    [
+        ("+env=game/Wordel-v0", "\tgame/Wordle-v0\n", "Did you mean 'game:Wordle-v0'"),
+        ("+agent=oracel", "", "Did you mean 'oracle'"),
+        ("+wrappers=[conat]", "", "Did you mean 'concat'"),
+        ("+sandbox=warn", "\twarm", "Did you mean 'warm'"),
+        ("+env=nothing/like/it", "", "Unknown environment 'nothing:like/it'"),
+    ],
+)
+def test_a_mistyped_option_is_answered_with_near_names(app, override, near, advice):
+    shown = app(override, check=False).stderr
+    assert near in shown
+    assert advice in shown
+    assert len(shown.splitlines()) < 20

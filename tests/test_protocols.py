@@ -9,7 +9,8 @@ import pytest
 import gem_core
 from gem_core import Agent, Env, EnvSpec, Step, make, make_vec
 from gem_core.errors import EpisodeEndedError
-from gem_core.testing import ENV_CHECKS, check_agent, check_env
+from gem_core.testing import ENV_CHECKS, check_env
+from gem_rollout.testing import check_agent
 
 
 class PlainEnv:

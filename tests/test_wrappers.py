@@ -228,3 +228,32 @@ class TestAttributes:
     def test_a_missing_private_attribute_is_the_wrappers_own(self) -> None:
         with pytest.raises(AttributeError, match=r"EpisodeTracking.* no attribute '_limit'"):
             _ = self.stack()._limit
+
+
+@pytest.mark.parametrize(
+    "wrappers",
+    [
+        ["concat", "concat"],
+        ["concat", "concat_chat"],
+        ["concat_with_action", {"id": "concat", "max_history_length": 2}],
+        [HistoryWrapper, "concat"],
+        ["episode_tracking", "episode_tracking"],
+        ["concat", "time_limit", "concat_chat_on_reset"],
+    ],
+    ids=str,
+)
+def test_two_wrappers_of_a_group_are_refused_by_their_names(wrappers: list[Any]) -> None:
+    message = r"There are two .*(concat|episode_tracking).* Keep one of them"
+    with pytest.raises(WrapperOrderError, match=message):
+        gem_core.make(GAME, wrappers=wrappers)
+
+
+def test_two_wrappers_of_a_group_are_refused_however_they_are_stacked() -> None:
+    with pytest.raises(WrapperOrderError, match="two history wrappers"):
+        HistoryWrapper(TimeLimit(HistoryWrapper(Countdown()), max_steps=3))
+
+
+def test_wrappers_without_a_group_may_be_there_twice() -> None:
+    env = TimeLimit(limited(9, 5), max_steps=2)
+    env.reset()
+    assert [env.step("x").truncated for _ in range(2)] == [False, True]

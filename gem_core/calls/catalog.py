@@ -1,8 +1,8 @@
 """The functions of several tools by name, with a check of calls against their schemas."""
 
-import itertools
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from gem_core.calls.format import Request
@@ -14,10 +14,16 @@ __all__ = ["Catalog", "signature"]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _LISTED = 30
 _PROBLEMS = 5
-_LONGEST = 200
-"""Characters of a text by an agent that are repeated to it."""
+_LONGEST = 200  # characters of a text by an agent that are repeated to it
 # With one of these keys, a schema may allow arguments that its `properties` do not name.
 _OPEN = ("additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf")
+
+# A stranger's pattern or reference can take any time, so the tool itself checks what is not here.
+_CHECKED = (
+    *("type", "enum", "const", "required", "properties", "items", "anyOf", "allOf", "minimum"),
+    *("maximum", "minLength", "maxLength", "minItems", "maxItems"),
+)
+_MOST_WORK = 10_000  # the greatest product of the sizes of a schema and of arguments to check
 
 
 class Catalog:
@@ -69,12 +75,10 @@ class Catalog:
     def problem(self, request: Request) -> str:
         """Return why a call cannot run, as a message for the agent; empty if it can."""
         function = self._functions.get(request.function)
-        if request.function and function is None:
+        if function is None and (request.function or not request.problem):
             return self._unknown(request.function)
-        if request.problem:
+        if function is None or request.problem:
             return request.problem
-        if function is None:
-            return self._unknown("")
         problems = self._misfits(function, request.arguments)
         if not problems:
             return ""
@@ -83,43 +87,43 @@ class Catalog:
     def _unknown(self, name: str) -> str:
         name = name[:_LONGEST]
         names = list(self._functions)
-        more = ", ..." if len(names) > _LISTED else ""
-        there_are = ", ".join(names[:_LISTED]) + more
+        there_are = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
         return f"There is no function {name!r}.{near_names(name, names)} There are: {there_are}."
 
     def _misfits(self, function: Function, arguments: Mapping[str, Any]) -> list[str]:
-        if function.name not in self._validators:
-            self._validators[function.name] = _validator(function.parameters)
-        validator = self._validators[function.name]
-        if validator is None:
-            return []
         try:
-            errors = itertools.islice(validator.iter_errors(arguments), _PROBLEMS)
-            return [_message(error) for error in errors]
-        except Exception:  # noqa: BLE001 - the schema is broken, so the tool must check
+            if function.name not in self._validators:
+                self._validators[function.name] = _validator(function.parameters)
+            validator = self._validators[function.name]
+            if _size(validator.schema) * _size(arguments) > _MOST_WORK:
+                return []
+            return [_message(one) for one in islice(validator.iter_errors(arguments), _PROBLEMS)]
+        except Exception:  # noqa: BLE001 - no jsonschema or a broken schema: the tool must check
             return []
 
 
 def _validator(parameters: Mapping[str, Any]) -> Any:
-    """Return a validator of arguments; None without jsonschema, when the tool must check them."""
-    try:
-        from jsonschema import Draft202012Validator  # noqa: PLC0415 - only if a tool is called
-        from jsonschema.validators import validator_for  # noqa: PLC0415
-        from referencing import Registry  # noqa: PLC0415
-    except ModuleNotFoundError:
-        return None
+    """Return a validator of arguments that has the keywords in ``_CHECKED`` alone."""
+    from jsonschema.validators import Draft202012Validator, create  # noqa: PLC0415 - optional
 
+    def additional(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        is_open = "patternProperties" in schema  # whose patterns would be searched
+        return () if is_open else known["additionalProperties"](validator, value, instance, schema)
+
+    known = Draft202012Validator.VALIDATORS
     schema = dict(parameters)
     if "properties" in schema and not any(key in schema for key in _OPEN):
         schema["additionalProperties"] = False
-    make = validator_for(schema, default=Draft202012Validator)
-    return make(schema, registry=Registry())  # an empty registry: nothing is fetched
+    checked = {name: known[name] for name in _CHECKED} | {"additionalProperties": additional}
+    return create(Draft202012Validator.META_SCHEMA, checked)(schema)
+
+
+def _size(value: Any) -> int:
+    return repr(value).count(",") + 1
 
 
 def _message(error: Any) -> str:
-    message = error.message
-    if len(message) > _LONGEST:
-        message = f"{message[:_LONGEST]}..."
+    message = error.message[:_LONGEST] + ("..." if len(error.message) > _LONGEST else "")
     path = error.json_path.removeprefix("$").removeprefix(".")
     return f"{path}: {message}" if path else message
 

@@ -4,7 +4,6 @@ A third party derives a class from ``BaseCallFormat`` and adds a ``CallFormatSpe
 ``call_format="its-id"`` then finds it.
 """
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +19,6 @@ __all__ = [
     "Reading",
     "Request",
     "after_thoughts",
-    "schema_lines",
 ]
 
 MOST_CALLS = 64
@@ -105,11 +103,6 @@ class BaseCallFormat(ABC):
             {"role": "assistant", "content": reading.text},
             {"role": "user", "content": self.show(reading, outputs)},
         ]
-
-
-def schema_lines(functions: Sequence[Function]) -> str:
-    """Return the schemas of functions as JSON, one on each line."""
-    return "\n".join(json.dumps(one.to_openai(), ensure_ascii=False) for one in functions)
 
 
 def after_thoughts(text: str) -> int:

@@ -1,5 +1,6 @@
 """Runs the calls of one action: at the same time if they wait, in order if a tool asks for it."""
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,15 @@ from gem_core.observation import Info
 from gem_core.optional import runs_in_order
 from gem_core.tool import Tool, ToolCall, ToolResult
 
-__all__ = ["Outcome", "fault", "run_all"]
+__all__ = ["Outcome", "broken_tags", "fault", "run_all"]
+
+_NAMES = r"(?i:tool_\w+|tools?|arguments|function\w*|search|python)"
+_TAG = re.compile(rf"<(?=\s{{0,9}}/?\s{{0,9}}{_NAMES}\b[^<>]{{0,99}}>)")
+
+
+def broken_tags(output: str) -> str:
+    r"""Return an output whose tags cannot pass for another call or result: ``<\tools>``."""
+    return _TAG.sub(r"<\\", output)
 
 
 @dataclass

@@ -1,6 +1,8 @@
 """The command ``gem-core``. Each subcommand is a spec, those of plugins too."""
 
+import io
 import logging
+import os
 import signal
 import sys
 from typing import Any
@@ -9,7 +11,7 @@ import click
 
 from gem_core import options
 from gem_core.errors import GemError, UnknownIdError
-from gem_core.plugins import default_registry
+from gem_core.plugins import default_registry, load_plugins
 from gem_core.specs import CommandSpec
 
 __all__ = ["Commands", "commands", "main"]
@@ -72,6 +74,9 @@ def main() -> None:
     # Problems of plugins are shown by `gem-core plugins` and in the errors that they cause.
     logging.getLogger("gem_core").addHandler(logging.NullHandler())
     options.add_bash_completion()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it is closed
+        if isinstance(stream, io.TextIOWrapper):  # of any encoding: no character is an error
+            stream.reconfigure(errors="backslashreplace")
     try:
         sys.exit(_status())
     finally:
@@ -83,19 +88,35 @@ def main() -> None:
 def _status() -> int:
     """Run the command; return the exit status."""
     try:
+        _load_plugins()
         status = commands.main(prog_name="gem-core", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(options.visible(shown.getvalue()), err=True, nl=False)
         return error.exit_code
-    except GemError as error:
-        click.echo(f"Error: {error}", err=True)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of the output has gone, and there is nobody to tell
+        return 1
+    except (GemError, OSError) as error:
+        click.echo(f"Error: {options.message_of(error)}", err=True)
         return 1
     except KeyboardInterrupt:
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of the output has gone, and there is nobody to tell
-        return 1
     return status if isinstance(status, int) else 0
+
+
+def _load_plugins() -> None:
+    """Load the plugins; what their compiled code prints goes to the standard error as well."""
+    output = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        load_plugins()
+    finally:
+        os.dup2(output, 1)
+        os.close(output)

@@ -8,7 +8,9 @@ import click
 from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.progress import Progress
+from rich.text import Text
 
+from gem_core.console import Terminal
 from gem_core.errors import UnknownIdError
 from gem_core.known import install_hint
 from gem_core.options import complete_envs, format_option
@@ -55,7 +57,7 @@ def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
             specs += [s for s in default_registry().list(EnvSpec) if s.source == source]
         else:
             specs += _matching(target)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=Terminal(stderr=True), transient=True) as progress:
         tracked = progress.track(specs, description="checking")
         reports += [check_env(spec, episodes=episodes) for spec in tracked]
     failed = sum(not report.ok for report in reports)
@@ -63,10 +65,10 @@ def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
         plain = {"checked": len(reports), "failed": failed, "reports": [*map(_plain, reports)]}
         click.echo(json.dumps(plain, indent=2, default=str))
     else:
-        console = Console(soft_wrap=True)
+        console = Terminal(soft_wrap=True)
         for report in reports:
             _print(console, report)
-        console.print(f"\n{len(reports)} checked, {failed} with problems.", highlight=False)
+        console.print(f"\n{len(reports)} checked, {failed} with problems.")
     sys.exit(1 if failed else 0)
 
 
@@ -86,19 +88,15 @@ def _plain(report: Report) -> dict[str, Any]:
         "ok": report.ok,
         "facts": report.facts,
         "findings": [vars(finding) for finding in report.findings],
-        "unchecked": _unchecked(report),
+        "unchecked": report.unchecked,
     }
 
 
-def _unchecked(report: Report) -> list[str]:
-    return list(getattr(report, "unchecked", []))
-
-
 def _print(console: Console, report: Report) -> None:
-    mark = "[green]ok[/]  " if report.ok else "[red]FAIL[/]"
+    mark = Text("ok  ", "green") if report.ok else Text("FAIL", "red")
     facts = ", ".join(f"{name} {value}" for name, value in report.facts.items())
-    console.print(f"{mark} {report.subject}  [dim]{facts}[/]", highlight=False)
+    console.print(mark, report.subject, Text(f" {facts}", "dim"))
     for finding in report.findings:
-        console.print(f"       {finding.check}: {finding.message}", markup=False, highlight=False)
-    for unchecked in _unchecked(report):
-        console.print(f"       not checked: {unchecked}", markup=False, highlight=False)
+        console.print(f"       {finding.check}: {finding.message}")
+    for unchecked in report.unchecked:
+        console.print(f"       not checked: {unchecked}")

@@ -4,9 +4,9 @@ import json
 import sys
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from gem_core.console import Terminal
 from gem_core.known import install_hint
 from gem_core.options import complete_envs, format_option, warn_deprecated
 from gem_core.plugins import default_registry
@@ -69,11 +69,11 @@ def command(pattern: str, kind: str, form: str, *, is_long: bool, old_json: bool
         rows = [{name: getattr(spec, name) for name in fields} for spec in specs]
         click.echo(json.dumps(rows, indent=2, default=str))
         return
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = Terminal(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     if not specs:
         hint = install_hint(_KINDS[kind].kind, pattern)
-        console.print(f"No {kind} match {pattern!r}. {hint}".strip(), highlight=False)
-        console.print("'gem-core plugins' shows what is installed.", highlight=False)
+        console.print(f"No {kind} match {pattern!r}. {hint}".strip())
+        console.print("'gem-core plugins' shows what is installed.")
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("id", no_wrap=True)
@@ -86,4 +86,4 @@ def command(pattern: str, kind: str, form: str, *, is_long: bool, old_json: bool
         more = (parameters, spec.source.partition(" ")[0]) if is_long else ()
         table.add_row(spec.id, spec.description, *more)
     console.print(table)
-    console.print(f"\n{len(specs)} {kind}.", style="dim", highlight=False)
+    console.print(f"\n{len(specs)} {kind}.", style="dim")

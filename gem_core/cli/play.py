@@ -4,11 +4,11 @@ import sys
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from gem_core.agent import OracleAgent
 from gem_core.api import make
+from gem_core.console import Terminal
 from gem_core.content import images_of
 from gem_core.env import Env
 from gem_core.errors import ConfigError, GemError
@@ -45,7 +45,7 @@ class _Session:
     def __init__(self, env: Env, *, raw: bool) -> None:
         self._env = env
         self._raw = raw
-        self._console = Console(highlight=False)
+        self._console = Terminal()
         self._styles: dict[str, str] = getattr(env, "board_styles", {})
         self._earlier: list[tuple[bytes, float, Observation, Info]] = []
         self._return = 0.0

@@ -5,9 +5,10 @@ import sys
 import traceback
 
 import click
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from gem_core.console import Terminal
 from gem_core.options import format_option
 from gem_core.plugins import PluginStatus, load_plugins
 
@@ -37,7 +38,9 @@ def command(form: str, *, with_traceback: bool) -> None:
     """
     statuses = load_plugins().statuses
     if form == "json":
-        click.echo(json.dumps([_plain(status) for status in statuses], indent=2))
+        fields = ("name", "value", "distribution", "state", "problems", "seconds")
+        rows = [{name: getattr(status, name) for name in fields} for status in statuses]
+        click.echo(json.dumps(rows, indent=2))
     elif statuses:
         _print(statuses, with_traceback=with_traceback)
     else:
@@ -46,25 +49,19 @@ def command(form: str, *, with_traceback: bool) -> None:
         sys.exit(1)
 
 
-def _plain(status: PluginStatus) -> dict[str, object]:
-    fields = ("name", "value", "distribution", "state", "problems", "seconds")
-    return {name: getattr(status, name) for name in fields}
-
-
 def _print(statuses: list[PluginStatus], *, with_traceback: bool) -> None:
-    console = Console()
+    console = Terminal()
     table = Table(box=None, pad_edge=False)
     for heading in ("plugin", "from", "state", "ms"):
         table.add_column(heading, justify="right" if heading == "ms" else "left")
     for status in statuses:
-        style = _STYLES[status.state]
         milliseconds = f"{status.seconds * 1000:.0f}"
-        state = f"[{style}]{status.state}[/]"
+        state = Text(status.state, _STYLES[status.state])
         table.add_row(status.name, status.distribution, state, milliseconds)
     console.print(table)
     for status in statuses:
         for problem in status.problems:
-            console.print(f"\n{status.name}: {problem}", markup=False, highlight=False)
+            console.print(f"\n{status.name}: {problem}")
         if with_traceback and status.error is not None:
             trace = "".join(traceback.format_exception(status.error))
-            console.print(trace, markup=False, highlight=False)
+            console.print(trace)

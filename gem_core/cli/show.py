@@ -5,12 +5,12 @@ import json
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from gem_core.api import make
+from gem_core.console import Terminal
 from gem_core.content import images_of
 from gem_core.observation import text_of
 from gem_core.options import complete_envs, format_option, warn_deprecated
@@ -68,8 +68,8 @@ def _describe(spec: EnvSpec, seed: int) -> dict[str, Any]:
 
 
 def _print(description: dict[str, Any]) -> None:
-    console = Console()
-    console.print(f"[bold]{description['id']}[/bold]  {description['description']}")
+    console = Terminal()
+    console.print(Text(description["id"], "bold"), f" {description['description']}")
     console.print(f"from {description['source']}, {description['entry_point']}", style="dim")
     console.print()
     console.print(Text(description["documentation"]))
@@ -81,11 +81,11 @@ def _print(description: dict[str, Any]) -> None:
     console.print(table)
     if description["return_range"] is not None:
         low, high = description["return_range"]
-        console.print(f"\nReturn of an episode: {low} to {high}", highlight=False)
+        console.print(f"\nReturn of an episode: {low} to {high}")
     console.print()
     parts = [description["observation"], *description["images"], description["suffix"]]
     shown = "\n".join(filter(None, parts))
     console.print(Panel(Text(shown), title="first observation", title_align="left"))
     console.print(Panel(Text(str(description["action"])), title="an action", title_align="left"))
-    console.print(f"\ngem-core play {description['id']}", style="dim", highlight=False)
-    console.print(f"gem-core run {description['id']} agent=random", style="dim", highlight=False)
+    console.print(f"\ngem-core play {description['id']}", style="dim")
+    console.print(f"gem-core run {description['id']} agent=random", style="dim")

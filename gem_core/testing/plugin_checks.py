@@ -25,7 +25,6 @@ from gem_core.specs import (
     WrapperSpec,
     check_kwargs,
 )
-from gem_core.testing.agent_checks import check_agent
 from gem_core.testing.env_checks import check_env
 from gem_core.testing.example import example_spec
 from gem_core.testing.report import Finding, Report, require
@@ -67,8 +66,6 @@ def check_plugin(name: str) -> Report:
     for kind in kinds:
         specs += [s for s in plugins.registry.list(kind) if s.source == report.subject]
     report.facts["specs"] = len(specs)
-    if not specs and report.ok:
-        report.findings.append(Finding("load", "it registers nothing"))
     for spec in specs:
         _check_spec(spec, report)
     return report
@@ -180,7 +177,7 @@ _CHECKS: dict[type[Spec], Callable[[Any], Report | None]] = {
     FamilySpec: _family,
     ToolSpec: _tool,
     WrapperSpec: _wrapper,
-    AgentSpec: lambda spec: check_agent(spec.id),
+    AgentSpec: _by_a_library,
     SandboxSpec: _by_a_library,
     ExecutorSpec: _executor,
     CommandSpec: _command,

@@ -1,6 +1,7 @@
 """The contract of tools, one check for each part of it."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
@@ -117,12 +118,10 @@ def _functions(bench: ToolBench) -> None:
 
 def _check_schema(parameters: dict[str, Any]) -> None:
     """Check a JSON schema, if jsonschema is installed."""
-    try:
-        from jsonschema import Draft202012Validator  # noqa: PLC0415 - an optional package
-        from jsonschema.validators import validator_for  # noqa: PLC0415
-    except ModuleNotFoundError:
-        return
-    validator_for(parameters, default=Draft202012Validator).check_schema(parameters)
+    with contextlib.suppress(ModuleNotFoundError):
+        from jsonschema.validators import Draft202012Validator, validator_for  # noqa: PLC0415
+
+        validator_for(parameters, default=Draft202012Validator).check_schema(parameters)
 
 
 def _snapshots(bench: ToolBench) -> None:

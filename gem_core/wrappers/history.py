@@ -70,6 +70,7 @@ class HistoryWrapper(Wrapper):
     """
 
     layer = Layer.HISTORY
+    only_one_of = "history wrappers (concat, concat_with_action, concat_chat, ...)"
     shared: ClassVar[tuple[str, ...]] = ("tokenizer",)
 
     def __init__(

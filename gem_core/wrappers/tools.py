@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from gem_core.calls import CallFormat, Catalog, Reading, Request
-from gem_core.calls.outcomes import Outcome, fault, run_all
+from gem_core.calls.outcomes import Outcome, broken_tags, fault, run_all
 from gem_core.env import AsyncEnv, Env, Layer, Step, Wrapper
 from gem_core.errors import ConfigError, SnapshotError, near_names
 from gem_core.faults import boundary
@@ -196,7 +196,7 @@ class ToolWrapper(Wrapper):
             "use_tool": True,
             **self._counters(),
         }
-        output = self._with_notice(call.tool, result.output)
+        output = self._with_notice(call.tool, broken_tags(result.output))
         return Step(output, reward, False, False, info)
 
     def _run(self, tool: Tool, call: ToolCall) -> Any:
@@ -267,7 +267,7 @@ class ToolWrapper(Wrapper):
         info: Info = {}
         for outcome in outcomes:
             result = outcome.result or ToolResult("", ok=False)
-            output = result.output
+            output = broken_tags(result.output)
             if outcome.counts:
                 reward += self._count(outcome.tool_name, result)
                 output = self._with_notice(outcome.tool_name, output)

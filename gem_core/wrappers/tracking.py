@@ -16,6 +16,7 @@ class EpisodeTracking(Wrapper):
     """
 
     layer = Layer.TRACKING
+    only_one_of = "wrappers episode_tracking"
 
     def __init__(self, env: Env) -> None:
         super().__init__(env)

@@ -18,7 +18,7 @@ class _Talk(BaseEnv):
     def __init__(self, workload: Workload) -> None:
         self._turns_of = workload.turns_of
 
-    def reset_options(self, number: int) -> dict[str, Any]:
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
         return {"number": number}
 
     def start(self, number: int = 0) -> tuple[str, dict[str, Any]]:

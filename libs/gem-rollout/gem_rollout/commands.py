@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import click
-import hydra
 import pydantic
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
@@ -21,13 +20,14 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from gem_core.agent import Agent
-from gem_core.config import describe_validation_error, factory_from_config, part_kwargs
+from gem_core.config import describe_validation_error, part_kwargs
 from gem_core.errors import ConfigError, GemError
-from gem_core.factory import EnvFactory
-from gem_core.mixture import Component
-from gem_core.options import warn_deprecated
+from gem_core.options import message_of, warn_deprecated
 from gem_core.plugins import default_registry
-from gem_core.specs import AgentSpec, EnvSpec, check_kwargs, load_entry_point
+from gem_core.specs import AgentSpec, check_kwargs, load_entry_point
+from gem_rollout.answer_instruction import DEFAULT, KEY
+from gem_rollout.composition import WITHOUT_SECRETS, compose
+from gem_rollout.environments import env_factories, env_sources, envs_by_name
 from gem_rollout.overrides import (
     GROUPS,
     checked_overrides,
@@ -35,6 +35,7 @@ from gem_rollout.overrides import (
     renamed_overrides,
     with_environments,
 )
+from gem_rollout.redaction import hide, remembered, secrets_in_words, typed
 
 __all__ = [
     "INTERRUPTED",
@@ -46,6 +47,7 @@ __all__ = [
     "check_values",
     "env_factories",
     "env_sources",
+    "envs_by_name",
     "plain_config",
 ]
 
@@ -91,6 +93,9 @@ _SHARED = {
     "ID, PATTERN": "Environments: game:Sudoku-v0-easy, 'game:*-easy'. "
     "'gem-core list' shows all ids.",
     "env.NAME=VALUE": "A parameter of the environment. 'gem-core show ID' lists them.",
+    "envs=[ID,...]": "Several environments, each alone; with parameters: "
+    "'envs=[{id: math:Sample, shuffle: false}, qa:Sample]'.",
+    "+env@envs.NAME=ID": "The same, with a name for tables; envs.NAME.PARAMETER=VALUE.",
     "agent=ID": "Agents: agent=oracle, agent=[oracle,random], +agent@agent.NAME=ID. "
     "'gem-core list --kind agents' shows all ids.",
     "agent.NAME=VALUE": "A parameter of the agent; agent.ID.NAME=VALUE if there are several.",
@@ -98,6 +103,8 @@ _SHARED = {
     "tool_use.NAME=VALUE": "A parameter of the wrapper that runs tools: +tool_use.max_tool_uses=3.",
     "wrappers=[ID,...]": "Wrappers, the innermost first; wrappers.ID.NAME=VALUE sets a parameter.",
     "+env@mixture.NAME=ID": "Several environments as one, drawn by +mixture.NAME.weight=WEIGHT.",
+    f"{KEY}=default": "Text after the first observation that says how to answer. The default is "
+    "the environment's own, if its tasks do not say so; null for none.",
 }
 _FLAGS = [
     click.Option(
@@ -193,6 +200,18 @@ class HydraCommand(click.Command):
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; a key that was written as an option is answered with its spelling."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.lstrip("-").replace("-", "_")
+            if name not in self._names(self._node()):
+                raise
+            raise click.UsageError(
+                f"No such option {error.option_name!r}. Write {name}=VALUE.", ctx
+            ) from error
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the keys, then the options."""
         shared = [
@@ -207,6 +226,14 @@ class HydraCommand(click.Command):
         super().format_options(ctx, formatter)
 
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
+        with remembered(secrets_in_words(words)):
+            try:
+                return self._run_words(words, form, flags)
+            except GemError as error:
+                error.args = (hide(str(error)), *error.args[1:])
+                raise
+
+    def _run_words(self, words: tuple[str, ...], form: str, flags: dict[str, Any]) -> int:
         overrides = renamed_overrides(with_environments(words), self._aliases)
         if "format" not in self._keys.model_fields:
             overrides, form = self._without_format(overrides, form)
@@ -217,10 +244,8 @@ class HydraCommand(click.Command):
             overrides = checked_overrides(overrides, self._names(node))
         for override in overrides:
             key, _, value = override.partition("=")
-            if key == "out" and (value.endswith(".jsonl") or Path(value).is_file()):
-                raise ConfigError(
-                    f"out={value}: out is a folder, and the episodes are in its trajectories.jsonl."
-                )
+            if key == "out":
+                _check_out(value)
         program = f"gem-core {self.name}"
         store = program.replace(" ", "-")
         ConfigStore.instance().store(name=store, node=node)
@@ -229,8 +254,9 @@ class HydraCommand(click.Command):
         def task(config: DictConfig) -> None:
             statuses.append(self._play(config, [program, *overrides], form))
 
-        sys.argv = [program, *_flag_words(flags), *overrides]
-        hydra.main(version_base="1.3", config_path=None, config_name=store)(task)()
+        typed_keys = [override.partition("=")[0] for override in overrides]
+        hidden = [word for word in WITHOUT_SECRETS if word.partition("=")[0] not in typed_keys]
+        compose(task, store, [program, *_flag_words(flags), *hidden, *overrides], flags)
         return max(statuses, default=0)
 
     def _without_format(self, overrides: list[str], form: str) -> tuple[list[str], str]:
@@ -261,9 +287,10 @@ class HydraCommand(click.Command):
                 {"override hydra/job_logging": "none"},
                 {"override hydra/hydra_logging": "none"},
             ],
-            "envs": [],
+            "envs": None,
             "mixture": {},
             "tool_use": {},
+            KEY: DEFAULT,
             **{name: value for name, value in own.items() if name not in self._groups},
             "hydra": {
                 "output_subdir": None,
@@ -294,7 +321,7 @@ class HydraCommand(click.Command):
             sys.stderr.close()  # the reader of the output has gone, and there is nobody to tell
             sys.exit(1)
         except (GemError, OSError) as error:
-            click.echo(f"Error: {error}", err=True)
+            click.echo(f"Error: {hide(message_of(error))}", err=True)
             return 1
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
@@ -302,6 +329,15 @@ class HydraCommand(click.Command):
         if status == INTERRUPTED:
             sys.exit(INTERRUPTED)  # the rest of a sweep as well
         return status
+
+
+def _check_out(value: str) -> None:
+    if not value or "\0" in value:
+        raise ConfigError(f"out={value!r} is not the name of a folder.")
+    if value.endswith(".jsonl") or Path(value).is_file():
+        raise ConfigError(
+            f"out={value}: out is a folder, and the episodes are in its trajectories.jsonl."
+        )
 
 
 def _flag_words(flags: Mapping[str, Any]) -> Iterator[str]:
@@ -337,16 +373,8 @@ def _help_of_keys(
 
 
 def _shown(value: Any) -> str:
-    """Return a value as it is typed."""
-    if value == RUN_FOLDER:
-        return "runs/DATE/TIME"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_shown, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{key}: {_shown(one)}" for key, one in value.items()) + "}"
-    return str(value)
+    """Return a default as it is typed."""
+    return "runs/DATE/TIME" if value == RUN_FOLDER else typed(value)
 
 
 def plain_config(config: DictConfig) -> dict[str, Any]:
@@ -380,48 +408,6 @@ def check_values(model: type[K], config: Mapping[str, Any]) -> K:
 
 def _unusable(lines: Sequence[str]) -> ConfigError:
     return ConfigError("\n  ".join(["The configuration cannot be used:", *lines]))
-
-
-def env_factories(config: Mapping[str, Any]) -> list[EnvFactory]:
-    """Return a factory for each environment of a configuration, sorted by id if there are several.
-
-    Raises:
-        GemError: A part does not exist or refuses its parameters.
-    """
-    patterns = config.get("envs") or []
-    patterns = [patterns] if isinstance(patterns, str) else patterns
-    if not patterns:
-        return [factory_from_config(config)]
-    if config.get("env") or config.get("mixture"):
-        raise ConfigError("envs: give only one of envs, env and mixture.")
-    specs: dict[str, EnvSpec] = {}
-    for pattern in patterns:
-        found = default_registry().list(EnvSpec, pattern)
-        found = found or [default_registry().find(EnvSpec, pattern)]
-        specs.update((spec.id, spec) for spec in found)
-    return [factory_from_config({**config, "env": env_id}) for env_id in sorted(specs)]
-
-
-def env_sources(config: Mapping[str, Any]) -> dict[str, Component]:
-    """Return the environments of a configuration by name: each id, or each part of a mixture.
-
-    ``env_factories`` makes one environment of a mixture. Here its parts stay separate, so that
-    their weights can change.
-
-    Raises:
-        GemError: A part does not exist or refuses its parameters.
-    """
-    mixture = config.get("mixture") or {}
-    if not mixture or config.get("env") or config.get("envs"):
-        return {one.spec.id: Component(one) for one in env_factories(config)}
-    env_factories(config)  # reports all problems together
-    sources = {}
-    for name, part in mixture.items():
-        env: dict[str, Any] = {"id": part} if isinstance(part, str) else dict(part)
-        weight = env.pop("weight", 1.0)
-        factory = factory_from_config({**config, "env": env, "mixture": None})
-        sources[name] = Component(factory, weight)
-    return sources
 
 
 def agent_makers(config: Mapping[str, Any]) -> dict[str, Callable[[], Agent]]:

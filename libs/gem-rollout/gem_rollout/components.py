@@ -6,17 +6,26 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from gem_core.env import Env
 from gem_core.errors import ConfigError, near_names
 from gem_core.factory import make_factory
-from gem_core.mixture import Component
+from gem_core.mixture import Component, MixtureEnv
+from gem_core.optional import reset_options
 from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec
 from gem_rollout.report import Report
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["Component", "ComponentSampler", "Environments", "Sampler", "components_by_name"]
+__all__ = [
+    "Component",
+    "ComponentSampler",
+    "Environments",
+    "Sampler",
+    "components_by_name",
+    "options_of_reset",
+]
 
 
 Environments = str | EnvSpec | Callable[[], Env] | Sequence[Component] | Mapping[str, Component]
@@ -152,3 +161,28 @@ class ComponentSampler:
     def forget(self, group: int) -> None:
         """Forget a group whose episodes have all ended."""
         self._adapted.pop(group, None)
+
+
+_samplers: WeakKeyDictionary[MixtureEnv, tuple[int, ComponentSampler]] = WeakKeyDictionary()
+
+
+def options_of_reset(env: Env, number: int, seed: int | None) -> dict[str, Any]:
+    """Return the options of ``reset`` for an episode of a run.
+
+    For a ``MixtureEnv`` these are the component of the episode and that component's own options, so
+    that each component goes through its tasks as it would in a run of its own.
+
+    Args:
+        env: The environment.
+        number: Number of the episode's group.
+        seed: Seed of the run; None for the options that do not depend on it.
+    """
+    inner = env.unwrapped
+    if seed is None or not isinstance(inner, MixtureEnv):
+        return reset_options(env, number, seed)
+    known, sampler = _samplers.get(inner, (None, None))
+    if sampler is None or known != seed:
+        sampler = ComponentSampler(inner.components, seed, None, Report())
+        _samplers[inner] = seed, sampler
+    name, rank = sampler.component_of(number)
+    return {"component": name, **options_of_reset(inner.env_of(name), rank, seed)}

@@ -26,10 +26,13 @@ from gem_rollout.episode import Episode, Phase, name_of, success_of
 from gem_rollout.policy import Budget, FaultPolicy
 from gem_rollout.report import EnvReport, Report
 from gem_rollout.runner import Runner
-from gem_rollout.threads import Threads
+from gem_rollout.threads import GRACE, Threads
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["Engine", "Plan"]
+
+_PATIENCE = GRACE + 0.3
+"""Seconds in which cancelled episodes must end; a coroutine may ignore its cancellation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,11 +121,20 @@ class Engine:
             waiting.set_result(None)
         return trajectory
 
-    async def stop(self, patience: float | None = None) -> None:
+    def interrupt(self) -> bool:
+        """Cut off episodes at their next await or step; called by the handler of Ctrl-C.
+
+        Returns:
+            Whether the thread of the event loop is in a step, which the handler must break.
+        """
+        self._runner.stopping = True
+        return self._threads.is_inline
+
+    async def stop(self, patience: float = _PATIENCE) -> None:
         """End the episodes in flight and close everything; ended ones can still be taken.
 
         Args:
-            patience: Seconds to wait for the episodes in flight; None to wait for all.
+            patience: Seconds to wait for the episodes in flight to end.
         """
         report = self.report
         self._no_more = self._runner.stopping = True
@@ -318,11 +330,19 @@ class Engine:
             await self._pool.discard_env(env)
             raise
         trajectory.env_id = name_of(env)
+        if trajectory.component not in self._kinds:
+            self._count_tasks(trajectory.env_name, env)
         self._kinds[trajectory.component] = trajectory.env_id, env.spec
         forked = fork is not None
-        episode = Episode(env, agent, trajectory, rank, self.plan.policy, forked=forked)
+        seed, policy = self.plan.seed, self.plan.policy
+        episode = Episode(env, agent, trajectory, rank, policy, run_seed=seed, forked=forked)
         self._in_flight[episode] = asyncio.current_task()
         return episode
+
+    def _count_tasks(self, name: str, env: Env) -> None:
+        count = getattr(env.unwrapped, "task_count", None)
+        if isinstance(count, int):
+            self.report.task_counts[name] = count
 
     async def _forked(self, trajectory: Trajectory, rank: int) -> Episode:
         """Return an episode at its start: the first one of a group, or a fork of it."""
@@ -334,12 +354,12 @@ class Engine:
                 if episode.error is None:
                     try:
                         start.env, _ = await self._pool.fork(episode.env)
-                        start.first = episode.first
+                        start.first, start.options = episode.first, trajectory.reset_options
                     except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded
                         episode.fail(error)
                 return episode
             env, seconds = await self._pool.fork(start.env)
-        trajectory.setup_seconds = seconds
+        trajectory.setup_seconds, trajectory.reset_options = seconds, start.options
         episode = await self._new_episode(trajectory, rank, env)
         observation, info = start.first
         episode.begin((observation, dict(info)))

@@ -39,6 +39,8 @@ class GroupStart:
         self.env: Env | None = None
         """An environment in the start state, never stepped; None before the first reset."""
         self.first: tuple[Observation, Info] = "", {}
+        self.options: dict[str, Any] | None = None
+        """Options of the reset, besides the seed."""
 
 
 class EnvPool:
@@ -131,13 +133,13 @@ class EnvPool:
     async def _call(self, function: Callable[[], Any], blocking: bool) -> Any:  # noqa: FBT001
         """Call a function, in a thread if it blocks; if cancelled, close its result."""
         if not blocking:
-            return function()
+            return self._threads.call_inline(function)
         running = self._threads.run(function)
         try:
             await asyncio.wait([running])
         except asyncio.CancelledError:
-            await asyncio.wait([running])
-            if running.exception() is None:
+            abandoned = await self._threads.cancel(running, close_quietly)
+            if not abandoned and running.exception() is None:
                 close_quietly(running.result())
             raise
         return running.result()

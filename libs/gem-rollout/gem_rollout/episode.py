@@ -5,7 +5,7 @@ values that may be awaitable. ``play_episode`` drives one of them; the engine dr
 """
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from enum import Enum, auto
 from typing import Any
 
@@ -15,11 +15,12 @@ from gem_core.errors import DeadlineError
 from gem_core.faults import error_record
 from gem_core.maybe_async import drive
 from gem_core.observation import Info, Observation
-from gem_core.optional import reset_options, seed_actions, seed_agent
+from gem_core.optional import seed_actions, seed_agent
 from gem_core.seeded_env import SeededEnv, check_single_agent
 from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec
 from gem_core.vector.slot import FAULTS
+from gem_rollout.components import options_of_reset
 from gem_rollout.deadline import Deadline
 from gem_rollout.policy import FaultPolicy
 from gem_rollout.trajectory import Trajectory, Turn
@@ -48,6 +49,7 @@ class Episode:
         trajectory: The record, filled as the episode goes on.
         number: The number for the environment's ``reset_options``.
         policy: The deadlines.
+        run_seed: The seed for the environment's ``reset_options``; None without a run.
         forked: Whether the environment is a fork for this episode alone.
     """
 
@@ -59,6 +61,7 @@ class Episode:
         number: int,
         policy: FaultPolicy,
         *,
+        run_seed: int | None = None,
         forked: bool = False,
     ) -> None:
         self.env = env
@@ -73,7 +76,7 @@ class Episode:
         self.deadline = Deadline(policy)
         self.abandoned = False
         """Whether a thread is still in it, which closes environment and agent when it returns."""
-        self._number = number
+        self._number, self._run_seed = number, run_seed
 
     def run(self, *phases: Phase) -> Generator[Any, Any, None]:
         """Run phases one after another; an error ends the episode and is recorded."""
@@ -85,14 +88,16 @@ class Episode:
                 self.fail(error)
 
     def reset(self) -> Generator[Any, Any, None]:
-        """Reset the environment."""
+        """Reset the environment, with the options that the trajectory has if it is a replay."""
         check_single_agent(self.env, "a rollout")
-        started = time.perf_counter()
+        trajectory, started = self.trajectory, time.perf_counter()
         try:
-            options = reset_options(self.env, self._number)
-            first = yield self.env.reset(seed=self.trajectory.seed, **options)
+            if trajectory.reset_options is None:
+                options = options_of_reset(self.env, self._number, self._run_seed)
+                trajectory.reset_options = options
+            first = yield self.env.reset(seed=trajectory.seed, **trajectory.reset_options)
         finally:
-            self.trajectory.setup_seconds += time.perf_counter() - started
+            trajectory.setup_seconds += time.perf_counter() - started
         self.begin(first)
 
     def begin(self, first: tuple[Observation, Info]) -> None:
@@ -192,24 +197,31 @@ def success_of(spec: EnvSpec | None, trajectory: Trajectory) -> bool | None:
 
 
 def play_episode(
-    env: Env, agent: Agent, seed: int, index: int = 0, agent_name: str = "agent"
+    env: Env,
+    agent: Agent,
+    seed: int,
+    index: int = 0,
+    agent_name: str = "agent",
+    *,
+    reset_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """Play one episode; returns its trajectory, or an awaitable of it.
 
     Args:
-        env: The environment; it is reset with ``seed``, and with its own options for ``index``.
+        env: The environment; it is reset with ``seed``.
         agent: The agent.
         seed: Seed of the episode.
         index: Number of the episode.
         agent_name: Name of the agent in the trajectory.
+        reset_options: Further options of the reset; None for the environment's own for ``index``.
     """
-    return drive(_play(env, agent, seed, index, agent_name))
-
-
-def _play(
-    env: Env, agent: Agent, seed: int, index: int, agent_name: str
-) -> Generator[Any, Any, Trajectory]:
     trajectory = Trajectory(name_of(env), agent_name, index, seed)
+    trajectory.reset_options = None if reset_options is None else dict(reset_options)
+    return drive(_play(env, agent, trajectory))
+
+
+def _play(env: Env, agent: Agent, trajectory: Trajectory) -> Generator[Any, Any, Trajectory]:
+    index = trajectory.index
     trajectory.group, trajectory.started_at = index, time.time()
     episode = Episode(env, agent, trajectory, index, FaultPolicy())
     yield from episode.run(episode.reset, episode.play)

@@ -1,58 +1,128 @@
-"""Counts the errors that ended episodes, to say which one is the most frequent."""
+"""Counts the episodes that ended with an error, to say how many, where and why."""
 
+import re
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
+from gem_rollout.redaction import hide
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["Failures"]
+__all__ = ["Failure", "Failures"]
+
+_LONGEST = 300
+"""The number of characters of a message that are shown."""
+_MOST = 5
+"""The number of reasons that are shown."""
+_FRAME = re.compile(r'^ *File "(?P<file>.+)", line (?P<line>\d+), in (?P<name>.+)$', re.MULTILINE)
 
 
+class Failure(NamedTuple):
+    """An error that ended an episode."""
+
+    boundary: str
+    """Where it came from, such as ``env``."""
+    kind: str
+    """Its type, such as ``InvalidActionError``."""
+    message: str
+    """The beginning of its message's first line."""
+    place: str
+    """Where it was raised, as ``FILE:LINE in FUNCTION``; empty if that is not known."""
+
+    @classmethod
+    def of(cls, error: Mapping[str, Any] | None) -> Self | None:
+        """Return the failure of a trajectory's ``error``; None without an error."""
+        if not error:
+            return None
+        message = hide(str(error.get("message", "")).partition("\n")[0])
+        short = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
+        frames = list(_FRAME.finditer(str(error.get("traceback", ""))))
+        place = "{file}:{line} in {name}".format(**frames[-1].groupdict()) if frames else ""
+        return cls(str(error.get("boundary", "")), str(error.get("type", "")), short, place)
+
+
+@dataclass
+class _Reason:
+    """The failures of the same boundary and type; the first one is the example."""
+
+    example: Failure
+    count: int = 0
+
+
+@dataclass
 class Failures:
-    """Errors of episodes, counted by boundary and type; falsy while there are none."""
+    """The failures of a run; falsy while there are none."""
 
-    def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter()
-        self._examples: dict[tuple[str, str], str] = {}
+    _episodes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _failed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _reasons: dict[tuple[str, str], _Reason] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self._counts)
+        return bool(self._failed)
 
     @property
     def total(self) -> int:
         """The number of episodes that ended with an error."""
-        return self._counts.total()
+        return self._failed.total()
+
+    @property
+    def episodes(self) -> int:
+        """The number of all episodes."""
+        return self._episodes.total()
+
+    @property
+    def is_total(self) -> bool:
+        """Whether there are episodes, and every one of them failed."""
+        return 0 < self.episodes == self.total
 
     def add(self, trajectory: Trajectory) -> None:
-        """Count the error of an episode, if it has one."""
-        if trajectory.error is not None:
-            error = trajectory.error
-            self.add_error(error["boundary"], error["type"], error["message"])
+        """Count an episode."""
+        self.add_episode(trajectory.env_name, trajectory.agent, Failure.of(trajectory.error))
 
-    def add_error(self, boundary: str, kind: str, message: str) -> None:
-        """Count an error.
+    def add_episode(self, env: str, agent: str, failure: Failure | None) -> None:
+        """Count an episode; ``failure`` is None if it ended without an error."""
+        self._episodes[env, agent] += 1
+        if failure is not None:
+            self._failed[env, agent] += 1
+            key = failure.boundary, failure.kind
+            self._reasons.setdefault(key, _Reason(failure)).count += 1
+
+    def lines(self, log: Path | str = "") -> list[str]:
+        """Return what to print: how many episodes failed, where all did, and the reasons.
 
         Args:
-            boundary: Where it came from, such as ``env``.
-            kind: Its type, such as ``InvalidActionError``.
-            message: Its message; the first line is kept as an example.
+            log: The file with the episodes and the whole tracebacks, if there is one.
         """
-        self._counts[boundary, kind] += 1
-        self._examples.setdefault((boundary, kind), message.partition("\n")[0][:200])
+        if not self:
+            return []
+        lines = [] if self.is_total else self._where_all_failed()
+        lines.append(self._heading())
+        reasons = sorted(self._reasons.values(), key=lambda one: -one.count)
+        lines += [_line(one) for one in reasons[:_MOST]]
+        if len(reasons) > _MOST:
+            lines.append(f"  and {len(reasons) - _MOST} other reasons")
+        return [*lines, f"  The tracebacks are in {log}"] if log else lines
 
-    def lines(self) -> list[str]:
-        """Return a line for each boundary and type, the most frequent first."""
+    def _heading(self) -> str:
+        if self.is_total:
+            return "Every episode failed. The most frequent reasons:"
+        return (
+            f"{self.total} of {self.episodes} episodes ended with an error. They count as failures "
+            f"of the agent. The most frequent reasons:"
+        )
+
+    def _where_all_failed(self) -> list[str]:
         return [
-            f"{boundary} ({kind}), {count} {'episode' if count == 1 else 'episodes'}, "
-            f"for example: {self._examples[boundary, kind]}"
-            for (boundary, kind), count in self._counts.most_common()
+            f"Every episode of {agent} in {env} failed: its figures say nothing about the agent."
+            for (env, agent), count in self._episodes.items()
+            if self._failed[env, agent] == count
         ]
 
-    def all_failed(self, episodes: int) -> str:
-        """Return a message if all of a number of episodes failed, else an empty text."""
-        if not episodes or self.total < episodes:
-            return ""
-        (boundary, kind), count = self._counts.most_common(1)[0]
-        return (
-            f"Every episode failed. The most frequent error ({count} of {episodes}) came from the "
-            f"boundary {boundary!r}: {kind}: {self._examples[boundary, kind]}"
-        )
+
+def _line(reason: _Reason) -> str:
+    boundary, kind, message, place = reason.example
+    count = f"{reason.count} {'episode' if reason.count == 1 else 'episodes'}"
+    where = f" (raised at {place})" if place else ""
+    return f"  {boundary} ({kind}), {count}, for example: {message}{where}"

@@ -18,6 +18,7 @@ from gem_core.hydra_source import option_key
 from gem_core.options import complete_envs, completions, warn_deprecated
 from gem_core.plugins import default_registry
 from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
+from gem_rollout.redaction import redact_words
 
 __all__ = [
     "GROUPS",
@@ -42,8 +43,11 @@ def with_environments(words: Sequence[str]) -> list[str]:
     One id becomes ``env=``, so that ``env.NAME=`` can set its parameters.
 
     Raises:
-        ConfigError: Environments are also given by ``env=`` or ``envs=``.
+        ConfigError: Environments are also given by ``env=`` or ``envs=``, or there is a space
+            beside a ``=``.
     """
+    if any(word.startswith("=") for word in words):
+        raise ConfigError("Write KEY=VALUE without spaces around '='.")
     ids = [word for word in words if "=" not in word and word[:1] != "~"]
     if not ids:
         return list(words)
@@ -94,7 +98,8 @@ def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[s
     for override in parsed:
         top = override.key_or_group.partition(".")[0]
         if top.partition("/")[0] not in keys:
-            raise ConfigError(f"There is no key {top!r}.{near_names(top, keys)}")
+            near = near_names(top, keys) or f" A parameter of the environment is env.{top}=VALUE."
+            raise ConfigError(f"There is no key {top!r}.{near}")
     chosen = [
         (override, _specs(override)) for override in parsed if override.key_or_group in GROUPS
     ]
@@ -110,17 +115,19 @@ def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[s
         key = f"agent.{option_key(spec.id)}"
         checked = [_with_full_name(override, key) for override in parsed]
         _check_parameters(checked, key, spec)
-    envs = [specs for one, specs in chosen if one.key_or_group == "env" and one.package is None]
-    if envs and len(envs[-1]) == 1:
-        _check_parameters(checked, "env", envs[-1][0])
+    envs = {one.package or "env": specs for one, specs in chosen if one.key_or_group == "env"}
+    for key, specs in envs.items():
+        if len(specs) == 1:
+            _check_parameters(checked, key, specs[0], mixed=key.startswith("mixture."))
     return checked
 
 
 def _parsed(text: str) -> Override:
     try:
         return OverridesParser.create().parse_override(text)
-    except HydraException as error:
-        raise ConfigError(f"{text!r} cannot be parsed: {error}") from error
+    except (HydraException, RecursionError) as error:
+        shown = redact_words([text])[0]
+        raise ConfigError(f"{shown!r} cannot be parsed: {error}") from error
 
 
 def _specs(override: Override) -> list[Spec]:
@@ -128,8 +135,16 @@ def _specs(override: Override) -> list[Spec]:
     ids = _ids(override._value)  # noqa: SLF001 - value() does not unquote the values of a sweep
     if override.key_or_group == "agent" and None in ids:
         raise ConfigError("agent=null chooses no agent. The agent that says nothing is 'silent'.")
+    if isinstance(override._value, list) and (twice := _twice(ids)):  # noqa: SLF001 - likewise
+        raise ConfigError(f"{override.input_line}: {twice!r} is there twice; name it once.")
     kind = GROUPS[override.key_or_group]
     return [default_registry().find(kind, str(one)) for one in ids if one is not None]
+
+
+def _twice(ids: Sequence[Any]) -> Any:
+    """Return the first id that occurs twice; None if there is none."""
+    plain = [str(one).replace("/", ":", 1) for one in ids]
+    return next((one for index, one in enumerate(plain) if one in plain[:index]), None)
 
 
 def _ids(value: Any) -> list[Any]:
@@ -150,12 +165,15 @@ def _with_full_name(override: Override, key: str) -> str:
     return line.replace("agent.", f"{key}.", 1)
 
 
-def _check_parameters(overrides: Iterable[str], key: str, spec: Spec) -> None:
+def _check_parameters(
+    overrides: Iterable[str], key: str, spec: Spec, *, mixed: bool = False
+) -> None:
     for override in overrides:
         name = override.lstrip("+~").partition("=")[0]
         if name.startswith(f"{key}."):
             parameter = name.removeprefix(f"{key}.").partition(".")[0]
-            check_kwargs(spec.load(), [parameter], f"{spec.kind} {spec.id!r}")
+            if parameter != "weight" or not mixed:
+                check_kwargs(spec.load(), [parameter], f"{spec.kind} {spec.id!r}")
 
 
 def complete_overrides(

@@ -1,6 +1,6 @@
 """The specs that gem-rollout adds to the registry."""
 
-from gem_core import CommandSpec, hookimpl
+from gem_core import CheckSpec, CommandSpec, WrapperSpec, hookimpl
 from gem_core.registry import Registry
 
 __all__ = ["gem_register"]
@@ -8,11 +8,23 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the command ``gem-core run``."""
+    """Add the command ``run``, the check of agents and the wrapper ``answer_instruction``."""
     registry.add(
+        CheckSpec(
+            id="agent",
+            entry_point="gem_rollout.agent_checks:check_agent",
+            description="Checks that an agent keeps its contract",
+        ),
         CommandSpec(
             id="run",
             entry_point="gem_rollout.run_command:command",
             description="Play episodes and print a table of results",
+        ),
+    )
+    registry.add(
+        WrapperSpec(
+            id="answer_instruction",
+            entry_point="gem_rollout.answer_instruction:AnswerInstruction",
+            description="tells how to answer, if the task does not say so",
         )
     )

@@ -19,8 +19,9 @@ from gem_core.env import AsyncEnv, Env, Step
 from gem_core.errors import ConfigError, SnapshotError
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Action, Info, Observation
-from gem_core.optional import reset_options, seed_actions
+from gem_core.optional import seed_actions
 from gem_core.seeding import check_seed
+from gem_rollout.components import options_of_reset
 from gem_rollout.episode import name_of
 from gem_workers import WorkerPool, shared_pool
 from gem_workers.pickles import portable
@@ -123,8 +124,8 @@ class ProcessEnv(AsyncEnv):
         step, self._state = await self._origin.call("step", self._state, action)
         return Step(*step)
 
-    def reset_options(self, number: int) -> dict[str, Any]:
-        return reset_options(self._origin.env, number)
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
+        return options_of_reset(self._origin.env, number, seed)
 
     def sample_random_action(self) -> Action:
         env = self._here()

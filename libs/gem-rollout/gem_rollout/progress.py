@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from gem_core.errors import ConfigError
+from gem_core.options import visible
 
 __all__ = ["MODES", "Mode", "ProgressView", "clock", "print_line", "progress_bar"]
 
@@ -81,7 +82,7 @@ class ProgressView(ABC):
 
 def progress_bar(console: Console) -> Progress:
     """Return a progress bar that is shown at a terminal only, and disappears at the end."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     return Progress(
         *columns,
         TimeRemainingColumn(),
@@ -93,7 +94,7 @@ def progress_bar(console: Console) -> Progress:
 
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Print a text as it is: without markup, and without line breaks to fit the console."""
-    console.print(Text(text, style=style), soft_wrap=True)
+    console.print(Text(visible(text), style=style), soft_wrap=True)
 
 
 def clock(seconds: float) -> str:

@@ -81,12 +81,31 @@ class Report:
         ended_by: Why the run ended: ``""`` while it goes on, ``done``, ``interrupted`` (Ctrl-C or
             ``close``), ``error``, or the limit of the budget that was reached (``episodes``,
             ``turns``, ``tokens``, ``cost``, ``seconds``).
+        task_counts: The number of different tasks of each environment that says so with an
+            attribute ``task_count``, such as the number of rows of a dataset; names as in ``envs``.
     """
 
     envs: dict[str, EnvReport] = field(default_factory=dict)
     begun: int = 0
     in_flight: int = 0
     ended_by: str = ""
+    task_counts: dict[str, int] = field(default_factory=dict)
+
+    def repeats(self, name: str, groups: int) -> str:
+        """Return a warning if an environment has fewer tasks than groups are played; else "".
+
+        Args:
+            name: Name of the environment, as in ``envs``.
+            groups: The number of groups of the run.
+        """
+        count = self.task_counts.get(name, groups)
+        if count >= groups:
+            return ""
+        return (
+            f"{name} has {count:,} tasks, fewer than the {groups:,} that were asked for. After the "
+            f"last one they are played again in another order: these are further samples of the "
+            f"same tasks, not more tasks."
+        )
 
     def env(self, name: str) -> EnvReport:
         """Return the counts of an environment; new ones at its first episode."""

@@ -213,7 +213,8 @@ class Rollout:
         self._stream = self._play()
 
     def _play(self) -> Generator[Trajectory, None, None]:
-        engine, loop = self._engine, _Loop()
+        engine = self._engine
+        loop = _Loop(engine.interrupt)
         try:
             while not loop.interrupted and (engine.finished or loop.wait(engine.ready())):
                 yield engine.take()
@@ -243,10 +244,16 @@ class _Loop:
 
     A ``KeyboardInterrupt`` inside the loop's own code can lose a callback, and then the loop waits
     for ever. So the first Ctrl-C is only noted, also while the caller works between two
-    trajectories, and the task that the loop runs is cancelled. The second one is raised.
+    trajectories, and the task that the loop runs is cancelled. A step that runs in the loop's
+    thread is interrupted by a ``CancelledError``. The second Ctrl-C is raised.
+
+    Args:
+        interrupt: Called by the first Ctrl-C; returns whether the thread is in a step, and not in
+            the loop's own code.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, interrupt: Callable[[], bool]) -> None:
+        self._interrupt_run = interrupt
         self.interrupted = False
         self._in_a_hurry = False
         self._loop = asyncio.new_event_loop()
@@ -264,6 +271,8 @@ class _Loop:
         if self._waiting is not None:
             self._waiting.cancel()
             self._loop.call_soon_threadsafe(lambda: None)  # it may be asleep
+        if self._interrupt_run():
+            raise asyncio.CancelledError
 
     def wait(self, ready: Coroutine[Any, Any, bool]) -> bool:
         """Return the result of a coroutine; False if Ctrl-C interrupted it."""
@@ -281,15 +290,16 @@ class _Loop:
         """Run a coroutine to its end, which only a second Ctrl-C interrupts."""
         self._loop.run_until_complete(work)
 
-    def close(self, stop: Callable[[float | None], Coroutine[Any, Any, None]]) -> None:
+    def close(self, stop: Callable[..., Coroutine[Any, Any, None]]) -> None:
         """Stop the run and close the loop; raise the first Ctrl-C if there was one."""
         loop = self._loop
+        if self.interrupted:
+            loop.set_exception_handler(lambda *_: None)  # errors of cancelled tasks
         try:
             if self._in_a_hurry:
-                loop.set_exception_handler(lambda *_: None)  # errors of cancelled tasks
                 loop.run_until_complete(stop(_HURRY))
             else:
-                loop.run_until_complete(stop(None))
+                loop.run_until_complete(stop())
                 loop.run_until_complete(loop.shutdown_asyncgens())
                 loop.run_until_complete(loop.shutdown_default_executor())
         finally:

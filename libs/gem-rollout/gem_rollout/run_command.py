@@ -1,5 +1,6 @@
 """``gem-core run``: play episodes and print a table of results."""
 
+import functools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -10,12 +11,14 @@ import click
 from pydantic import Field
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gem_core.agent import Agent
+from gem_core.console import Terminal
 from gem_core.errors import ConfigError
 from gem_core.factory import EnvFactory
 from gem_core.seeding import child_seed
-from gem_rollout import Trajectory, TrajectoryFile, collect
+from gem_rollout import Component, Trajectory, TrajectoryFile, collect
 from gem_rollout.commands import (
     INTERRUPTED,
     RUN_FOLDER,
@@ -23,9 +26,10 @@ from gem_rollout.commands import (
     HydraCommand,
     Job,
     agent_makers,
-    env_factories,
+    envs_by_name,
 )
 from gem_rollout.failures import Failures
+from gem_rollout.format_errors import FormatErrors, bad_ending_of
 from gem_rollout.progress import print_line, progress_bar
 from gem_rollout.runs import Run
 
@@ -49,9 +53,9 @@ class RunKeys(CommandKeys):
 
 @dataclass
 class _Tally:
-    """Figures of one environment and agent."""
+    """Figures of one environment, by its name, and one agent."""
 
-    env_id: str
+    env: str
     agent: str
     returns: list[float] = field(default_factory=list)
     successes: list[bool] = field(default_factory=list)
@@ -73,7 +77,7 @@ class _Tally:
         """Return the figures by name; means and shares are None without episodes."""
         count = len(self.returns)
         return {
-            "environment": self.env_id,
+            "environment": self.env,
             "agent": self.agent,
             "episodes": count,
             "return": sum(self.returns) / count if count else None,
@@ -84,31 +88,44 @@ class _Tally:
         }
 
 
+@dataclass
+class _Problems:
+    """What went wrong in the episodes of a run."""
+
+    failures: Failures = field(default_factory=Failures)
+    format_errors: FormatErrors = field(default_factory=FormatErrors)
+
+    def add(self, trajectory: Trajectory) -> None:
+        self.failures.add(trajectory)
+        ending = bad_ending_of(trajectory)
+        self.format_errors.add(trajectory.env_name, trajectory.agent, ending)
+
+
 def _run(job: Job[RunKeys]) -> int:
     """Play episodes and print a table of results."""
-    factories, agents = env_factories(job.config), agent_makers(job.config)
-    failures = Failures()
+    factories, agents = envs_by_name(job.config), agent_makers(job.config)
+    problems = _Problems()
     run = Run(job.folder)
     run.check_can_write(resume=job.keys.resume)
-    known = _known_episodes(run, job.keys, failures)
-    envs = [factory.spec.id for factory in factories]
+    known = _known_episodes(run, job.keys, problems)
+    envs = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
     run = Run.create(job.folder, command=job.words, config=job.config, envs=envs, agents=agents)
     tallies: list[_Tally] = []
     interrupted = False
-    console = Console(stderr=True, highlight=False)
+    console = Terminal(stderr=True, highlight=False)
+    warn = functools.cache(functools.partial(print_line, console, style="yellow"))
     with TrajectoryFile(run.trajectories_path) as file, progress_bar(console) as bar:
         task = bar.add_task("", total=len(factories) * len(agents) * job.keys.episodes)
         try:
-            for factory in factories:
+            for env, factory in factories.items():
                 for name, make_agent in agents.items():
-                    new = _Tally(factory.spec.id, name)
-                    tally = known.pop((new.env_id, name), new)
+                    tally = known.pop((env, name), _Tally(env, name))
                     tallies.append(tally)
-                    bar.update(task, description=f"{tally.env_id} {name}")
+                    bar.update(task, description=f"{env} {name}")
                     bar.advance(task, len(tally.indices))
-                    for trajectory in _play(factory, make_agent, tally, job.keys):
+                    for trajectory in _play(factory, make_agent, tally, job.keys, warn):
                         file.append(trajectory)
-                        failures.add(trajectory)
+                        problems.add(trajectory)
                         bar.advance(task)
         except KeyboardInterrupt:
             interrupted = True
@@ -116,8 +133,8 @@ def _run(job: Job[RunKeys]) -> int:
         rows = [tally.figures() for tally in tallies]
         click.echo(json.dumps({"run": str(run.path), "rows": rows}, indent=2))
     else:
-        Console().print(_table(tallies))
-    return _summarise(console, run, tallies, failures, interrupted=interrupted)
+        Terminal().print(_table(tallies))
+    return _summarise(console, run, envs, problems, interrupted=interrupted)
 
 
 command = HydraCommand(
@@ -131,30 +148,39 @@ command = HydraCommand(
         "gem-core run 'game:*-easy' agent=oracle --format json",
         "gem-core run game:Mastermind-v0-easy wrappers=[concat,episode_tracking] out=runs/mine",
         "gem-core run rg:leg_counting env.size=100 env.level=2 agent=oracle",
+        "gem-core run 'envs=[{id: rg:gcd, level: 2}, rg:lcm]' agent=oracle",
         "gem-core run -m env=game/Sudoku-v0-easy,game/Sudoku-v0-hard agent=oracle",
     ],
 )
 
 
 def _play(
-    factory: EnvFactory, make_agent: Callable[[], Agent], tally: _Tally, keys: RunKeys
+    factory: EnvFactory,
+    make_agent: Callable[[], Agent],
+    tally: _Tally,
+    keys: RunKeys,
+    warn: Callable[[str], None],
 ) -> Iterator[Trajectory]:
+    """Play the missing episodes of a tally; warn if tasks are repeated."""
     started = time.perf_counter()
-    for trajectory in collect(
-        factory,
+    rollout = collect(
+        {tally.env: Component(factory)},
         make_agent,
         episodes=[index for index in range(keys.episodes) if index not in tally.indices],
         seed=keys.seed,
         concurrency=keys.concurrency,
         agent_name=tally.agent,
-    ):
+    )
+    for trajectory in rollout:
+        if repeats := rollout.report.repeats(tally.env, keys.episodes):
+            warn(repeats)
         tally.add(trajectory)
         tally.played += 1
         tally.seconds = time.perf_counter() - started
         yield trajectory
 
 
-def _known_episodes(run: Run, keys: RunKeys, failures: Failures) -> dict[tuple[str, str], _Tally]:
+def _known_episodes(run: Run, keys: RunKeys, problems: _Problems) -> dict[tuple[str, str], _Tally]:
     """Return the figures of the episodes that the run has, by environment and agent."""
     known: dict[tuple[str, str], _Tally] = {}
     if not run.has_episodes:
@@ -162,11 +188,11 @@ def _known_episodes(run: Run, keys: RunKeys, failures: Failures) -> dict[tuple[s
     for trajectory in run.trajectories():
         if trajectory.seed != child_seed(keys.seed, trajectory.index):
             raise ConfigError(f"{run.path} was made with another seed than {keys.seed}.")
-        key = trajectory.env_id, trajectory.agent
+        key = trajectory.env_name, trajectory.agent
         tally = known.setdefault(key, _Tally(*key))
         if trajectory.index < keys.episodes and trajectory.index not in tally.indices:
             tally.add(trajectory)
-            failures.add(trajectory)
+            problems.add(trajectory)
     return known
 
 
@@ -179,23 +205,30 @@ def _table(tallies: list[_Tally]) -> Table:
     for tally in tallies:
         figures = tally.figures()
         forms = {"return": ".3f", "success": ".0%", "turns": ".1f", "episodes_per_second": ",.0f"}
-        table.add_row(
-            tally.env_id,
-            tally.agent,
-            str(figures["episodes"]),
-            *(
-                "-" if figures[name] is None else format(figures[name], form)
-                for name, form in forms.items()
-            ),
-            f"[red]{tally.errors}[/]" if tally.errors else "0",
-        )
+        shown: dict[str, Any] = {
+            name: "-" if figures[name] is None else format(figures[name], form)
+            for name, form in forms.items()
+        }
+        if 0 < tally.errors == figures["episodes"]:
+            shown |= {"return": "-", "success": Text(f"{tally.errors} failed", "red")}
+        errors = Text(f"{tally.errors}", "red" if tally.errors else "")
+        table.add_row(tally.env, tally.agent, str(figures["episodes"]), *shown.values(), errors)
     return table
 
 
 def _summarise(
-    console: Console, run: Run, tallies: list[_Tally], failures: Failures, *, interrupted: bool
+    console: Console,
+    run: Run,
+    envs: list[str],
+    problems: _Problems,
+    *,
+    interrupted: bool,
 ) -> int:
-    """Print where the run is, what failed and what to do next; return the exit status."""
+    """Print what failed, where the run is and what to do next; return the exit status."""
+    for line in problems.failures.lines(run.shown_trajectories):
+        print_line(console, line, "red")
+    for line in problems.format_errors.lines():
+        print_line(console, line, "yellow")
     print_line(console, f"Run: {run.shown_path}")
     if interrupted:
         print_line(console, "Interrupted. The finished episodes are kept.", "yellow")
@@ -203,12 +236,8 @@ def _summarise(
             console, f"To continue, repeat the command with out={run.shown_path} resume=true"
         )
         return INTERRUPTED
-    played = sum(len(tally.returns) for tally in tallies)
-    if message := failures.all_failed(played):
-        print_line(console, message, "red")
+    if problems.failures.is_total:
         return 1
-    for line in failures.lines():
-        print_line(console, f"Errors: {line}", "red")
-    if not tallies[0].env_id.startswith("mixture:"):
-        print_line(console, f"Next: gem-core play {tallies[0].env_id}", "dim")
+    if not envs[0].startswith("mixture:"):
+        print_line(console, f"Next: gem-core play {envs[0]}", "dim")
     return 0

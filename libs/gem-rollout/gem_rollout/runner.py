@@ -32,7 +32,7 @@ class Runner:
         self._threads = threads
         self._poll_seconds = poll_seconds
         self.stopping = False
-        """Whether episodes are cut off at their next await."""
+        """Whether episodes are cut off at their next await or step."""
 
     async def run(self, episode: Episode, *phases: Phase) -> bool:
         """Run phases of an episode and await their awaitables.
@@ -49,7 +49,10 @@ class Runner:
                 if value is None:
                     return False
             else:
-                value = _advance(steps, resume)
+                value = self._threads.call_inline(_advance, steps, resume)
+            if self.stopping:  # and perhaps the step was broken by Ctrl-C
+                _close_unused(value)
+                raise asyncio.CancelledError
             if value is _ENDED:
                 return True
             try:
@@ -79,11 +82,10 @@ class Runner:
         except asyncio.CancelledError:
             # The environment will be closed next, which must wait until the thread has left it.
             stopped.set()
-            await asyncio.wait([running], timeout=episode.deadline.seconds_left)
-            if running.done():
+            episode.abandoned = True  # also if this is cancelled again
+            episode.abandoned = await self._threads.cancel(running, self._ender(episode, steps))
+            if not episode.abandoned:
                 _close_unused(running.result())
-            else:
-                self._abandon(running, stopped, episode, steps)
             raise
         return running.result()
 
@@ -101,19 +103,23 @@ class Runner:
         steps: Generator[Any, Any, None],
     ) -> bool:
         """Abandon a thread; False if it has just returned."""
+        stopped.set()
+        if not self._threads.abandon(running, self._ender(episode, steps)):
+            return False
+        episode.abandon()
+        return True
 
-        def afterwards(value: Any) -> None:
+    def _ender(self, episode: Episode, steps: Generator[Any, Any, None]) -> Callable[[Any], None]:
+        """Return what an abandoned thread does when its step returns."""
+
+        def end(value: Any) -> None:
             _close_unused(value)
             with contextlib.ExitStack() as stack:
                 stack.callback(episode.env.close)
                 stack.callback(episode.agent.close)
                 stack.callback(steps.close)
 
-        stopped.set()
-        if not self._threads.abandon(running, afterwards):
-            return False
-        episode.abandon()
-        return True
+        return end
 
 
 async def _in_time(value: Any, episode: Episode) -> Any:

@@ -18,18 +18,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from gem_core.errors import ConfigError
-from gem_rollout.store import read_trajectories
+from gem_core.records import json_value
+from gem_rollout.redaction import redact, redact_words
+from gem_rollout.store import private, read_trajectories
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["Run", "without_secrets", "write_json"]
+__all__ = ["Run", "write_json"]
 
 INFO, TRAJECTORIES, METRICS = "run.json", "trajectories.jsonl", "metrics.json"
-HIDDEN = "(hidden)"
-_SECRET = re.compile(
-    r"((^|_)(secret|password|authorization|auth|headers|credentials)"
-    r"|(^|api_|access_|secret_|auth_|hf_)(token|key))$",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Run:
         agents: Iterable[str],
         **more: Any,
     ) -> Self:
-        """Make a run's folder and write ``run.json``.
+        """Make a run's folder and write ``run.json``, which only its owner can read.
 
         If the folder has episodes already, the run is continued: the time of its creation is kept,
         and so are the environments and agents that are not among the new ones.
@@ -75,8 +71,8 @@ class Run:
         Args:
             path: The folder.
             command: The command and its arguments, word by word.
-            config: The composed configuration, as plain data. Values of keys that sound secret
-                (``api_key``, ``headers``, ...) are written neither here nor in the command.
+            config: The composed configuration, as plain data. Secrets are written neither here
+                nor in the command; ``gem_rollout.redaction`` says what counts as one.
             envs: Ids of the environments.
             agents: Names of the agents.
             more: Further keys of ``info``.
@@ -86,15 +82,15 @@ class Run:
         old = run.info() if run.has_episodes else {}
         info = {
             "versions": _versions(),
-            "command": shlex.join(map(_word_without_secret, command)),
-            "config": without_secrets(config),
+            "command": shlex.join(redact_words(command)),
+            "config": redact(config),
             "created": old.get("created", time.time()),
             "envs": list(dict.fromkeys([*old.get("envs", []), *envs])),
             "agents": list(dict.fromkeys([*old.get("agents", []), *agents])),
             **more,
         }
         write_json(run.path / INFO, info)
-        run.trajectories_path.touch()
+        run.trajectories_path.touch(mode=0o600)
         return run
 
     @property
@@ -123,8 +119,12 @@ class Run:
     @property
     def shown_path(self) -> str:
         """The path as messages show it: relative if it is below the working directory."""
-        relative = os.path.relpath(self.path)
-        return str(self.path) if relative.startswith("..") else relative
+        return _shown(self.path)
+
+    @property
+    def shown_trajectories(self) -> str:
+        """The path of the file of the trajectories, as messages show it."""
+        return _shown(self.trajectories_path)
 
     def check_can_write(self, *, resume: bool) -> None:
         """Refuse to add to the episodes of another run.
@@ -153,7 +153,7 @@ class Run:
         if not path.is_file():
             return {}
         try:
-            info = json.loads(path.read_text(encoding="utf-8"))
+            info = json_value(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ConfigError(f"{path} is not JSON: {error}") from error
         if not isinstance(info, dict):
@@ -165,6 +165,11 @@ class Run:
         return read_trajectories(self.trajectories_path)
 
 
+def _shown(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
 def _versions() -> dict[str, str]:
     from importlib.metadata import entry_points, version  # noqa: PLC0415 - only runs pay for it
 
@@ -173,25 +178,16 @@ def _versions() -> dict[str, str]:
     return {"gem-core": version("gem-core"), **dict(sorted(plugins.items()))}
 
 
-def without_secrets(value: Any, key: str = "") -> Any:
-    """Return plain data with the values of keys that sound secret replaced."""
-    if _SECRET.search(key) and value:
-        return HIDDEN
-    if isinstance(value, Mapping):
-        return {str(name): without_secrets(item, str(name)) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_secrets(item) for item in value]
-    return value
-
-
-def _word_without_secret(word: str) -> str:
-    key, equals, value = word.partition("=")
-    hidden = without_secrets(value, key.rpartition(".")[2])
-    return f"{key}={hidden}" if equals else word
-
-
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically: a reader finds the old file or the new one, never a part."""
+    """Write a JSON file that only its owner can read.
+
+    A reader finds the old file or the new one, never a part.
+    """
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(json.dumps(value, indent=2, default=repr) + "\n", encoding="utf-8")
-    fresh.replace(path)
+    try:
+        with open(fresh, "w", encoding="utf-8", opener=private) as file:
+            file.write(json.dumps(value, indent=2, default=repr) + "\n")
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise

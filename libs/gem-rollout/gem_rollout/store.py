@@ -12,16 +12,19 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from gem_core.errors import ConfigError
+from gem_core.observation import Info
+from gem_core.records import json_value
+from gem_rollout.redaction import hide, hide_in_json, known_secrets
 from gem_rollout.trajectory import Trajectory, check_version
 
-__all__ = ["EpisodeKey", "TrajectoryFile", "read_keys", "read_trajectories"]
+__all__ = ["EpisodeKey", "TrajectoryFile", "private", "read_keys", "read_trajectories"]
 
 _OPENINGS = (b'{"version":', b'{"env_id":')
 """The beginnings of lines that this library has written, in this version and before version 1."""
@@ -35,8 +38,10 @@ _NEVER_INFINITE = frozenset({str, int, bool, type(None)})
 class TrajectoryFile:
     """Appends trajectories to a file; use it as a context manager.
 
+    Secrets of the running command are not written (``gem_rollout.redaction``).
+
     Args:
-        path: The file; it is made, with its folder, if it does not exist.
+        path: The file; if it does not exist it is made, with its folder, for its owner alone.
 
     Raises:
         ConfigError: The file holds something other than trajectories, or trajectories of a newer
@@ -49,7 +54,8 @@ class TrajectoryFile:
         if self.path.is_file():
             _refuse_other_content(self.path)
             _drop_cut_line(self.path)
-        self._file = self.path.open("ab", buffering=0)
+        self._file = open(self.path, "ab", buffering=0, opener=private)  # noqa: SIM115
+        self._secrets = known_secrets()
 
     def append(self, trajectory: Trajectory) -> None:
         """Write one trajectory.
@@ -60,17 +66,32 @@ class TrajectoryFile:
         Raises:
             OSError: The disk is full or the file is gone; earlier lines are intact.
         """
-        line = _to_line(trajectory)
+        line = hide_in_json(_to_line(self._without_secrets(trajectory)), self._secrets)
         start = self._file.seek(0, os.SEEK_END)
         try:
             written = 0
             while written < len(line):
                 written += self._file.write(line[written:])
-        except BaseException:  # a full disk, or Ctrl-C
+        except BaseException as error:  # a full disk, or Ctrl-C
             # The next trajectory must not continue half a line.
             with contextlib.suppress(OSError):
                 self._file.truncate(start)
+            if isinstance(error, OSError):
+                raise OSError(error.errno, error.strerror, str(self.path)) from error
             raise
+
+    def _without_secrets(self, trajectory: Trajectory) -> Trajectory:
+        """Return the trajectory with errors that quote no secret."""
+        if trajectory.error is None and not trajectory.failures:
+            return trajectory
+        error = None if trajectory.error is None else self._shown(trajectory.error)
+        return replace(trajectory, error=error, failures=[*map(self._shown, trajectory.failures)])
+
+    def _shown(self, error: Info) -> Info:
+        return {
+            key: hide(value, self._secrets) if isinstance(value, str) else value
+            for key, value in error.items()
+        }
 
     def close(self) -> None:
         """Close the file."""
@@ -86,6 +107,11 @@ class TrajectoryFile:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file that others cannot read if it is new; an ``opener`` of ``open``."""
+    return os.open(path, flags, 0o600)
 
 
 def read_trajectories(path: str | os.PathLike[str]) -> Iterator[Trajectory]:
@@ -145,7 +171,7 @@ def _key_of(line: bytes, where: str) -> EpisodeKey:
     # the latter case a bracket is left open, and the head cannot be parsed.
     head, _, _ = line.partition(_TURNS)
     try:
-        return _key_in(json.loads(head.rstrip(b", ") + b"}"))
+        return _key_in(json_value(head.rstrip(b", ") + b"}"))
     except (ValueError, TypeError, KeyError):
         return _key_in(_from_line(line, where).to_dict())
 
@@ -178,7 +204,7 @@ def _loads(line: bytes) -> Any:
 
         with contextlib.suppress(ValueError):  # it refuses NaN, infinity and lone surrogates
             return orjson.loads(line)
-    return json.loads(line)
+    return json_value(line)
 
 
 def _refuse_other_content(path: Path) -> None:

@@ -1,5 +1,7 @@
-"""Threads for steps that block; a thread whose step never returns can be abandoned.
+"""Threads for steps that block; a step can be cancelled, or its thread abandoned.
 
+A cancelled step ends if it waits for something that can be ended, such as a sandbox or a server
+(``gem_workers.cancellable``). A thread whose step goes on nevertheless is abandoned.
 The interpreter waits at exit for the threads of ``concurrent.futures``, so a step that hangs would
 keep it from ending.
 """
@@ -9,11 +11,17 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["Threads"]
+from gem_workers.cancellation import Cancellation
 
-_Task = tuple[Callable[[], Any], "asyncio.Future[Any]"]
+__all__ = ["GRACE", "Threads"]
+
+Result = TypeVar("Result")
+_Task = tuple[Callable[[], Any], "asyncio.Future[Any]", Cancellation]
+
+GRACE = 1.0
+"""Seconds in which a cancelled step must end."""
 
 
 class Threads:
@@ -23,17 +31,50 @@ class Threads:
         self._idle: list[_Thread] = []
         self._busy: dict[asyncio.Future[Any], _Thread] = {}
         self._started = 0
+        self.is_inline = False
+        """Whether the thread of the event loop is in ``call_inline``."""
 
     def run(self, function: Callable[[], Any]) -> "asyncio.Future[Any]":
         """Call a function in a thread and return a future of its result.
 
-        Cancelling the future does not end the call; see ``abandon``.
+        Cancelling the future does not end the call; see ``cancel`` and ``abandon``.
         """
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         thread = self._idle.pop() if self._idle else self._new()
         self._busy[future] = thread
         thread.give(function, future)
         return future
+
+    async def cancel(
+        self, future: "asyncio.Future[Any]", afterwards: Callable[[Any], None]
+    ) -> bool:
+        """End a call, and wait until it has ended; abandon it if it does not end soon.
+
+        Args:
+            future: The future from ``run``.
+            afterwards: See ``abandon``.
+
+        Returns:
+            Whether the thread was abandoned.
+        """
+        if future in self._busy:
+            self._busy[future].cancellation.cancel()
+        abandoned = False
+        try:
+            await asyncio.wait([future], timeout=GRACE)
+        finally:
+            abandoned = self.abandon(future, afterwards)
+        if not abandoned:
+            await asyncio.wait([future])  # it has just returned
+        return abandoned
+
+    def call_inline(self, function: Callable[..., Result], *args: Any) -> Result:
+        """Call a function in the thread of the event loop, where Ctrl-C may interrupt it."""
+        self.is_inline = True
+        try:
+            return function(*args)
+        finally:
+            self.is_inline = False
 
     def _new(self) -> "_Thread":
         self._started += 1
@@ -55,7 +96,7 @@ class Threads:
             future.set_exception(error)
 
     def abandon(self, future: "asyncio.Future[Any]", afterwards: Callable[[Any], None]) -> bool:
-        """Stop waiting for a function; its thread ends when the function returns.
+        """Cancel a function and stop waiting for it; its thread ends when it returns.
 
         Args:
             future: The future from ``run``.
@@ -68,6 +109,7 @@ class Threads:
         if thread is None or not thread.abandon(afterwards):
             return False
         del self._busy[future]
+        thread.cancellation.cancel()
         return True
 
     def close(self) -> None:
@@ -93,10 +135,13 @@ class _Thread(threading.Thread):
         self._lock = threading.Lock()
         self._returned = True
         self._afterwards: Callable[[Any], None] | None = None
+        self.cancellation = Cancellation()
+        """That of the current call."""
 
     def give(self, function: Callable[[], Any], future: "asyncio.Future[Any]") -> None:
         self._returned = False
-        self._inbox.put((function, future))
+        self.cancellation = Cancellation()
+        self._inbox.put((function, future, self.cancellation))
 
     def end(self) -> None:
         self._inbox.put(None)
@@ -104,9 +149,9 @@ class _Thread(threading.Thread):
     def run(self) -> None:
         while (task := self._inbox.get()) is not None:
             value, error = None, None
-            function, future = task
+            function, future, cancellation = task
             try:
-                value = function()
+                value = cancellation.run(function)
             except BaseException as problem:  # noqa: BLE001 - raised again where it is awaited
                 error = problem
             with self._lock:
@@ -117,7 +162,14 @@ class _Thread(threading.Thread):
                 return
             with contextlib.suppress(RuntimeError):  # the loop has been closed
                 future.get_loop().call_soon_threadsafe(self._tell, future, value, error)
-            del task, function, future, value, error  # an idle thread must not keep objects alive
+            del (
+                task,
+                function,
+                future,
+                cancellation,
+                value,
+                error,
+            )  # an idle thread must not keep objects alive
 
     def abandon(self, afterwards: Callable[[Any], None]) -> bool:
         with self._lock:

@@ -94,6 +94,8 @@ class Trajectory:
         failures: Errors of the failed attempts before the last one.
         started_at: Unix time when the last attempt started.
         component: Name of the environment's component in its mixture; empty without a mixture.
+        reset_options: Options of the environment's reset besides the seed, such as ``idx``; None
+            if they are unknown, as in files from before they were recorded.
         extra: Fields that this version does not know, from a file of a newer one.
     """
 
@@ -113,7 +115,22 @@ class Trajectory:
     failures: list[Info] = field(default_factory=list)
     started_at: float = 0.0
     component: str = ""
+    reset_options: dict[str, Any] | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def env_name(self) -> str:
+        """The name of the environment: that of its component, or else its id."""
+        return self.component or self.env_id
+
+    @property
+    def task_id(self) -> str | None:
+        """The id of the task, ``task_id`` in the info of the reset; None without one.
+
+        Episodes of an environment that have the same id are samples of the same task.
+        """
+        found = self.reset_info.get("task_id")
+        return None if found is None else str(found)
 
     @property
     def source(self) -> str:

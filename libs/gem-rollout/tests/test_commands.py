@@ -96,3 +96,46 @@ def test_each_run_of_a_sweep_has_its_folder(tmp_path):
     invoke(jobs.append, "-m", GUESS, "size=1,2")
     assert [job.keys.size for job in jobs] == [1, 2]
     assert [job.folder for job in jobs] == [tmp_path / "folder" / "0", tmp_path / "folder" / "1"]
+
+
+@pytest.mark.parametrize("name", ["file/inside", "dangling", "long", "/proc/x", "/dev/full", ""])
+def test_a_folder_that_cannot_be_made_is_one_line(name, tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere" / "deeper")
+    with pytest.raises((ConfigError, OSError)) as caught:
+        invoke(print, GUESS, f"out={'a' * 5000 if name == 'long' else name}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_nul_in_the_folder_is_an_error():
+    with pytest.raises(ConfigError, match="not the name of a folder"):
+        invoke(print, GUESS, "out='a\0b'")
+
+
+@pytest.mark.parametrize("word", ["wrappers=[concat,concat]", "tools=[python,search,python]"])
+def test_an_id_that_is_there_twice_is_an_error(word):
+    with pytest.raises(ConfigError, match="is there twice"):
+        invoke(print, GUESS, word)
+
+
+def test_what_hydra_refuses_is_a_message(capsys):
+    for words in (["--resolve"], ["-m", "--cfg", "job"], ["--config-dir", "/nowhere"]):
+        with pytest.raises(ConfigError):
+            invoke(print, GUESS, *words)
+
+
+def test_a_value_that_is_nested_too_deeply_is_an_error():
+    with pytest.raises(ConfigError, match="cannot be parsed"):
+        invoke(print, GUESS, f"name={'[' * 20000}")
+
+
+def test_a_defect_is_a_traceback_without_secrets(capsys):
+    def fail(job):
+        raise RuntimeError(f"It has {job.keys.name}.")
+
+    with pytest.raises(SystemExit) as caught:
+        invoke(fail, GUESS, "name='https://me:planted@host'")
+    shown = capsys.readouterr().err
+    assert caught.value.code == 1
+    assert "RuntimeError: It has https://(hidden)@host." in shown
+    assert "planted" not in shown

@@ -54,11 +54,14 @@ class Walk(BaseEnv):
 class BlockingWalk(Walk):
     """Deserves a thread."""
 
+    __qualname__ = "Walk"  # it decides what a seed draws
     blocking = True
 
 
 class AsyncWalk(AsyncEnv, Walk):
     """An asynchronous walk, whose episodes overtake one another."""
+
+    __qualname__ = "Walk"
 
     async def start(self) -> tuple[Observation, Info]:  # type: ignore[override]
         return Walk.start(self)

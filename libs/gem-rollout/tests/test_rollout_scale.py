@@ -215,6 +215,25 @@ PLAIN_ACT = """
         return "hang" if self.number >= 5 else "a"
 """
 
+STUBBORN_ACT = """
+    async def act(self, observation, info):
+        if self.number == 5:
+            print("hangs", flush=True)
+        while self.number >= 5:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                pass
+        await asyncio.sleep(0)
+        return "a"
+"""
+STUBBORN_STEP = """
+            try:
+                time.sleep(3600)
+            except asyncio.CancelledError:
+                time.sleep(3600)
+"""
+
 
 class TestCtrlC:
     def start(self, tmp_path: Path, **parts: str) -> "subprocess.Popen[str]":
@@ -271,7 +290,7 @@ class TestCtrlC:
         assert len(written) == int(episodes) < 40
         assert int(cancelled) >= 1
 
-    def test_twice_leaves_a_thread_behind_that_does_not_come_back(self, tmp_path: Path) -> None:
+    def test_leaves_a_thread_behind_that_does_not_come_back(self, tmp_path: Path) -> None:
         process = self.start(
             tmp_path, act=PLAIN_ACT, blocking="True", hang="threading.Event().wait()"
         )
@@ -279,20 +298,29 @@ class TestCtrlC:
         while len(list(read_keys(path))) < 5:
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGINT)
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=1)  # it waits for the step
-        os.kill(process.pid, signal.SIGINT)
         self.end(process)
         assert len({key.index for key in read_keys(path)}) == 5
 
-    def test_twice_breaks_a_step_that_runs_inline(self, tmp_path: Path) -> None:
+    def test_breaks_a_step_that_runs_inline(self, tmp_path: Path) -> None:
         process = self.start(tmp_path, act=PLAIN_ACT, hang="time.sleep(3600)")
+        os.kill(process.pid, signal.SIGINT)
+        lines = self.end(process)
+        assert "closed" in lines
+        assert [key.index for key in read_keys(tmp_path / "run.jsonl")] == [0, 1, 2, 3, 4]
+
+    def test_does_not_wait_for_an_agent_that_ignores_its_cancellation(self, tmp_path: Path) -> None:
+        process = self.start(tmp_path, act=STUBBORN_ACT)
+        os.kill(process.pid, signal.SIGINT)
+        self.end(process)
+
+    def test_twice_breaks_a_step_that_ignores_the_first_one(self, tmp_path: Path) -> None:
+        process = self.start(tmp_path, act=PLAIN_ACT, hang=STUBBORN_STEP)
+        time.sleep(0.3)  # until it is in the try statement
         os.kill(process.pid, signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=1)
         os.kill(process.pid, signal.SIGINT)
-        lines = self.end(process)
-        assert "closed" in lines
+        self.end(process)
         assert [key.index for key in read_keys(tmp_path / "run.jsonl")] == [0, 1, 2, 3, 4]
 
     def test_belongs_to_the_program_again_after_the_run(self) -> None:

@@ -375,3 +375,15 @@ class TestAWriter:
         fields = json.loads(line)
         assert (fields["env_id"], fields["index"]) == ("test:Env-v0", 3)
         assert fields["turns"][0]["info"] == {"text": "a\nb\u2028c\r"}
+
+
+@pytest.mark.parametrize("depth", [100, 1000, 100_000])
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_a_line_that_is_nested_too_deeply_is_an_error(
+    tmp_path: Path, depth: int, opening: str
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"version": 1, "env_id": ' + opening * depth + "\n")
+    for read in (read_trajectories, read_keys):
+        with pytest.raises(ConfigError, match="line 1, is not a trajectory"):
+            list(read(path))

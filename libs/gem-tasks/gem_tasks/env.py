@@ -11,10 +11,11 @@ from gem_core.env import BaseEnv, Env, Step
 from gem_core.errors import InvalidActionError
 from gem_core.faults import boundary
 from gem_core.observation import Action, Info, Observation
+from gem_core.seeding import child_seed
 from gem_tasks.order import Cursor, Order, Shard
 from gem_tasks.row_options import full_signature
 from gem_tasks.row_source import RowSource, load_rows
-from gem_tasks.rows import Rows
+from gem_tasks.rows import Rows, checksum
 from gem_tasks.stream import Stream, StreamRows
 
 __all__ = ["Answer", "GoldOracle", "Grade", "TaskEnv", "gold_answers"]
@@ -73,7 +74,9 @@ class TaskEnv(BaseEnv):
     """
 
     __signature__: ClassVar[inspect.Signature]
-    shared: ClassVar[tuple[str, ...]] = ("rows", "_shuffle", "_shard")
+    shared: ClassVar[tuple[str, ...]] = ("answer_instruction", "rows", "_shuffle", "_shard")
+    answer_instruction: str = ""
+    """How to answer, if the question does not say so: the commands show it after the question."""
     longest_answer = 100_000
     """The number of characters of an action that are graded, counted from its end."""
 
@@ -125,6 +128,16 @@ class TaskEnv(BaseEnv):
     def solution(self) -> str:
         """Return an action that is graded correct for ``self.row``."""
 
+    def task_id(self, row: dict[str, Any]) -> str:
+        """Return the id of a row's task, a checksum of its columns without those of answers.
+
+        Rows with the same id are the same task to an evaluation, even if they are repeated in the
+        dataset or belong to another environment. Override it if the rows have an id.
+        """
+        columns = self.rows.columns.items()
+        asked = [row[name] for name, kind in columns if kind is not Answer]
+        return checksum(asked or list(row.values()))
+
     def feedback(self, grade: Grade) -> str:
         """Return the last observation, which reports how the answer was graded."""
         return "Correct." if grade.correct else f"Wrong. The answer is {self.solution()}."
@@ -133,11 +146,20 @@ class TaskEnv(BaseEnv):
         super().seed(seed)
         self._cursor = None
 
-    def reset_options(self, number: int) -> dict[str, Any]:
-        """Return the row of episode ``number`` of a run, if the rows are not shuffled."""
-        if self._shuffle or not isinstance(self._order, Order):
+    @property
+    def task_count(self) -> int | None:
+        """The number of rows, those of other shards excluded; None when streaming."""
+        return len(self._order) if isinstance(self._order, Order) else None
+
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
+        """Return the row of episode ``number`` of a run: each row once, then each once more.
+
+        The seed of the run decides the order, unless the rows keep that of the dataset. Streamed
+        rows cannot be selected.
+        """
+        if not isinstance(self._order, Order) or (seed is None and self._shuffle):
             return {}
-        return {"idx": self._order.row_number(number)}
+        return {"idx": self._order.row_number(number, child_seed(seed or 0, "rows"))}
 
     def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
         """Take the next row, or row ``idx``.
@@ -151,7 +173,8 @@ class TaskEnv(BaseEnv):
         cursor, self.idx, self.row = self._order.read(cursor)
         self.epoch = cursor.epoch
         self._cursor = self._order.after(cursor)
-        return self.question(self.row), {}
+        place = {} if self.idx is None else {"idx": self.idx}
+        return self.question(self.row), {"task_id": self.task_id(self.row), **place}
 
     def get_state(self) -> dict[str, Any]:
         state = super().get_state()

@@ -109,11 +109,14 @@ class Order:
 
     def read(self, cursor: Cursor) -> Task:
         """Return the row at ``cursor``."""
+        number = self._number(cursor)
+        return Task(cursor, number, self._rows[number])
+
+    def _number(self, cursor: Cursor) -> int:
         position = cursor.position
         if self._shuffle:
             position = permute(position, len(self._numbers), _epoch_key(cursor))
-        number = self._numbers[position]
-        return Task(cursor, number, self._rows[number])
+        return self._numbers[position]
 
     def after(self, cursor: Cursor) -> Cursor:
         """Return the next cursor, which starts the next epoch if this one is over."""
@@ -121,9 +124,19 @@ class Order:
             return cursor._replace(position=cursor.position + 1)
         return Cursor(cursor.key, cursor.epoch + 1, 0)
 
-    def row_number(self, position: int) -> int:
-        """Return the number of the row at a position of the unshuffled order, which repeats."""
-        return self._numbers[position % len(self._numbers)]
+    def row_number(self, position: int, key: int) -> int:
+        """Return the number of the row at a position of an order that goes on over all epochs.
+
+        Args:
+            position: 0 or more. From ``len(self)`` on it is in a later epoch.
+            key: Decides the permutations, in ``[0, 2**64)``.
+        """
+        epoch, position = divmod(position, len(self._numbers))
+        return self._number(Cursor(key, epoch, position))
+
+    def __len__(self) -> int:
+        """Return the number of rows, those of other shards excluded."""
+        return len(self._numbers)
 
     def seek(self, idx: int, cursor: Cursor) -> Cursor:
         """Return the cursor of row ``idx`` in the epoch of ``cursor``.

@@ -1,6 +1,5 @@
 """Where rows come from: the hub, files, a dataset or a list in memory, or a file of a package."""
 
-import json
 import os
 import sys
 from collections.abc import Hashable, Mapping, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gem_core.errors import ConfigError, DataError, near_names
+from gem_core.records import json_value
 from gem_tasks.rows import (
     DatasetRows,
     ListRows,
@@ -153,6 +153,6 @@ def _package_rows(data: str, columns: Columns) -> Rows:
 
 def _parsed(line: str, data: str) -> Any:
     try:
-        return json.loads(line)
+        return json_value(line)
     except ValueError as error:
         raise DataError(f"A line of {data!r} is not JSON: {error}: {line[:80]!r}") from error

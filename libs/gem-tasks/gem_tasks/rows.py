@@ -4,7 +4,7 @@ A row is a dict of the requested columns. Rows from files and from the hub stay 
 file; rows in memory stay the caller's own objects.
 """
 
-import json
+import hashlib
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -13,12 +13,14 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from gem_core.errors import DataError, near_names
+from gem_core.records import json_value
 
 __all__ = [
     "DatasetRows",
     "ListRows",
     "Rows",
     "checked",
+    "checksum",
     "forget_rows",
     "plain_rows",
     "require_columns",
@@ -124,7 +126,7 @@ def plain_rows(table: Any) -> list[dict[str, Any]]:
         if str(field.type) == "extension<arrow.json>":
             for row in rows:
                 value = row[field.name]
-                row[field.name] = None if value is None else json.loads(value)
+                row[field.name] = None if value is None else json_value(value)
     return rows
 
 
@@ -180,6 +182,12 @@ def require_types(values: list[Any], kind: Any, where: str, start: int) -> None:
 def _shortened(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def checksum(value: Any) -> str:
+    """Return a checksum of a plain value as 16 hexadecimal digits, the same in every process."""
+    text = repr(value).encode("utf-8", "backslashreplace")
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 _loaded: dict[Hashable, Future[Any]] = {}

@@ -1,5 +1,6 @@
 """An episode of a ``TaskEnv`` is a question, one answer and its grade."""
 
+import json
 import random
 
 import pytest
@@ -24,7 +25,8 @@ def firsts(env, episodes, **options):
 
 def test_an_episode_is_a_question_and_an_answer(env):
     question, info = env.reset(idx=3)
-    assert (question, info) == ("3 + 3?", {})
+    assert question == "3 + 3?"
+    assert info == {"idx": 3, "task_id": env.task_id(env.row)}
     step = env.step(" 6 ")
     assert step == ("Correct.", 1.0, True, False, {"correct": True, "length": 3})
     with pytest.raises(EpisodeEndedError):
@@ -124,6 +126,41 @@ def test_a_run_over_unshuffled_rows_takes_each_once_with_any_seed(make_sums, sum
         shown = [trajectory.turns[0].observation for trajectory in trajectories]
         own = [row["problem"] for row in (data if shard is None else data[1::3])]
         assert shown == [own[number % len(own)] for number in range(10)]
+
+
+@pytest.mark.parametrize("shard", [None, "1/3"])
+def test_a_run_takes_each_row_once_in_an_order_that_its_seed_decides(make_sums, sums, shard):
+    env = make_sums(data=sums(20), shard=shard)
+    count = len(range(20) if shard is None else range(1, 20, 3))
+    assert env.task_count == count
+
+    def rows_of_run(seed, episodes):
+        return [env.reset_options(number, seed)["idx"] for number in range(episodes)]
+
+    first = rows_of_run(0, count)
+    assert sorted(first) == list(range(20) if shard is None else range(1, 20, 3))
+    assert rows_of_run(0, 2 * count)[:count] == first
+    assert sorted(rows_of_run(0, 2 * count)[count:]) == sorted(first)
+    assert rows_of_run(1, count) != first
+
+
+def test_streamed_rows_cannot_be_chosen_for_a_run(make_sums, tmp_path, sums):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in sums(5)))
+    pytest.importorskip("datasets", reason="pip install 'gem-tasks[datasets]'")
+    env = make_sums(data=str(path), streaming=True)
+    assert (env.task_count, env.reset_options(3, 0)) == (None, {})
+    _, info = env.reset(seed=0)
+    assert set(info) == {"task_id"}
+
+
+def test_the_id_of_a_task_is_that_of_its_question(make_sums, sums):
+    """The same question has the same id in another place, and with other accepted answers."""
+    rows = [*sums(3), {"problem": "1 + 1?", "answer": ["2", "two"]}]
+    ids = [make_sums(data=rows).reset(idx=idx)[1]["task_id"] for idx in range(4)]
+    assert ids[1] == ids[3]
+    assert len(set(ids)) == 3
+    assert make_sums(data=rows[::-1]).reset(idx=0)[1]["task_id"] == ids[3]
 
 
 def test_shards_share_out_the_rows(make_sums, sums):

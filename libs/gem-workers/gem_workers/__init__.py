@@ -5,15 +5,26 @@ from typing import TYPE_CHECKING
 from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from gem_workers.base_sandbox import BaseSandbox, ReplaySession
+    from gem_workers.base_sandbox import BaseSandbox, ReplaySession, SessionEndedError
+    from gem_workers.cancellation import Cancellation, cancellable, run_in_thread
     from gem_workers.pool import WorkerPool, shared_pool
 
-__all__ = ["BaseSandbox", "ReplaySession", "WorkerPool", "shared_pool"]
+__all__ = [
+    "BaseSandbox",
+    "Cancellation",
+    "ReplaySession",
+    "SessionEndedError",
+    "WorkerPool",
+    "cancellable",
+    "run_in_thread",
+    "shared_pool",
+]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "base_sandbox": ("BaseSandbox", "ReplaySession"),
+        "base_sandbox": ("BaseSandbox", "ReplaySession", "SessionEndedError"),
+        "cancellation": ("Cancellation", "cancellable", "run_in_thread"),
         "pool": ("WorkerPool", "shared_pool"),
     },
 )

@@ -1,23 +1,29 @@
 """Base classes for authors of sandboxes: write ``run``, and inherit the rest of the protocol."""
 
-import asyncio
 import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from gem_core.errors import SandboxError, SnapshotError
+from gem_core.records import json_value
 from gem_core.sandbox import Execution, Program
+from gem_workers.cancellation import run_in_thread
 
-__all__ = ["BaseSandbox", "ReplaySession"]
+__all__ = ["BaseSandbox", "ReplaySession", "SessionEndedError"]
 
 _LOST = "[The run before ended the session: this one started from an empty state.]\n"
+_ENDED = "[The session was ended while it was idle: {}. This run started from an empty state.]\n"
 _NOT_RESTORED = "[The session could not be restored: this run started from an empty state.]\n"
 
 
 class BaseSandbox(ABC):
     """The base class of sandboxes: write ``run``, and start it with ``self.check_open()``.
+
+    Wait for programs in ``with gem_workers.cancellable(end)``, where ``end`` kills the program:
+    then a run that is cancelled or interrupted does not wait for it.
 
     Extend ``close`` if there is something to end. Add a ``session`` method if the sandbox has
     sessions (see ``ReplaySession``); leave it out if it has none.
@@ -60,7 +66,7 @@ class BaseSandbox(ABC):
 
     async def arun(self, program: Program) -> Execution:
         """Call ``run`` in a thread."""
-        return await asyncio.to_thread(self.run, program)
+        return await run_in_thread(self.run, program)
 
     async def arun_tests(
         self,
@@ -70,7 +76,11 @@ class BaseSandbox(ABC):
         stop: Callable[[int, Execution], bool] | None = None,
     ) -> list[Execution]:
         """Call ``run_tests`` in a thread."""
-        return await asyncio.to_thread(self.run_tests, program, inputs, stop=stop)
+        return await run_in_thread(partial(self.run_tests, program, inputs, stop=stop))
+
+
+class SessionEndedError(SandboxError):
+    """The process of a session has ended since its last run; the message says why."""
 
 
 class ReplaySession(ABC):
@@ -97,7 +107,12 @@ class ReplaySession(ABC):
 
     @abstractmethod
     def run_piece(self, source: str, timeout: float) -> tuple[Execution, bool]:
-        """Run a piece; return its result, and whether the process can run another one."""
+        """Run a piece; return its result, and whether the process can run another one.
+
+        Raises:
+            SessionEndedError: The process has been ended after its last piece, for example because
+                it met a limit. This piece was not run; it then runs in a new process.
+        """
 
     @abstractmethod
     def end_process(self) -> None:
@@ -113,7 +128,12 @@ class ReplaySession(ABC):
             if self._closed:
                 raise SandboxError("This session is closed; ask its sandbox for another one.")
             note = self._restore_process()
-            execution = self._run_piece(source, self._timeout if timeout is None else timeout)
+            seconds = self._timeout if timeout is None else timeout
+            try:
+                execution = self._run_piece(source, seconds)
+            except SessionEndedError as reason:
+                note, self._lost = _ENDED.format(reason), False
+                execution = self._run_piece(source, seconds)
             return replace(execution, stderr=note + execution.stderr) if note else execution
 
     async def arun(
@@ -123,7 +143,7 @@ class ReplaySession(ABC):
         timeout: float | None = None,  # noqa: ASYNC109 - the program's, not the caller's
     ) -> Execution:
         """Call ``run`` in a thread."""
-        return await asyncio.to_thread(self.run, source, timeout=timeout)
+        return await run_in_thread(partial(self.run, source, timeout=timeout))
 
     def _restore_process(self) -> str:
         """Replay the history if there is no process; return a note for the next run's stderr."""
@@ -172,7 +192,7 @@ class ReplaySession(ABC):
             SnapshotError: This is not a snapshot of a session; nothing has changed.
         """
         try:
-            state = json.loads(snapshot)
+            state = json_value(snapshot)
             history = [(str(source), float(timeout)) for source, timeout in state["ran"]]
             lost = bool(state["lost"])
         except (ValueError, TypeError, KeyError) as error:

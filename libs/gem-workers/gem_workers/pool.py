@@ -22,6 +22,7 @@ from gem_core.errors import (
     WorkerCallError,
     WorkerDiedError,
 )
+from gem_workers.cancellation import cancellable
 from gem_workers.frames import (
     CALL,
     LATE,
@@ -125,8 +126,9 @@ class WorkerPool:
         while True:
             worker = self._take() or self._wait_for_worker()
             try:
-                frame = worker.ask(request, limit)
-            except BaseException:  # Ctrl-C
+                with cancellable(worker.hang_up):
+                    frame = worker.ask(request, limit)
+            except BaseException:  # Ctrl-C, or cancelled
                 self._discard(worker)
                 raise
             self._put_back(worker, frame)
@@ -191,7 +193,8 @@ class WorkerPool:
     def _wait_for_worker(self) -> Worker:
         waiter = self._enqueue()
         try:
-            return waiter.result()
+            with cancellable(waiter.cancel):
+                return waiter.result()
         except BaseException:
             self._leave_queue(waiter)
             raise

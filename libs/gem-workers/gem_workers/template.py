@@ -101,6 +101,7 @@ class _Template:
                 self._reap()
             if self._control.fileno() in ready:
                 serving = self._serve_host()
+        signal.set_wakeup_fd(-1)  # or a worker's end complains of the pipe that closes first
         for descriptor in list(self._pids):
             self._kill(descriptor)
 

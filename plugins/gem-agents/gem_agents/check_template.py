@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from gem_agents.template_checks import Finding, check_template, to_json
+from gem_core.console import Terminal
 from gem_core.errors import ConfigError
+from gem_rollout.models.pretrained import pretrained_options
 
 __all__ = ["command", "load_tokenizer"]
 
@@ -68,8 +69,9 @@ def load_tokenizer(model: str) -> Any:
         raise ConfigError(
             f"Chat templates need {error.name}: pip install gem-agents[templates]."
         ) from error
+    found = pretrained_options(model)
     try:
-        return transformers.AutoTokenizer.from_pretrained(model)
+        return transformers.AutoTokenizer.from_pretrained(model, **found)
     except (OSError, ValueError) as error:
         first = str(error).partition("\n")[0]
         raise ConfigError(f"The tokenizer of {model!r} cannot be loaded: {first}") from error
@@ -83,11 +85,12 @@ def _variable(text: str) -> tuple[str, Any]:
 
 
 def _print(findings: list[Finding]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(highlight=False, soft_wrap=True)
     for finding in findings:
-        console.print(f"{finding.name:28}[{_STYLES[finding.status]}]{finding.status}[/]")
+        status = Text(finding.status, _STYLES[finding.status])
+        console.print(f"{finding.name:28}", status, sep="")
         for line in _explained(finding).splitlines():
-            console.print(f"    {escape(line)}")
+            console.print(f"    {line}")
     counts = [sum(one.status == status for one in findings) for status in _STYLES]
     console.print("\n{} ok, {} break, {} refused by the template".format(*counts))
 

@@ -20,6 +20,7 @@ from gem_agents.errors import (
     EndpointError,
     EndpointTimeoutError,
     MalformedReplyError,
+    ReplyTooLargeError,
     UnreachableError,
     error_of_status,
     excerpt,
@@ -32,9 +33,16 @@ __all__ = ["Client", "Timing", "retry_after"]
 
 Out = TypeVar("Out")
 
+_answered: set[str] = set()
+"""The URLs of endpoints that have answered in this process."""
+_FIRST_ATTEMPTS = 3
+"""Most attempts to connect to an endpoint that has never answered: its URL is probably wrong."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
 _OVERLOADED = {429, 503}
 _LARGE = 1 << 20
+_LARGEST_ANSWER = 64 << 20
+"""Bytes of an answer after decompression."""
+_LARGEST_ERROR, _PIECE = 1 << 16, 1 << 16
 _STATUSES = range(400, 600)
 
 _jitter = random.Random()
@@ -140,9 +148,16 @@ class Client:
                 seconds = _pause(attempt, pause)
                 if not error.can_repeat:
                     raise
-                if attempt >= self._max_attempts or spent + seconds > self._max_seconds:
+                if attempt >= self._most_attempts(error) or spent + seconds > self._max_seconds:
                     raise _exhausted(error, attempt, spent) from error
             await asyncio.sleep(seconds)
+
+    def _most_attempts(self, error: EndpointError) -> int:
+        """Return the number of attempts after which an error is final."""
+        is_connected = not isinstance(error.__cause__, aiohttp.ClientConnectorError)
+        if is_connected or self._base_url in _answered:
+            return self._max_attempts
+        return min(self._max_attempts, _FIRST_ATTEMPTS)
 
     async def _connected(self) -> SharedSession:
         session = self._session
@@ -167,11 +182,18 @@ class Client:
                 proxy=session.proxy,
                 allow_redirects=False,
             )
+            _answered.add(self._base_url)
             # A response that was read to its end, or failed, releases its connection by itself.
-            return response.status, response.headers, await response.read()
+            return response.status, response.headers, await self._body(response)
         except TimeoutError as error:
             raise EndpointTimeoutError(
                 f"{url} did not answer within {self._timeout.total:g} s.", url=str(url)
+            ) from error
+        except aiohttp.ClientConnectorError as error:
+            raise UnreachableError(
+                f"{url} cannot be reached; check base_url, and whether the server is running: "
+                f"{error}.",
+                url=str(url),
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             raise UnreachableError(
@@ -179,6 +201,33 @@ class Client:
                 f"{type(error).__name__}: {error}.",
                 url=str(url),
             ) from error
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        """Return the decompressed body, of which no more than the limit is ever in memory."""
+        is_error = response.status >= 300
+        most = _LARGEST_ERROR if is_error else _LARGEST_ANSWER
+        body = bytearray()
+        try:
+            async for piece in response.content.iter_chunked(_PIECE):
+                body += piece
+                if len(body) > most:
+                    break
+            else:
+                return bytes(body)
+        except BaseException:
+            response.close()
+            raise
+        response.close()
+        if is_error:
+            return bytes(body[:most])
+        url = str(response.url)
+        raise ReplyTooLargeError(
+            f"The answer of {url} is larger than {most:,} bytes. Request fewer tokens or "
+            f"log-probabilities, or ask the endpoint's operator.",
+            response.status,
+            url,
+            excerpt(self._text(bytes(body[:_PIECE]))),
+        )
 
     def read(self, data: bytes, url: str, read: Callable[[Mapping[str, Any]], Out]) -> Out:
         """Return a parsed answer of a successful status.

@@ -12,6 +12,7 @@ __all__ = [
     "EndpointTimeoutError",
     "MalformedReplyError",
     "RateLimitError",
+    "ReplyTooLargeError",
     "ServerError",
     "UnknownModelError",
     "UnreachableError",
@@ -83,7 +84,7 @@ class RateLimitError(EndpointError):
 
 
 class ServerError(EndpointError):
-    """The endpoint, or a proxy before it, has failed (5xx, 409)."""
+    """The endpoint, or a proxy before it, has failed (5xx, 409, 425)."""
 
     can_repeat = True
 
@@ -100,6 +101,10 @@ class UnreachableError(EndpointError, ConnectionError):
     can_repeat = True
 
 
+class ReplyTooLargeError(EndpointError):
+    """The answer is larger than any reply; the rest of it was not read."""
+
+
 class MalformedReplyError(EndpointError, ValueError):
     """The answer is not JSON, or contains no reply."""
 
@@ -112,6 +117,7 @@ _MEANINGS: dict[int, tuple[type[EndpointError], str]] = {
     404: (UnknownModelError, "it does not know the model, or the path of the URL"),
     408: (EndpointTimeoutError, "the request has timed out"),
     409: (ServerError, "the request conflicts with another one"),
+    425: (ServerError, "it is too early for the request"),
     429: (RateLimitError, "there are too many requests"),
 }
 

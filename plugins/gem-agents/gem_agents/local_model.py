@@ -21,6 +21,7 @@ from gem_agents.mutable_model import MutableModel
 from gem_agents.sampler import Request, Sampled
 from gem_agents.stop_strings import StopStrings
 from gem_core.errors import ConfigError
+from gem_rollout.models.pretrained import pretrained_options
 
 __all__ = ["LocalModel", "load_model", "share_model"]
 
@@ -203,9 +204,10 @@ def load_model(name: str, *, device: str, dtype: str, batch_size: int) -> LocalM
 def _load(name: str, device: str, dtype: str) -> tuple[Any, Any]:
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
+    found = pretrained_options(name)
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-        model = transformers.AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **found)
+        model = transformers.AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **found)
         model.to(device)
     except (OSError, ValueError, RuntimeError, AttributeError) as error:
         raise ConfigError(f"The model {name!r} cannot be loaded to {device}: {error}") from error

@@ -1,10 +1,14 @@
 """Parses the answers of OpenAI's API. Fields that are missing or malformed are None."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Answer", "read_chat", "read_completion", "text_of"]
+
+_ROUNDING = 1e-6
+"""How much a log-probability may be above 0."""
 
 
 @dataclass(slots=True)
@@ -27,6 +31,7 @@ def read_chat(answer: Mapping[str, Any]) -> Answer:
 
     Raises:
         TypeError, LookupError: It contains no message.
+        ValueError: Its tokens and log-probabilities are not possible.
     """
     choice = _choice(answer)
     message = choice["message"]
@@ -50,6 +55,7 @@ def read_completion(answer: Mapping[str, Any]) -> Answer:
 
     Raises:
         TypeError, LookupError: It contains no text.
+        ValueError: Its tokens and log-probabilities are not possible.
     """
     choice = _choice(answer)
     text = choice["text"]
@@ -87,9 +93,8 @@ def _answer(
     logprobs: list[float] | None,
 ) -> Answer:
     usage, token_ids = _part(answer, "usage"), _ids(choice.get("token_ids"))
-    if token_ids is not None and logprobs is not None and len(logprobs) != len(token_ids):
-        logprobs = None  # they cannot be matched to tokens
-    if tokens is not None and (logprobs is None or len(tokens) != len(logprobs)):
+    _check_lengths(token_ids, tokens, logprobs)
+    if logprobs is None:
         tokens = None
     model, reason = answer.get("model"), choice.get("finish_reason")
     return Answer(
@@ -103,6 +108,12 @@ def _answer(
         tokens=tokens,
         logprobs=logprobs,
     )
+
+
+def _check_lengths(*lists: list[Any] | None) -> None:
+    lengths = {len(one) for one in lists if one is not None}
+    if len(lengths) > 1:
+        raise ValueError("there are different numbers of tokens, token ids and log-probabilities")
 
 
 def _part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -127,5 +138,8 @@ def _texts(values: Any) -> list[str] | None:
 def _numbers(values: Any) -> list[float] | None:
     if not isinstance(values, list):
         return None
-    is_valid = all(type(value) in {float, int} for value in values)
-    return [float(value) for value in values] if is_valid else None
+    if not all(type(value) in {float, int} for value in values):
+        return None
+    if bad := [value for value in values if not -math.inf < value <= _ROUNDING]:
+        raise ValueError(f"a log-probability is finite and at most 0; got {bad[0]!r}")
+    return [min(float(value), 0.0) for value in values]

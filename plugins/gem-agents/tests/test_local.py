@@ -267,7 +267,7 @@ class TestParameters:
             agent_of(folder, **options)
 
     def test_a_model_that_is_not_there_is_an_error(self, tmp_path):
-        with pytest.raises(ConfigError, match="cannot be loaded"):
+        with pytest.raises(ConfigError, match="There is no folder"):
             agent_of(str(tmp_path / "none"))
 
     def test_a_tokenizer_without_a_template_is_an_error(self, tmp_path):

@@ -6,7 +6,9 @@ read and print, all three are texts; for functions, they are the arguments and t
 
 import functools
 import math
+import re
 from collections.abc import Callable, Mapping
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation, localcontext
 from typing import Any
 
 from gem_core.errors import ConfigError, near_names
@@ -20,6 +22,9 @@ NAMES = ("exact", "lines", "tokens", "float")
 """The built-in comparisons; ``float:1e-9`` sets the tolerance of ``float``."""
 
 TOLERANCE = 1e-6
+_DIGIT = re.compile(r"\d")
+_CONTEXT = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOperation])
+"""Arithmetic of decimal numbers that takes little time, however large they are."""
 
 
 def find_comparison(
@@ -94,15 +99,42 @@ def _same_numbers(_: Any, expected: str, output: str, *, tolerance: float) -> bo
     )
 
 
-def _number(token: str) -> float:
+def _number(token: str) -> float | Decimal:
+    """Return the number that a token stands for; a Decimal if it is too large for a float."""
     try:
-        return float(token)
-    except ValueError:
+        number = float(token)
+        return number if math.isfinite(number) or not _DIGIT.search(token) else Decimal(token)
+    except (ValueError, ArithmeticError):
         return math.nan
 
 
-def _near(one: float, other: float, tolerance: float) -> bool:
-    return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+def _near(one: float | Decimal, other: float | Decimal, tolerance: float) -> bool:
+    """Whether two numbers differ by at most the tolerance, relative or absolute.
+
+    Numbers beyond the range of floats are finite: they are not near to infinity.
+    """
+    try:
+        return math.isclose(_float(one), _float(other), rel_tol=tolerance, abs_tol=tolerance)
+    except OverflowError:
+        return _near_decimals(Decimal(one), Decimal(other), Decimal(tolerance))
+
+
+def _float(number: float | Decimal) -> float:
+    """Return a number as a float.
+
+    Raises:
+        OverflowError: It is too large.
+    """
+    if isinstance(number, Decimal) and number.is_finite() and math.isinf(float(number)):
+        raise OverflowError
+    return float(number)
+
+
+def _near_decimals(one: Decimal, other: Decimal, tolerance: Decimal) -> bool:
+    if not (one.is_finite() and other.is_finite()):
+        return False
+    with localcontext(_CONTEXT):
+        return abs(one - other) <= tolerance * max(abs(one), abs(other))
 
 
 def _same_value(_: Any, expected: Any, output: Any, *, tolerance: float) -> bool:

@@ -1,5 +1,6 @@
 """Programming problems: the response contains a program, which is run against tests."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack, get_args
 
@@ -8,13 +9,20 @@ from gem_code.judge import Limits, judge
 from gem_code.suites import Suite, Tests, read_suite
 from gem_core.api import make_sandbox
 from gem_core.errors import ConfigError, DataError
-from gem_core.observation import Action
+from gem_core.observation import Action, Info, Observation
 from gem_core.parsing import last_code_block
 from gem_core.specs import EntryPoint, load_entry_point
 from gem_tasks import Grade, RowOptions, TaskEnv
 from gem_tasks.prompt import check_prompt, fill_prompt
 
-__all__ = ["FORMAT_ERROR_REWARD", "PROMPT", "CodeEnv", "Reward"]
+__all__ = [
+    "FORMAT_ERROR_REWARD",
+    "INSTRUCTION",
+    "PROMPT",
+    "CodeEnv",
+    "ForgeableTestsWarning",
+    "Reward",
+]
 
 Reward = Literal["all", "fraction"]
 """The reward: 1.0 if all tests pass and 0.0 otherwise, or the fraction of tests that pass."""
@@ -22,15 +30,19 @@ Reward = Literal["all", "fraction"]
 FORMAT_ERROR_REWARD = -0.1
 """The reward of a response without a code block."""
 
-PROMPT = """\
-Solve the problem below in Python. Unless the problem names a function to write, write a whole \
-program that reads the standard input and prints to the standard output nothing but what is asked \
-for. First think it through. Then give the complete code in a block that opens with ```python and \
-closes with ```; only the last block of the response is run.
+INSTRUCTION = """\
+Solve the problem in Python. Unless it names a function to write, write a whole program that \
+reads the standard input and prints to the standard output nothing but what is asked for. First \
+think it through. Then give the complete code in a block that opens with ```python and closes with \
+```; only the last block of the response is run."""
+"""How to answer. The commands show it after the problem."""
 
-{problem}
-"""
+PROMPT = f"{INSTRUCTION}\n\n{{problem}}\n"
 """The prompt that ``prompt="default"`` selects."""
+
+
+class ForgeableTestsWarning(UserWarning):
+    """The tests of a problem run in the process of the program, which can forge their result."""
 
 
 class CodeEnv(TaskEnv):
@@ -40,7 +52,9 @@ class CodeEnv(TaskEnv):
     of -0.1. ``info`` of a step contains ``correct`` (bool), ``passed`` and ``total`` (numbers of
     tests) and ``failure``: None, or the first test that failed, as in ``gem_code.judge.Verdict``.
     With ``reward="all"`` no test runs after the first failure, and ``passed`` counts those before
-    it.
+    it. ``forgeable`` (bool), also in the info of ``reset``, says whether some of the tests can only
+    run in the process of the program, which can therefore pass them without solving the problem;
+    the first such problem of an environment is announced by a ``ForgeableTestsWarning``.
 
     ``gem_code.suites`` lists the supported forms of tests.
 
@@ -62,7 +76,8 @@ class CodeEnv(TaskEnv):
             ``"acme.checks:any_path"``. They are called with a test's input, the expected output
             and the output, and return a bool.
         prompt: The text around the problem, with ``{problem}`` in its place; other braces have no
-            meaning. ``"default"`` explains the expected response; None shows the problem alone.
+            meaning. ``"default"`` explains the expected response; None shows the problem alone,
+            to which the commands add how to answer.
         rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``; see
             ``TaskEnv``.
 
@@ -89,10 +104,13 @@ class CodeEnv(TaskEnv):
         "solution_key",
         "test_key",
     )
+    answer_instruction = INSTRUCTION
     blocking = True
     """A step waits for the sandbox."""
     _suite: tuple[dict[str, Any], Suite] | None = None
     """The current row, and the tests that were read from it."""
+    _has_warned = False
+    """Whether this environment has warned of forgeable tests."""
 
     def __init__(
         self,
@@ -126,6 +144,8 @@ class CodeEnv(TaskEnv):
         find_comparison(compare, checkers=self.checkers)
         self.compare = compare
         self.prompt = check_prompt(PROMPT if prompt == "default" else prompt, "problem")
+        if prompt is not None:
+            self.answer_instruction = ""
         super().__init__(columns=self._columns(), **rows)
         self.sandbox = sandbox
         self._sandbox = make_sandbox(sandbox)
@@ -137,6 +157,32 @@ class CodeEnv(TaskEnv):
     def question(self, row: dict[str, Any]) -> str:
         self._read(row)
         return fill_prompt(self.prompt, "problem", row[self.question_key])
+
+    def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
+        """Take the next row, or row ``idx``; ``info`` says whether its tests are forgeable.
+
+        Raises:
+            ConfigError: There is no row ``idx``.
+        """
+        question, info = super().start(idx=idx)
+        forgeable = self.suite.forgeable
+        if forgeable and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(self._warning(), ForgeableTestsWarning, stacklevel=2)
+        return question, {**info, "forgeable": forgeable}
+
+    def _warning(self) -> str:
+        numbers = [str(case.number) for case in self.suite.cases if case.forgeable]
+        return (
+            f"{self._where()}: the tests {', '.join(numbers[:10])} need the functions, classes or "
+            f"modules of the program itself, so they run in its process, and it can forge their "
+            f"result. Use tests that compare values that the program returns or prints, or leave "
+            f"out problems whose info has 'forgeable'."
+        )
+
+    def _where(self) -> str:
+        row = "A row" if self.idx is None else f"Row {self.idx}"
+        return f"{row} of {self.rows.origin}, column {self.test_key!r}"
 
     @property
     def suite(self) -> Suite:
@@ -151,10 +197,7 @@ class CodeEnv(TaskEnv):
             suite = read_suite(row[self.test_key], function).longest(self.max_tests)
             find_comparison(suite.compare or self.compare, checkers=self.checkers)
         except (ConfigError, DataError) as error:
-            where = "A row" if self.idx is None else f"Row {self.idx}"
-            raise DataError(
-                f"{where} of {self.rows.origin}, column {self.test_key!r}: {error}"
-            ) from error
+            raise DataError(f"{self._where()}: {error}") from error
         self._suite = row, suite
 
     def grade(self, action: str) -> Grade:
@@ -164,6 +207,7 @@ class CodeEnv(TaskEnv):
                 "passed": 0,
                 "total": len(self.suite.cases),
                 "failure": {"kind": "no code"},
+                "forgeable": self.suite.forgeable,
                 "format_error": True,
             }
             return Grade(FORMAT_ERROR_REWARD, False, nothing)
@@ -178,7 +222,7 @@ class CodeEnv(TaskEnv):
         )
         correct = verdict.passed == verdict.total
         paid = verdict.passed / verdict.total if self.reward == "fraction" else float(correct)
-        return Grade(paid, correct, dict(vars(verdict)))
+        return Grade(paid, correct, {**vars(verdict), "forgeable": self.suite.forgeable})
 
     def feedback(self, grade: Grade) -> str:
         failure = grade.info["failure"]

@@ -1,37 +1,28 @@
 """Runs a program against the tests of a problem."""
 
-import functools
-import importlib.resources
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from gem_code.compare import Comparison, find_comparison
+from gem_code.conditions import MAX_SIZE, evaluate
 from gem_code.guest import GEM_MARK
+from gem_code.plain import GEM_KINDS, gem_decode
+from gem_code.relay import Limits, run_program
+from gem_code.sources import called_solution
 from gem_code.suites import Case, Suite
+from gem_code.unroll import Condition
 from gem_core.sandbox import Execution, Program, Sandbox
 
 __all__ = ["Limits", "Verdict", "judge"]
 
 SHORT = 200
 """The maximum length of an input in a failure, in characters."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The resources of one test.
-
-    Args:
-        timeout: Wall time in seconds.
-        memory: Memory in bytes.
-        supply_names: Whether common names are provided that the program does not import.
-    """
-
-    timeout: float = 10.0
-    memory: int = 1 << 30
-    supply_names: bool = True
+MAX_DIGITS = 1000
+"""The maximum number of digits of a decimal number or fraction on the host."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +51,10 @@ def judge(
     checkers: Mapping[str, Comparison] | None = None,
     stop_early: bool = True,
 ) -> Verdict:
-    """Run ``code`` once for each test; the expected outputs never enter the sandbox.
+    """Run ``code`` once for each test; its process never knows an expected output.
+
+    Tests that are programs run in another session of the sandbox. Only a forgeable test, see
+    ``Suite.forgeable``, runs in the process of ``code``.
 
     Args:
         code: A program that reads and prints, or that defines the tested function.
@@ -73,81 +67,73 @@ def judge(
 
     Raises:
         ConfigError: There is no such comparison.
+        SandboxError: A test is a program, and the sandbox has no sessions.
     """
     same = find_comparison(suite.compare or compare, checkers=checkers or {}, values=suite.calls)
     failures: list[dict[str, Any]] = []
 
-    def failed(index: int, execution: Execution) -> bool:
-        case = suite.cases[index]
-        kind = _failure(case, execution, same, _value if suite.calls else _text)
+    def note(case: Case, kind: str | None) -> bool:
         if kind:
             shown = _shortened(str(case.input))
             failures.append({"kind": kind, "test": case.number, "input": shown})
         return bool(kind) and stop_early
 
-    inputs = [case.stdin for case in suite.cases]
-    executions = sandbox.run_tests(_program(code, suite, limits), inputs, stop=failed)
-    passed = len(executions) - len(failures)
-    return Verdict(passed, len(suite.cases), failures[0] if failures else None)
+    inner = [case for case in suite.cases if case.program is None]
+    executions = sandbox.run_tests(
+        _program(code, suite, limits),
+        [case.stdin for case in inner],
+        stop=lambda index, execution: note(
+            inner[index], _failure(inner[index], execution, same, calls=suite.calls)
+        ),
+    )
+    count = len(executions)
+    for case in suite.cases:
+        if case.program is not None and not (failures and stop_early):
+            count += 1
+            note(case, run_program(code, case.program, sandbox=sandbox, limits=limits))
+    first = min(failures, key=lambda failure: int(failure["test"]), default=None)
+    return Verdict(count - len(failures), len(suite.cases), first)
 
 
 def _program(code: str, suite: Suite, limits: Limits) -> Program:
     return Program(
-        _caller(code) if suite.calls else code,
+        called_solution(code) if suite.calls else code,
         timeout=limits.timeout,
         memory=limits.memory,
         supply_names=limits.supply_names,
     )
 
 
-def _caller(code: str) -> str:
-    """Return a program that runs a job with the functions of ``code``."""
-    futures = "\n".join(_FUTURE.findall(code))  # these must be the first statements
-    solution = _FUTURE.sub("", code)
-    return f"{futures}\n{_guest()}\ngem_job = gem_begin()\n{solution}\ngem_end(gem_job)\n"
-
-
-_FUTURE = re.compile(r"^from __future__ import .*$", re.MULTILINE)
-
-
-@functools.cache
-def _guest() -> str:
-    return importlib.resources.files("gem_code").joinpath("guest.py").read_text(encoding="utf-8")
-
-
-def _failure(
-    case: Case, execution: Execution, same: Comparison, read: Callable[[str], Any]
-) -> str | None:
+def _failure(case: Case, execution: Execution, same: Comparison, *, calls: bool) -> str | None:
     """Return the kind of a failure, or None if the test passed."""
     if not execution.ok:
         return execution.limit or "error"
     try:
-        output = read(execution.stdout)
-    except (ValueError, TypeError, LookupError, RecursionError):
+        output = _value(execution.stdout) if calls else execution.stdout
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
         return "no value"
     try:
-        right = any(same(case.input, gold, output) for gold in case.golds)
+        right = _is_right(case, output, same)
     except Exception as error:  # noqa: BLE001 - a checker, or a value that cannot be compared
         return f"not comparable: {type(error).__name__}: {_shortened(str(error))}"
     return None if right else "wrong output"
 
 
-def _text(stdout: str) -> str:
-    return stdout
+def _is_right(case: Case, output: Any, same: Comparison) -> bool:
+    if not case.conditions:
+        return any(same(case.input, gold, output) for gold in case.golds)
+    return all(_holds(condition, output, same) for condition in case.conditions)
+
+
+def _holds(condition: Condition, values: Sequence[Any], same: Comparison) -> bool:
+    if condition.call is None:
+        return bool(evaluate(condition.tree, values))
+    return same(condition.text, condition.gold, values[condition.call])
 
 
 def _value(stdout: str) -> Any:
     line = stdout[stdout.rindex(f"\n{GEM_MARK}") :].split("\n")[1]
-    return _decoded(json.loads(line.removeprefix(GEM_MARK)))
-
-
-_KINDS: Mapping[str, Callable[[Any], Any]] = {
-    "dict": dict,
-    "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
-    "repr": lambda text: Foreign(str(text)),
-}
+    return gem_decode(json.loads(line.removeprefix(GEM_MARK)), _KINDS)
 
 
 @dataclass(frozen=True)
@@ -161,14 +147,39 @@ class Foreign:
     text: str
 
 
-def _decoded(value: Any) -> Any:
-    """Return the value that ``gem_code.guest`` wrote."""
-    if isinstance(value, list):
-        return [_decoded(item) for item in value]
-    if isinstance(value, dict):
-        ((kind, content),) = value.items()
-        return _KINDS[kind](_decoded(content))
-    return value
+def _decimal(text: str) -> Any:
+    """Return a decimal number with which calculations take little time."""
+    number = Decimal(text) if len(text) <= MAX_DIGITS else None
+    if number is None or (number.is_finite() and abs(number.adjusted()) > MAX_DIGITS):
+        return Foreign(text)
+    return number
+
+
+def _integer(text: str) -> Any:
+    return GEM_KINDS["int"](text) if 4 * len(text) <= MAX_SIZE else Foreign(text)
+
+
+def _range(parts: Any) -> Any:
+    """Return a range, unless it has so many items that the host could not go through them."""
+    made = range(*parts)
+    return Foreign(str(made)) if made[MAX_SIZE:] else made
+
+
+def _fraction(parts: Any) -> Any:
+    """Return a fraction with which calculations take little time."""
+    texts = [str(part) for part in parts]
+    return Foreign("/".join(texts)) if max(map(len, texts)) > MAX_DIGITS else Fraction(*parts)
+
+
+_KINDS: Mapping[str, Callable[[Any], Any]] = {
+    **GEM_KINDS,
+    "int": _integer,
+    "range": _range,
+    "Fraction": _fraction,
+    "Decimal": _decimal,
+    "array": lambda content: content[1],
+    "repr": lambda text: Foreign(str(text)),
+}
 
 
 def _shortened(text: str) -> str:

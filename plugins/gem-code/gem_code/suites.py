@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from gem_code.assertions import read_assertions
+from gem_code.programs import TestProgram
+from gem_code.unroll import Condition
 from gem_core.errors import DataError
 
 __all__ = ["Case", "Suite", "Tests", "read_suite"]
@@ -31,14 +33,20 @@ class Case(NamedTuple):
     Attributes:
         number: The index of the test in its row, from 0.
         stdin: The text sent to the sandbox: an input, or a job for ``gem_code.guest``.
-        input: The value passed to a comparison: the input, the arguments, or the expression.
+        input: The value passed to a comparison: the input, the arguments, or the source of a test.
         golds: The accepted outputs or values; they never enter the sandbox.
+        conditions: Instead of ``golds``, what must be true of the values of several calls.
+        program: A program to run instead, in a process without the solution.
+        forgeable: Whether the test runs in the process of the solution, which can forge its result.
     """
 
     number: int
     stdin: str
     input: Any
-    golds: tuple[Any, ...]
+    golds: tuple[Any, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    program: TestProgram | None = None
+    forgeable: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,11 @@ class Suite:
     cases: tuple[Case, ...]
     calls: bool = False
     compare: str | None = None
+
+    @property
+    def forgeable(self) -> bool:
+        """Whether a solution can forge the result of one of the tests."""
+        return any(case.forgeable for case in self.cases)
 
     def longest(self, count: int | None) -> "Suite":
         """Return a suite of the ``count`` tests with the longest inputs, in the same order."""
@@ -194,7 +207,17 @@ def _unwrapped(outputs: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 def _from_assertions(sources: Sequence[str], function: str) -> Suite:
     cases = []
-    for number, (setup, expression, gold) in enumerate(read_assertions(sources, function)):
-        job = json.dumps({"setup": setup, "evaluate": expression})
-        cases.append(Case(number, job, expression, (gold,)))
+    for number, test in enumerate(read_assertions(sources, function)):
+        job = json.dumps({"setup": test.setup, "evaluate": test.calls})
+        source = test.program.source if test.program else job
+        cases.append(
+            Case(
+                number,
+                source,
+                test.text,
+                conditions=test.conditions,
+                program=test.program,
+                forgeable=test.forgeable,
+            )
+        )
     return Suite(tuple(cases), calls=True)

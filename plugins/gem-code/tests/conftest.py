@@ -1,8 +1,13 @@
-"""A sandbox for tests that need no environment."""
+"""A sandbox for tests that need no environment; modules that several test modules use."""
+
+import sys
+from pathlib import Path
 
 import pytest
 
 from gem_core import make_sandbox
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")

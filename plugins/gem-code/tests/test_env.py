@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from gem_code.env import PROMPT, CodeEnv
+from gem_code.env import PROMPT, CodeEnv, ForgeableTestsWarning
 from gem_core import make, make_vec, spec
-from gem_core.errors import ConfigError, DataError, UnknownIdError
+from gem_core.errors import ConfigError, DataError, SandboxError, UnknownIdError
 
 DOUBLE = {"inputs": ["1\n", "2\n", "30\n"], "outputs": ["2\n", "4\n", "60\n"]}
 RIGHT = "```python\nprint(2 * int(input()))\n```"
@@ -23,7 +23,7 @@ def asked(tests=DOUBLE, row=None, **options):
 @pytest.mark.parametrize("tests", [DOUBLE, json.dumps(DOUBLE)])
 def test_a_program_that_passes_all_tests_gets_the_reward(tests):
     step = asked(tests).step(f"I think so:\n{RIGHT}\nDone.")
-    info = {"correct": True, "passed": 3, "total": 3, "failure": None}
+    info = {"correct": True, "passed": 3, "total": 3, "failure": None, "forgeable": False}
     assert step == ("Correct: all tests passed.", 1.0, True, False, info)
 
 
@@ -31,7 +31,8 @@ def test_a_program_that_fails_a_test_gets_no_reward():
     step = asked().step(PARTLY)
     failure = {"kind": "wrong output", "test": 2, "input": "30\n"}
     assert (step.reward, step.terminated) == (0.0, True)
-    assert step.info == {"correct": False, "passed": 2, "total": 3, "failure": failure}
+    info = {"correct": False, "passed": 2, "total": 3, "failure": failure, "forgeable": False}
+    assert step.info == info
     assert step.observation == "Wrong: test 2 failed (wrong output)."
 
 
@@ -52,6 +53,7 @@ def test_a_response_without_a_code_block_has_a_negative_reward(text):
         "passed": 0,
         "total": 3,
         "failure": {"kind": "no code"},
+        "forgeable": False,
         "format_error": True,
     }
     assert "no block of code" in step.observation
@@ -71,7 +73,8 @@ def test_the_tests_with_the_longest_inputs_are_run():
 
 def test_the_problem_is_shown_alone_or_in_a_prompt():
     rows = [{"problem": "Say {x}.", "tests": DOUBLE}]
-    assert CodeEnv(data=rows).reset(seed=0) == ("Say {x}.", {})
+    shown, info = CodeEnv(data=rows).reset(seed=0)
+    assert (shown, info["forgeable"]) == ("Say {x}.", False)
     shown, _ = CodeEnv(data=rows, prompt="default").reset(seed=0)
     assert shown == PROMPT.replace("{problem}", "Say {x}.")
     assert CodeEnv(data=rows, prompt="Go: {problem}").reset(seed=0)[0] == "Go: Say {x}."
@@ -83,6 +86,35 @@ def test_columns_may_have_other_names_and_one_may_name_the_function():
     env.reset(seed=0)
     assert env.solution() == "```python\nx = 1\n```"
     assert env.step("```\ndef double(n):\n    return 2 * n\n```").reward == 1.0
+
+
+def test_forgeable_tests_are_flagged_and_announced_once():
+    forgeable = {"problem": "?", "tests": "assert Point(1) == Point(1)"}
+    rows = [forgeable, forgeable, {"problem": "?", "tests": "assert f(1) == 2"}]
+    env = CodeEnv(data=rows, shuffle=False)
+    with pytest.warns(ForgeableTestsWarning, match="Row 0 of data, column 'tests': the tests 0"):
+        _, info = env.reset(idx=0)
+    assert info["forgeable"] is True
+    answer = "```\nimport os\nclass Point:\n    def __eq__(self, other): return True\n"
+    step = env.step(answer + "    def __init__(self, x): pass\n```")
+    assert (step.reward, step.info["forgeable"]) == (1.0, True)
+    assert env.reset(idx=1)[1]["forgeable"] is True  # a second warning would be an error here
+    assert env.step("").info["forgeable"] is True
+    assert env.reset(idx=2)[1]["forgeable"] is False
+    assert env.step("```\ndef f(n): return 2\n```").info["forgeable"] is False
+
+
+def test_test_programs_need_a_sandbox_with_sessions():
+    class Stateless:
+        isolated = True
+
+        def run_tests(self, program, inputs, *, stop=None):
+            return []
+
+    env = asked("assert all(map(f, [1]))")
+    env._sandbox = Stateless()
+    with pytest.raises(SandboxError, match="has no sessions"):
+        env.step("```\nf = bool\n```")
 
 
 def test_without_solutions_there_is_no_oracle():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gem_code.guest import GEM_MARK
 from gem_code.judge import Limits, Verdict, judge
 from gem_code.suites import read_suite
 
@@ -146,14 +147,13 @@ def test_values_of_calls_are_compared_as_json(verdict, value, returned):
         ("(1, 2)", "(1, 2)", "[1, 2]"),
         ("{1: {2, 3}}", "{1: {3, 2}}", "{'1': {2, 3}}"),
         ("[1.5, None]", "[1.5, None]", "[1.5, False]"),
-        ("b'x'", None, "'x'"),
+        ("b'x'", "b'x'", "'x'"),
     ],
 )
 def test_values_of_assertions_are_compared_as_python_values(verdict, gold, right, wrong):
     tests = [f"assert f() == {gold}"]
     assert verdict(f"f = lambda: {wrong}", tests).passed == 0
-    if right is not None:
-        assert verdict(f"f = lambda: {right}", tests).passed == 1
+    assert verdict(f"f = lambda: {right}", tests).passed == 1
 
 
 @pytest.mark.parametrize(
@@ -170,6 +170,208 @@ def test_assertions_distinguish_correct_from_wrong_solutions(verdict, tests):
     assert verdict("def square(n):\n    return n * n", tests, "square").failure is None
     for wrong in ("def square(n):\n    return 4 if n == 2 else 0", "", "raise SystemExit"):
         assert verdict(wrong, tests, "square").failure is not None
+
+
+FORMS = """
+import math, random
+
+class Negative(ValueError):
+    pass
+
+def square(n):
+    if isinstance(n, str):
+        raise Negative("not a number: x")
+    return n * n
+
+def turn(items):
+    items.reverse()
+
+def unique(items):
+    items[:] = sorted(set(items))
+    return len(items)
+
+def adder(n):
+    return lambda m: n + m
+
+def count(n):
+    yield from range(n)
+
+def greet():
+    print("hello")
+
+class Stack:
+    def __init__(self):
+        self.items = []
+
+    def push(self, item):
+        self.items.append(item)
+
+    def pop(self):
+        return self.items.pop()
+
+class Solution:
+    def square(self, n):
+        return square(n)
+"""
+WRONG = """
+class Negative(ValueError): pass
+def square(n): return n
+def turn(items): pass
+def unique(items): return 1
+def adder(n): return lambda m: 0
+def count(n): yield 0
+def greet(): print("bye")
+class Stack:
+    def push(self, item): pass
+    def pop(self): return 0
+class Solution:
+    def square(self, n): return n
+"""
+
+
+PROGRAMS = r"""
+s = Solution()
+assert s.square(3) == 9
+---
+def test_a():
+    stack = Stack()
+    stack.push(3)
+    assert stack.pop() == 3
+---
+import pytest
+with pytest.raises(Negative, match="not a number"):
+    square("x")
+---
+import pytest
+with pytest.raises(ValueError):
+    square("x")
+---
+try:
+    square("x")
+except Negative as e:
+    assert str(e) == "not a number: x"
+else:
+    assert False
+---
+items = [1, 2]
+turn(items)
+assert items == [2, 1]
+---
+items = [2, 1, 2]
+k = unique(items)
+assert items[:k] == [1, 2]
+---
+add = adder(2)
+assert add(3) == 5
+---
+assert list(count(3)) == [0, 1, 2]
+---
+assert next(count(3)) == 0 and sum(count(4)) == 6
+---
+import io, contextlib
+out = io.StringIO()
+with contextlib.redirect_stdout(out):
+    greet()
+assert out.getvalue() == "hello\n"
+---
+import random
+for _ in range(9):
+    n = random.randrange(2, 99)
+    assert square(n) == n * n
+---
+def close(a, b):
+    return abs(a - b) < 1e-6
+assert close(square(1.5), 2.25)
+---
+from solution import square as f
+import solution
+def test_a():
+    for n in map(int, "23"):
+        assert f(n) == solution.square(n) == n * n
+---
+from decimal import Decimal
+assert square(Decimal("1.5")) == Decimal("2.25")
+---
+import numpy as np
+assert (square(np.array([2, 3])) == np.array([4, 9])).all()
+---
+assert list(map(square, [2, 3])) == [4, 9]
+---
+assert square(2) == math.pow(2, 2) and square(3) == reduce(lambda a, b: a * b, [3, 3])
+---
+def check(candidate):
+    for n in range(2, 9):
+        assert candidate(n) == n ** 2
+check(Solution().square)
+---
+class TestA:
+    def setup_method(self): pass
+    def test_a(self):
+        assert square(3) == 9
+---
+import unittest
+class A(unittest.TestCase):
+    def setUp(self):
+        self.s = Solution()
+    def test_a(self):
+        self.assertEqual(self.s.square(3), 9)
+---
+import unittest
+class A(unittest.TestCase):
+    def test_a(self):
+        with self.assertRaises(Negative):
+            square("x")
+"""
+
+
+@pytest.mark.parametrize("tests", PROGRAMS.strip().split("\n---\n"))
+def test_test_programs_distinguish_correct_from_wrong_solutions(verdict, tests):
+    assert not read_suite(tests).forgeable
+    assert verdict(FORMS, tests).failure is None
+    assert verdict(WRONG, tests).failure is not None
+    assert verdict("", tests).failure is not None
+
+
+PROGRAM = "for n in map(int, '123'):\n    assert square(n) == n * n"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("def square(n):\n    while n == 2: pass\n    return n * n", "wall_time"),
+        ("import time\ndef square(n):\n    time.sleep(0.4)\n    return n * n", "wall_time"),
+        ("def square(n):\n    return 'x' * 5_000_000", "output"),
+        ("def square(n):\n    print('x' * 5_000_000)", "output"),
+        ("def square(n):\n    return bytearray(1 << 31)", "error"),
+        ("def square(n):\n    return -n", "wrong output"),
+        ("def square(n):\n    return 1 / 0", "error"),
+        ("class square(int): pass", "wrong output"),
+        ("import os\ndef square(n): os._exit(0)", "no value"),
+        ("raise SystemExit", "no value"),
+        ("def square(", "error"),
+        (
+            "class Yes:\n    def __eq__(self, o): return True\nsquare = lambda n: Yes()",
+            "not supported",
+        ),
+    ],
+)
+def test_the_failure_of_a_test_program_is_reported(verdict, code, kind):
+    found = verdict(code, PROGRAM, timeout=1.0)
+    assert (found.passed, found.failure["test"]) == (0, 0)
+    assert found.failure["kind"].startswith(kind)
+
+
+def test_tests_of_all_forms_are_reported_in_their_order(verdict):
+    tests = ["assert all(map(square, [1]))", "assert square(2) == 4", "assert square(3) == 9"]
+    found = verdict("square = {1: 0, 2: 4}.get", tests, stop_early=False)
+    assert (found.passed, found.total, found.failure["test"]) == (1, 3, 0)
+
+
+def test_a_checker_gets_the_call_of_an_assertion(verdict):
+    seen = []
+    checkers = {"seen": lambda *each: seen.append(each) or True}
+    verdict("f = int", ["assert f('2') == 3"], compare="seen", checkers=checkers)
+    assert seen == [("f('2')", 3, 2)]
 
 
 class Spy:
@@ -191,6 +393,10 @@ class Spy:
         {"fn_name": "f", "inputs": [[1]], "outputs": [31337]},
         [{"input": "1", "output": "31337", "fn_name": "f"}],
         ["assert f(1) == 31337"],
+        ["assert abs(f(1) - 31337) < 1"],
+        "gold = 31337\nassert f(1) == gold",
+        "def test_f():\n    for given, gold in [(1, 31337)]:\n        assert f(given) == gold",
+        "def check(candidate):\n    assert candidate(1) == 31337\ncheck(f)",
     ],
 )
 def test_expected_outputs_never_enter_the_sandbox(sandbox, tests):
@@ -198,3 +404,45 @@ def test_expected_outputs_never_enter_the_sandbox(sandbox, tests):
     judge("f = print", read_suite(tests), sandbox=spy, limits=Limits())
     assert "f = print" in spy.seen
     assert "31337" not in spy.seen
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "range(10**15)",
+        "[range(10**15)] * 3",
+        "bytes(8) * 1000",
+        "7 ** 400_000",
+        "__import__('fractions').Fraction(7**9999, 3**9999)",
+        "__import__('decimal').Decimal('1e999999')",
+        "-(10**9)",
+    ],
+)
+def test_values_that_cost_the_host_time_fail_the_test(verdict, returned):
+    """The host evaluates conditions on values that a program has chosen."""
+    tests = [
+        "assert sum(f(1)) == 5",
+        "assert sorted(f(1)) == [1]",
+        "assert f(1) * f(1) * f(1) == 5",
+        "assert round(12345, f(1)) == 5",
+        "assert bytes(f(1)) == b'x'",
+        "assert f(1) ** f(1) == 5",
+    ]
+    result = verdict(f"def f(x):\n    return {returned}", tests, stop_early=False)
+    assert result.passed == 0
+
+
+@pytest.mark.parametrize("kind", ["dict", "Counter", "OrderedDict", "set", "frozenset"])
+def test_keys_that_collide_are_no_value(verdict, kind):
+    """A program may write a message by hand, with numbers that all have the same hash."""
+    items = "[k * (2**61 - 1)" + (", 0]" if "set" not in kind else "][0]")
+    code = f"""
+import json, os
+from collections import Counter, OrderedDict
+def f(x):
+    items = [{items} for k in range(30_000)]
+    line = "\\n" + MARK + json.dumps([{{"{kind}": items}}]) + "\\n"
+    os.write(1, line.encode())
+    os._exit(0)
+""".replace("MARK", repr(GEM_MARK))
+    assert failure(verdict(code, ["assert f(1) == {1}"])) == ("no value", 0)

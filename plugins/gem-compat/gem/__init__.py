@@ -25,6 +25,8 @@ _MODULES = {
     "gem.core": ("Env",),
     "gem.envs.registration": ("make", "make_vec", "print_envs", "register"),
 }
+_PACKAGES = ("core", "envs", "tools", "utils", "vector", "wrappers")
+"""Modules that ``import gem`` makes available; each is imported on first use."""
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = ["Env", "__version__", "make", "make_vec", "print_envs", "register"]
@@ -51,6 +53,8 @@ _refuse_gem_llm()
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"gem.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'gem' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

@@ -5,9 +5,9 @@ import random
 import sys
 from typing import Any, Self, TypeVar
 
+from gem.utils.seeds import any_seed
 from gem_core.env import Step, Wrapper
 from gem_core.maybe_async import then
-from gem_core.seeding import check_seed
 from gem_core.stateful import Stateful
 
 __all__ = ["ActType", "Env", "EnvWrapper", "ObsType"]
@@ -43,11 +43,11 @@ class Env(Stateful, abc.ABC):
         environments of this package have their own generators and do not call it.
 
         Raises:
-            ConfigError: The seed is not an int, or is negative; it is a ValueError.
+            ConfigError: The seed is not a number; it is a ValueError.
         """
-        if seed is None:
+        number = any_seed(seed)
+        if number is None:
             return
-        number = check_seed(seed)
         random.seed(number)
         numpy: Any = sys.modules.get("numpy")
         if numpy is not None:

@@ -24,11 +24,13 @@ class Game(NamedTuple):
         cls: Name of its class, here and in ``gem_games``.
         parameters: Parameters of its constructor with their defaults, in order.
         renamed: Parameters that have another name in ``gem_games``; None drops the parameter.
+        first: The parameter that limits the others.
     """
 
     cls: str
     parameters: Mapping[str, Any]
     renamed: Mapping[str, str | None] = {}
+    first: str = ""
 
 
 GAMES = {
@@ -50,7 +52,7 @@ GAMES = {
     "sokoban": Game("SokobanEnv", {"dim_room": (6, 6), "max_turns": 100, "num_boxes": 3}),
     # gem-llm's clues are the number of empty cells at the start.
     "sudoku": Game(
-        "SudokuEnv", {"clues": 30, "max_turns": 100, "scale": 9}, {"clues": "empty_cells"}
+        "SudokuEnv", {"clues": 30, "max_turns": 100, "scale": 9}, {"clues": "empty_cells"}, "scale"
     ),
     "tower_of_hanoi": Game("TowerofHanoiEnv", {"num_disks": 3, "max_turns": 100}),
     "word_search": Game("WordSearchEnv", {"hardcore": False, "max_turns": 20, "num_words": 5}),

@@ -20,3 +20,23 @@ class MultiAgentEnv(multi_agent.MultiAgentEnv):
     @abstractmethod
     def _process_actions(self, actions: dict[str, Action]) -> Any:
         """Take the actions; see ``gem_rollout.MultiAgentEnv.process_actions``."""
+
+    def get_state(self, agent_id: str | None = None) -> Any:
+        """Return the state of an agent; see ``gem_rollout.MultiAgentEnv.get_state``."""
+        return super().get_state() if agent_id is None else super().get_state(agent_id)
+
+    def add_agent(self, agent_id: str) -> None:
+        """Let an agent join; no effect if it is present."""
+        super().add_agent(agent_id)
+
+    def remove_agent(self, agent_id: str) -> None:
+        """Let an agent leave; no effect if it is absent."""
+        super().remove_agent(agent_id)
+
+    def send_message(self, from_agent: str, to_agent: str, message: str) -> None:
+        """Send a message from one present agent to another."""
+        super().send_message(from_agent, to_agent, message)
+
+    def broadcast_message(self, from_agent: str, message: str) -> None:
+        """Send a message to each other present agent."""
+        super().broadcast_message(from_agent, message)

@@ -6,24 +6,35 @@ import gem
 from gem.envs.registration import ENV_REGISTRY, EnvSpec
 from gem_core.errors import GemError, UnknownKwargError
 
+MATH = {"question_key": "problem", "answer_key": "answer"}
+QA = {"question_key": "question", "answer_key": "answer"}
+CODE = {"question_key": "problem", "test_key": "tests"}
 TASKS = {
-    "math:ASDiv2K": {"dataset_name": "axon-rl/ASDIV-2k"},
-    "math:GSM8K": {"dataset_name": "axon-rl/GSM-8k"},
-    "math:Geometry3K": {"dataset_name": "axon-rl/geometry3k", "split": "train"},
-    "code:Taco8k": {"dataset_name": "axon-rl/TACO-8k", "split": "train"},
+    "math:ASDiv2K": {**MATH, "dataset_name": "axon-rl/ASDIV-2k"},
+    "math:GSM8K": {**MATH, "dataset_name": "axon-rl/GSM-8k"},
+    "math:Geometry3K": {
+        **MATH,
+        "image_key": "images",
+        "dataset_name": "axon-rl/geometry3k",
+        "split": "train",
+    },
+    "code:Taco8k": {**CODE, "dataset_name": "axon-rl/TACO-8k", "split": "train"},
     "logic:RuleTaker-d5": {
+        **QA,
         "dataset_name": "axon-rl/RuleTaker-d5-70k",
         "split": "train",
         "extract_boxed": True,
     },
     "qa:HotpotQA": {
+        **QA,
         "dataset_name": "axon-rl/HotpotQA",
         "split": "train",
         "question_key": "problem",
     },
-    "eval:AIME24": {"dataset_name": "axon-rl/math-eval", "split": "aime24"},
-    "eval:CodeContest": {"dataset_name": "axon-rl/CodeContest", "split": "test"},
+    "eval:AIME24": {**MATH, "dataset_name": "axon-rl/math-eval", "split": "aime24"},
+    "eval:CodeContest": {**CODE, "dataset_name": "axon-rl/CodeContest", "split": "test"},
     "eval:QaOpen": {
+        **QA,
         "dataset_name": "google-research-datasets/nq_open",
         "split": "validation",
     },

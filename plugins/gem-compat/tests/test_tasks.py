@@ -12,6 +12,7 @@ from gem.envs.mcpmark import MCPMarkEnv
 from gem.envs.qa_env import QaEnv, apply_prompt
 from gem.envs.reasoning_gym import ReasoningGymEnv
 from gem.utils.constants import TERMINAL_STATE
+from gem.utils.parsing import extract_last_boxed_answer
 from gem_core.errors import ConfigError, DataError
 
 SUMS = [{"problem": f"What is {i} plus 1?", "answer": str(i + 1)} for i in range(6)]
@@ -84,17 +85,28 @@ def test_mathematics_is_graded():
 @pytest.mark.parametrize(
     ("answer", "gold", "correct"),
     [
-        ("7", "7", True),
+        (r"\boxed{7}", "7", True),
         (r"\boxed{3} or \boxed{14/2}", "7", True),
-        ("0.5", ["3", "1/2"], True),
-        ("8", 8, True),
-        ("8", 8.5, False),
-        ("8", r"\boxed{8}", True),
+        (r"It is \boxed{0.5}.", ["3", "1/2"], True),
+        (r"\boxed{8}", 8, True),
+        (r"\boxed{8}", 8.5, False),
+        (r"\boxed{8}", r"\boxed{8}", True),
+        (extract_last_boxed_answer(r"So \boxed{8}"), "8", True),
+        (extract_last_boxed_answer(r"So \boxed{9}"), "8", False),
+        ("7", "7", False),
+        ("The answer is 7.", "7", False),
+        (r"\boxed{7", "7", False),
         ("", "8", False),
     ],
 )
-def test_answers_are_right_with_and_without_a_box(answer, gold, correct):
+def test_the_answer_in_the_last_box_counts_and_none_without_a_box(answer, gold, correct):
     assert MathEnv.check_correct(answer, gold) is correct
+
+
+@pytest.mark.parametrize("env", [MathEnv, MathVisualEnv, QaEnv, CodeEnv])
+def test_rows_under_the_name_of_gem_core_are_an_error_that_names_the_parameter(env):
+    with pytest.raises(ConfigError, match="dataset="):
+        env(data=[{"problem": "1 + 1", "answer": "2"}])
 
 
 @pytest.mark.parametrize("env", [MathEnv, QaEnv])
@@ -105,7 +117,7 @@ def test_a_gold_answer_of_another_type_is_an_error(env):
 
 def test_grading_works_in_the_environments_own_pool():
     env = MathEnv(dataset=SUMS)
-    result = env.mp_pool.apply_async(env.check_correct, (r"\frac{2}{4}", "0.5"))
+    result = env.mp_pool.apply_async(env.check_correct, (r"\boxed{\frac{2}{4}}", "0.5"))
     assert result.get(timeout=60) is True
     twin = env.spawn(same_state=True)
     assert twin.mp_pool is not env.mp_pool
@@ -218,8 +230,8 @@ def test_an_unknown_sandbox_is_an_immediate_error():
 def test_reasoning_gym_items_come_in_order_and_are_scored():
     env = ReasoningGymEnv("leg_counting", size=4, seed=7)
     first, info = env.reset()
-    assert info == {}
-    assert env.idx == 0
+    assert info["idx"] == 0
+    assert env.idx == 1
     assert "boxed" not in first
     answer = env._env.solution()
     assert env.step("none")[:4] == (TERMINAL_STATE, 0.0, True, True)

@@ -1,18 +1,20 @@
 """Compares agents on the same tasks: differences, significance and power.
 
-A pair is a task (environment and seed) that both agents have played; the episodes of a task are
-averaged first. Tasks that only one agent has played are left out, counted and named.
+A pair is a task that both agents have played; the episodes of a task are averaged first. Tasks that
+only one agent has played are left out, counted and named. Tasks are the same if their ids are, or
+their seeds where one of the runs has no ids. Pairs that ask the same question in several
+environments are a cluster, as their differences are not independent.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
 from typing import Any, Literal
 
 from gem_core.errors import ConfigError, near_names
 from gem_eval import paired
-from gem_eval.episodes import Episode, tasks_of
+from gem_eval.episodes import Episode, Task, tasks_of, with_task_ids
 from gem_eval.resume import differences
 from gem_eval.statistics import Estimate
 from gem_rollout.runs import Run
@@ -20,9 +22,8 @@ from gem_rollout.runs import Run
 __all__ = ["Candidate", "Comparison", "Measure", "Options", "Pairing", "candidates_of", "compare"]
 
 Measure = Literal["success", "return"]
-Task = tuple[str, int]
 ALL_TASKS = "all tasks"
-_STACK = ("env", "mixture", "tools", "wrappers", "tool_use")
+_STACK = ("env", "mixture", "tools", "wrappers", "tool_use", "answer_instruction")
 
 
 @dataclass(frozen=True)
@@ -153,8 +154,9 @@ def candidates_of(arguments: Sequence[str]) -> list[Candidate]:
             f"Give two runs, or a run of several agents."
         )
     names = _names([(run, agent) for run, agent, _ in found])
+    episodes = iter(with_task_ids(one for _, _, own in found for one in own))
     return [
-        Candidate(name, run, agent, tasks_of(own))
+        Candidate(name, run, agent, tasks_of(islice(episodes, len(own))))
         for name, (run, agent, own) in zip(names, found, strict=True)
     ]
 
@@ -221,11 +223,14 @@ def compare(
 
 
 def _pair(first: Candidate, second: Candidate) -> Pairing:
+    first, second = _with_the_same_keys(first, second)
     shared = [task for task in first.tasks if task in second.tasks]
     if not shared:
         raise ConfigError(
-            f"{first.name} and {second.name} have no task in common. Runs share tasks if their "
-            f"environments and their seed are the same."
+            f"{first.name} and {second.name} have no task in common: {first.name} played "
+            f"{_environments(first)}, {second.name} {_environments(second)}. Runs share tasks if "
+            f"their environments have the same names, and the same rows of a dataset or else the "
+            f"same seed."
         )
     openings = sum(first.tasks[t][0].opening != second.tasks[t][0].opening for t in shared)
     ours, theirs = (one.run.info().get("config") or {} for one in (first, second))
@@ -243,6 +248,33 @@ def _pair(first: Candidate, second: Candidate) -> Pairing:
     )
 
 
+def _with_the_same_keys(first: Candidate, second: Candidate) -> tuple[Candidate, Candidate]:
+    """Return both with tasks by seed in environments of which only one of them has ids of tasks.
+
+    Runs of earlier releases have none.
+    """
+    named = [
+        {own[0].env_id for own in one.tasks.values() if own[0].task_id is not None}
+        for one in (first, second)
+    ]
+    return _by_seed(first, named[0] - named[1]), _by_seed(second, named[1] - named[0])
+
+
+def _by_seed(candidate: Candidate, envs: Collection[str]) -> Candidate:
+    if not envs:
+        return candidate
+    episodes = (
+        replace(one, task_id=None) if one.env_id in envs else one
+        for own in candidate.tasks.values()
+        for one in own
+    )
+    return replace(candidate, tasks=tasks_of(episodes))
+
+
+def _environments(candidate: Candidate) -> str:
+    return ", ".join(sorted({env_id for env_id, _ in candidate.tasks}))
+
+
 def _compare(
     pairing: Pairing, measure: Measure, options: Options, *, by_env: bool
 ) -> Iterator[Comparison]:
@@ -257,12 +289,13 @@ def _compare(
     for name, tasks in parts.items():
         sides = [
             (
+                pairing.first.tasks[task][0].cluster,
                 _values(pairing.first.tasks[task], measure),
                 _values(pairing.second.tasks[task], measure),
             )
             for task in tasks
         ]
-        known = [(ours, theirs) for ours, theirs in sides if ours and theirs]
+        known = [side for side in sides if all(side)]
         if known:
             yield _comparison(pairing, name, measure, known, options)
 
@@ -277,24 +310,33 @@ def _comparison(
     pairing: Pairing,
     name: str,
     measure: Measure,
-    sides: Sequence[tuple[list[float], list[float]]],
+    sides: Sequence[tuple[Hashable, list[float], list[float]]],
     options: Options,
 ) -> Comparison:
-    means = [(sum(ours) / len(ours), sum(theirs) / len(theirs)) for ours, theirs in sides]
+    means = [(sum(ours) / len(ours), sum(theirs) / len(theirs)) for _, ours, theirs in sides]
     gaps = [round(theirs - ours, 12) for ours, theirs in means]  # so that 0.1 + 0.2 - 0.3 is 0
+    clusters: dict[Hashable, list[float]] = {}
+    for (cluster, _, _), gap in zip(sides, gaps, strict=True):
+        clusters.setdefault(cluster, []).append(gap)
+    alone = len(clusters) == len(gaps)
     # Means of several episodes may be binary too. Each pair is one trial, which is conservative.
-    binary = measure == "success" and all(gap in (-1, 0, 1) for gap in gaps)
+    is_share = measure == "success" or all(
+        value in (0, 1) for _, *both in sides for own in both for value in own
+    )
+    binary = alone and is_share and all(gap in (-1, 0, 1) for gap in gaps)
     if binary:
         estimate = paired.binary_difference(gaps, options.confidence)
     else:
-        most = 1.0 if measure == "success" else math.inf
-        estimate = paired.mean_difference(gaps, options.confidence, most)
-    test, p_value = _test(gaps, options.seed, binary=binary)
-    deviation = paired.standard_deviation(gaps, binary=binary)
+        most = 1.0 if is_share else math.inf
+        estimate = paired.mean_difference(list(clusters.values()), options.confidence, most)
+    test, p_value = _test(
+        [round(sum(own), 12) for own in clusters.values()], options.seed, binary=binary
+    )
+    deviation = paired.standard_deviation(list(clusters.values()), binary=binary)
     detectable, required = None, None
     if deviation is not None:
         wanted = (options.power, options.confidence)
-        detectable = paired.detectable_difference(len(gaps), deviation, *wanted)
+        detectable = paired.detectable_difference(len(clusters), deviation, *wanted)
         required = paired.required_pairs(options.difference, deviation, *wanted)
     return Comparison(
         first=pairing.first.name,

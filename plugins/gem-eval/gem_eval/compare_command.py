@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 
 import click
-from rich.text import Text
 
 from gem_core.options import format_option
 from gem_eval.compare import (
@@ -16,11 +15,12 @@ from gem_eval.compare import (
     Measure,
     Options,
     Pairing,
-    Task,
     candidates_of,
     compare,
 )
+from gem_eval.episodes import Task
 from gem_eval.tables import Cells, console_for, markdown_of, print_table
+from gem_rollout.progress import print_line
 
 __all__ = ["command"]
 
@@ -157,9 +157,9 @@ def _print(pairings: Sequence[Pairing], found: Sequence[Comparison], options: Op
     print_table(console, ([*shown, "p (Holm)", *([""] if with_bars else [])], rows))
     console.print()
     for line in verdicts(pairings, found, options):
-        console.print(Text(line), soft_wrap=True)
+        print_line(console, line)
     for line in _notes(pairings, found):
-        console.print(Text(line, style="dim"), soft_wrap=True)
+        print_line(console, line, "dim")
 
 
 def _cells(found: Sequence[Comparison]) -> Cells:

@@ -1,14 +1,24 @@
-"""A small record of each episode, so that the trajectories of a run need not fit in memory."""
+"""A small record of each episode, so that the trajectories of a run need not fit in memory.
+
+The episodes of a *task* answer the same question in the same environment: they have the same id of
+a task or, if the environment gives its tasks no ids, the same seed. A *cluster* has the episodes of
+all environments that answer the same question.
+"""
 
 import re
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gem_rollout import Trajectory
+from gem_rollout.failures import Failure
+from gem_rollout.format_errors import BadEnding, bad_ending_of
 
-__all__ = ["Episode", "level_of", "tasks_of"]
+__all__ = ["Episode", "Task", "level_of", "tasks_of", "with_task_ids"]
+
+Task = tuple[str, str | int]
+"""An environment, and the id or the seed of a task."""
 
 _LEVEL = re.compile(r"-v\d+-(?P<level>.+)$")
 FORMAT_ERROR = "format_error"
@@ -20,19 +30,18 @@ class Episode:
     """The figures of one episode.
 
     Args:
-        env_id: Id of the environment.
+        env_id: Name of the environment: that of its component, or else its id.
         level: Its level, such as ``easy``; empty if it has none.
         agent: Name of the agent.
         index: Index of the episode in its run.
         group: Index of its task (start state).
         seed: Seed of its task.
+        task_id: Id of its task; None if the environment gives it none.
         episode_return: Undiscounted sum of the rewards.
         success: Whether it succeeded; None if the environment does not say.
         turns: Number of turns.
         truncated: Whether a limit ended it.
-        boundary: Origin of the error that ended it, such as ``env``; empty without an error.
-        error: Type of the error.
-        message: The first line of its message, at most 200 characters.
+        failure: The error that ended it; None without an error.
         repeats: Failed attempts before this one.
         prompt_tokens: Prompt tokens of all turns; None if unknown.
         completion_tokens: Sampled tokens of all turns; None if unknown.
@@ -48,6 +57,7 @@ class Episode:
         tool_seconds: Time of tools.
         setup_seconds: Time to make and reset the environment.
         opening: Checksum of the first observation.
+        bad_ending: The end of the last action, if it did not have the form that was asked for.
     """
 
     env_id: str
@@ -56,13 +66,12 @@ class Episode:
     index: int
     group: int
     seed: int
+    task_id: str | None
     episode_return: float
     success: bool | None
     turns: int
     truncated: bool
-    boundary: str
-    error: str
-    message: str
+    failure: Failure | None
     repeats: int
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -78,11 +87,17 @@ class Episode:
     tool_seconds: float
     setup_seconds: float
     opening: int
+    bad_ending: BadEnding | None
 
     @property
-    def task(self) -> tuple[str, int]:
-        """The environment and seed, which episodes of one task share."""
-        return self.env_id, self.seed
+    def task(self) -> Task:
+        """The environment with the id or seed, which episodes of one task share."""
+        return self.env_id, self.seed if self.task_id is None else self.task_id
+
+    @property
+    def cluster(self) -> Task:
+        """What episodes share that answer the same question, in whichever environment."""
+        return self.task if self.task_id is None else ("", self.task_id)
 
     @property
     def seconds(self) -> float:
@@ -102,22 +117,20 @@ class Episode:
         turns = trajectory.turns
         last = turns[-1] if turns else None
         generations = [turn.generation for turn in turns if turn.generation is not None]
-        error = trajectory.error or {}
         times = _times(trajectory)
         return cls(
-            env_id=trajectory.env_id,
+            env_id=trajectory.env_name,
             level=level_of(trajectory),
             agent=trajectory.agent,
             index=trajectory.index,
             group=trajectory.group,
             seed=trajectory.seed,
+            task_id=trajectory.task_id,
             episode_return=trajectory.episode_return,
             success=trajectory.success,
             turns=len(turns),
             truncated=bool(last and last.truncated),
-            boundary=str(error.get("boundary", "")),
-            error=str(error.get("type", "")),
-            message=str(error.get("message", "")).partition("\n")[0][:200],
+            failure=Failure.of(trajectory.error),
             repeats=trajectory.attempts - 1,
             prompt_tokens=_total(one.prompt_tokens for one in generations),
             completion_tokens=_total(one.completion_tokens for one in generations),
@@ -128,6 +141,7 @@ class Episode:
             cut_replies=sum(one.finish_reason == "length" for one in generations),
             setup_seconds=trajectory.setup_seconds,
             opening=_checksum(turns[0].observation if turns else trajectory.final_observation),
+            bad_ending=bad_ending_of(trajectory),
             **times,
         )
 
@@ -168,9 +182,25 @@ def level_of(trajectory: Trajectory) -> str:
     return str(level) if isinstance(level, str | int) else ""
 
 
-def tasks_of(episodes: Iterable[Episode]) -> dict[tuple[str, int], list[Episode]]:
+def tasks_of(episodes: Iterable[Episode]) -> dict[Task, list[Episode]]:
     """Return the episodes by task."""
-    tasks: dict[tuple[str, int], list[Episode]] = {}
+    tasks: dict[Task, list[Episode]] = {}
     for episode in episodes:
         tasks.setdefault(episode.task, []).append(episode)
     return tasks
+
+
+def with_task_ids(episodes: Iterable[Episode]) -> list[Episode]:
+    """Return the episodes of a run, in which those that failed in their reset have a task's id.
+
+    The reset would have named the task. It is that of the other episodes with the same environment
+    and seed, if there are any.
+    """
+    listed = list(episodes)
+    named = {(one.env_id, one.seed): one.task_id for one in listed if one.task_id is not None}
+    return [
+        replace(one, task_id=named.get((one.env_id, one.seed)))
+        if one.task_id is None and one.failure is not None and not one.turns
+        else one
+        for one in listed
+    ]

@@ -9,14 +9,13 @@ from typing import Literal
 import click
 from pydantic import Field
 from rich.console import Console
-from rich.text import Text
 
 from gem_core.agent import Agent
 from gem_core.factory import EnvFactory
-from gem_eval.episodes import Episode
+from gem_eval.episodes import Episode, with_task_ids
 from gem_eval.metrics import metrics_of, rows_of
 from gem_eval.progress import Progress, Tally
-from gem_eval.resume import check_same, known_episodes
+from gem_eval.resume import check_same, known_episodes, with_earlier
 from gem_eval.tables import (
     console_for,
     csv_of,
@@ -27,7 +26,15 @@ from gem_eval.tables import (
     times_of,
     without_only_agent,
 )
-from gem_rollout import Budget, Component, FaultPolicy, Trajectory, TrajectoryFile, collect
+from gem_rollout import (
+    Budget,
+    Component,
+    FaultPolicy,
+    Rollout,
+    Trajectory,
+    TrajectoryFile,
+    collect,
+)
 from gem_rollout.commands import (
     INTERRUPTED,
     RUN_FOLDER,
@@ -35,9 +42,10 @@ from gem_rollout.commands import (
     HydraCommand,
     Job,
     agent_makers,
-    env_factories,
+    envs_by_name,
 )
 from gem_rollout.failures import Failures
+from gem_rollout.format_errors import FormatErrors
 from gem_rollout.progress import Mode, print_line
 from gem_rollout.runs import Run, write_json
 
@@ -48,7 +56,7 @@ class EvalKeys(CommandKeys):
     """The keys of ``gem-core eval``."""
 
     episodes: int = Field(default=20, ge=1)
-    """Tasks (start states) of each environment."""
+    """Tasks of each environment: rows of a dataset, each once, or start states."""
     samples: int = Field(default=1, ge=1)
     """Times that each agent plays each task."""
     seed: int = Field(default=0, ge=0)
@@ -132,12 +140,13 @@ class _Spent:
 
 def _evaluate(job: Job[EvalKeys]) -> int:
     """Evaluate agents on environments."""
-    factories, agents = env_factories(job.config), agent_makers(job.config)
-    run, episodes = _open(job, [factory.spec.id for factory in factories], list(agents))
+    factories, agents = envs_by_name(job.config), agent_makers(job.config)
+    ids = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
+    run, episodes = _open(job, ids, list(agents))
     total = job.keys.episodes * job.keys.samples
     cells = [
-        _Cell(factory, make_agent, Tally(factory.spec.id, name, total))
-        for factory in factories
+        _Cell(factory, make_agent, Tally(env, name, total))
+        for env, factory in factories.items()
         for name, make_agent in agents.items()
     ]
     spent = _spent(job.keys)
@@ -172,6 +181,8 @@ command = HydraCommand(
         "gem-core eval 'game:*-easy' agent=[oracle,random] --format md",
         "gem-core eval qa:Sample tools=[search] wrappers=[concat] agent=openai agent.model=NAME",
         "gem-core eval math:Sample +agent@agent.small=openai agent.small.model=NAME agent=random",
+        "gem-core eval 'envs=[{id: math:Sample, shuffle: false}, qa:Sample]' agent=oracle",
+        "gem-core eval +env@envs.a=rg/gcd envs.a.level=0 +env@envs.b=rg/gcd agent=oracle",
         "gem-core eval out=runs/mine resume=true ...",
     ],
 )
@@ -184,8 +195,7 @@ def _open(job: Job[EvalKeys], envs: list[str], agents: list[str]) -> tuple[Run, 
     known: list[Episode] = []
     if run.has_episodes:
         check_same(run, config)
-        before = run.info().get("config", {}).get("agent") or {}
-        config = {**config, "agent": {**before, **config["agent"]}}
+        config = with_earlier(config, run.info().get("config") or {})
         known = known_episodes(run, seed=job.keys.seed, repeat_errors=job.keys.repeat_errors)
     run = Run.create(job.folder, command=job.words, config=config, envs=envs, agents=agents)
     return run, known
@@ -216,13 +226,18 @@ def _play(
     console: Console,
 ) -> Iterator[Episode]:
     """Play the missing episodes: one agent after the other, each in all environments together."""
-    tallies = [cell.tally for cell in cells]
+    tallies, warned = [cell.tally for cell in cells], set[str]()
     with Progress(console, tallies, keys.progress, keys.confidence) as progress:
         for agent in dict.fromkeys(tally.agent for tally in tallies):
             if spent.reached():
                 return
             of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
-            for trajectory in _collect(of_agent, keys, spent):
+            rollout = _rollout(of_agent, keys, spent)
+            for trajectory in _closing(rollout):
+                warning = rollout.report.repeats(trajectory.component, keys.episodes)
+                if warning and warning not in warned:
+                    warned.add(warning)
+                    print_line(console, warning, "yellow")
                 file.append(trajectory)
                 episode = Episode.of(trajectory)
                 spent.add(episode)
@@ -230,12 +245,12 @@ def _play(
                 yield episode
 
 
-def _collect(cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent) -> Iterator[Trajectory]:
+def _rollout(cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent) -> Rollout:
     left = spent.left()
     whole = {name: int(left[name]) for name in ("episodes", "turns", "tokens") if name in left}
     budget = Budget(cost=left.get("cost"), seconds=left.get("seconds"), **whole)
     one = next(iter(cells.values()))
-    rollout = collect(
+    return collect(
         {env_id: Component(cell.factory) for env_id, cell in cells.items()},
         one.make_agent,
         episodes=(
@@ -257,6 +272,9 @@ def _collect(cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent) -> Itera
         ),
         budget=budget,
     )
+
+
+def _closing(rollout: Rollout) -> Iterator[Trajectory]:
     try:
         yield from rollout
     finally:
@@ -280,21 +298,35 @@ def _print_figures(episodes: list[Episode], job: Job[EvalKeys]) -> None:
                 print_table(console, without_only_agent(cells))
                 console.print()
         for line in times_of(rows):
-            console.print(Text(line, style="dim"))
+            print_line(console, line, "dim")
+
+
+def _repeated(episodes: list[Episode]) -> Iterator[str]:
+    """Yield a line for each environment in which several groups asked the same question."""
+    for env_id in dict.fromkeys(one.env_id for one in episodes):
+        own = [one for one in episodes if one.env_id == env_id]
+        groups, tasks = {one.group for one in own}, {one.task for one in with_task_ids(own)}
+        if len(tasks) < len(groups):
+            yield (
+                f"{env_id}: {len(groups)} groups of episodes ask {len(tasks)} different questions. "
+                f"Groups that ask the same one count as samples of one task."
+            )
 
 
 def _summarise(
     console: Console, run: Run, episodes: list[Episode], missing: int, status: str
 ) -> bool:
-    """Print errors, where the run is and what to do next; return whether every episode failed."""
-    failures = Failures()
+    """Print problems, where the run is and what to do next; return whether every episode failed."""
+    failures, format_errors = Failures(), FormatErrors()
     for one in episodes:
-        if one.boundary:
-            failures.add_error(one.boundary, one.error, one.message)
-    if failures:
-        print_line(console, "Episodes with an error count as failures of the agent:", "red")
-    for line in failures.lines():
-        print_line(console, f"  {line}", "red")
+        failures.add_episode(one.env_id, one.agent, one.failure)
+        format_errors.add(one.env_id, one.agent, one.bad_ending)
+    for line in failures.lines(run.shown_trajectories):
+        print_line(console, line, "red")
+    for line in format_errors.lines():
+        print_line(console, line, "yellow")
+    for line in _repeated(episodes):
+        print_line(console, line, "dim")
     if status == "interrupted":
         text = f"Interrupted: {missing} episodes are missing. The finished ones are kept."
         print_line(console, text, "yellow")
@@ -307,7 +339,4 @@ def _summarise(
         print_line(console, f"To continue, repeat the command with out={path} resume=true")
     else:
         print_line(console, f"Next: gem-core view {path}", "dim")
-    message = failures.all_failed(len(episodes))
-    if message:
-        print_line(console, message, "red")
-    return bool(message)
+    return failures.is_total

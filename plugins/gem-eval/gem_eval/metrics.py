@@ -5,14 +5,15 @@ An episode that ended with an error counts as a failure, with the return that it
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gem_eval.episodes import Episode, tasks_of
+from gem_eval.episodes import Episode, tasks_of, with_task_ids
 from gem_eval.statistics import (
     Estimate,
     average,
+    correlations,
     mean_estimate,
     pass_all,
     pass_at,
@@ -32,12 +33,13 @@ class Figures:
 
     Args:
         episodes: Number of episodes.
-        tasks: Number of different start states.
+        tasks: Number of different tasks: questions or, without ids of tasks, start states.
         mean_return: Mean return, with a standard error clustered by task.
         success: Success rate, in [0, 1]; None if no environment defines success.
         success_without_errors: Success rate of the episodes without an error.
-        pass_at: pass@k by k: mean over the tasks with at least k episodes.
-        pass_all: pass^k by k: mean over the tasks with at least k episodes.
+        pass_at: pass@k by k: mean over the tasks with at least k episodes, which are at least half
+            of the tasks.
+        pass_all: pass^k by k: mean over the same tasks.
         turns: Mean number of turns of an episode.
         truncated: Share of episodes that a limit ended.
         prompt_tokens: Mean number of prompt tokens of an episode; None if unknown.
@@ -120,23 +122,20 @@ def figures_of(episodes: Sequence[Episode], confidence: float = 0.95) -> Figures
         episodes: The episodes.
         confidence: Confidence level of the intervals, in (0, 1).
     """
-    tasks = list(tasks_of(episodes).values())
-    judged = [kept for task in tasks if (kept := [one for one in task if one.success is not None])]
-    sound = [bool(one.success) for task in judged for one in task if not one.boundary]
+    judged = [one for one in episodes if one.success is not None]
+    sound = [bool(one.success) for one in judged if one.failure is None]
+    failures = [one.failure for one in episodes if one.failure is not None]
     turns = sum(one.turns for one in episodes)
     calls = sum(one.tool_calls for one in episodes)
     durations = sorted(one.seconds for one in episodes)
     costs = [one.cost for one in episodes if one.cost is not None]
+    returns, successes = _returns(episodes), _successes(judged)
     at, every = _passes(judged, confidence)
     return Figures(
         episodes=len(episodes),
-        tasks=len(tasks),
-        mean_return=mean_estimate([[e.episode_return for e in t] for t in tasks], confidence),
-        success=proportion_estimate(
-            [[float(e.success or 0) for e in t] for t in judged], confidence
-        )
-        if judged
-        else None,
+        tasks=len(tasks_of(episodes)),
+        mean_return=mean_estimate(list(returns.values()), confidence),
+        success=proportion_estimate(list(successes.values()), confidence) if judged else None,
         success_without_errors=sum(sound) / len(sound) if sound else None,
         pass_at=at,
         pass_all=every,
@@ -156,8 +155,8 @@ def figures_of(episodes: Sequence[Episode], confidence: float = 0.95) -> Figures
         },
         seconds_p50=_quantile(durations, 0.5),
         seconds_p95=_quantile(durations, 0.95),
-        errors=dict(Counter(one.boundary for one in episodes if one.boundary)),
-        stragglers=sum(one.error == "DeadlineError" for one in episodes),
+        errors=dict(Counter(failure.boundary for failure in failures)),
+        stragglers=sum(failure.kind == "DeadlineError" for failure in failures),
         repeats=sum(one.repeats for one in episodes),
     )
 
@@ -172,21 +171,58 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+Values = dict[Hashable, list[float]]
+"""Values by cluster."""
+
+
+def _values(pairs: Iterable[tuple[Hashable, float]]) -> Values:
+    values: Values = {}
+    for cluster, value in pairs:
+        values.setdefault(cluster, []).append(value)
+    return values
+
+
+def _returns(episodes: Iterable[Episode]) -> Values:
+    return _values((one.cluster, one.episode_return) for one in episodes)
+
+
+def _successes(episodes: Iterable[Episode]) -> Values:
+    judged = (one for one in episodes if one.success is not None)
+    return _values((one.cluster, float(bool(one.success))) for one in judged)
+
+
+def _passed(
+    episodes: Iterable[Episode], k: int, chance: Callable[[int, int, int], float]
+) -> tuple[Values, int]:
+    """Return a value for each task with at least k episodes, and the number of their episodes."""
+    judged = (one for one in episodes if one.success is not None)
+    enough = [task for task in tasks_of(judged).values() if len(task) >= k]
+    values = (
+        (task[0].cluster, chance(len(task), sum(bool(one.success) for one in task), k))
+        for task in enough
+    )
+    return _values(values), sum(map(len, enough))
+
+
 def _passes(
-    tasks: Sequence[Sequence[Episode]], confidence: float
+    episodes: Sequence[Episode], confidence: float
 ) -> tuple[dict[int, Estimate], dict[int, Estimate]]:
-    """Return pass@k and pass^k for k = 1, 2, 4, ... and the largest k; empty if that is 1."""
-    counts = [(len(task), sum(bool(one.success) for one in task)) for task in tasks]
-    largest = max((n for n, _ in counts), default=0)
+    """Return pass@k and pass^k for k = 1, 2, 4, ... and the largest k; empty if that is 1.
+
+    At least half of the tasks have k episodes. More often, a few have more because the dataset
+    repeats a question, and say nothing about the others.
+    """
+    counts = sorted((len(task) for task in tasks_of(episodes).values()), reverse=True)
+    largest = counts[(len(counts) - 1) // 2] if counts else 0
     ks = sorted(
         {k for k in (2**i for i in range(largest.bit_length())) if k <= largest} | {largest}
     )
-    at, every = {}, {}
+    at: dict[int, Estimate] = {}
+    every: dict[int, Estimate] = {}
     for k in ks if largest > 1 else []:
-        enough = [(n, c) for n, c in counts if n >= k]
-        trials = sum(n for n, _ in enough)
-        at[k] = proportion_estimate([[pass_at(n, c, k)] for n, c in enough], confidence, trials)
-        every[k] = proportion_estimate([[pass_all(n, c, k)] for n, c in enough], confidence, trials)
+        for found, chance in ((at, pass_at), (every, pass_all)):
+            values, trials = _passed(episodes, k, chance)
+            found[k] = proportion_estimate(list(values.values()), confidence, trials)
     return at, every
 
 
@@ -201,7 +237,7 @@ def rows_of(episodes: Iterable[Episode], confidence: float = 0.95) -> list[Row]:
         confidence: Confidence level of the intervals, in (0, 1).
     """
     by_agent: dict[str, list[Episode]] = {}
-    for episode in episodes:
+    for episode in with_task_ids(episodes):
         by_agent.setdefault(episode.agent, []).append(episode)
     return [row for agent, own in by_agent.items() for row in _agent_rows(agent, own, confidence)]
 
@@ -218,7 +254,7 @@ def _agent_rows(agent: str, episodes: Sequence[Episode], confidence: float) -> l
         if len({one.env_id for one in own}) > 1
     ]
     pooled = figures_of(episodes, confidence)
-    macro = _macro([row.figures for row in rows if row.scope == "env"], pooled)
+    macro = _macro({row.name: row.figures for row in rows if row.scope == "env"}, envs, pooled)
     return [*rows, Row(agent, "pooled", POOLED, pooled), Row(agent, "macro", MEAN_OVER_ENVS, macro)]
 
 
@@ -229,21 +265,37 @@ def _by(episodes: Iterable[Episode], key: Callable[[Episode], str]) -> dict[str,
     return dict(sorted(parts.items()))
 
 
-def _macro(envs: Sequence[Figures], pooled: Figures) -> Figures:
-    successes = [one.success for one in envs if one.success is not None]
+def _macro(
+    figures: Mapping[str, Figures], episodes: Mapping[str, Sequence[Episode]], pooled: Figures
+) -> Figures:
+    """Return the means over environments, whose estimates are correlated if they share tasks."""
+    own = list(episodes.values())
+    judged = [name for name, one in figures.items() if one.success is not None]
+    successes = [one for name in judged if (one := figures[name].success) is not None]
     means = {
-        "mean_return": average([one.mean_return for one in envs]),
-        "success": average(successes) if successes else None,
-        "pass_at": _average_each([one.pass_at for one in envs]),
-        "pass_all": _average_each([one.pass_all for one in envs]),
+        "mean_return": average(
+            [one.mean_return for one in figures.values()], correlations(list(map(_returns, own)))
+        ),
+        "success": average(successes, correlations([_successes(episodes[name]) for name in judged]))
+        if judged
+        else None,
+        "pass_at": _average_each([one.pass_at for one in figures.values()], own, pass_at),
+        "pass_all": _average_each([one.pass_all for one in figures.values()], own, pass_all),
     }
     return Figures(**{**vars(pooled), **means})
 
 
-def _average_each(estimates: Sequence[Mapping[int, Estimate]]) -> dict[int, Estimate]:
+def _average_each(
+    estimates: Sequence[Mapping[int, Estimate]],
+    episodes: Sequence[Sequence[Episode]],
+    chance: Callable[[int, int, int], float],
+) -> dict[int, Estimate]:
     """Return the mean estimate of each k that all environments have."""
-    shared = set.intersection(*(set(one) for one in estimates))
-    return {k: average([one[k] for one in estimates]) for k in sorted(shared)}
+    averages = {}
+    for k in sorted(set.intersection(*(set(one) for one in estimates))):
+        values = [_passed(own, k, chance)[0] for own in episodes]
+        averages[k] = average([one[k] for one in estimates], correlations(values))
+    return averages
 
 
 def metrics_of(episodes: Iterable[Episode], confidence: float = 0.95) -> dict[str, Any]:

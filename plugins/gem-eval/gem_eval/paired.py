@@ -4,7 +4,6 @@ A difference is the second agent's mean on a task minus the first agent's. Impor
 imports ``scipy.stats``.
 """
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from gem_core.errors import ConfigError
-from gem_eval.statistics import Estimate, mean_estimate, z_quantile
+from gem_eval.statistics import Clusters, Estimate, cluster_mean, t_quantile, z_quantile
 
 __all__ = [
     "binary_difference",
@@ -36,19 +35,20 @@ LARGEST = 10**18
 
 
 def mean_difference(
-    differences: Sequence[float], confidence: float = 0.95, most: float = math.inf
+    clusters: Clusters, confidence: float = 0.95, most: float = math.inf
 ) -> Estimate:
-    """Estimate the mean of paired differences, with the paired t interval.
+    """Estimate the mean of paired differences, with the paired t interval, clustered by question.
 
     Args:
-        differences: One for each pair; at least one.
+        clusters: The differences, one for each pair; at least one.
         confidence: In (0, 1).
         most: The largest possible absolute difference, which bounds the interval.
     """
-    found = mean_estimate([[one] for one in differences], confidence)
-    if found.low is None or found.high is None:
-        return found
-    return dataclasses.replace(found, low=max(found.low, -most), high=min(found.high, most))
+    mean, se = cluster_mean(clusters)
+    if se is None:
+        return Estimate(mean, None, None, None, len(clusters))
+    half = t_quantile(confidence, len(clusters) - 1) * se if se else 0.0
+    return Estimate(mean, max(mean - half, -most), min(mean + half, most), se, len(clusters))
 
 
 def binary_difference(differences: Sequence[float], confidence: float = 0.95) -> Estimate:
@@ -75,21 +75,23 @@ def _discordant(differences: Sequence[float]) -> tuple[int, int]:
     return sum(one > 0 for one in differences), sum(one < 0 for one in differences)
 
 
-def standard_deviation(differences: Sequence[float], *, binary: bool) -> float | None:
+def standard_deviation(clusters: Clusters, *, binary: bool) -> float | None:
     """Return the standard deviation of differences, for power analysis; None if unknown.
 
-    Binary differences are adjusted as in ``binary_difference``, so that the result is never 0.
+    With several differences in a cluster, it is the standard error of their mean times the root of
+    the number of clusters. Binary differences are adjusted as in ``binary_difference``, so that the
+    result is never 0.
 
     Args:
-        differences: One for each pair.
-        binary: Whether each is -1, 0 or 1.
+        clusters: The differences, one for each pair.
+        binary: Whether each is -1, 0 or 1, and alone in its cluster.
     """
-    count = len(differences)
+    count = len(clusters)
     if binary:
-        better, worse = _discordant(differences)
+        better, worse = _discordant([one for own in clusters for one in own])
         gain, loss = (better + 1) / (count + 2), (worse + 1) / (count + 2)
         return math.sqrt(gain + loss - (gain - loss) ** 2)
-    deviation = float(np.std(differences, ddof=1)) if count > 1 else 0.0
+    deviation = (cluster_mean(clusters)[1] or 0.0) * math.sqrt(count)
     return deviation if deviation > 1e-12 else None
 
 
@@ -115,8 +117,11 @@ def sign_flip_test(differences: Sequence[float], seed: int = 0) -> tuple[float, 
     (``scipy.stats.permutation_test``). With more, 19,999 assignments are drawn, and the observed
     one counts among them (B. Phipson and G. K. Smyth, 2010), so that the p-value is never 0.
 
+    Differences that are not independent are added up, and have one sign (I. A. Canay, J. P. Romano
+    and A. M. Shaikh (2017), Econometrica 85, 1013-1030).
+
     Args:
-        differences: One for each pair.
+        differences: One for each pair, or the sum of each cluster of pairs.
         seed: Seed of the draw.
 
     Returns:

@@ -9,7 +9,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gem_eval.episodes import Episode
+from gem_eval.episodes import Episode, Task
 from gem_eval.statistics import wilson
 from gem_rollout.progress import ProgressView, clock, print_line
 
@@ -31,7 +31,7 @@ class Tally:
         judged: Episodes of which it is known whether they succeeded.
         successes: Episodes that succeeded.
         errors: Episodes that ended with an error, by boundary.
-        tasks: Seeds of the tasks.
+        tasks: The tasks.
     """
 
     env_id: str
@@ -41,17 +41,17 @@ class Tally:
     judged: int = 0
     successes: int = 0
     errors: Counter[str] = field(default_factory=Counter)
-    tasks: set[int] = field(default_factory=set)
+    tasks: set[Task] = field(default_factory=set)
 
     def add(self, episode: Episode) -> None:
         """Count an episode."""
         self.done += 1
-        self.tasks.add(episode.seed)
+        self.tasks.add(episode.task)
         if episode.success is not None:
             self.judged += 1
             self.successes += episode.success
-        if episode.boundary:
-            self.errors[episode.boundary] += 1
+        if episode.failure is not None:
+            self.errors[episode.failure.boundary] += 1
 
 
 class Progress(ProgressView):

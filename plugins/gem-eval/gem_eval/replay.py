@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from gem_core.agent import BaseAgent, Reply
 from gem_core.config import factory_from_config
@@ -20,11 +19,16 @@ from gem_core.errors import ConfigError, EpisodeEndedError
 from gem_core.factory import EnvFactory
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Action, Info, Observation
+from gem_core.resolve import configured, resolve
+from gem_core.specs import EnvSpec
 from gem_rollout import Trajectory, play_episode
+from gem_rollout.answer_instruction import instructed
+from gem_rollout.environments import named_specs
 
 __all__ = ["Change", "change_of", "changed_config", "env_makers", "replay"]
 
-_STACK = ("env", "mixture", "tools", "wrappers", "tool_use")
+_STACK = ("env", "mixture", "tools", "wrappers", "tool_use", "answer_instruction")
+_CHANGED = (*_STACK, "envs")
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Change:
     """The differences between a stored episode and its replay.
 
     Args:
-        env_id: Id of its environment.
+        env_id: Name of its environment.
         agent: Name of its agent.
         index: Index of the episode.
         kinds: The kinds of differences: ``reward`` (of a turn), ``success``, ``end`` (earlier,
@@ -73,34 +77,36 @@ def changed_config(config: Mapping[str, Any], overrides: Sequence[str]) -> dict[
 
     Args:
         config: The composed configuration of the run; empty if it is unknown.
-        overrides: ``key=value`` below ``env``, ``mixture``, ``tools``, ``wrappers`` or
-            ``tool_use``, such as ``env.max_turns=9``.
+        overrides: ``key=value`` below ``env``, ``envs.NAME``, ``mixture``, ``tools``, ``wrappers``,
+            ``tool_use`` or ``answer_instruction``, such as ``env.max_turns=9``.
 
     Raises:
         ConfigError: An override is not of this form.
     """
     for override in overrides:
         key, equals, _ = override.partition("=")
-        if not equals or key.partition(".")[0] not in _STACK:
+        if not equals or key.partition(".")[0] not in _CHANGED:
             raise ConfigError(
-                f"An override is KEY=VALUE, with a key below {', '.join(_STACK)}; got {override!r}."
+                f"An override is KEY=VALUE, with a key below {', '.join(_CHANGED)}; "
+                f"got {override!r}."
             )
     try:
         changes = OmegaConf.from_dotlist(list(overrides))
         merged: Any = OmegaConf.to_container(
             OmegaConf.merge(OmegaConf.create(dict(config)), changes)
         )
-    except OmegaConfBaseException as error:
-        raise ConfigError(f"The overrides cannot be used: {error}") from error
+    except Exception as error:  # of OmegaConf, or of YAML
+        message = " ".join(str(error).split())
+        raise ConfigError(f"The overrides cannot be used: {message}") from error
     return merged  # type: ignore[no-any-return]
 
 
-def env_makers(config: Mapping[str, Any], env_ids: Iterable[str]) -> dict[str, EnvFactory]:
-    """Return a factory for each environment of a run.
+def env_makers(config: Mapping[str, Any], env_ids: Mapping[str, str]) -> dict[str, EnvFactory]:
+    """Return a factory for each environment of a run, by name.
 
     Args:
         config: The result of ``changed_config``. Parameters of ``env`` apply to all environments.
-        env_ids: Ids of the environments of the trajectories.
+        env_ids: The id of each environment of the trajectories, by its name (``env_name``).
 
     Raises:
         GemError: An environment does not exist any more, or refuses its parameters.
@@ -108,11 +114,18 @@ def env_makers(config: Mapping[str, Any], env_ids: Iterable[str]) -> dict[str, E
     stack = {key: config[key] for key in _STACK if config.get(key)}
     if stack.get("mixture"):
         factory = factory_from_config({key: stack[key] for key in stack if key != "env"})
+        factory = instructed(factory, stack)
         return dict.fromkeys(env_ids, factory)
     env = stack.get("env") or {}
-    env = {"id": env} if isinstance(env, str) else env
+    parameters = {} if isinstance(env, str) else {k: env[k] for k in env if k != "id"}
+    specs = named_specs(config["envs"]) if config.get("envs") else {}
+    found = {
+        name: configured(specs.get(name) or resolve(EnvSpec, env_id), parameters)
+        for name, env_id in env_ids.items()
+    }
     return {
-        env_id: factory_from_config({**stack, "env": {**env, "id": env_id}}) for env_id in env_ids
+        name: instructed(factory_from_config({**stack, "env": spec}), stack)
+        for name, spec in found.items()
     }
 
 
@@ -128,7 +141,7 @@ def replay(
 
     Args:
         trajectories: The stored trajectories.
-        makers: Factories of the environments, by id.
+        makers: Factories of the environments, by name.
         concurrency: Number of threads, each with its own environments.
     """
     waiting: deque[tuple[Trajectory, Future[Trajectory]]] = deque()
@@ -148,7 +161,7 @@ class _Player:
     """Plays episodes in the calling thread, with environments of that thread.
 
     Args:
-        makers: Factories of the environments, by id.
+        makers: Factories of the environments, by name.
         stack: Closes the environments.
     """
 
@@ -159,8 +172,15 @@ class _Player:
         self._lock = threading.Lock()
 
     def play(self, old: Trajectory) -> Trajectory:
-        env = self._env(old.env_id)
-        new = play_episode(env, _Recorded(old), old.seed, old.group, old.agent)
+        env = self._env(old.env_name)
+        new = play_episode(
+            env,
+            _Recorded(old),
+            old.seed,
+            old.group,
+            old.agent,
+            reset_options=old.reset_options,
+        )
         if is_awaitable(new):
             new = self._loop().run_until_complete(new)
         new.index, new.group, new.sample = old.index, old.group, old.sample
@@ -171,13 +191,13 @@ class _Player:
             new.error = old.error
         return new  # type: ignore[no-any-return]
 
-    def _env(self, env_id: str) -> Env:
+    def _env(self, name: str) -> Env:
         envs = self._own.__dict__.setdefault("envs", {})
-        if env_id not in envs:
-            envs[env_id] = self._makers[env_id]()
+        if name not in envs:
+            envs[name] = self._makers[name]()
             with self._lock:
-                self._stack.callback(envs[env_id].close)
-        return envs[env_id]  # type: ignore[no-any-return]
+                self._stack.callback(envs[name].close)
+        return envs[name]  # type: ignore[no-any-return]
 
     def _loop(self) -> Any:
         if not hasattr(self._own, "loop"):
@@ -213,7 +233,7 @@ def change_of(old: Trajectory, new: Trajectory) -> Change:
         "observation": any(was != now and was != _stored(now) for was, now in seen),
     }
     return Change(
-        env_id=old.env_id,
+        env_id=old.env_name,
         agent=old.agent,
         index=old.index,
         kinds=tuple(kind for kind, is_so in differs.items() if is_so),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text
 
 from gem_core.errors import ConfigError
 from gem_core.options import format_option
@@ -16,6 +15,7 @@ from gem_eval.metrics import metrics_of
 from gem_eval.replay import Change, change_of, changed_config, env_makers, replay
 from gem_eval.tables import Cells, console_for, markdown_of, print_table, share
 from gem_rollout import Trajectory, TrajectoryFile
+from gem_rollout.progress import print_line
 from gem_rollout.runs import Run, write_json
 
 __all__ = ["command"]
@@ -50,12 +50,12 @@ def command(
     if out is not None and Run(out).trajectories_path.exists():
         raise ConfigError(f"{out} already holds a run: choose another --out.")
     config = changed_config(source.info().get("config") or {}, overrides)
-    env_ids = dict.fromkeys(one.env_id for one in source.trajectories())
+    env_ids = {one.env_name: one.env_id for one in source.trajectories()}
     pairs = replay(source.trajectories(), env_makers(config, env_ids), concurrency)
     if out is None:
         changes = [change_of(old, new) for old, new in pairs]
     else:
-        changes = _write(pairs, source, out, config, list(env_ids))
+        changes = _write(pairs, source, out, config, list(dict.fromkeys(env_ids.values())))
     _show(changes, most, form)
 
 
@@ -108,7 +108,7 @@ def _show(changes: Sequence[Change], most: int, form: str) -> None:
         if len(changed) > most:
             console.print(f"... and {len(changed) - most} more (--most)")
         console.print()
-    console.print(Text(verdict(changes)), soft_wrap=True)
+    print_line(console, verdict(changes))
 
 
 def _summary(changes: Sequence[Change]) -> Cells:

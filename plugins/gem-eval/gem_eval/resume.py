@@ -9,11 +9,22 @@ from gem_core.errors import ConfigError
 from gem_core.seeding import child_seed
 from gem_eval.episodes import Episode
 from gem_rollout import TrajectoryFile
-from gem_rollout.runs import Run, without_secrets
+from gem_rollout.redaction import redact
+from gem_rollout.runs import Run
 
-__all__ = ["check_same", "differences", "known_episodes"]
+__all__ = ["check_same", "differences", "known_episodes", "with_earlier"]
 
-_SAME = ("env", "mixture", "tools", "wrappers", "tool_use", "seed", "samples", "fork_groups")
+_SAME = (
+    "env",
+    "mixture",
+    "tools",
+    "wrappers",
+    "tool_use",
+    "answer_instruction",
+    "seed",
+    "samples",
+    "fork_groups",
+)
 """Keys that must not change, as an episode depends on them."""
 _TRANSPORT = {
     "api_key",
@@ -40,8 +51,11 @@ def check_same(run: Run, config: Mapping[str, Any]) -> None:
         raise ConfigError(f"{run.path} has no configuration in run.json: choose another out.")
     if "k" in old:
         old = {**old, "samples": old["k"]}  # as version 0.1 called it
-    new = without_secrets(config)
+    old, new = redact(old), redact(config)
     lines = [line for key in _SAME for line in differences(key, old.get(key), new.get(key))]
+    before, now = (_named(one.get("envs")) for one in (old, new))
+    for name in sorted(set(before) & set(now)):
+        lines += differences(f"envs.{name}", before[name], now[name])
     agents, others = old.get("agent") or {}, new.get("agent") or {}
     for name in sorted(set(agents) & set(others)):
         known = [
@@ -61,6 +75,22 @@ def check_same(run: Run, config: Mapping[str, Any]) -> None:
                 ]
             )
         )
+
+
+def _named(envs: Any) -> dict[str, Any]:
+    """Return environments that have names of their own; others are named after what they are."""
+    return dict(envs) if isinstance(envs, Mapping) and "id" not in envs else {}
+
+
+def with_earlier(config: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with the agents and environments that the run had before, as well."""
+    agents = {**(before.get("agent") or {}), **config["agent"]}
+    envs, earlier = config.get("envs"), before.get("envs")
+    if _named(envs) and _named(earlier):
+        envs = {**_named(earlier), **_named(envs)}
+    elif isinstance(envs, list) and isinstance(earlier, list):
+        envs = [*earlier, *(one for one in envs if one not in earlier)]
+    return {**config, "agent": agents, "envs": envs}
 
 
 def differences(place: str, old: Any, new: Any) -> list[str]:

@@ -2,10 +2,14 @@
 
 Every interval is two-sided. With one episode per task, a mean has the textbook interval. With
 several, the standard error is robust to the correlation between episodes of one task.
+
+The tasks are regarded as drawn from a larger population, and the intervals are those of its mean:
+they say what to expect of further tasks like these (E. Miller (2024), "Adding Error Bars to Evals",
+arXiv:2411.00640). So they do not shrink to a point if all rows of a dataset were played.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -13,9 +17,11 @@ from typing import Any
 from gem_core.errors import ConfigError
 
 __all__ = [
+    "Clusters",
     "Estimate",
     "average",
     "cluster_mean",
+    "correlations",
     "mean_estimate",
     "pass_all",
     "pass_at",
@@ -123,10 +129,16 @@ def cluster_mean(clusters: Clusters) -> tuple[float, float | None]:
 def mean_estimate(clusters: Clusters, confidence: float = 0.95) -> Estimate:
     """Estimate a mean: Student's t with one degree of freedom less than the number of clusters.
 
+    If every value is 0 or 1 the mean is a proportion, and has the interval of one: the interval of
+    Student's t covers the mean of few values of this kind much too rarely (L. D. Brown, T. T. Cai
+    and A. DasGupta (2001), Statistical Science 16, 101-133).
+
     Args:
         clusters: The values; at least one.
         confidence: In (0, 1).
     """
+    if all(value in (0, 1) for cluster in clusters for value in cluster):
+        return proportion_estimate(clusters, confidence)
     mean, se = cluster_mean(clusters)
     if se is None:
         return Estimate(mean, None, None, None, len(clusters))
@@ -172,16 +184,50 @@ def proportion_estimate(
     return Estimate(mean, low, high, se, groups)
 
 
-def average(estimates: Sequence[Estimate]) -> Estimate:
-    """Average independent estimates with equal weights: the mean over environments.
+def correlations(clusters: Sequence[Mapping[Hashable, Sequence[float]]]) -> list[list[float]]:
+    """Return the correlations between the means of several environments, a matrix.
 
-    The environments are fixed, not a sample of environments: ``se^2 = sum(se_e^2) / E^2``. The ends
-    of the interval are computed from those of the estimates, so that it stays in their range:
-    ``low = mean - sqrt(sum((mean_e - low_e)^2)) / E``, and ``high``
-    correspondingly (G. Y. Zou and A. Donner (2008), Statistics in Medicine 27, 1693-1702).
+    Two means are correlated if the environments ask the same questions: they share clusters. With
+    the residual of each cluster, ``r_eg = sum_i (y_egi - mean_e)``, the covariance of two means is
+    estimated by ``sum_g r_eg r_fg / (n_e n_f)``, as in ``cluster_mean``. If all residuals of an
+    environment are 0, as with a success rate of 1, it cannot be estimated: the correlation is then
+    the share of clusters that are shared, its largest value for clusters of one size.
+
+    Args:
+        clusters: For each environment, the values of each cluster by the name of the cluster.
+    """
+    residuals = []
+    for named in clusters:
+        mean, _ = cluster_mean(list(named.values()))
+        residuals.append({key: math.fsum(c) - mean * len(c) for key, c in named.items()})
+    sizes = [math.hypot(*one.values()) for one in residuals]
+
+    def correlation(i: int, j: int) -> float:
+        shared = residuals[i].keys() & residuals[j].keys()
+        if not sizes[i] * sizes[j]:
+            return len(shared) / math.sqrt(len(residuals[i]) * len(residuals[j]))
+        product = math.fsum(residuals[i][key] * residuals[j][key] for key in shared)
+        return product / (sizes[i] * sizes[j])
+
+    count = range(len(residuals))
+    return [[1.0 if i == j else correlation(i, j) for j in count] for i in count]
+
+
+def average(
+    estimates: Sequence[Estimate], correlated: Sequence[Sequence[float]] | None = None
+) -> Estimate:
+    """Average estimates with equal weights: the mean over environments.
+
+    The environments are fixed, not a sample of environments. With ``c_ef`` the correlation of two
+    estimates, ``se^2 = sum_ef(c_ef se_e se_f) / E^2``. The ends of the interval are computed from
+    those of the estimates, so that it stays in their range:
+    ``low = mean - sqrt(sum_ef(c_ef (mean_e - low_e) (mean_f - low_f))) / E``, and ``high``
+    correspondingly (G. Y. Zou and A. Donner (2008), Statistics in Medicine 27, 1693-1702; with
+    correlations: G. Y. Zou (2007), Psychological Methods 12, 399-413).
 
     Args:
         estimates: At least one. All intervals have the same confidence level.
+        correlated: The correlations between them; None if they are independent.
     """
     count = len(estimates)
     value = math.fsum(one.value for one in estimates) / count
@@ -192,9 +238,20 @@ def average(estimates: Sequence[Estimate]) -> Estimate:
     ]
     if len(known) < count:
         return Estimate(value, None, None, None, tasks)
-    below = math.hypot(*(middle - low for middle, low, _, _ in known)) / count
-    above = math.hypot(*(high - middle for middle, _, high, _ in known)) / count
-    se = math.hypot(*(error for _, _, _, error in known)) / count
+
+    def length(parts: Sequence[float]) -> float:
+        if correlated is None:
+            return math.hypot(*parts) / count
+        squares = (
+            c * a * b
+            for row, a in zip(correlated, parts, strict=True)
+            for c, b in zip(row, parts, strict=True)
+        )
+        return math.sqrt(max(0.0, math.fsum(squares))) / count
+
+    below = length([middle - low for middle, low, _, _ in known])
+    above = length([high - middle for middle, _, high, _ in known])
+    se = length([error for _, _, _, error in known])
     return Estimate(value, value - below, value + above, se, tasks)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from gem_core.console import Terminal
+from gem_core.options import visible
 from gem_eval.metrics import Row
 from gem_eval.statistics import Estimate
 
@@ -33,8 +34,8 @@ WIDTH = 500
 
 def console_for(*, stderr: bool = False) -> Console:
     """Return a console. If it is not a terminal, it is wide enough not to break lines of tables."""
-    console = Console(stderr=stderr, highlight=False)
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=WIDTH)
+    console = Terminal(stderr=stderr, highlight=False)
+    return console if console.is_terminal else Terminal(stderr=stderr, highlight=False, width=WIDTH)
 
 
 def share(value: float | None) -> str:
@@ -75,13 +76,15 @@ def _cells(row: Row) -> list[str]:
     if figures.prompt_tokens is not None or figures.completion_tokens is not None:
         tokens = f"{figures.prompt_tokens or 0:,.0f} + {figures.completion_tokens or 0:,.0f}"
     errors = ", ".join(f"{where} {number}" for where, number in figures.errors.items())
+    failed = sum(figures.errors.values())
+    all_failed = failed == figures.episodes
     late = f" ({figures.stragglers} by deadline)" if figures.stragglers else ""
     return [
         row.agent,
         row.name,
         count,
-        _estimate(figures.mean_return, ".3f"),
-        _estimate(figures.success, ".1%"),
+        "-" if all_failed else _estimate(figures.mean_return, ".3f"),
+        f"{failed} failed" if all_failed else _estimate(figures.success, ".1%"),
         f"{figures.turns:.1f}",
         tokens or "",
         "" if figures.cost is None else f"{figures.cost:.4g}",
@@ -120,7 +123,7 @@ def print_table(console: Console, cells: Cells) -> None:
         justify: Any = "left" if heading in _NAMES else "right"
         table.add_column(heading, justify=justify, overflow="fold")
     for line in lines:
-        table.add_row(*map(Text, line))
+        table.add_row(*line)
     console.print(table)
 
 
@@ -153,7 +156,8 @@ def markdown_of(cells: Cells) -> str:
     """Return headings and cells as a table in Markdown."""
     headings, lines = cells
     rows = [headings, ["---"] * len(headings), *lines]
-    return "\n".join("| " + " | ".join(c.replace("|", r"\|") for c in row) + " |" for row in rows)
+    shown = ("| " + " | ".join(c.replace("|", r"\|") for c in row) + " |" for row in rows)
+    return visible("\n".join(" ".join(line.splitlines()) for line in shown))
 
 
 def csv_of(rows: Iterable[Row]) -> str:

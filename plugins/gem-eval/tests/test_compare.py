@@ -21,7 +21,7 @@ def test_pairs_of_single_episodes_have_mcnemars_test(trajectory, write):
     assert success.p_value == pytest.approx(2 * 9 / 2**8)  # 7 better, 1 worse
     assert success.difference.value == pytest.approx(0.5)
     assert (success.first_mean, success.second_mean) == pytest.approx((4 / 12, 10 / 12))
-    assert returns.test == "exact sign flips"
+    assert returns.test == "exact McNemar"
     assert returns.p_value == pytest.approx(success.p_value)
 
 

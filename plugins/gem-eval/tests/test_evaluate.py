@@ -200,7 +200,8 @@ def test_errors_are_reported_and_can_be_repeated(tmp_path, ok, gem):
     done = gem(*base, "agent.actions=[1]", cwd=tmp_path)
     assert done.returncode == 1
     assert "env (InvalidActionError), 2 episodes, for example: An action of" in done.stderr
-    assert "Every episode failed. The most frequent error (2 of 2)" in done.stderr
+    assert "Every episode failed." in done.stderr
+    assert "2 failed" in done.stdout
     again = ["eval", f"env={GUESS}", "agent=oracle", "out=run", "episodes=2", "resume=true"]
     ok(*again, cwd=tmp_path)
     assert len(keys(tmp_path / "run")) == 4

@@ -152,18 +152,18 @@ def test_pairs_that_never_differ_still_leave_doubt():
     estimate = binary_difference([0.0] * 20)
     assert estimate.value == 0
     assert estimate.low < 0 < estimate.high
-    assert standard_deviation([0.0] * 20, binary=True) > 0
-    assert standard_deviation([0.0] * 20, binary=False) is None
+    assert standard_deviation([[0.0]] * 20, binary=True) > 0
+    assert standard_deviation([[0.0]] * 20, binary=False) is None
 
 
 def test_an_interval_ends_where_differences_do():
-    estimate = mean_difference([-1.0, -0.5, 0.0, -1.0], most=1.0)
+    estimate = mean_difference([[-1.0], [-0.5], [0.0], [-1.0]], most=1.0)
     assert estimate.low == -1.0
     assert -0.7 < estimate.high < 0.5
 
 
 def test_the_mean_difference_has_the_paired_t_interval():
-    estimate = mean_difference([1.0, 2.0, 4.0])
+    estimate = mean_difference([[1.0], [2.0], [4.0]])
     assert estimate.value == pytest.approx(7 / 3)
     assert estimate.low == pytest.approx(
         7 / 3 - 4.302652729911275 * np.std([1, 2, 4], ddof=1) / 3**0.5

@@ -90,13 +90,21 @@ class Game(BaseEnv):
         self.turn_count = 0
         return rules, {"suffix": self.render()}
 
-    def step(self, action: Action) -> Step:
+    def read(self, action: Action) -> re.Match[str] | None:
+        """Return the parts of an action; None if it is malformed.
+
+        Raises:
+            InvalidActionError: The action is not text.
+        """
         try:
-            match = self.pattern.match(action)
+            return self.pattern.match(action)
         except TypeError:
             name = type(self).__name__
             got = type(action).__name__
             raise InvalidActionError(f"An action of {name} is text; got {got}.") from None
+
+    def step(self, action: Action) -> Step:
+        match = self.read(action)
         self.turn_count += 1
         if match is None:
             observation = (

@@ -134,16 +134,24 @@ class FifteenPuzzleEnv(Game):
 
     def play(self, match: re.Match[str]) -> Outcome:
         direction, turn = match[1].lower(), self.turn_count
-        (gap_row, gap_column), (down, right) = self._gap, _SOURCES[direction]
-        row, column = gap_row + down, gap_column + right
-        if not (0 <= row < self.num_rows and 0 <= column < self.num_rows):
+        tile = self.slide(direction)
+        if tile is None:
             return f"Turn {turn}: no tile can move {direction}.", 0.0, False
-        tile = self.board[gap_row][gap_column] = self.board[row][column]
-        self.board[row][column] = None
-        self._gap = row, column
+        row, column = self._gap
         if row == column == self.num_rows - 1 and self.board == self.goal_board:
             return f"Turn {turn}: {tile} moved {direction}. All is in order. You win!", 1.0, True
         return f"Turn {turn}: {tile} moved {direction}.", 0.0, False
+
+    def slide(self, direction: str) -> int | None:
+        """Slide a tile into the gap and return it; None if no tile can move so."""
+        (gap_row, gap_column), (down, right) = self._gap, _SOURCES[direction]
+        row, column = gap_row + down, gap_column + right
+        if not (0 <= row < self.num_rows and 0 <= column < self.num_rows):
+            return None
+        tile = self.board[gap_row][gap_column] = self.board[row][column]
+        self.board[row][column] = None
+        self._gap = row, column
+        return tile
 
     def reward_at_limit(self, reward: float) -> float:
         pairs = zip(self.board, self.goal_board, strict=True)

@@ -102,8 +102,8 @@ class HangmanEnv(Game):
         count = self.secret_word.count(letter)
         if not count:
             return f"Turn {turn}: the letter {letter} is not in the word.", 0.0, False
+        reward = self.reward_of(letter)
         self._show(letter)
-        reward = 0.5 * count / self.word_length
         times = "once" if count == 1 else f"{count} times"
         feedback = f"Turn {turn}: the letter {letter} is in the word {times}."
         if "_" in self.board:
@@ -117,9 +117,15 @@ class HangmanEnv(Game):
             return f"Turn {turn}: {guess} {why}.", 0.0, False
         if guess != self.secret_word:
             return f"Turn {turn}: {guess} is not the word.", 0.0, False
-        reward = 0.5 + 0.5 * self.board.count("_") / self.word_length
+        reward = self.reward_of(guess)
         self._show(guess)
-        return f"Turn {turn}: {guess} is the word. You win!", reward, True
+        return f"Turn {turn}: {guess} is the word. You win!", reward + 0.5, True
+
+    def reward_of(self, letters: str) -> float:
+        """Return the reward of the hidden positions that these letters would show."""
+        pairs = zip(self.secret_word, self.board, strict=True)
+        hidden = sum(letter in letters and shown == "_" for letter, shown in pairs)
+        return 0.5 * hidden / self.word_length
 
     def _show(self, letters: str) -> None:
         for index, letter in enumerate(self.secret_word):

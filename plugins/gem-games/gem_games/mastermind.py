@@ -124,13 +124,22 @@ class MastermindEnv(Game):
         if key in self.previous_guesses:
             return f"Turn {turn}: you guessed {guess} before.", 0.0, False
         self.previous_guesses.add(key)
-        black, white = _pegs(guess, self.game_code)
-        reward = max(0, black - self.milestone) / length
-        self.milestone = max(self.milestone, black)
+        black, white = self.evaluate(guess)
+        reward = self.reward_of(black)
         if black == length:
             return f"Turn {turn}: {guess} is the secret code. You win!", reward, True
         pegs = f"Black pegs: {black}. White pegs: {white}."
         return f"Turn {turn}: you guessed {guess}. {pegs}", reward, False
+
+    def evaluate(self, guess: Sequence[int]) -> tuple[int, int]:
+        """Return the numbers of black and white pegs."""
+        return _pegs(guess, self.game_code)
+
+    def reward_of(self, black: int) -> float:
+        """Return the reward of a guess with these black pegs, and keep the largest number."""
+        reward = max(0, black - self.milestone) / self.code_length
+        self.milestone = max(self.milestone, black)
+        return reward
 
     def render(self) -> str:
         return "Your next guess:"

@@ -70,6 +70,7 @@ GAMES = [
             "-v0-hard": {"word_length": 7, "max_turns": 20},
             "-v0-random": {"word_length": None, "max_turns": None},
         },
+        oracle_returns={"-v0-easy": 0.8},
     ),
     GameEntry(
         "Crosswords",

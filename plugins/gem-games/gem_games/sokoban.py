@@ -112,7 +112,7 @@ class SokobanEnv(Game):
             return f"Turn {turn}: you cannot move {direction}, a wall is there.", 0.0, False
         done = "moved"
         if ahead in (_BOX, _BOX_ON_GOAL):
-            if not self._push(to_row, to_column, by_row, by_column):
+            if not self._push_box(to_row, to_column, by_row, by_column):
                 return f"Turn {turn}: you cannot push the box {direction}.", 0.0, False
             done = "pushed a box"
         self.room_state[row][column] = self.room_fixed[row][column]
@@ -127,7 +127,7 @@ class SokobanEnv(Game):
             )
         return f"Turn {turn}: you {done} {direction}; {count}.", 0.0, False
 
-    def _push(self, row: int, column: int, by_row: int, by_column: int) -> bool:
+    def _push_box(self, row: int, column: int, by_row: int, by_column: int) -> bool:
         """Push the box at (row, column) if there is room behind it; return whether it moved."""
         to_row, to_column = row + by_row, column + by_column
         behind = self.room_state[to_row][to_column]

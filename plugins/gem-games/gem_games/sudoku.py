@@ -108,7 +108,7 @@ class SudokuEnv(Game):
         where = f"row {row}, column {column}"
         if self.board[row - 1][column - 1]:
             return f"Turn {turn}: {where} holds a number already.", 0.0, False
-        if self.full_grid[row - 1][column - 1] != number:
+        if not self.is_right(row - 1, column - 1, number):
             return f"Turn {turn}: {number} is not the solution's number for {where}.", 0.0, False
         self.board[row - 1][column - 1] = number
         self.num_empty -= 1
@@ -119,6 +119,10 @@ class SudokuEnv(Game):
             return win, reward, True
         left = f"Empty cells left: {self.num_empty}."
         return f"Turn {turn}: {number} is right for {where}. {left}", reward, False
+
+    def is_right(self, row: int, column: int, number: int) -> bool:
+        """Return whether the solution has a number in a cell; rows and columns start at 0."""
+        return self.full_grid[row][column] == number
 
     def render(self) -> str:
         return self._view

@@ -117,20 +117,25 @@ class WordleEnv(Game):
         if self.only_real_words and guess not in word_set(hardcore=True):
             return f"Turn {turn}: {guess} is not a word that I know.", 0.0, False
         self.previous_guesses.add(guess)
-        marked = marks(guess, self.secret_word)
-        reward = 0.5 * self._count_new_greens(marked) / self.word_length
+        marked = self.evaluate(guess)
+        reward = self.reward_of(marked)
         if guess == self.secret_word:
             return f"Turn {turn}: {guess} is the secret word. You win!", reward + 0.5, True
         feedback = f"Turn {turn}: you guessed {guess}.\n{' '.join(guess)}\n{' '.join(marked)}"
         return feedback, reward, False
 
-    def _count_new_greens(self, marked: str) -> int:
+    def evaluate(self, guess: str) -> str:
+        """Return the marks of a guess in capital letters; see ``marks``."""
+        return marks(guess, self.secret_word)
+
+    def reward_of(self, marked: str) -> float:
+        """Return the reward of the positions that are green for the first time."""
         new = 0
         for index, mark in enumerate(marked):
             if mark == "G" and not self.milestones[index]:
                 self.milestones[index] = 1
                 new += 1
-        return new
+        return 0.5 * new / self.word_length
 
     def render(self) -> str:
         return "Your next guess:"

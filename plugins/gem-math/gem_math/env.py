@@ -21,9 +21,15 @@ from gem_math.grading import grade
 from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
 from gem_tasks.prompt import check_prompt, fill_prompt
 
-__all__ = ["FORMAT_ERROR_REWARD", "MathEnv"]
+__all__ = ["FORMAT_ERROR_REWARD", "INSTRUCTION", "MathEnv"]
 
 FORMAT_ERROR_REWARD = -0.1
+
+INSTRUCTION = (
+    r"First reason step by step. Then put your final answer, and nothing else, in \boxed{}. "
+    "Only the last box is read."
+)
+"""How to answer. The commands show it after the problem; ``prompt="default"`` does too."""
 
 
 class MathEnv(TaskEnv):
@@ -34,7 +40,8 @@ class MathEnv(TaskEnv):
         answer_key: The column of the gold answers: a text or a number, or a list of alternatives.
         use_format_error_reward: Give a reward of -0.1 instead of 0 for an answer without a box.
         prompt: The text around the problem, with ``{problem}`` in its place; other braces have no
-            meaning. None shows the problem alone.
+            meaning. ``"default"`` adds how to answer; None shows the problem alone, to which the
+            commands add how to answer.
         deadline: The time in seconds for comparing an answer in a worker; after it, the answer
             counts as wrong.
         rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``; see
@@ -54,6 +61,7 @@ class MathEnv(TaskEnv):
         "question_key",
         "use_format_error_reward",
     )
+    answer_instruction = INSTRUCTION
     blocking = True
     """A step may wait for a worker, up to the deadline."""
 
@@ -72,7 +80,11 @@ class MathEnv(TaskEnv):
         self.question_key = question_key
         self.answer_key = answer_key
         self.use_format_error_reward = use_format_error_reward
+        if prompt == "default":
+            prompt = f"{{problem}}\n\n{INSTRUCTION}"
         self.prompt = check_prompt(prompt, "problem")
+        if prompt is not None:
+            self.answer_instruction = ""
         self.deadline = deadline
         super().__init__(columns=self._columns(), **rows)
 

@@ -136,7 +136,7 @@ class TestGolds:
 class TestOptions:
     def test_by_default_the_problem_is_shown_alone(self) -> None:
         env = MathEnv(data=ROWS, shuffle=False)
-        assert env.reset() == ("What is 0 + 0?", {})
+        assert env.reset()[0] == "What is 0 + 0?"
 
     def test_a_prompt_is_put_around_it(self) -> None:
         prompt = r"{problem} Think, {then} write \boxed{}."

@@ -35,10 +35,7 @@ class TestObservations:
     def test_an_observation_is_text_with_images(self) -> None:
         observation, info = MathVisualEnv(data=ROWS, shuffle=False).reset()
         image = Image.of(figure(3))
-        assert (observation, info) == (
-            {"problem": "How many sides? <image>", "images": [image]},
-            {},
-        )
+        assert observation == {"problem": "How many sides? <image>", "images": [image]}
         assert content_parts(observation, info) == [TextPart("How many sides? "), image]
 
     def test_an_epoch_shows_every_row_once(self) -> None:

@@ -36,6 +36,7 @@ _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 # Digits after a leading zero are not a number: 007, a postcode.
 _NUMBER = re.compile(r"[+\-\u2212]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*|0)(?:\.[0-9]+)?\.?")
 _MAX_NUMBER_LENGTH = 100
+_LONGEST_KEPT = 1000
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
@@ -73,8 +74,17 @@ class _Form(NamedTuple):
     number: Decimal | None
 
 
-@lru_cache(maxsize=4096)
 def _form(text: str) -> _Form:
+    """Return the normalised form; that of a short text is kept for the next time."""
+    return _kept_form(text) if len(text) <= _LONGEST_KEPT else _new_form(text)
+
+
+@lru_cache(maxsize=4096)
+def _kept_form(text: str) -> _Form:
+    return _new_form(text)
+
+
+def _new_form(text: str) -> _Form:
     words = normalize_answer(text) or " ".join(_bare(text).split()) or text.strip()
     return _Form(words, _number(text.strip()))
 

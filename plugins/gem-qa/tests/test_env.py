@@ -128,7 +128,7 @@ def test_a_gold_of_another_type_is_rejected_when_the_rows_are_loaded(gold):
 def test_the_columns_may_have_other_names():
     rows = [{"problem": "Who?", "solution": "Euclid", "answer": None}]
     env = QaEnv(data=rows, question_key="problem", answer_key="solution", prompt=None)
-    assert env.reset(seed=0) == ("Who?", {})
+    assert env.reset(seed=0)[0] == "Who?"
     assert env.step(env.solution()).reward == 1.0
 
 

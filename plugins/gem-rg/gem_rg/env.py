@@ -13,10 +13,12 @@ from gem_core import Action, BaseEnv, Info, Step
 from gem_core.errors import ConfigError, InvalidActionError
 from gem_core.faults import boundary
 from gem_core.parsing import last_boxed, last_tagged
-from gem_core.seeding import check_seed
+from gem_core.seeding import check_seed, child_seed
 from gem_rg import datasets
 from gem_rg.catalog import DESCRIPTIONS
 from gem_rg.items import Item, Recipe
+from gem_tasks.order import permute
+from gem_tasks.rows import checksum
 
 __all__ = ["HINT", "ReasoningGymEnv"]
 
@@ -110,7 +112,20 @@ class ReasoningGymEnv(BaseEnv):
             count=datasets.BATCH if in_order else 1,
         )
         question = self.item.question
-        return (f"{question.rstrip()}\n\n{self._hint}" if self._hint else question), {}
+        info = {"task_id": checksum([self.item.task, question]), "idx": self.idx}
+        return (f"{question.rstrip()}\n\n{self._hint}" if self._hint else question), info
+
+    @property
+    def task_count(self) -> int:
+        """The number of items of a dataset."""
+        return self._recipe.size
+
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
+        """Return the item of episode ``number`` of a run: each once, then each once more."""
+        if seed is None:
+            return {}
+        epoch, position = divmod(number, self._recipe.size)
+        return {"idx": permute(position, self._recipe.size, child_seed(seed, "rows", epoch))}
 
     def _place(self) -> tuple[int, int]:
         if self._next is not None:

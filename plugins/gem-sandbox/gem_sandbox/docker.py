@@ -11,7 +11,6 @@ makes this sandbox removes the container.
 import base64
 import contextlib
 import functools
-import json
 import os
 import random
 import socket
@@ -23,9 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem_core.errors import ConfigError, SandboxError
+from gem_core.records import json_value
 from gem_sandbox.image import DEFAULT_IMAGE, image_environment, write_image
 from gem_sandbox.runner import Channel, Launcher, runner_arguments
 from gem_sandbox.runner_sandbox import RunnerSandbox
+from gem_sandbox.shortage import shortage
 from gem_sandbox.warm.seccomp import MACHINES, call_filter
 
 if TYPE_CHECKING:
@@ -234,8 +235,13 @@ class ContainerChannel(Channel):
     def stderr(self) -> str:
         return self._stderr.decode("utf-8", "replace").strip()
 
+    def hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def kill(self) -> None:
-        self.abandon(shutdown=True)
+        self.hang_up()
+        self.abandon()
         self._remove()
 
     def _remove(self) -> None:
@@ -244,10 +250,7 @@ class ContainerChannel(Channel):
         with contextlib.suppress(APIError, OSError):  # it removes itself when it ends
             self._api.remove_container(self._id, force=True)
 
-    def abandon(self, *, shutdown: bool = False) -> None:
-        if shutdown:
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
+    def abandon(self) -> None:
         self._stream.close()
         self._socket.close()
 
@@ -255,7 +258,9 @@ class ContainerChannel(Channel):
 @functools.cache
 def _filters() -> dict[str, str]:
     """Return our filters of system calls: Docker's own allows vsock, to the hypervisor."""
-    return {machine: base64.b64encode(call_filter(machine)).decode() for machine in MACHINES}
+    return {
+        machine: base64.b64encode(call_filter(machine, locks=True)).decode() for machine in MACHINES
+    }
 
 
 def connect(host: str | None = None) -> "docker.DockerClient":
@@ -275,6 +280,8 @@ def connect(host: str | None = None) -> "docker.DockerClient":
                 trial.connect(where.removeprefix("unix://"))
         return docker.DockerClient(base_url=host) if host else docker.from_env()
     except Exception as error:
+        if missing := shortage(error):
+            raise SandboxError(f"No connection to the engine at {where}: {missing}.") from error
         raise SandboxError(
             f"No Docker engine answers at {where}: {error}. Start one (apt-get install docker.io), "
             f"or set its address: DOCKER_HOST=unix:///path, or make_sandbox('docker', host=...)."
@@ -304,7 +311,7 @@ def make_image(
         response = client.api.import_image_from_stream(
             chunks, repository=repository, tag=tag or "latest", changes=changes
         )
-    answer = json.loads(response.strip().splitlines()[-1])
+    answer = json_value(response.strip().splitlines()[-1])
     if "status" not in answer:
         raise SandboxError(f"The engine did not take the image: {answer.get('error', answer)}")
     return str(answer["status"])

@@ -1,4 +1,4 @@
-"""``gem-core doctor``: which sandboxes work on this machine, and what the others need.
+"""``gem-core doctor``: which sandboxes work on this machine, and which plugins have a problem.
 
 A tier works if it has run a program, an engine if it has answered: nothing is inferred.
 """
@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import click
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from gem_core.console import Terminal
 from gem_core.errors import SandboxError
+from gem_core.plugins import load_plugins
 from gem_sandbox.docker import connect, make_image
 from gem_sandbox.image import DEFAULT_IMAGE
 from gem_sandbox.warm.tiers import TIERS, why_not
@@ -30,11 +32,11 @@ _LANDLOCK_VERSION = 1
 
 @dataclass(frozen=True)
 class Finding:
-    """The state of one part or requirement of a sandbox.
+    """The state of one part or requirement of a sandbox, or of a plugin.
 
     Args:
-        sandbox: The id of the sandbox.
-        part: The part or requirement.
+        sandbox: The id of the sandbox; ``plugins`` for a plugin.
+        part: The part or requirement, or the plugin.
         works: Whether it can be used here.
         detail: What was found, such as a version or an error.
         remedy: What to do if it does not work; empty if there is nothing to do.
@@ -48,8 +50,9 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Examine all sandboxes; takes a few seconds."""
-    return [*_warm(), *_docker(), Finding("process", "no isolation", works=True)]
+    """Examine all sandboxes and plugins; takes a few seconds."""
+    process = Finding("process", "no isolation", works=True)
+    return [*_warm(), *_docker(), process, *_plugins()]
 
 
 def _warm() -> Iterator[Finding]:
@@ -59,7 +62,10 @@ def _warm() -> Iterator[Finding]:
         "Landlock": (_landlock, "use a kernel 5.13 or later, booted with lsm=...,landlock"),
     }
     for tier in TIERS:
-        reason = why_not(tier)
+        try:
+            reason = why_not(tier)
+        except SandboxError as error:
+            reason = str(error)
         yield Finding("warm", f"tier {tier}", works=not reason, detail=reason)
     for part, (probe, remedy) in requirements.items():
         found = probe()
@@ -109,9 +115,21 @@ def _docker() -> Iterator[Finding]:
     yield Finding("docker", f"image {DEFAULT_IMAGE}", works=found, remedy=remedy)
 
 
+def _plugins() -> Iterator[Finding]:
+    """Yield the plugins with a problem, or a summary if there is none."""
+    statuses = load_plugins().statuses
+    for status in statuses:
+        if status.problems:
+            detail, _, remedy = status.problems[0].partition(". ")
+            works = status.state == "slow"
+            yield Finding("plugins", status.name, works=works, detail=detail, remedy=remedy)
+    if not any(status.problems for status in statuses):
+        yield Finding("plugins", "all", works=True, detail=f"{len(statuses)} found, no problem")
+
+
 def _isolates(findings: Sequence[Finding]) -> bool:
     """Whether untrusted programs can be run here."""
-    tiers = [f.works for f in findings if f.part.startswith("tier")]
+    tiers = [f.works for f in findings if f.sandbox == "warm" and f.part.startswith("tier")]
     docker = [f.works for f in findings if f.sandbox == "docker"]
     return any(tiers) or all(docker)
 
@@ -121,7 +139,7 @@ def _table(findings: Sequence[Finding]) -> Table:
     for heading in ("sandbox", "part", "works", "found", "remedy"):
         table.add_column(heading, no_wrap=heading in {"sandbox", "part"})
     for finding in findings:
-        works = "[green]yes[/]" if finding.works else "[yellow]no[/]"
+        works = Text("yes", "green") if finding.works else Text("no", "yellow")
         table.add_row(finding.sandbox, finding.part, works, finding.detail, finding.remedy)
     return table
 
@@ -138,13 +156,18 @@ def _table(findings: Sequence[Finding]) -> Table:
     "--package", "packages", multiple=True, help="An installed package to include in the image."
 )
 def command(*, as_json: bool, making: bool, packages: tuple[str, ...]) -> None:
-    """Report which sandboxes work here; exit with status 1 if no isolated one does."""
+    """Report which sandboxes work here, and which plugins have a problem.
+
+    Exit with status 1 if no isolated sandbox works.
+    """
+    if packages and not making:
+        raise click.UsageError("--package chooses what --make-image puts into the image: add it.")
     if making:
         make_image(connect(), packages=packages)
     findings = examine()
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
-        Console().print(_table(findings))
+        Terminal().print(_table(findings))
     if not _isolates(findings):
         sys.exit(1)

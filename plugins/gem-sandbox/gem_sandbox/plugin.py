@@ -34,6 +34,6 @@ def gem_register(registry: Registry) -> None:
         CommandSpec(
             id="doctor",
             entry_point="gem_sandbox.doctor:command",
-            description="Report which sandboxes work on this machine, and what the others need",
+            description="Report which sandboxes work on this machine, and plugins with a problem",
         )
     )

@@ -6,8 +6,10 @@ import subprocess
 import sys
 import warnings
 
+from gem_core.errors import SandboxError
 from gem_sandbox.runner import Channel, Launcher, runner_arguments
 from gem_sandbox.runner_sandbox import RunnerSandbox
+from gem_sandbox.shortage import shortage
 
 __all__ = ["ProcessSandbox"]
 
@@ -39,7 +41,11 @@ class ProcessLauncher(Launcher):
     """Starts runners as children of this process."""
 
     def launch(self) -> Channel:
-        return ProcessChannel()
+        try:
+            return ProcessChannel()
+        except OSError as error:
+            reason = shortage(error) or str(error)
+            raise SandboxError(f"The sandbox 'process' cannot start: {reason}.") from error
 
 
 class ProcessChannel(Channel):
@@ -66,9 +72,12 @@ class ProcessChannel(Channel):
         self._socket.settimeout(timeout)
         return self._socket.recv(1 << 16)
 
-    def kill(self) -> None:
+    def hang_up(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # the runner ends its programs, then itself
+
+    def kill(self) -> None:
+        self.hang_up()
         self._socket.close()
         self._process.wait()
 

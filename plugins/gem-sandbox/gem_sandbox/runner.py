@@ -12,11 +12,22 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from gem_core.errors import SandboxError
+from gem_core.records import json_value
 from gem_core.sandbox import Execution
+from gem_workers.base_sandbox import SessionEndedError
 
 __all__ = ["Channel", "Launcher", "Runner", "runner_arguments"]
 
-_MODULES = ("", ".messages", ".folders", ".processes", ".run", ".runner")
+_MODULES = (
+    "",
+    ".messages",
+    ".folders",
+    ".process_tree",
+    ".memory",
+    ".processes",
+    ".run",
+    ".runner",
+)
 _BOOT = """\
 import json, sys, types
 for name, source in json.loads(sys.argv[1]).items():
@@ -57,6 +68,10 @@ class Channel(ABC):
     @abstractmethod
     def read(self, timeout: float) -> bytes:
         """Return the next bytes, empty at the end; raises ``TimeoutError``."""
+
+    @abstractmethod
+    def hang_up(self) -> None:
+        """End the stream, and so the runner and its program, without waiting; thread-safe."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -133,6 +148,9 @@ class Runner:
 
         If the runner or its monitor dies, the program met a limit outside of them, such as the
         memory of the container. That is the program's failure, so it is not raised.
+
+        Raises:
+            SessionEndedError: The session ended after its last piece; this one was not run.
         """
         end = time.monotonic() + timeout + _GRACE_SECONDS
         try:
@@ -141,6 +159,8 @@ class Runner:
             late = time.monotonic() >= end
             self.channel.kill()
             return Execution(137, stderr=f"{error}\n", limit="wall_time" if late else None), False
+        if "lost" in message:
+            raise SessionEndedError(message["lost"])
         if "execution" not in message:
             self.channel.kill()
             if message.get("killed"):
@@ -156,7 +176,7 @@ class Runner:
         length = struct.unpack("!I", self._exactly(4, end))[0]
         if length > _LARGEST_MESSAGE:
             raise SandboxError(f"The sandbox's runner sent a message of {length} bytes.")
-        message: dict[str, Any] = json.loads(self._exactly(length, end))
+        message: dict[str, Any] = json_value(self._exactly(length, end))
         return message
 
     def _exactly(self, length: int, end: float) -> bytes:

@@ -5,7 +5,9 @@ from typing import Any
 
 from gem_core.errors import SandboxError
 from gem_core.sandbox import Execution
+from gem_sandbox.fair_semaphore import FairSemaphore
 from gem_sandbox.runner import Launcher, Runner
+from gem_workers.cancellation import cancellable
 
 __all__ = ["RunnerPool"]
 
@@ -23,20 +25,21 @@ class RunnerPool:
         self._reset()
 
     def _reset(self) -> None:
-        self._slots = threading.BoundedSemaphore(self._size)
+        self._slots = FairSemaphore(self._size)
         self._lock = threading.Lock()
         self._idle: list[Runner] = []
         self._runners: set[Runner] = set()
 
     def run(self, request: dict[str, Any], timeout: float) -> Execution:
         """Run a program; a runner that turns out to be dead is replaced once."""
-        with self._slots:
+        with self._slots.acquire():
             for _ in range(2):
                 runner = self.take()
                 try:
-                    if not runner.begin(request):
-                        continue
-                    execution, _ = runner.execution(timeout)
+                    with cancellable(runner.channel.hang_up):
+                        if not runner.begin(request):
+                            continue
+                        execution, _ = runner.execution(timeout)
                     return execution
                 finally:
                     self.give_back(runner)
@@ -51,7 +54,8 @@ class RunnerPool:
         with self._lock:
             self._runners.add(runner)
         try:
-            runner.wait_until_clean()
+            with cancellable(runner.channel.hang_up):
+                runner.wait_until_clean()
         except BaseException:
             self._end(runner)
             raise

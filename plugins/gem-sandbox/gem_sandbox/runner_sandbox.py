@@ -15,6 +15,7 @@ from gem_sandbox.runner import Launcher, Runner
 from gem_sandbox.runner_pool import RunnerPool
 from gem_sandbox.shared_pools import shared_pools
 from gem_workers.base_sandbox import BaseSandbox, ReplaySession
+from gem_workers.cancellation import cancellable
 
 __all__ = ["RunnerSandbox", "RunnerSession"]
 
@@ -111,7 +112,9 @@ class RunnerSession(ReplaySession):
         except OSError as error:
             self._alive = False
             return Execution(137, stderr=f"The sandbox's runner has ended: {error}.\n"), False
-        execution, self._alive = runner.execution(timeout)
+        self._alive = False  # also if this raises
+        with cancellable(runner.channel.hang_up):
+            execution, self._alive = runner.execution(timeout)
         return execution, self._alive
 
     def end_process(self) -> None:
@@ -132,7 +135,7 @@ def _encoded(text: str | bytes) -> str:
 @functools.cache
 def _sitecustomize() -> str:
     """Return a ``sitecustomize`` that supplies the common names that a program uses."""
-    names = importlib.resources.files("gem_sandbox.warm.guest").joinpath("common_names.py")
+    names = importlib.resources.files("gem_workers").joinpath("common_names.py")
     return names.read_text("utf-8") + _SUPPLY_NAMES
 
 

@@ -2,6 +2,8 @@
 
 Each file in ``escapes/`` is a program. Its first lines say what it tries and what success would
 be. It gets a module ``host`` with the locations of everything that it must not reach.
+A third line ``# Runs: twice`` runs it twice, ``# Runs: inputs`` for several inputs, and ``# Runs:
+session`` runs its pieces, between the lines ``# idle``, in a session that is idle in between.
 
     python plugins/gem-sandbox/tests/escape_suite.py table     # writes the table of the docs
     python plugins/gem-sandbox/tests/escape_suite.py soak docker 20000
@@ -23,17 +25,17 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from gem_core.sandbox import Execution, Program, Sandbox
+from gem_core.sandbox import Execution, Program, Sandbox, SessionSandbox
 from gem_sandbox.docker import connect, owned
 
 __all__ = [
     "ESCAPES",
     "Before",
     "HostSide",
+    "attack",
     "benign",
-    "escape_program",
     "header",
     "leftovers",
     "soak",
@@ -43,6 +45,11 @@ ESCAPES = sorted((Path(__file__).parent / "escapes").glob("*.py"))
 PROJECT = Path(__file__).resolve().parents[3]
 MEMORY = 1 << 28
 TIMEOUT = 0.7
+SESSION_SECONDS = 2.0
+IDLE_SECONDS = 0.6
+INPUTS = ("1", "2", "3")
+IDLE = "\n# idle\n"
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 CLEANUP_SECONDS = 10.0
 NOT_ON_HOST = (
     "/dev/shm/gem-escape",
@@ -50,10 +57,16 @@ NOT_ON_HOST = (
     "/tmp/gem-escape",
     "/var/tmp/gem-escape",
 )
+LIBRARIES = (Path(os.__file__), Path(os.__file__).parent)
 BEGIN, END = "<!-- escapes: begin -->", "<!-- escapes: end -->"
 VARIABLE = "GEM_ESCAPE_TOKEN"
 MODULE = r"""
-import ctypes, re
+import ctypes, os, re
+
+def is_shared(path):
+    # Whether this is the same file as the host's.
+    found = os.stat(path)
+    return INODES.get(path) == (found.st_dev, found.st_ino)
 
 def escaped(what):
     print("ESCAPED:", what, flush=True)
@@ -75,6 +88,11 @@ def scan(maps, memory):
                 print_tokens(memory.read(high - low))
             except (OSError, ValueError, OverflowError):
                 pass
+"""
+MODULE_OF_SESSION = """\
+import sys, types
+sys.modules["host"] = types.ModuleType("host")
+exec({!r}, sys.modules["host"].__dict__)
 """
 BENIGN = """\
 # {token}
@@ -116,6 +134,7 @@ class HostSide:
         self.secret_file.write_text(self.tokens["file"])
         self.secret_file.chmod(0o666)
         os.environ[VARIABLE] = self.tokens["environment"]
+        self.marks = _marks()
         self.mark = "victim-" + secrets.token_hex(8)
         command = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(1e6)", self.mark]
         self.victim = subprocess.Popen(command)
@@ -156,6 +175,11 @@ class HostSide:
             "VICTIM_MARK": self.mark,
             "PARENT": os.getpid(),
             "MEMORY": MEMORY,
+            "IDLE": IDLE_SECONDS,
+            "CORES": len(os.sched_getaffinity(0)),
+            "DEVICES": DEVICES,
+            "LIBRARIES": [str(path) for path in LIBRARIES],
+            "INODES": {str(path): _inode(path) for path in (*LIBRARIES, *map(Path, DEVICES))},
         }
         lines = [f"{key} = {value!r}" for key, value in facts.items()]
         return (MODULE + "\n".join(lines) + "\n").encode()
@@ -167,6 +191,9 @@ class HostSide:
             f"it knows the secret of {place}" for place, t in self.tokens.items() if t in output
         ]
         found += re.findall(r"^ESCAPED: .*", execution.stdout, flags=re.MULTILINE)
+        if _marks() != self.marks:
+            found.append("it changed the mode, the owner or a time of a file of the host")
+            self.marks = _marks()
         found += [*self._arrivals(), *self._changed_files(), *self._system_v()]
         state = Path(f"/proc/{self.victim.pid}/stat").read_text().rpartition(")")[2].split()[0]
         if self.victim.poll() is not None or state in "TtZ":
@@ -249,11 +276,47 @@ def addresses() -> list[str]:
     return found
 
 
-def escape_program(path: Path, host: HostSide, **limits: object) -> Program:
-    """Return a hostile program, with tight limits."""
-    tight = {"timeout": TIMEOUT, "memory": MEMORY, "output_limit": 1 << 20, "processes": 32}
-    files = {"host.py": host.module(path.stem)}
-    return Program(path.read_text(), files=files, stdin="", **{**tight, **limits})
+def _inode(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _marks() -> list[tuple[int, ...]]:
+    """Return what programs might change of files that they share with the host."""
+    # Other programs of the host use /dev/null and /dev/full in many ways.
+    found = (path.stat() for path in (*LIBRARIES, Path("/dev/zero"), Path("/dev/urandom")))
+    return [(each.st_mode, each.st_uid, each.st_gid, each.st_ctime_ns) for each in found]
+
+
+def attack(sandbox: Any, path: Path, host: HostSide, timeout: float = TIMEOUT) -> list[Execution]:
+    """Run a hostile program, with tight limits, in the way that it asks for."""
+    source, module = path.read_text(), host.module(path.stem)
+    runs = re.findall(r"^# Runs: (\w+)$", source, re.MULTILINE)
+    program = Program(
+        source,
+        files={"host.py": module},
+        timeout=timeout,
+        memory=MEMORY,
+        output_limit=1 << 20,
+        processes=32,
+    )
+    if runs == ["session"]:
+        return hold_session(sandbox, source.split(IDLE), module)
+    if runs == ["inputs"]:
+        return list(sandbox.run_tests(program, INPUTS))
+    return [sandbox.run(program) for _ in range(2 if runs == ["twice"] else 1)]
+
+
+def hold_session(sandbox: SessionSandbox, pieces: Sequence[str], module: bytes) -> list[Execution]:
+    """Run pieces in a session, with a pause after each."""
+    session = sandbox.session(timeout=SESSION_SECONDS, memory=MEMORY)
+    executions = [session.run(MODULE_OF_SESSION.format(module))]
+    assert executions[0].ok, executions[0]
+    for piece in pieces:
+        executions.append(session.run(piece))
+        time.sleep(IDLE_SECONDS)
+    session.close()
+    return executions
 
 
 def benign(sandbox: Sandbox, host: HostSide) -> list[str]:
@@ -318,19 +381,24 @@ class Before(NamedTuple):
 
     processes: int
     strays: frozenset[int]
+    zombies: frozenset[int]
 
     @classmethod
     def now(cls, backend: str) -> "Before":
         """Wait until the next run's process is ready, and count."""
         time.sleep(0.5)
-        return cls(count(backend), frozenset(strays()))
+        return cls(count(backend), frozenset(strays()), frozenset(_zombies()))
+
+
+def _zombies() -> set[int]:
+    return {pid for pid, state in below(os.getpid()).items() if state == "Z"}
 
 
 def leftovers(backend: str, before: Before) -> list[str]:
     """Return what is left of programs after there was time to clean up."""
     end = time.monotonic() + CLEANUP_SECONDS
     while True:
-        zombies = [pid for pid, state in below(os.getpid()).items() if state == "Z"]
+        zombies = sorted(_zombies() - before.zombies)
         now = count(backend)
         more, lost = now - before.processes, set(strays()) - before.strays
         found = [f"{more} more processes"] if more > 0 else []
@@ -359,12 +427,36 @@ def memory(pids: Iterable[int]) -> int:
     return total
 
 
+def entries(folder: str) -> int:
+    """Return the number of entries in a folder, 0 if it is gone."""
+    with contextlib.suppress(OSError):
+        return len(list(Path(folder).iterdir()))
+    return 0
+
+
 class Sample(NamedTuple):
     """The resources of a sandbox after a number of runs."""
 
     runs: int
     processes: int
     mebibytes: float
+    descriptors: int
+    threads: int
+    files: int
+    """Entries of this process's folder for temporary files."""
+
+    @classmethod
+    def now(cls, backend: str, runs: int) -> "Sample":
+        """Count the resources of this process, and of all below it."""
+        pids = [os.getpid(), *below(os.getpid())]
+        return cls(
+            runs,
+            count(backend),
+            memory(pids) / (1 << 20),
+            sum(entries(f"/proc/{pid}/fd") for pid in pids),
+            sum(entries(f"/proc/{pid}/task") for pid in pids),
+            entries(tempfile.gettempdir()),
+        )
 
 
 def soak(
@@ -385,15 +477,15 @@ def soak(
     for done in range(1, runs + 1):
         if rng.random() < hostile:
             path = rng.choice(ESCAPES)
-            found = host.damage(sandbox.run(escape_program(path, host, timeout=0.3)))
-            assert found == [], f"{path.stem}: {found}"
+            for execution in attack(sandbox, path, host, timeout=0.3):
+                found = host.damage(execution)
+                assert found == [], f"{path.stem}: {found}"
         else:
             assert sandbox.run(Program(f"print({done})")).stdout == f"{done}\n"
         if done % (runs // samples) == 0:
             assert benign(sandbox, host) == []
             time.sleep(0.5)
-            pids = [os.getpid(), *below(os.getpid())]
-            yield Sample(done, count(backend), memory(pids) / (1 << 20))
+            yield Sample.now(backend, done)
 
 
 def table(backends: Sequence[str]) -> str:
@@ -408,9 +500,11 @@ def table(backends: Sequence[str]) -> str:
             benign(sandbox, host)
             before, outcomes = Before.now(name), []
             for path in ESCAPES:
-                execution = sandbox.run(escape_program(path, host))
-                found = [*host.damage(execution), *benign(sandbox, host), *leftovers(name, before)]
-                outcomes.append("**escaped**" if found else execution.limit or "held")
+                executions = attack(sandbox, path, host)
+                found = [damage for each in executions for damage in host.damage(each)]
+                found += [*benign(sandbox, host), *leftovers(name, before)]
+                limits = [each.limit for each in executions if each.limit]
+                outcomes.append("**escaped**" if found else limits[0] if limits else "held")
             columns[name] = outcomes
             sandbox.close()
     rows = [
@@ -441,9 +535,11 @@ def main() -> None:
         case ["table"]:
             write_table(PROJECT / "docs" / "sandboxing.md", table(ISOLATED))
         case ["soak", backend, runs]:
+            os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp()
             host, sandbox = HostSide(), BACKENDS[backend](workers=1)
             benign(sandbox, host)
             before = Before.now(backend)
+            print(Sample.now(backend, 0), flush=True)
             for sample in soak(backend, sandbox, host, runs=int(runs)):
                 print(sample, flush=True)
             print("left:", leftovers(backend, before))

@@ -1,5 +1,6 @@
 """``check_sandbox`` finds what is wrong with a sandbox."""
 
+import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Sequence
@@ -7,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from backends import BACKENDS
 
+from gem_core.errors import SandboxError
 from gem_core.registry import Registry
 from gem_core.sandbox import Execution, Program, Sandbox
 from gem_core.specs import SandboxSpec
@@ -62,6 +64,49 @@ class Forgetful(Flawed):
         return Session()
 
 
+class Generous(Flawed):
+    """Allows sessions eight times the memory that they ask for."""
+
+    def session(self, *, memory: int = 1 << 30, **limits: object) -> object:
+        return self.sandbox.session(memory=8 * memory, **limits)
+
+
+class Restless(Flawed):
+    """Never stops its sessions: they run something between the runs."""
+
+    def session(self, **limits: object) -> object:
+        session = self.sandbox.session(**limits)
+        idle = threading.Event()
+        threads: list[threading.Thread] = []
+
+        def go_on() -> None:
+            with contextlib.suppress(SandboxError):  # the session has ended
+                while idle.is_set():
+                    session.run("import time; time.sleep(0.05)")
+
+        def end_idling() -> None:
+            idle.clear()
+            for thread in threads:
+                thread.join()
+
+        class Session:
+            arun, snapshot, restore = session.arun, session.snapshot, session.restore
+
+            def run(self, source: str, **more: object) -> Execution:
+                end_idling()
+                execution = session.run(source, **more)
+                idle.set()
+                threads.append(threading.Thread(target=go_on))
+                threads[-1].start()
+                return execution
+
+            def close(self) -> None:
+                end_idling()
+                session.close()
+
+        return Session()
+
+
 class Hanging(Flawed):
     """Never ends a run, unless it is closed."""
 
@@ -87,6 +132,8 @@ class Hanging(Flawed):
         (Silent, "limits", "limit is None, not 'wall_time'"),
         (Silent, "output", "limit is None, not 'output'"),
         (Forgetful, "sessions", "NameError"),
+        (Generous, "session_memory", "live with 256 MiB"),
+        (Restless, "session_pauses", "its processes paused for"),
     ],
 )
 def test_a_flaw_is_found(flawed: Callable[[], Sandbox], check: str, message: str) -> None:

@@ -21,6 +21,8 @@ def test_processes_and_memory_do_not_grow(name: str, runs: int) -> None:
     before = Before.now(name)
     samples = list(soak(name, sandbox, host, runs=runs, samples=4))
     assert samples[-1].processes <= samples[0].processes
+    assert samples[-1].descriptors <= samples[0].descriptors
+    assert samples[-1].threads <= samples[0].threads
     assert samples[-1].mebibytes < 1.2 * samples[0].mebibytes + 20
     assert leftovers(name, before) == []
     sandbox.close()

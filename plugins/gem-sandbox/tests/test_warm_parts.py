@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_sandbox.warm.fair_semaphore import FairSemaphore
+from gem_sandbox.fair_semaphore import FairSemaphore
 from gem_sandbox.warm.guest.messages import LIMITS, Outcome, unpack_outcomes
 from gem_sandbox.warm.libraries import zygote_for
 from gem_sandbox.warm.seccomp import MACHINES, call_filter, scope_filters
@@ -45,7 +45,7 @@ def decide(program, machine, number, *arguments):
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_filter_allows_what_is_listed_and_nothing_else(machine):
     program, column = call_filter(machine), machine == "aarch64"
-    looked_at = {"clone", "clone3", "ioctl", "prctl", "prlimit64", "socketpair", "fcntl"}
+    looked_at = {"clone", "clone3", "ioctl", "prctl", "prlimit64", "socketpair", "fcntl", "flock"}
     plain = {numbers[column] for name, numbers in ALLOWED.items() if name not in looked_at}
     special = {ALLOWED[name][column] for name in looked_at}
     for number in [*range(1024), 0x40000000, 0x40000001, 0xFFFFFFFF]:
@@ -75,10 +75,22 @@ def test_the_filter_looks_at_the_arguments_of_some_calls():
     assert not allowed("socketpair", 2, 1)
     assert allowed("prlimit64", 0)
     assert not allowed("prlimit64", 1)
+    assert not allowed("clone", 0x01200000 | 18)  # SIGCONT at its end
+    assert allowed("clone", 0x3D0F00)  # a thread
     assert allowed("fcntl", 1, 1)
-    assert not allowed("fcntl", 1, 8)
+    for setting in (8, 10, 15, 1024, 1026, 1031, 1036, 1038):
+        assert not allowed("fcntl", 1, setting)
     assert allowed("ioctl", 0, 0x5401)
     assert not allowed("ioctl", 0, 0x5412)
+
+
+def test_only_programs_that_share_no_files_may_lock_them():
+    number, fcntl = ALLOWED["flock"][0], ALLOWED["fcntl"][0]
+    for locks in (False, True):
+        program = call_filter("x86_64", locks=locks)
+        for call, *arguments in ((number, 3, 2), *((fcntl, 3, lock) for lock in (5, 6, 7, 37, 38))):
+            allowed = decide(program, MACHINES["x86_64"], call, *arguments) == _ALLOW
+            assert allowed == locks
 
 
 @pytest.mark.parametrize("machine", MACHINES)

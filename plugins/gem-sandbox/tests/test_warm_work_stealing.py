@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_core.sandbox import Program
-from gem_sandbox.warm.guest.isolation import children
+from gem_sandbox.guest.process_tree import children, descendants
 from gem_sandbox.warm.guest.messages import END, ENDED, NEXT, RUN, TESTS, Outcome
 from gem_sandbox.warm.jobs import Job
 from gem_sandbox.warm.tiers import TIERS
@@ -153,11 +153,9 @@ def test_runs_whose_supervisors_are_killed_are_run_again(sandbox):
 
 def kill_one_supervisor():
     """Kill the oldest process that a zygote has forked: supervisors come before init processes."""
-    below, family = [os.getpid()], children()
-    for pid in below:
-        below += family.get(pid, [])
-    zygote = next(pid for pid in below[1:] if len(family.get(pid, [])) > 1)
-    os.kill(min(family[zygote]), signal.SIGKILL)
+    below = {pid: children(pid) for pid in sorted(descendants(os.getpid()))}
+    forked = next(found for found in below.values() if len(found) > 1)
+    os.kill(min(forked), signal.SIGKILL)
 
 
 class Supervisor:

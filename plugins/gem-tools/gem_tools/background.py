@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from gem_core.errors import GemError
+from gem_workers.cancellation import cancellable
 
 __all__ = ["before_exit", "run", "start", "wait_for"]
 
@@ -42,7 +43,8 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
         )
     future = start(coroutine)
     try:
-        return future.result()
+        with cancellable(future.cancel):
+            return future.result()
     except BaseException:
         future.cancel()  # the waiting thread was interrupted
         raise

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gem_core.console import Terminal
 from gem_core.errors import ConfigError
 from gem_tools.extras import require
 
@@ -85,7 +86,7 @@ def search(
     from gem_tools.search.index import IndexOptions, open_retriever  # noqa: PLC0415 - numpy
     from gem_tools.search.server import make_app, serve  # noqa: PLC0415 - aiohttp
 
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     wanted = IndexOptions(kind=options.pop("index"), **options)
     with _progress(console) as progress:
 
@@ -101,12 +102,13 @@ def search(
     try:
         asyncio.run(serve(app, host=host, port=port, ready=ready))
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else error
+        number = error.errno or 0  # of a name that cannot be resolved it is negative
+        reason = os.strerror(number) if number > 0 else error.strerror or error
         raise ConfigError(f"Cannot listen at {host}:{port}: {reason}.") from error
 
 
 def _progress(console: Console) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     return Progress(
         *columns,
         TimeRemainingColumn(),

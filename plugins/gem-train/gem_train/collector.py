@@ -15,6 +15,7 @@ from gem_core.errors import ConfigError
 from gem_core.observation import Info, Observation
 from gem_core.seeding import child_seed
 from gem_rollout import Component, FaultPolicy, Report, Sampler, Trajectory, collect
+from gem_rollout.failures import Failures
 from gem_train.config import RolloutConfig
 from gem_train.errors import NoEpisodesError
 
@@ -140,11 +141,11 @@ class Collector:
         found = sorted(rollout, key=lambda one: position[one.component, one.index])
         self._report = rollout.report
         if not self._turns(found):
-            error = next((one.error for one in found if one.error is not None), None) or {}
-            raise NoEpisodesError(
-                f"All {len(found)} episodes of a step ended in an error. The first one: "
-                f"{error.get('type')} ({error.get('boundary')}): {error.get('message')}"
-            )
+            failures = Failures()
+            for one in found:
+                failures.add(one)
+            reasons = "\n".join(failures.lines())
+            raise NoEpisodesError(f"There is nothing to learn from in a step. {reasons}", found)
         return found
 
     def _numbers(self) -> Iterator[tuple[str, int]]:

@@ -1,9 +1,10 @@
 """Errors that end a training run early."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from gem_core.errors import GemError
+from gem_rollout import Trajectory
 
 __all__ = ["DivergedError", "NoEpisodesError", "TooLargeError", "memory_limit"]
 
@@ -17,7 +18,16 @@ class TooLargeError(GemError, MemoryError):
 
 
 class NoEpisodesError(GemError, RuntimeError):
-    """Every episode of a step ended in an error."""
+    """Every episode of a step ended in an error.
+
+    Args:
+        message: The message.
+        trajectories: The episodes.
+    """
+
+    def __init__(self, message: str, trajectories: Sequence[Trajectory] = ()) -> None:
+        super().__init__(message)
+        self.trajectories = list(trajectories)
 
 
 @contextmanager

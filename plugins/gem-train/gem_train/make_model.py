@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from gem_core.api import make_agent
+from gem_core.console import Terminal
 from gem_core.errors import ConfigError
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.observation import visible_text
@@ -304,10 +303,10 @@ def _check_free(out: Path, *, overwrite: bool) -> None:
 
 
 def _print_info(out: Path, info: ModelInfo, context: int, factories: Sequence[EnvFactory]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(highlight=False, soft_wrap=True)
 
     def write(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style))
+        console.print(text, style=style)
 
     write(f"Model:       {out}, {info.parameters:,} random parameters")
     write(f"Vocabulary:  {info.vocabulary} tokens")

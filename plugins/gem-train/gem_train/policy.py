@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 import torch
 
 from gem_core.errors import ConfigError
+from gem_rollout.models.pretrained import pretrained_options
 from gem_rollout.models.torch_threads import TorchThreads
 from gem_train.batch import Batch, unique_rows
 from gem_train.losses import entropy, token_logprobs
@@ -96,9 +97,10 @@ class Policy:
 
         chosen = pick_device(device)
         frozen = torch.bfloat16 if precision == "bf16" and lora is not None else torch.float32
+        found = pretrained_options(path)
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(path)
-            model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=frozen)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(path, **found)
+            model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=frozen, **found)
             model.to(chosen)
         except (OSError, ValueError, RuntimeError, AttributeError) as error:
             raise ConfigError(f"The model {str(path)!r} cannot be loaded: {error}") from error

@@ -22,6 +22,7 @@ import pydantic
 from pydantic import Field
 from rich.console import Console
 
+from gem_core.console import Terminal
 from gem_core.errors import ConfigError, DataError
 from gem_rollout import Component, Trajectory, TrajectoryFile
 from gem_rollout.commands import INTERRUPTED, RUN_FOLDER, HydraCommand, Job, env_sources
@@ -120,9 +121,9 @@ def _train(job: Job[SFTKeys]) -> int:
     run = Run.create(
         folder, command=job.words, config=job.config, envs=sources, agents=[AGENT], kind="sft"
     )
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     found = _play(sources, policy, run, keys, console) if old is None else old.trajectories()
-    trajectories = _chosen(found, keys, console)
+    trajectories = _chosen(found, keys, console, (old or run).shown_trajectories)
     writers = open_writers(
         keys.writers, run.path, run_name=run.name, config=job.config, resume_step=None
     )
@@ -188,7 +189,9 @@ def _play(
     return sorted(found, key=lambda one: one.index)
 
 
-def _chosen(found: Iterable[Trajectory], keys: SFTKeys, console: Console) -> list[Trajectory]:
+def _chosen(
+    found: Iterable[Trajectory], keys: SFTKeys, console: Console, log: str
+) -> list[Trajectory]:
     """Return the episodes to learn from, and print a summary of them.
 
     Raises:
@@ -197,14 +200,14 @@ def _chosen(found: Iterable[Trajectory], keys: SFTKeys, console: Console) -> lis
     least = -math.inf if keys.min_return is None else keys.min_return
     chosen: list[Trajectory] = []
     failures = Failures()
-    count = 0
-    for count, one in enumerate(found, start=1):  # noqa: B007 - the number of episodes
+    for one in found:
         failures.add(one)
         good = one.episode_return >= least and (one.success or not keys.only_successes)
         if one.error is None and good:
             chosen.append(one)
-    if message := failures.all_failed(count):
-        raise DataError(f"There is nothing to learn from. {message}")
+    count = failures.episodes
+    if failures.is_total:
+        raise DataError("\n".join(["There is nothing to learn from.", *failures.lines(log)]))
     if not chosen:
         raise DataError(
             f"There is nothing to learn from: of {count} episodes {failures.total} ended with an "
@@ -218,9 +221,9 @@ def _chosen(found: Iterable[Trajectory], keys: SFTKeys, console: Console) -> lis
         f"{turns:.1f} turns each",
     )
     if failures:
-        print_line(console, "Episodes with an error are left out:", "red")
-    for line in failures.lines():
-        print_line(console, f"  {line}", "red")
+        print_line(console, "Episodes with an error are left out.", "red")
+    for line in failures.lines(log):
+        print_line(console, line, "red")
     return chosen
 
 

@@ -11,6 +11,7 @@ import pydantic
 from hydra.core.config_store import ConfigStore
 from rich.console import Console
 
+from gem_core.console import Terminal
 from gem_core.errors import ConfigError, GemError, near_names
 from gem_rollout import Component
 from gem_rollout.commands import (
@@ -22,7 +23,8 @@ from gem_rollout.commands import (
     env_sources,
 )
 from gem_rollout.progress import print_line
-from gem_rollout.runs import Run, without_secrets
+from gem_rollout.redaction import redact
+from gem_rollout.runs import Run
 from gem_train.algorithm import ALGORITHMS, RENAMED, load_algorithm
 from gem_train.config import TrainConfig
 from gem_train.curriculum import CURRICULA, parameters_of
@@ -139,7 +141,7 @@ def _train(job: Job[TrainKeys]) -> int:
             f"agent: only one agent can sample for a policy; got {', '.join(agents)}."
         )
     run = _open(job, list(sources))
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     url = job.keys.sampling.adapters_url
     if bool(agents) != bool(url):
         raise ConfigError(
@@ -214,11 +216,12 @@ _MAY_CHANGE = ("steps", "device", "threads", "log", "checkpoint", "eval", "out",
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    old, new = redact(old), redact(new)
     changed = [
         line
         for key in sorted(new)
         if key not in _MAY_CHANGE
-        for line in _differences(key, old.get(key), without_secrets(new[key]))
+        for line in _differences(key, old.get(key), new[key])
     ]
     if changed:
         raise ConfigError(

@@ -6,6 +6,7 @@ file                    content
 ``run.json``            the command and the configuration
 ``metrics.csv``         metrics of each step
 ``trajectories.jsonl``  episodes of every ``log.trajectories_every``-th step
+``failed.jsonl``        episodes of a step that all ended with an error
 ``eval/000100/``        the evaluation after 100 steps, as a separate run
 ``checkpoints/000100``  see ``gem_train.checkpoint``
 ``model/``              the final model
@@ -31,10 +32,13 @@ from rich.console import Console
 
 from gem_core import make_agent as make_agent_by_id
 from gem_core.agent import Agent
+from gem_core.console import Terminal
 from gem_core.errors import GemError
 from gem_core.seeding import child_seed
 from gem_core.specs import check_kwargs
 from gem_rollout import Component, Trajectory, TrajectoryFile
+from gem_rollout.failures import Failures
+from gem_rollout.format_errors import FormatErrors, bad_ending_of
 from gem_rollout.runs import TRAJECTORIES, Run
 from gem_train.algorithm import Algorithm, load_algorithm
 from gem_train.batch import Batch, batch_of, drop_cut, subsample
@@ -42,6 +46,7 @@ from gem_train.checkpoint import latest_checkpoint, load_checkpoint, save_checkp
 from gem_train.collector import Collector, CutIsInvalid, evaluate
 from gem_train.config import TrainConfig
 from gem_train.curriculum import load_sampler
+from gem_train.errors import NoEpisodesError
 from gem_train.learner import Learner
 from gem_train.metrics import open_writers, rollout_metrics
 from gem_train.plots import plot_run
@@ -51,6 +56,8 @@ from gem_train.transitions import trainable, transitions_of
 
 __all__ = ["Trainer"]
 
+FAILED = "failed.jsonl"
+"""The file of the episodes of a step that all ended with an error."""
 _GROUP_SIZE = 8
 
 
@@ -91,7 +98,7 @@ class Trainer:
         """Number of finished steps."""
         self.metrics: dict[str, float] = {}
         """Metrics of the last step."""
-        self._console = console or Console(stderr=True)
+        self._console = console or Terminal(stderr=True)
         self._eval_sources = dict(eval_sources or sources)
         self._after_step = after_step
         if config.threads is not None:
@@ -204,7 +211,7 @@ class Trainer:
     def _take_step(self) -> None:
         """Collect episodes, learn from them, and log the metrics."""
         started = time.perf_counter()
-        trajectories = self._collector.collect()
+        trajectories = self._collect()
         sampled = time.perf_counter()
         seed = child_seed(self.config.seed, "step", self.step)
         torch.manual_seed(seed)  # for random modules such as dropout
@@ -233,6 +240,19 @@ class Trainer:
                 self.metrics = metrics
                 self._writers.log(self.step, metrics)
                 self._progress.update(self.step, metrics)
+
+    def _collect(self) -> list[Trajectory]:
+        """Return the episodes of a step; those of a step that failed are written first."""
+        try:
+            return self._collector.collect()
+        except NoEpisodesError as error:
+            path = self.folder / FAILED
+            path.unlink(missing_ok=True)
+            with TrajectoryFile(path) as file:
+                for one in error.trajectories:
+                    file.append(one)
+            message = f"{error}\n  The tracebacks are in {path}"
+            raise NoEpisodesError(message, error.trajectories) from error
 
     def _is_due(self, every: int, *, at_end: bool = False) -> bool:
         """Tell whether an event that occurs every ``every`` steps is due after this step."""
@@ -283,6 +303,12 @@ class Trainer:
             ):
                 file.append(one)
                 trajectories.append(one)
+        failures, format_errors = Failures(), FormatErrors()
+        for one in trajectories:
+            failures.add(one)
+            format_errors.add(one.env_id, one.agent, bad_ending_of(one))
+        for line in (*failures.lines(run.shown_trajectories), *format_errors.lines()):
+            self._progress.note(line)
         metrics = rollout_metrics(trajectories)
         renamed = {name.replace("rollout/", "eval/", 1): one for name, one in metrics.items()}
         return {**renamed, "time/eval": time.perf_counter() - started}

@@ -111,5 +111,6 @@ def played(episodes=6, groups_of=3, **options):
         lambda: CharacterAgent(**options),
         episodes=episodes,
         episodes_per_group=groups_of,
+        seed=1,  # with it, the first episode has several turns
     )
     return sorted(made, key=lambda one: one.index)

@@ -116,7 +116,7 @@ def test_training_that_diverges_leaves_a_message_and_a_model(tmp_path, model):
     ("arguments", "message"),
     [
         ((), "model needs a value"),
-        (("model=./nowhere", ENV), "'./nowhere' cannot be loaded"),
+        (("model=./nowhere", ENV), "There is no folder './nowhere'"),
         (("model=MODEL",), "env"),
         (("model=MODEL", ENV, "stepz=3"), "Did you mean 'steps'"),
         (("model=MODEL", ENV, "lr=-1", "sampling.history=none"), "lr: Input should be greater"),

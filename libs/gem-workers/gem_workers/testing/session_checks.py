@@ -1,7 +1,9 @@
 """The contract of sessions, a part of ``check_sandbox``."""
 
 import asyncio
+import contextlib
 import functools
+import time
 from collections.abc import Callable
 
 from gem_core.errors import SandboxError, SnapshotError
@@ -9,6 +11,40 @@ from gem_core.sandbox import SandboxSession, SessionSandbox
 from gem_core.testing.report import require
 
 __all__ = ["SESSION_CHECKS", "raises"]
+
+_IDLE_SECONDS = 1.0
+_MEMORY = 1 << 28
+_PIECES = 10
+_TICKING = """
+import os, time
+def tick():
+    while True:
+        with open("ticks", "a") as file: file.write(f"{time.monotonic()}\\n")
+        time.sleep(0.01)
+        if os.fork(): os._exit(0)
+for _ in range(2):
+    if os.fork() == 0:
+        os.setsid()
+        tick()
+time.sleep(0.2)
+"""
+"""Leaves chains of processes: each starts the next one, and ends."""
+_LONGEST_PAUSE = """
+import os, time
+ticks = [float(line) for line in open("ticks")] if os.path.exists("ticks") else [0.0]
+ticks.append(time.monotonic())
+print(max(later - tick for tick, later in zip(ticks, ticks[1:])))
+"""
+_GROWING = f"""
+import os, time
+x = 1
+for _ in range(6):
+    if os.fork() == 0:
+        held = bytearray()
+        while len(held) < {_MEMORY // 4}:
+            held += b"x" * (1 << 20)
+        time.sleep(100)
+"""
 
 
 def _sessions(sandbox: SessionSandbox) -> None:
@@ -66,6 +102,32 @@ def _session_limits(sandbox: SessionSandbox) -> None:
     session.close()
 
 
+def _session_pauses(sandbox: SessionSandbox) -> None:
+    """Between runs nothing of a session goes on, not even processes that it has left behind."""
+    with contextlib.closing(sandbox.session(timeout=10.0)) as session:
+        require(session.run(_TICKING).exit_status == 0, "a session that forks cannot run")
+        time.sleep(_IDLE_SECONDS)
+        execution = session.run(_LONGEST_PAUSE)
+        require(execution.exit_status == 0, f"{_LONGEST_PAUSE!r} returned {execution}")
+        pause = float(execution.stdout)
+        require(
+            pause > _IDLE_SECONDS / 2,
+            f"its processes paused for {pause:.2f} s at most in {_IDLE_SECONDS:.2f} s of idling",
+        )
+
+
+def _session_memory(sandbox: SessionSandbox) -> None:
+    """All processes of a session together have its limit of memory; more ends the session."""
+    with contextlib.closing(sandbox.session(timeout=10.0, memory=_MEMORY)) as session:
+        ended = session.run(_GROWING).limit == "memory"
+        for _ in range(_PIECES):
+            if not ended:
+                execution = session.run("import time; time.sleep(0.1); print('x' in globals())")
+                ended = execution.limit == "memory" or execution.stdout == "False\n"
+        require(ended, f"six processes of {_MEMORY >> 22} MiB each live with {_MEMORY >> 20} MiB")
+        require(session.run("print(2)").stdout == "2\n", "a session cannot be used after the limit")
+
+
 def _session_snapshots(sandbox: SessionSandbox) -> None:
     """A snapshot holds the session's state; any session can restore it, more than once."""
     session, twin = sandbox.session(), sandbox.session()
@@ -99,6 +161,8 @@ def raises(expected: type[Exception], act: Callable[[], object], what: str) -> N
 SESSION_CHECKS: dict[str, Callable[[SessionSandbox], None]] = {
     "sessions": _sessions,
     "session_limits": _session_limits,
+    "session_pauses": _session_pauses,
+    "session_memory": _session_memory,
     "session_snapshots": _session_snapshots,
 }
 """Checks by name; the docstring of each says what it requires."""

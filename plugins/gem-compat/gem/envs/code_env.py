@@ -1,7 +1,6 @@
 """Programming problems of a dataset, graded by tests in a sandbox."""
 
 import contextlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,8 @@ with needs("gem-code"):
     from gem_code.env import FORMAT_ERROR_REWARD
     from gem_code.judge import Limits, judge
     from gem_code.suites import read_suite
+
+from gem_core.records import json_value
 
 __all__ = ["CodeEnv"]
 
@@ -38,7 +39,7 @@ class CodeEnv(DatasetEnv):
     Raises:
         DataError: The data cannot be used.
         HubError: The dataset cannot be fetched from the hub.
-        ConfigError: There is no such sandbox.
+        ConfigError: There is no such sandbox, or the rows are given as ``data``.
     """
 
     tests: Any
@@ -67,6 +68,7 @@ class CodeEnv(DatasetEnv):
             dataset_name=dataset_name,
             split=split,
             dataset=dataset,
+            ignored=kwargs,
             seed=seed,
         )
 
@@ -74,7 +76,7 @@ class CodeEnv(DatasetEnv):
         self.tests = row[self.test_key]
         if isinstance(self.tests, str):
             with contextlib.suppress(ValueError):  # not JSON: the text of a test program
-                self.tests = json.loads(self.tests)
+                self.tests = json_value(self.tests)
         return row[self.question_key]
 
     def step(self, action: Any) -> Any:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from gem.core import Env
+from gem.utils.seeds import any_seed
 from gem_core.errors import ConfigError
-from gem_core.seeding import check_seed
 from gem_tasks.row_source import RowSource, load_rows
 
 __all__ = ["DatasetEnv", "shuffled"]
@@ -28,7 +28,7 @@ class DatasetEnv(Env):
     """Number of the next row."""
     epoch: int
     """Number of completed passes over the rows."""
-    seed: int
+    seed: int | None
     """Seed of the order of rows."""
     first_obs: Any
     """The current question."""
@@ -41,7 +41,8 @@ class DatasetEnv(Env):
         dataset_name: str | None,
         split: str | None,
         dataset: Any,
-        seed: int,
+        ignored: Mapping[str, Any],
+        seed: int | None,
         shuffle: bool = True,
     ) -> None:
         """Set ``dataset``, ``idx``, ``epoch`` and ``seed``.
@@ -52,13 +53,20 @@ class DatasetEnv(Env):
             split: The split; None if there is only one.
             dataset: A ``datasets.Dataset`` or ``DatasetDict``, or any ``data`` that
                 ``gem_core.make`` takes.
-            seed: Seed of the order of rows.
+            ignored: Arguments of the environment that it has no parameter for.
+            seed: Seed of the order of rows: any number, or None for a random order.
             shuffle: False to keep the order of the rows.
 
         Raises:
+            ConfigError: The rows are given as ``data``.
             DataError: The rows, a column or the split is missing.
             HubError: The dataset cannot be fetched from the hub.
         """
+        if "data" in ignored:
+            raise ConfigError(
+                f"{type(self).__name__} takes rows as dataset=..., not as data=..., which gem-llm "
+                "ignores; rename the argument."
+            )
         source = RowSource(dataset_name=dataset_name or "", split=split, data=dataset)
         rows: Any = load_rows(source, columns)
         self.dataset = shuffled(rows.data, seed) if shuffle else rows.data
@@ -72,7 +80,7 @@ class DatasetEnv(Env):
             idx: Number of the row, in the current order.
 
         Raises:
-            ConfigError: There is no such row, or the seed is negative.
+            ConfigError: There is no such row, or the seed is not a number.
         """
         count = len(self.dataset)
         if idx is not None:
@@ -80,10 +88,10 @@ class DatasetEnv(Env):
                 raise ConfigError(f"idx must be from 0 to {count - 1}; got {idx!r}.")
             self.idx = idx
         elif seed is not None:
-            self.idx = random.Random(check_seed(seed)).randrange(count)
+            self.idx = random.Random(any_seed(seed)).randrange(count)
         elif self.idx >= count:
             self.epoch += 1
-            self.dataset = shuffled(self.dataset, self.seed + self.epoch)
+            self.dataset = shuffled(self.dataset, (any_seed(self.seed) or 0) + self.epoch)
             self.idx = 0
         row = self.dataset[self.idx]
         self.idx += 1
@@ -124,8 +132,9 @@ class DatasetEnv(Env):
         self.__dict__.update(state)
 
 
-def shuffled(rows: Any, seed: int) -> Any:
+def shuffled(rows: Any, seed: int | None) -> Any:
     """Return rows in a random order; for a ``datasets.Dataset``, that of gem-llm."""
+    number = any_seed(seed)
     if hasattr(rows, "shuffle"):
-        return rows.shuffle(seed=seed)
-    return random.Random(seed).sample(rows, len(rows))
+        return rows.shuffle(seed=number)
+    return random.Random(number).sample(rows, len(rows))

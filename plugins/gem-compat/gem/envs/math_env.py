@@ -9,6 +9,7 @@ from gem.envs.dataset_env import DatasetEnv
 from gem.requirements import needs
 from gem.utils.constants import TERMINAL_STATE
 from gem.utils.math_grader import boxed_reward_fn
+from gem.utils.parsing import BoxedAnswer
 from gem_core.parsing import last_boxed
 from gem_tasks import Answer, gold_answers
 
@@ -39,6 +40,7 @@ class MathEnv(DatasetEnv):
         kwargs: ``eval=True`` keeps the order of the rows; others are ignored.
 
     Raises:
+        ConfigError: The rows are given as ``data``.
         DataError: The data cannot be used.
         HubError: The dataset cannot be fetched from the hub.
     """
@@ -66,6 +68,7 @@ class MathEnv(DatasetEnv):
             dataset_name=dataset_name,
             split=split,
             dataset=dataset,
+            ignored=kwargs,
             seed=seed,
             shuffle=not kwargs.get("eval", False),
         )
@@ -81,18 +84,18 @@ class MathEnv(DatasetEnv):
     def step(self, action: Any) -> Any:
         """Grade an answer."""
         text = action[-LONGEST_ANSWER:]
-        is_boxed = last_boxed(text) is not None
-        if not is_boxed and self.use_format_error_reward:
+        if self.use_format_error_reward and last_boxed(text) is None:
             return TERMINAL_STATE, FORMAT_ERROR_REWARD, True, True, {}
-        correct = is_boxed and bool(self.check_correct(text, self.answer))
+        correct = bool(self.check_correct(text, self.answer))
         return TERMINAL_STATE, float(correct), True, True, {"correct": correct}
 
     @staticmethod
     def check_correct(model_answer: str, gt_answer: Any) -> bool:
-        r"""Return whether an answer is right.
+        r"""Return whether a response has the right answer in its last box.
 
         Args:
-            model_answer: A response, whose last box counts; or the answer itself.
+            model_answer: A response, which is wrong without a box; or the content of its box, from
+                ``extract_last_boxed_answer``.
             gt_answer: The right answer, or a list of right answers.
 
         Raises:
@@ -102,9 +105,10 @@ class MathEnv(DatasetEnv):
             raise ValueError(  # noqa: TRY004 - gem-llm's
                 f"The right answer is text, a number or a list; got {gt_answer!r}."
             )
-        answer = last_boxed(model_answer)
+        is_content = isinstance(model_answer, BoxedAnswer)
+        answer = model_answer if is_content else last_boxed(model_answer)
         golds = [last_boxed(gold) or gold for gold in gold_answers(gt_answer)]
-        return grade(model_answer if answer is None else answer, golds).correct
+        return answer is not None and grade(answer, golds).correct
 
     @functools.cached_property
     def mp_pool(self) -> Any:

@@ -39,6 +39,7 @@ class QaEnv(DatasetEnv):
         kwargs: Ignored.
 
     Raises:
+        ConfigError: The rows are given as ``data``.
         DataError: The data cannot be used.
         HubError: The dataset cannot be fetched from the hub.
     """
@@ -66,6 +67,7 @@ class QaEnv(DatasetEnv):
             dataset_name=dataset_name,
             split=split,
             dataset=dataset,
+            ignored=kwargs,
             seed=seed,
         )
         arguments = {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gem.core import EnvWrapper
 from gem.errors import InstallationError, UnknownEnvError
 from gem.modules import GAMES
+from gem.utils.seeds import any_seed
 from gem_core import api
 from gem_core.errors import ConfigError, DuplicateIdError, UnknownIdError
 from gem_core.plugins import default_registry
@@ -50,13 +51,32 @@ class _Counterpart(NamedTuple):
     added: Mapping[str, Any] = {}
 
 
+_SHOWN = ("only_real_words", "hardcore", "duplicate_numbers")
+"""Parameters of games that are in ``EnvSpec.kwargs`` even if they have their defaults."""
 _ROWS = {"data": "dataset"}
 _COUNTERPARTS = {
-    "gem_math.env:MathEnv": _Counterpart("gem.envs.math_env:MathEnv", _ROWS, ("shuffle",)),
-    "gem_math.visual:MathVisualEnv": _Counterpart("gem.envs.math_visual_env:MathVisualEnv", _ROWS),
-    "gem_qa.env:QaEnv": _Counterpart("gem.envs.qa_env:QaEnv", _ROWS, ("shuffle",)),
+    "gem_math.env:MathEnv": _Counterpart(
+        "gem.envs.math_env:MathEnv",
+        _ROWS,
+        ("shuffle",),
+        {"question_key": "problem", "answer_key": "answer"},
+    ),
+    "gem_math.visual:MathVisualEnv": _Counterpart(
+        "gem.envs.math_visual_env:MathVisualEnv",
+        _ROWS,
+        added={"image_key": "images", "question_key": "problem", "answer_key": "answer"},
+    ),
+    "gem_qa.env:QaEnv": _Counterpart(
+        "gem.envs.qa_env:QaEnv",
+        _ROWS,
+        ("shuffle",),
+        {"question_key": "question", "answer_key": "answer"},
+    ),
     "gem_code.env:CodeEnv": _Counterpart(
-        "gem.envs.code_env:CodeEnv", _ROWS, ("shuffle", "prompt", "solution_key")
+        "gem.envs.code_env:CodeEnv",
+        _ROWS,
+        ("shuffle", "prompt", "solution_key"),
+        {"question_key": "problem", "test_key": "tests"},
     ),
     "gem_rg.env:ReasoningGymEnv": _Counterpart(
         "gem.envs.reasoning_gym:ReasoningGymEnv", added={"size": 500, "seed": 42}
@@ -65,6 +85,7 @@ _COUNTERPARTS = {
         f"gem_games.{name}:{game.cls}": _Counterpart(
             f"gem.envs.game_env.{name}:{game.cls}",
             {theirs: ours for ours, theirs in game.renamed.items() if theirs is not None},
+            added={key: game.parameters[key] for key in _SHOWN if key in game.parameters},
         )
         for name, game in GAMES.items()
     },
@@ -108,11 +129,35 @@ def _spec_of(spec: CoreSpec) -> EnvSpec:
         for name, value in spec.kwargs.items()
         if name not in counterpart.dropped and value != {}
     }
-    return EnvSpec(spec.id, counterpart.entry_point, {**kwargs, **counterpart.added})
+    return EnvSpec(spec.id, counterpart.entry_point, {**counterpart.added, **kwargs})
+
+
+class _CoreEnv(EnvWrapper):
+    """An environment of gem-core, with gem-llm's signatures and seeds."""
+
+    def __init__(self, spec: CoreSpec, **kwargs: Any) -> None:
+        self._made_from = (spec, kwargs)
+        super().__init__(api.make(spec, **kwargs))
+
+    def reset(self, seed: int | None = None, **kwargs: Any) -> Any:
+        return super().reset(any_seed(seed), **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.fork()
+
+    def __reduce__(self) -> Any:
+        spec, kwargs = self._made_from
+        return _restored, (spec, kwargs, self.snapshot())
+
+
+def _restored(spec: CoreSpec, kwargs: dict[str, Any], snapshot: bytes) -> _CoreEnv:
+    env = _CoreEnv(spec, **kwargs)
+    env.restore(snapshot)
+    return env
 
 
 def _make_with_core(spec: CoreSpec, *, seed: int | None = None, **kwargs: Any) -> EnvWrapper:
-    return EnvWrapper(api.make(spec, seed=seed, **kwargs))
+    return _CoreEnv(spec, seed=any_seed(seed), **kwargs)
 
 
 def register(env_id: str, entry_point: Callable[..., Any] | str, **kwargs: Any) -> None:

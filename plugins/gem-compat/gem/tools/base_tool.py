@@ -1,7 +1,8 @@
 """``BaseTool``, the base class of tools, and adapters from and to tools of gem-core."""
 
+import functools
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from gem_core import tool as core
 from gem_core.observation import Action
@@ -33,6 +34,16 @@ class BaseTool(core.BaseTool):
 
     def __init__(self, num_workers: int = 1) -> None:
         self.num_workers = num_workers
+
+    def __copy__(self) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what deep copies and pickles have: not what is made anew on first use."""
+        made = {name for name in self._shared_names() if _is_made(type(self), name)}
+        return {name: value for name, value in self.__dict__.items() if name not in made}
 
     def instruction_string(self) -> str:
         """Return what an agent must know to call the tool."""
@@ -72,6 +83,10 @@ class BaseTool(core.BaseTool):
         if isinstance(call, _Executed):
             return call.result
         return ToolResult(f"{self.name} is called by what its instructions say.", ok=False)
+
+
+def _is_made(cls: type, name: str) -> bool:
+    return isinstance(getattr(cls, name, None), functools.cached_property)
 
 
 class AdaptedTool(BaseTool):

@@ -1,5 +1,6 @@
 """Calls the tools of MCP servers."""
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -59,18 +60,23 @@ class MCPTool(BaseTool):
         num_workers: int = 1,
     ) -> None:
         super().__init__(num_workers)
-        self._tool = mcp.MCPTool(
-            config,
-            auth=auth,
-            headers=headers,
-            log_handler=log_handler,
-            progress_handler=progress_handler,
-            sampling_handler=sampling_handler,
-            max_retries=max_retries,
-            delay_between_retries=delay_between_retries,
-            execution_timeout=execution_timeout,
-            validate_on_init=validate_on_init,
-        )
+        self._settings = {
+            "config": config,
+            "auth": auth,
+            "headers": headers,
+            "log_handler": log_handler,
+            "progress_handler": progress_handler,
+            "sampling_handler": sampling_handler,
+            "max_retries": max_retries,
+            "delay_between_retries": delay_between_retries,
+            "execution_timeout": execution_timeout,
+            "validate_on_init": validate_on_init,
+        }
+        self._tool  # noqa: B018 - checks the configuration
+
+    @functools.cached_property
+    def _tool(self) -> mcp.MCPTool:
+        return mcp.MCPTool(**self._settings)
 
     @classmethod
     def from_url(
@@ -104,6 +110,7 @@ class MCPTool(BaseTool):
         self, new_config: Any, auth: Any = None, headers: Mapping[str, str] | None = None
     ) -> None:
         """Disconnect, and use other servers."""
+        self._settings.update(config=new_config, auth=auth, headers=headers)
         self._tool.reconfigure(new_config, auth=auth, headers=headers)
 
     def instruction_string(self) -> str:
@@ -117,4 +124,6 @@ class MCPTool(BaseTool):
         return True, not result.ok, result.output, call.text
 
     def close(self) -> None:
-        self._tool.close()
+        tool = self.__dict__.get("_tool")
+        if tool is not None:
+            tool.close()

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from gem.requirements import needs
+from gem.utils.mathd import mathd_normalize_answer
 from gem.utils.parsing import extract_last_boxed_answer, last_boxed_only_string, remove_boxed
 from gem_core.parsing import last_boxed, last_tagged
 from gem_tasks import gold_answers
@@ -36,6 +37,7 @@ __all__ = [
     "is_value_equal",
     "last_boxed_only_string",
     "latex_eval",
+    "mathd_normalize_answer",
     "normalize_final_answer",
     "numeric_equal",
     "r1_distill_qwen_math_reward_fn",

@@ -5,6 +5,7 @@ import re
 from gem_core.parsing import last_code_block, last_tagged
 
 __all__ = [
+    "BoxedAnswer",
     "extract_code_from_model",
     "extract_last_boxed_answer",
     "extract_last_tagged_answer",
@@ -13,6 +14,12 @@ __all__ = [
 ]
 
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+
+
+class BoxedAnswer(str):
+    r"""The content of a box: a text that graders accept without its ``\boxed{}``."""
+
+    __slots__ = ()
 
 
 def last_boxed_only_string(string: str) -> str | None:
@@ -41,9 +48,10 @@ def remove_boxed(s: str | None) -> str | None:
     return s[len("\\boxed{") : -1]
 
 
-def extract_last_boxed_answer(solution: str) -> str | None:
+def extract_last_boxed_answer(solution: str) -> BoxedAnswer | None:
     r"""Return the content of the last ``\boxed{...}``; None without one."""
-    return remove_boxed(last_boxed_only_string(solution))
+    content = remove_boxed(last_boxed_only_string(solution))
+    return None if content is None else BoxedAnswer(content)
 
 
 def extract_code_from_model(model_response: str) -> str | None:

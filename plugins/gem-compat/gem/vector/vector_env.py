@@ -1,6 +1,7 @@
 """Several environments with one ``reset`` and ``step``, based on ``gem_core.VectorEnv``."""
 
 import enum
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -46,7 +47,7 @@ class VectorEnv(Env):
         autoreset_mode: An ``AutoresetMode``, or its value.
 
     Raises:
-        ConfigError: There are no environments, or no such mode.
+        ConfigError: There is no such mode.
     """
 
     executor: ClassVar[str] = "serial"
@@ -66,11 +67,18 @@ class VectorEnv(Env):
         self.env_ids, self.env_fns = env_ids, env_fns
         self.envs = [make_env() for make_env in env_fns]
         self.num_envs = len(self.envs)
-        self._vector = vector.VectorEnv(
-            [partial(_given, env) for env in self.envs],
+
+    @functools.cached_property
+    def _vector(self) -> vector.VectorEnv:
+        return vector.VectorEnv(
+            [partial(_Element, self.envs, index) for index in range(self.num_envs)],
             executor=default_registry().make(ExecutorSpec, self.executor),
             autoreset=_MODES[self.autoreset_mode],
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes to copy and to pickle; threads are started anew."""
+        return {name: value for name, value in self.__dict__.items() if name != "_vector"}
 
     def reset(self, seed: int | Sequence[int | None] | None = None, **kwargs: Any) -> Any:
         """Start an episode in every environment.
@@ -89,7 +97,9 @@ class VectorEnv(Env):
             seeds: list[int | None] = [None] * self.num_envs if seed is None else list(seed)
         else:
             seeds = [seed + index for index in range(self.num_envs)]
-        options = [kwargs.get(f"env{index}_kwargs", {}) for index in range(self.num_envs)]
+        if not self.envs:
+            return [], []
+        options = [kwargs.get(f"env{index}_kwargs") or {} for index in range(self.num_envs)]
         return _unwrapped(partial(self._vector.reset, seed=seeds, options=options))
 
     def step(self, actions: Sequence[Any] | Mapping[int, Any]) -> Any:
@@ -106,7 +116,9 @@ class VectorEnv(Env):
             actions = {int(index): action for index, action in actions.items()}
         elif not isinstance(actions, str):
             actions = list(actions)
-        batch = _unwrapped(partial(self._vector.step, actions))
+        batch = _NOTHING
+        if self.envs:
+            batch = _unwrapped(partial(self._vector.step, actions))
         for info in batch.infos:
             if "final_observation" in info:
                 info["final_obs"] = info.pop("final_observation")
@@ -124,11 +136,27 @@ class VectorEnv(Env):
 
     def close(self) -> None:
         """Close every environment and end all threads; may be called twice."""
-        self._vector.close()
+        if "_vector" in self.__dict__:
+            self._vector.close()
 
 
-def _given(env: Any) -> Any:
-    return env
+_NOTHING = vector.BatchStep([], [], [], [], [])
+
+
+class _Element:
+    """The environment that ``envs`` has now at an index; it may be replaced."""
+
+    def __init__(self, envs: list[Any], index: int) -> None:
+        self._envs, self._index = envs, index
+
+    def reset(self, **options: Any) -> Any:
+        return self._envs[self._index].reset(**options)
+
+    def step(self, action: Any) -> Any:
+        return self._envs[self._index].step(action)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._envs[self._index], name)
 
 
 def _unwrapped(call: Callable[[], Any]) -> Any:

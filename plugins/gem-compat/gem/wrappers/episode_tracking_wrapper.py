@@ -10,3 +10,4 @@ class EpisodeTrackingWrapper(EpisodeTracking, EnvWrapper):  # type: ignore[misc]
     """Adds ``step_counter`` and ``cumulative_rewards`` to ``info``; the outermost wrapper."""
 
     layer = None  # type: ignore[assignment]  # gem-llm takes any order
+    only_one_of = ""

@@ -34,6 +34,7 @@ class ObservationWrapper(HistoryWrapper, EnvWrapper):
     """
 
     layer = None  # type: ignore[assignment]  # gem-llm takes any order
+    only_one_of = ""
 
     def __init__(
         self,
@@ -61,3 +62,15 @@ class ObservationWrapper(HistoryWrapper, EnvWrapper):
             tokenizer=tokenizer,
             suffix_in_message=suffix_in_message,
         )
+
+    def _show(self, observation: Any, info: dict[str, Any]) -> Any:
+        self._shown = super()._show(observation, info)
+        return self.observation(info)
+
+    def observation(self, info: dict[str, Any]) -> Any:
+        """Return the observation of the current turn; subclasses may change it.
+
+        Args:
+            info: The environment's info of this turn.
+        """
+        return self._shown

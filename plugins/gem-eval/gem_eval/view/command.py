@@ -12,6 +12,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
+from gem_core.console import Terminal
+from gem_core.errors import ConfigError
+
 if TYPE_CHECKING:
     from gem_eval.view.store import Store
 
@@ -54,7 +57,7 @@ def view(
     """
     from gem_eval.view.store import Store  # noqa: PLC0415 - duckdb, not for --help
 
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     with _ended_by_signals(), Store(runs) as store:
         _read(store, console)
         if html is not None:
@@ -73,6 +76,8 @@ def _read(store: "Store", console: Console) -> None:
 def _write(store: "Store", path: Path, most: int, console: Console) -> None:
     from gem_eval.view.page import one_file  # noqa: PLC0415 - duckdb, not for --help
 
+    if path.exists() and not path.is_file():  # the new file would take the place of a device
+        raise ConfigError(f"{path} is not a file: choose another --html.")
     fresh = path.with_name(f".{path.name}.part")
     try:
         with fresh.open("wb") as file:

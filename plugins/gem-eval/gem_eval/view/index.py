@@ -8,7 +8,6 @@ only metadata, so two viewers of one run cannot disagree, and a part that no lon
 file is not used.
 """
 
-import json
 import re
 import tempfile
 import zlib
@@ -20,6 +19,7 @@ from typing import Any, Self
 import duckdb
 
 from gem_core.errors import ConfigError
+from gem_core.records import json_value
 from gem_eval.view.tables import (
     EPISODE_COLUMNS,
     RowFile,
@@ -41,7 +41,7 @@ INDEX_COLUMNS = {
 }
 """Columns of the index. ``number`` counts episodes in the order in which they ended."""
 
-_FORMAT = "1"
+_FORMAT = "2"
 _PART_ROWS = 4096
 _PART_TEXT = 32 << 20
 _LONGEST_TEXT = 100_000
@@ -125,7 +125,7 @@ class RunIndex:
         """Return the episode whose line begins at byte ``start`` and has ``size`` bytes."""
         with self.trajectories.open("rb") as file:
             file.seek(start)
-            episode: dict[str, Any] = json.loads(file.read(size))
+            episode: dict[str, Any] = json_value(file.read(size))
         return episode
 
     def close(self) -> None:
@@ -225,7 +225,7 @@ def read_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes, dict[st
             if not line.endswith(b"\n"):
                 return
             try:
-                episode = json.loads(line)
+                episode = json_value(line)
             except ValueError as error:
                 raise ConfigError(f"{path}, byte {start}, is not a trajectory: {error}") from error
             if not isinstance(episode, dict):

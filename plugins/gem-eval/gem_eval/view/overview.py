@@ -20,13 +20,16 @@ _BINS = 24
 _CURVE_POINTS = 60
 _EPISODES_A_POINT = 25
 
-# Episodes of one task (start state) are not independent: sums are taken over tasks first, and
-# intervals come from the variation between tasks.
+# Episodes of one task (question or start state) are not independent: sums are taken over tasks
+# first, and intervals come from the variation between tasks.
 _FIGURES = """
 WITH task AS (
-  SELECT series, env_id, "group", count(*) AS n, count(success) AS scored,
+  SELECT series, env_id, coalesce(task_id, '#' || "group") AS task, count(*) AS n,
+         count(success) AS scored,
          coalesce(sum(success::INT), 0) AS won, count("return") AS m,
-         coalesce(sum("return"), 0) AS r, sum(turns) AS turns, sum(tool_calls) AS tool_calls,
+         coalesce(sum("return"), 0) AS r,
+         count("return") FILTER ("return" NOT IN (0, 1)) AS fractions,
+         sum(turns) AS turns, sum(tool_calls) AS tool_calls,
          sum(tool_failures) AS tool_failures, sum(prompt_tokens) AS prompt_tokens,
          sum(completion_tokens) AS completion_tokens, sum(cost) AS cost,
          sum(seconds) AS seconds, count(error_type) AS errors, sum(truncated::INT) AS truncated
@@ -36,7 +39,8 @@ SELECT {keys}, count(*) AS tasks, count(*) FILTER (scored > 0) AS scored_tasks,
   count(*) FILTER (m > 0) AS return_tasks, sum(n) AS episodes,
   sum(scored) AS scored, sum(won) AS won, sum(won * won) AS won_won, sum(won * scored) AS won_n,
   sum(scored * scored) AS n_n, sum(m) AS m, sum(r) AS r, sum(r * r) AS r_r, sum(r * m) AS r_m,
-  sum(m * m) AS m_m, sum(turns) AS turns, sum(tool_calls) AS tool_calls,
+  sum(m * m) AS m_m, sum(fractions) AS fractions, sum(turns) AS turns,
+  sum(tool_calls) AS tool_calls,
   sum(tool_failures) AS tool_failures, sum(prompt_tokens) AS prompt_tokens,
   sum(completion_tokens) AS completion_tokens, sum(cost) AS cost, sum(seconds) AS seconds,
   sum(errors) AS errors, sum(truncated) AS truncated
@@ -99,12 +103,23 @@ def _figures(sums: Mapping[str, Any]) -> Row:
 
 
 def _success(sums: Mapping[str, Any]) -> Row | None:
-    """Return the same interval as ``proportion_estimate``, computed from sums over tasks."""
     n, tasks = int(sums["scored"]), int(sums["scored_tasks"])
     if not n:
         return None
     rate = sums["won"] / n
     error = _standard_error(rate, n, tasks, sums["won_won"], sums["won_n"], sums["n_n"])
+    return _proportion(rate, n, tasks, error)
+
+
+def _proportion(rate: float, n: int, tasks: int, error: float | None) -> Row:
+    """Return the same interval as ``proportion_estimate``, computed from sums over tasks.
+
+    Args:
+        rate: The mean of all values, in [0, 1].
+        n: The number of values.
+        tasks: The number of tasks.
+        error: The standard error of the mean; None for one task.
+    """
     if tasks == n or rate in (0, 1) or error is None:
         worth: float = tasks
     elif error == 0:
@@ -123,6 +138,8 @@ def _mean_return(sums: Mapping[str, Any]) -> Row | None:
         return None
     mean = sums["r"] / n
     error = _standard_error(mean, n, tasks, sums["r_r"], sums["r_m"], sums["m_m"])
+    if not sums["fractions"] and (error is not None or n == 1):
+        return _proportion(mean, n, tasks, error)
     if error is None:
         return {"mean": mean, "low": None, "high": None}
     half = t_quantile(_CONFIDENCE, tasks - 1) * error

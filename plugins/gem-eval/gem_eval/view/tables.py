@@ -37,6 +37,7 @@ EPISODE_COLUMNS = {
     "group": "BIGINT",
     "sample": "BIGINT",
     "seed": "VARCHAR",  # a seed may be larger than any integer of SQL
+    "task_id": "VARCHAR",
     "outcome": "VARCHAR",
     "success": "BOOLEAN",
     "return": "DOUBLE",
@@ -101,12 +102,13 @@ def episode_row(episode: Mapping[str, Any]) -> dict[str, Any]:
     env_seconds = _sum(turn.get("env_seconds") for turn in turns)
     setup_seconds = _number(episode.get("setup_seconds")) or 0.0
     return {
-        "env_id": _text(episode["env_id"]),
+        "env_id": _text(episode.get("component") or episode["env_id"]),
         "agent": _text(episode["agent"]),
         "index": episode["index"],
         "group": episode.get("group", episode["index"]),
         "sample": episode.get("sample", 0),
         "seed": str(episode["seed"]),
+        "task_id": _task_id(episode),
         "outcome": _outcome(episode),
         "success": episode.get("success"),
         "return": _number(sum(turn["reward"] for turn in turns)),
@@ -134,6 +136,12 @@ def episode_row(episode: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _task_id(episode: Mapping[str, Any]) -> str | None:
+    info = episode.get("reset_info")
+    found = info.get("task_id") if isinstance(info, Mapping) else None
+    return None if found is None else _text(found)
+
+
 def episode_text(episode: Mapping[str, Any], longest: int) -> str:
     """Return the text to search: all observations and actions, in lower case.
 
@@ -159,7 +167,7 @@ def turn_rows(episode: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for number, turn in enumerate(episode["turns"]):
         generation = turn.get("generation")
         yield {
-            "env_id": _text(episode["env_id"]),
+            "env_id": _text(episode.get("component") or episode["env_id"]),
             "agent": _text(episode["agent"]),
             "index": episode["index"],
             "turn": number,

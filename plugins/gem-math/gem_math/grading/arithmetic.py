@@ -49,6 +49,8 @@ class Arithmetic(ABC):
         if isinstance(node, Number):
             return self.number(node.value)
         if isinstance(node, Symbol):
+            if node.name == "infty":
+                raise UndefinedError("infinity is not a number")
             constant = self.constants.get(node.name)
             return self.variable(node.name) if constant is None else constant
         if isinstance(node, Apply):
@@ -74,9 +76,17 @@ class Arithmetic(ABC):
         return -a
 
 
+_MAGNITUDES = (1, 100, 100_000)
+
+
 @functools.lru_cache(maxsize=4096)
 def point(name: str, number: int) -> Fraction:
-    """Return the value of a symbol at a point: 0.3 to 3, negative at points with odd numbers."""
+    """Return the value of a symbol at a point, which is negative at points with odd numbers.
+
+    Its size is 0.3 to 3 at points 0 and 1, 30 to 300 at 2 and 3, and 30,000 to 300,000 at 4 and 5,
+    so that expressions that agree only on one side of a constant differ at some point.
+    """
     rng = random.Random(f"{name} {number}")
     size = Fraction(rng.getrandbits(200), 2**200) * Fraction(27, 10) + Fraction(3, 10)
+    size *= _MAGNITUDES[number // 2 % len(_MAGNITUDES)]
     return -size if number % 2 else size

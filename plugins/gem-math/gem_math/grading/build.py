@@ -7,11 +7,13 @@ from fractions import Fraction
 from gem_math.grading.errors import UnreadableError, UnsupportedError
 from gem_math.grading.nodes import (
     Apply,
+    Listing,
     Matrix,
     Node,
     Number,
     Numeral,
     Quantity,
+    Relation,
     Symbol,
     is_expression,
     symbols_of,
@@ -19,17 +21,19 @@ from gem_math.grading.nodes import (
 from gem_math.grading.units import DEGREE
 
 __all__ = [
+    "cis",
     "conjugate",
     "degrees",
     "determinant",
     "in_base",
     "in_base_units",
+    "restricted",
     "times",
     "with_degrees",
 ]
 
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
-_BASES |= {"ten": 10, "twelve": 12, "sixteen": 16}
+_BASES |= {"ten": 10, "twelve": 12, "sixteen": 16, "binary": 2, "hex": 16}
 _LARGEST_DETERMINANT = 4
 
 
@@ -66,6 +70,19 @@ def determinant(rows: Sequence[tuple[Node, ...]]) -> Node:
         term = Apply("mul", (entry, determinant(minor)))
         total = Apply("sub" if column % 2 else "add", (total, term))
     return total
+
+
+def cis(angle: Node) -> Node:
+    """Return ``cos angle + i sin angle``."""
+    imaginary = Apply("mul", (Symbol("i"), Apply("sin", (angle,))))
+    return Apply("add", (Apply("cos", (angle,)), imaginary))
+
+
+def restricted(element: Node, condition: Node) -> Node:
+    """Return the condition on an element of a set, with its domain unless that is the reals."""
+    if not isinstance(element, Relation) or element.sides[-1] == Symbol("mathbb R"):
+        return condition
+    return Listing((element, condition), "and")
 
 
 def degrees(node: Node) -> Node:

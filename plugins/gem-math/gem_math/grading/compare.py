@@ -1,8 +1,8 @@
 """Comparison of two answers, which must be of the same kind and equal.
 
 Each kind has its own rule: sets have no order, points have one, the brackets of an interval count,
-and a unit in the reference is required. If no rule decides, the result is None, and a worker
-decides.
+and units must be of the same kind if both answers have one. If no rule decides, the result is None,
+and a worker decides.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +12,12 @@ from typing import Any
 from gem_math.grading.build import in_base_units
 from gem_math.grading.exact import exact_value
 from gem_math.grading.families import equal_families, is_family
-from gem_math.grading.forms import components, plain, spelled_quantity, without_names
+from gem_math.grading.forms import components, compound, plain, spelled_quantity
+from gem_math.grading.functions import with_same_variables
+from gem_math.grading.integration import differ_by_a_number, with_same_constant
+from gem_math.grading.naming import as_point, without_names
 from gem_math.grading.nodes import (
+    CONSTANTS,
     Apply,
     Bracketed,
     Listing,
@@ -31,8 +35,9 @@ from gem_math.grading.nodes import (
     is_variable,
     symbols_of,
 )
+from gem_math.grading.piecewise import equal_piecewise, is_piecewise
 from gem_math.grading.reals import equal_conditions, is_condition
-from gem_math.grading.units import MARKS, PERCENT, Unit
+from gem_math.grading.units import PERCENT, is_unit
 from gem_math.grading.values import equal_expressions, proportion
 
 __all__ = ["same"]
@@ -46,7 +51,26 @@ _ZERO = Number(Fraction(0))
 
 def same(answer: Node, gold: Node) -> Verdict:
     """Return whether an answer equals the reference, or None if no rule decides."""
-    return _same(*without_names(plain(answer), plain(gold)))
+    answer, gold = with_same_variables(answer, gold)
+    answer, gold = (_without_repeats(plain(node)) for node in (answer, gold))
+    answer, gold = _compounds(*without_names(answer, gold, _same))
+    return _same(*as_point(_without_repeats(answer), _without_repeats(gold)))
+
+
+def _without_repeats(node: Node) -> Node:
+    r"""Return ``\frac12`` for ``\frac12 \text{ or } 0.5``, which is one value in several forms."""
+    if not isinstance(node, Listing) or node.joint != "or" or len(node.items) > _MOST_ITEMS:
+        return node
+    first, *others = node.items
+    is_value = is_expression(first) or isinstance(first, Quantity | Relation)
+    return first if is_value and all(_same(item, first) is True for item in others) else node
+
+
+def _compounds(answer: Node, gold: Node) -> tuple[Node, Node]:
+    """Return both with ``1 hour and 30 minutes`` as one quantity, unless both are lists."""
+    if isinstance(answer, Listing) and isinstance(gold, Listing):
+        return answer, gold
+    return compound(answer), compound(gold)
 
 
 def _same(answer: Node, gold: Node) -> Verdict:
@@ -71,7 +95,19 @@ def _texts(answer: Node, gold: Node) -> Any:
 def _expressions(answer: Node, gold: Node) -> Any:
     if not (is_expression(answer) and is_expression(gold)):
         return NotImplemented
-    return equal_expressions(answer, gold)
+    quantity = spelled_quantity(answer)
+    if quantity is not None and _is_rate(answer) and not symbols_of(gold) - CONSTANTS:
+        return equal_expressions(quantity.value, gold)
+    answer = with_same_constant(answer, gold)
+    return equal_expressions(answer, gold) or differ_by_a_number(answer, gold)
+
+
+def _is_rate(node: Node) -> bool:
+    """Return whether an expression is divided by a letter that is a unit, as in ``5 m/s``."""
+    if not isinstance(node, Apply) or node.operation != "div":
+        return False
+    names = symbols_of(node)
+    return len(names) > 1 and all(map(is_unit, names))
 
 
 def _quantities(answer: Node, gold: Node) -> Any:
@@ -87,15 +123,13 @@ def _quantities(answer: Node, gold: Node) -> Any:
 
 
 def _bare_for_quantity(answer: Node, gold: Quantity) -> Verdict:
-    """Compare values if the missing unit is one that notation often omits."""
+    """Compare values, as an answer may omit the unit; 0.5 stands for 50%, and not for 0.5%."""
     spelled = spelled_quantity(answer)
     if spelled is not None:
         return _quantities(spelled, gold)  # type: ignore[no-any-return]
     if gold.unit == PERCENT:
-        return _same(answer, in_base_units(gold))
-    if _is_mark(gold.unit):
-        return _same(answer, gold.value) or _angles(answer, gold)
-    return False
+        return _same(answer, in_base_units(gold)) or _is_percentage(gold, answer, with_one=True)
+    return _same(answer, gold.value) or _angles(answer, gold)
 
 
 def _quantity_for_bare(answer: Quantity, gold: Node) -> Verdict:
@@ -104,18 +138,19 @@ def _quantity_for_bare(answer: Quantity, gold: Node) -> Verdict:
     if spelled is not None:
         return _quantities(answer, spelled)  # type: ignore[no-any-return]
     if answer.unit == PERCENT:
-        return _same(in_base_units(answer), gold) or _is_percentage(answer, gold)
-    return _same(answer.value, gold)
+        return _same(in_base_units(answer), gold) or _is_percentage(answer, gold, with_one=False)
+    return _same(answer.value, gold) or _angles(answer, gold)
 
 
-def _is_percentage(answer: Quantity, gold: Node) -> bool:
-    """Return whether a reference above 1 is the percentage without its sign."""
-    value = exact_value(gold) if is_expression(gold) else None
-    return value is not None and abs(value) > 1 and _same(answer.value, gold) is True
-
-
-def _is_mark(unit: Unit) -> bool:
-    return len(unit.powers) == 1 and unit.powers[0][0] in MARKS and unit.factor == 1
+def _is_percentage(quantity: Quantity, bare: Node, *, with_one: bool) -> bool:
+    """Return whether a number above 1, or also 1 itself, is a percentage without its sign."""
+    value = exact_value(bare) if is_expression(bare) else None
+    return (
+        value is not None
+        and abs(value) >= 1
+        and (with_one or abs(value) != 1)
+        and _same(bare, quantity.value) is True
+    )
 
 
 def _angles(answer: Node, gold: Node) -> Verdict:
@@ -140,7 +175,7 @@ def _numerals(answer: Node, gold: Node) -> Any:
 
 def _ratios(answer: Node, gold: Node) -> Any:
     if isinstance(answer, Ratio) and isinstance(gold, Ratio):
-        if len(answer.parts) != len(gold.parts):
+        if len(answer.parts) != len(gold.parts) or _is_zero(answer.parts[0]):
             return False
         first = answer.parts[0], gold.parts[0]
         return _all_same(
@@ -155,6 +190,10 @@ def _ratios(answer: Node, gold: Node) -> Any:
                 return False
             return _same(Apply("div", ratio.parts), other)
     return NotImplemented
+
+
+def _is_zero(node: Node) -> bool:
+    return is_expression(node) and equal_expressions(node, _ZERO) is not False
 
 
 def _product(first: Node, second: Node) -> Node:
@@ -268,6 +307,12 @@ def _conditions(answer: Node, gold: Node) -> Any:
     return equal_conditions(answer, gold)
 
 
+def _functions_in_pieces(answer: Node, gold: Node) -> Any:
+    if not any(map(is_piecewise, (answer, gold))):
+        return NotImplemented
+    return equal_piecewise(answer, gold)
+
+
 def _relations(answer: Node, gold: Node) -> Any:
     if isinstance(answer, Relation) and isinstance(gold, Relation):
         return _equal_relations(answer, gold)
@@ -300,6 +345,7 @@ _RULES: tuple[Callable[[Node, Node], Any], ...] = (
     _vectors,
     _expressions,
     _quantities,
+    _functions_in_pieces,
     _families,
     _conditions,
     _relations,

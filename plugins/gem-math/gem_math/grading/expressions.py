@@ -6,26 +6,27 @@ power     = postfix ["^" exponent]
 postfix   = atom ("!" | "°" | "'")*
 """
 
-from abc import ABC, abstractmethod
+import re
+from abc import abstractmethod
 from fractions import Fraction
 
-from gem_math.grading.build import conjugate, degrees, determinant, in_base, times
-from gem_math.grading.errors import UnreadableError, UnsupportedError
+from gem_math.grading.build import cis, conjugate, degrees, determinant, in_base, restricted, times
+from gem_math.grading.environments import EnvironmentReader
+from gem_math.grading.errors import UnreadableError
 from gem_math.grading.nodes import (
     Apply,
     Bracketed,
     Matrix,
     Node,
     Number,
+    Relation,
     SetOf,
     Symbol,
 )
 from gem_math.grading.tokens import Token
 
-__all__ = ["ExpressionReader"]
+__all__ = ["FUNCTION_NAMES", "ExpressionReader"]
 
-_CONDITIONS = frozenset({"if", "for", "when", "where", "otherwise"})
-_MATRICES = frozenset({"cases", "matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"})
 _PAIRS = {"(": ")", "[": "]", "\\{": "\\}", "\\langle": "\\rangle"}
 _FACTOR_COMMANDS = frozenset({"frac", "sqrt", "binom", "lfloor", "lceil", "overline", "begin"})
 _ADDITIONS = {"+": "add", "-": "sub", "\\pm": "plus_minus", "\\mp": "minus_plus"}
@@ -33,57 +34,25 @@ _SIGNS = {"-": "neg", "\\pm": "plus_minus", "\\mp": "minus_plus"}
 _INVERSES = frozenset({"arcsin", "arccos", "arctan"})
 _MINUS_ONE = Apply("neg", (Number(Fraction(1)),))
 _DEEPEST = 60
+FUNCTION_NAMES = frozenset({*"fghFGHPpqTyr", "mathbb E", "mathbb P"})
+"""The names that are functions before parentheses with variables."""
+_CALL_SIGNS = frozenset("(),'^{}-")
+_LONGEST_CALL = 24
+_CALL = re.compile(
+    r"(?:' )*(?:\^ (?:\{ )?- 1 (?:\} )?)?"
+    r"\( (?:[fghFGH] \( )?(?:[a-zA-Z]+|\d+)(?: , (?:[a-zA-Z]+|\d+))*(?: \))? \)(?= |$)"
+)
 
 
-class ExpressionReader(ABC):
-    """A parser of expressions from tokens; ``_at`` is the next token.
+class ExpressionReader(EnvironmentReader):
+    """A parser of expressions from tokens.
 
     Brackets may contain more than expressions, which the subclass parses.
     """
 
-    def __init__(self, tokens: list[Token]) -> None:
-        self._tokens = tokens
-        self._position = 0
-        self._depth = 0
-
     @abstractmethod
     def _answer(self) -> Node:
         """Parse one or several items, as between braces."""
-
-    @abstractmethod
-    def _item(self) -> Node:
-        """Parse one item, as between brackets."""
-
-    @property
-    def _at(self) -> Token:
-        return self._tokens[self._position]
-
-    def _ahead(self, offset: int) -> Token:
-        return self._tokens[min(self._position + offset, len(self._tokens) - 1)]
-
-    def _take(self) -> Token:
-        token = self._at
-        if token.kind == "end":
-            raise UnreadableError("the text ends too early")
-        self._position += 1
-        return token
-
-    def _is(self, *signs: str) -> bool:
-        token = self._at
-        if token.kind == "sign":
-            return token.text in signs
-        return token.kind == "command" and "\\" + token.text in signs
-
-    def _took(self, *signs: str) -> str:
-        """Consume the next token if it is one of the signs; return its text, or ''."""
-        if not self._is(*signs):
-            return ""
-        token = self._take()
-        return token.text if token.kind == "sign" else "\\" + token.text
-
-    def _expect(self, sign: str) -> None:
-        if not self._took(sign):
-            raise UnreadableError(f"{sign!r} is missing before {self._at.text!r}")
 
     def _sum(self) -> Node:
         self._depth += 1
@@ -222,19 +191,8 @@ class ExpressionReader(ABC):
         digits, _, index = self._take().text.partition("_")
         return in_base(digits.replace(",", ""), index.strip("{} "))
 
-    def _script(self) -> str:
-        """Consume an index, ``1`` or ``{n+1}``, and return it as text."""
-        if not self._took("{"):
-            return self._take().text
-        pieces = []
-        while not self._is("}"):
-            if self._at.kind == "end":
-                raise UnreadableError("an index is never closed")
-            pieces.append(self._take().text)
-        self._take()
-        return "".join(pieces)
-
     def _symbol(self) -> Node:
+        is_first = self._position == 0 or self._tokens[self._position - 1].text in {",", ";"}
         name = self._take().text
         if name == "emptyset":
             return SetOf(())
@@ -244,7 +202,26 @@ class ExpressionReader(ABC):
             self._take()
             name += f"({self._take().text})"
             self._take()
-        return Symbol(name)
+            return Symbol(name)
+        return Symbol(self._call(name, is_first=is_first) or name)
+
+    def _call(self, name: str, *, is_first: bool) -> str:
+        """Parse the arguments of a function: ``f(x)``, ``f(x, y)``, ``f^{-1}(x)``, ``f(g(x))``.
+
+        A letter that starts a definition, as in ``V(r) =``, is a function too.
+
+        Returns:
+            The call as a name, or '' if no names follow in parentheses.
+        """
+        is_function = name.partition("_")[0] in FUNCTION_NAMES
+        if not self._is("(", "'", "^") or not (is_function or is_first):
+            return ""
+        match = _CALL.match(" ".join(map(_spelled, self._tokens[self._position :][:_LONGEST_CALL])))
+        length = len(match[0].split()) if match else 0
+        if match is None or not (is_function or self._ahead(length).text == "="):
+            return ""
+        self._position += length
+        return name + match[0].replace(" ", "")
 
     def _at_function_value(self) -> bool:
         """Return whether a number in parentheses follows directly, as in ``f(0)``."""
@@ -256,6 +233,8 @@ class ExpressionReader(ABC):
         name = self._take().text
         if name == "sqrt":
             return self._root()
+        if name == "cis":
+            return cis(self._function_argument())
         base: Node | None = None
         exponent: Node | None = None
         while self._is("_", "^"):
@@ -269,7 +248,7 @@ class ExpressionReader(ABC):
         argument = self._function_argument()
         if name == "det" and isinstance(argument, Matrix):
             return determinant(argument.rows)
-        arguments = argument.items if isinstance(argument, Bracketed) else (argument,)
+        arguments = argument.items if isinstance(argument, Bracketed | SetOf) else (argument,)
         if base is not None:
             arguments = (*arguments, base)
         if exponent == _MINUS_ONE and "arc" + name in _INVERSES:
@@ -368,39 +347,35 @@ class ExpressionReader(ABC):
     def _set(self) -> Node:
         if self._took("\\}"):
             return SetOf(())
-        items = [self._item()]
+        items = [self._element()]
         while self._took(",", ";"):
             items.append(self._item())
         if self._took("|", ":"):
             condition = self._answer()
             self._expect("\\}")
-            return condition
+            return restricted(items[0], condition)
         self._expect("\\}")
         return SetOf(tuple(items))
 
-    def _matrix(self) -> Node:
-        name = self._script()
-        if name not in _MATRICES and name != "vmatrix":
-            raise UnsupportedError(f"{name} is beyond this grammar")
-        if name == "array" and self._is("{"):
-            self._script()
-        rows: list[tuple[Node, ...]] = []
-        row: list[Node] = []
-        while not self._is("\\end"):
-            if self._took("\\\\"):
-                rows.append(tuple(row))
-                row = []
-            elif self._at.kind == "word" and self._at.text.lower() in _CONDITIONS:
-                self._take()
-            elif not self._took("&", ","):
-                row.append(self._item())
-        self._take()
-        self._script()
-        if row:
-            rows.append(tuple(row))
-        if name == "cases":
-            return SetOf(tuple(Bracketed("case", row, "") for row in rows))
-        return determinant(rows) if name == "vmatrix" else Matrix(tuple(rows))
+    def _element(self) -> Node:
+        """Parse the first item of a set, in which a colon before a condition is not a ratio."""
+        following, start = self._ahead(1).text, self._position
+        if self._at.kind == "symbol" and following == ":":
+            return self._symbol()
+        if self._at.kind == "symbol" and following == "in":
+            name = self._symbol()
+            self._take()
+            domain = self._atom()
+            if self._is(":", "|"):
+                return Relation((name, domain), ("\\in",))
+            self._position = start
+        return self._item()
+
+
+def _spelled(token: Token) -> str:
+    """Return a token's text as far as it can be part of a call, or a question mark."""
+    is_part = token.kind in {"symbol", "number"} or token.text in _CALL_SIGNS
+    return token.text if is_part and not (token.text == "(" and token.spaced) else "?"
 
 
 def _is_natural(node: Node) -> bool:

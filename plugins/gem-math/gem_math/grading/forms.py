@@ -1,12 +1,17 @@
 """The canonical forms of answers, and conversions between equivalent forms."""
 
+import itertools
+import math
 from fractions import Fraction
 
+from gem_math.grading.build import in_base_units
 from gem_math.grading.exact import exact_value
+from gem_math.grading.floating import real_at
 from gem_math.grading.nodes import (
     CONSTANTS,
     Apply,
     Bracketed,
+    Combined,
     Listing,
     Node,
     Number,
@@ -21,52 +26,130 @@ from gem_math.grading.nodes import (
 from gem_math.grading.tokens import UNIT_VECTORS
 from gem_math.grading.units import Unit, read_unit
 
-__all__ = ["components", "plain", "spelled_quantity", "without_names"]
+__all__ = ["both_signs", "components", "compound", "plain", "spelled_quantity"]
 
-_LONGEST_NAME = 4
-"""The words of a name, as in ``Area of the circle = 3``."""
-_FUNCTION_NAMES = frozenset("fghFGHPpqTyr")
+_MOST_MISSING = 60
+_MOST_SIGNS = 3
+_NEAR = 0.05
+"""The largest relative difference between a value and its approximation."""
+_DOTS = Text("...")
 
 
 def plain(node: Node) -> Node:
     """Return the canonical form of an answer, for comparison.
 
     A set with one value becomes the value, as solutions are written both ways; a plus-minus sign
-    becomes two values; an approximation next to an exact value is removed.
+    becomes two values; dots become the numbers they stand for; an approximation next to an exact
+    value is removed.
     """
     if isinstance(node, Relation):
-        return _without_approximation(node)
+        return _without_approximation(_both_excluded(node))
+    if isinstance(node, Combined):
+        return Combined(tuple(map(_with_all_signs, node.items)), node.operations)
     if isinstance(node, Listing):
-        return Listing(_all_signs(node.items), node.joint)
+        return Listing(_written_out(_all_signs(node.items)), node.joint)
     if isinstance(node, SetOf):
-        items = _all_signs(node.items)
+        items = _written_out(_all_signs(node.items))
         return items[0] if len(items) == 1 and is_expression(items[0]) else SetOf(items)
-    both = _both_signs(node)
+    if isinstance(node, Bracketed):
+        node = Bracketed(node.opening, _written_out(node.items), node.closing)
+    both = both_signs(node)
     return node if len(both) == 1 else Listing(both)
 
 
-def _without_approximation(node: Relation) -> Node:
+def _both_excluded(node: Relation) -> Node:
+    r"""Return ``x \ne 2`` and ``x \ne -2`` for ``x \ne \pm 2``, and other relations unchanged."""
+    values = both_signs(node.sides[-1])
+    if node.signs != ("\\ne",) or len(values) == 1:
+        return node
+    parts = [Relation((node.sides[0], value), node.signs) for value in values]
+    return Listing(tuple(parts), "and")
+
+
+def _without_approximation(node: Node) -> Node:
+    if not isinstance(node, Relation):
+        return node
     sides, signs = node.sides, node.signs
-    while signs and signs[-1] == "\\approx" and not (len(sides) == 2 and _name_of(sides[0])):
+    while signs and signs[-1] == "\\approx" and _is_approximation(sides):
         sides, signs = sides[:-1], signs[:-1]
     return Relation(sides, signs) if signs else sides[0]
 
 
+def _is_approximation(sides: tuple[Node, ...]) -> bool:
+    """Return whether the last side is close to the one before, or that has no number to compare."""
+    *names, exact, rounded = sides
+    if not is_expression(exact) or not is_expression(rounded):
+        return bool(names) or isinstance(exact, Quantity)
+    if symbols_of(exact) - CONSTANTS:
+        return bool(names)
+    values = real_at(exact, 0), real_at(rounded, 0)
+    return None not in values and math.isclose(*values, rel_tol=_NEAR)  # type: ignore[arg-type]
+
+
+def _written_out(items: tuple[Node, ...]) -> tuple[Node, ...]:
+    r"""Return ``1, 2, 3, 4, 5`` for ``1, 2, \dots, 5``; the terms must have equal differences."""
+    if items.count(_DOTS) != 1 or items[-1] == _DOTS:
+        return items
+    at = items.index(_DOTS)
+    before, after = (list(map(_exact, some)) for some in (items[:at], items[at + 1 :]))
+    terms = [value for value in before if value is not None]
+    ends = [value for value in after if value is not None]
+    if len(terms) < max(len(before), 1) or len(ends) < len(after):
+        return items
+    step = terms[1] - terms[0] if len(terms) > 1 else Fraction(1)
+    count = (ends[0] - terms[-1]) / step if step else Fraction(0)
+    if count.denominator != 1 or not 1 < count <= _MOST_MISSING:
+        return items
+    missing = [terms[-1] + step * number for number in range(1, int(count))]
+    values = [*terms, *missing, *ends]
+    if any(b - a != step for a, b in itertools.pairwise(values)):
+        return items
+    return tuple(map(Number, values))
+
+
+def _exact(node: Node) -> Fraction | None:
+    return exact_value(node) if is_expression(node) else None
+
+
 def _all_signs(items: tuple[Node, ...]) -> tuple[Node, ...]:
-    return tuple(value for item in items for value in _both_signs(item))
+    return tuple(value for item in items for value in both_signs(item))
 
 
-def _both_signs(node: Node) -> tuple[Node, ...]:
-    r"""Return the values of an expression; ``1 \pm 2`` has two."""
+def _with_all_signs(node: Node) -> Node:
+    return SetOf(_all_signs(node.items)) if isinstance(node, SetOf) else node
+
+
+def both_signs(node: Node) -> tuple[Node, ...]:
+    r"""Return the values of an expression or point; ``1 \pm 2`` has two.
+
+    The signs of a point's coordinates are independent, unless one of them is ``\mp``.
+    """
+    if isinstance(node, Bracketed):
+        return _both_points(node)
     if not is_expression(node) or not _has_both_signs(node):
         return (node,)
     return _choose(node, upper=True), _choose(node, upper=False)
 
 
+def _both_points(node: Bracketed) -> tuple[Node, ...]:
+    signed = [item for item in node.items if is_expression(item) and _has_both_signs(item)]
+    if not signed or len(signed) > _MOST_SIGNS:
+        return (node,)
+    if any(_operations(item) & {"minus_plus"} for item in signed):
+        choices = [[_choose(item, upper=upper) for item in node.items] for upper in (True, False)]
+    else:
+        choices = [list(some) for some in itertools.product(*map(both_signs, node.items))]
+    return tuple(Bracketed(node.opening, tuple(some), node.closing) for some in choices)
+
+
+def _operations(node: Node) -> frozenset[str]:
+    if not isinstance(node, Apply):
+        return frozenset()
+    return frozenset({node.operation}).union(*map(_operations, node.arguments))
+
+
 def _has_both_signs(node: Node) -> bool:
-    return isinstance(node, Apply) and (
-        node.operation in {"plus_minus", "minus_plus"} or any(map(_has_both_signs, node.arguments))
-    )
+    return bool(_operations(node) & {"plus_minus", "minus_plus"})
 
 
 def _choose(node: Node, *, upper: bool) -> Node:
@@ -79,75 +162,6 @@ def _choose(node: Node, *, upper: bool) -> Node:
             return arguments[0] if is_plus else Apply("neg", arguments)
         return Apply("add" if is_plus else "sub", arguments)
     return Apply(node.operation, arguments)
-
-
-# Names
-
-
-def without_names(answer: Node, gold: Node) -> tuple[Node, Node]:
-    """Return both answers without the names of their values: ``x = 5`` becomes 5.
-
-    Names are kept if they matter: if they differ, or if both sides have the same several names.
-    """
-    first, second = _named(answer), _named(gold)
-    if first is None and second is not None and not _has_relation(answer):
-        return answer, plain(second[1])
-    if second is None and first is not None and not _has_relation(gold):
-        return plain(first[1]), gold
-    if first is None or second is None or _stem(first[0] | second[0]) == "":
-        return answer, gold
-    if first[0] == second[0] and len(first[0]) > 1:
-        return answer, gold
-    return plain(first[1]), plain(second[1])
-
-
-def _has_relation(node: Node) -> bool:
-    return isinstance(node, Relation) or (
-        isinstance(node, Listing) and any(isinstance(item, Relation) for item in node.items)
-    )
-
-
-def _named(node: Node) -> tuple[frozenset[str], Node] | None:
-    """Return the names in an answer, and their values."""
-    if isinstance(node, Relation):
-        name = _name_of(node.sides[0])
-        names_value = set(node.signs) == {"="} or node.signs in {("\\approx",), ("\\in",)}
-        return (frozenset({name}), node.sides[-1]) if name and names_value else None
-    if not isinstance(node, Listing) or not _has_relation(node):
-        return None
-    parts = [
-        _named(item) if isinstance(item, Relation) else (frozenset(), item) for item in node.items
-    ]
-    known = [part for part in parts if part is not None]
-    names = frozenset[str]().union(*(part[0] for part in known))
-    if len(known) < len(parts) or not _stem(names):
-        return None
-    return names, Listing(tuple(part[1] for part in known), node.joint)
-
-
-def _stem(names: frozenset[str]) -> str:
-    """Return the common part of names before their index: ``x`` for ``x_1`` and ``x_2``."""
-    stems = {name.partition("_")[0] for name in names}
-    return stems.pop() if len(stems) == 1 else ""
-
-
-def _name_of(node: Node) -> str:
-    """Return the name on a side of an equation (``x``, ``x_1``, ``f(x)``), or '' for others."""
-    if isinstance(node, Symbol):
-        return "" if node.name in CONSTANTS else node.name
-    if isinstance(node, Text):
-        return node.words if len(node.words.split()) <= _LONGEST_NAME else ""
-    if isinstance(node, Bracketed):
-        parts = [_name_of(item) for item in node.items]
-        return f"({','.join(parts)})" if all(parts) else ""
-    if isinstance(node, Apply) and node.operation == "mul":
-        head, argument = node.arguments
-        if isinstance(head, Apply) and head.operation == "pow":
-            head = head.arguments[0]
-        if isinstance(head, Symbol) and isinstance(argument, Symbol | Number):
-            stem = head.name.partition("_")[0].rstrip("'")
-            return head.name if stem in _FUNCTION_NAMES else ""
-    return ""
 
 
 # Quantities
@@ -165,6 +179,23 @@ def spelled_quantity(node: Node) -> Quantity | None:
         return Quantity(inner.value, inner.unit.times(unit, 1 if node.operation == "mul" else -1))
     is_value = node.operation == "mul" and not symbols_of(value)
     return Quantity(value, unit) if is_value else None
+
+
+def compound(node: Node) -> Node:
+    """Return ``1 hour and 30 minutes`` as one quantity; each part is less than the unit before."""
+    if not isinstance(node, Listing) or node.joint == "or" or len(node.items) < 2:
+        return node
+    parts = [item for item in node.items if isinstance(item, Quantity)]
+    if len(parts) < len(node.items) or len({part.unit.powers for part in parts}) > 1:
+        return node
+    for larger, part in itertools.pairwise(parts):
+        value = _exact(part.value)
+        if value is None or not 0 <= value * part.unit.factor < larger.unit.factor:
+            return node
+    total = in_base_units(parts[0])
+    for part in parts[1:]:
+        total = Apply("add", (total, in_base_units(part)))
+    return Quantity(total, parts[0].unit.base)
 
 
 def _spelled_unit(node: Node) -> Unit | None:

@@ -39,8 +39,7 @@ def grade(answer: str, gold: str | Sequence[str], *, deadline: float = 1.0) -> V
     r"""Grade the content of a box.
 
     An answer is correct if it is mathematically equal to a reference and of the same kind. A
-    reference without a unit accepts any unit; a unit in the reference is required. An empty answer
-    is wrong.
+    unit may be missing in either of them, and two units are converted. An empty answer is wrong.
 
     Args:
         answer: The answer; if it contains a ``\boxed{}``, the content of the last one counts.

@@ -1,8 +1,9 @@
 """The nodes of a parsed answer."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Literal, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 from gem_math.grading.units import Unit
 
@@ -24,6 +25,7 @@ __all__ = [
     "Text",
     "is_expression",
     "is_variable",
+    "renamed",
     "symbols_of",
 ]
 
@@ -164,3 +166,15 @@ def symbols_of(node: Node) -> frozenset[str]:
     if isinstance(node, Apply):
         return frozenset().union(*map(symbols_of, node.arguments))
     return frozenset()
+
+
+def renamed(part: Any, names: Mapping[str, str]) -> Any:
+    """Return a node, or a part of one, with other names for some of its symbols."""
+    if isinstance(part, Symbol):
+        return Symbol(names.get(part.name, part.name))
+    if isinstance(part, tuple):
+        return tuple(renamed(one, names) for one in part)
+    if not isinstance(part, Node):
+        return part
+    changed = {field.name: renamed(getattr(part, field.name), names) for field in fields(part)}
+    return replace(part, **changed)

@@ -7,11 +7,13 @@ from typing import Any
 from gem_math.grading.arithmetic import Arithmetic, UndefinedError, point
 from gem_math.grading.nodes import Node
 
-__all__ = ["DIGITS", "agree", "precise_at"]
+__all__ = ["DIGITS", "agree", "precise_at", "vanishes"]
 
 DIGITS = 50
 """The number of digits in which equal values must agree."""
 _SPARE_DIGITS = 20
+_MORE_DIGITS = 140
+"""The digits of a second computation, in which rounding errors are much smaller."""
 _LARGEST_FACTORIAL = 10**6
 _LARGEST_ARGUMENT = 10**9
 _LARGEST_LOGARITHM = 2**60
@@ -125,21 +127,21 @@ class _Precise(Arithmetic):
 
 
 @functools.cache
-def _context() -> Any:
+def _context(digits: int = DIGITS + _SPARE_DIGITS) -> Any:
     from mpmath import MPContext  # noqa: PLC0415 - takes 50 ms, and is needed only for answers that look equal
 
     mp = MPContext()
-    mp.dps = DIGITS + _SPARE_DIGITS
+    mp.dps = digits
     return mp
 
 
-def precise_at(node: Node, number: int) -> Any:
+def precise_at(node: Node, number: int, digits: int = DIGITS + _SPARE_DIGITS) -> Any:
     """Return the value of an expression at a point, as an mpmath number.
 
     Raises:
         UndefinedError: The expression has no value there.
     """
-    mp = _context()
+    mp = _context(digits)
     value = _Precise(mp, number).evaluate(node)
     if not mp.isfinite(value):
         raise UndefinedError("infinite")
@@ -150,3 +152,17 @@ def agree(a: Any, b: Any) -> bool:
     """Return whether two values of ``precise_at`` agree in all digits."""
     smallest = _context().mpf(10) ** -DIGITS
     return bool(abs(a - b) <= smallest * max(abs(a), abs(b), smallest))
+
+
+def vanishes(node: Node, number: int) -> bool:
+    """Return whether an expression is 0 at a point, and its computed value a rounding error.
+
+    A rounding error shrinks when the expression is computed with more digits; a value does not.
+
+    Raises:
+        UndefinedError: The expression has no value there.
+    """
+    value, better = precise_at(node, number), precise_at(node, number, _MORE_DIGITS)
+    mp = _context()
+    limit = abs(value) * mp.mpf(10) ** -_SPARE_DIGITS if value else mp.mpf(10) ** (-2 * DIGITS)
+    return bool(abs(better) <= limit)

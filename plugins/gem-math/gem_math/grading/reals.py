@@ -6,7 +6,7 @@ named in either of them, close to them on both sides, between them and beyond th
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gem_math.grading.floating import real_at
 from gem_math.grading.nodes import (
@@ -25,16 +25,19 @@ from gem_math.grading.nodes import (
 )
 from gem_math.grading.values import proportion
 
-__all__ = ["equal_conditions", "is_condition"]
+__all__ = ["boundaries", "equal_conditions", "fits", "is_condition", "probes", "variable"]
 
 _INEQUALITIES = frozenset({"<", ">", "\\le", "\\ge", "\\ne", "\\in"})
 _MIRRORED = {"<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le", "\\ne": "\\ne"}
 _ALL = "mathbb R"
 _TOLERANCE = 1e-9
-_STEP = 1e-4
+_STEPS = (1e-4, 1e-7)
 _GRID = [number / 4 for number in range(-48, 49)] + [-1e6, -100.0, -31.4, 27.2, 100.0, 1e6]
+_GRID.sort()
+_HALVINGS = 45
 _ASSIGNMENTS = 3
 _MOST_BOUNDARIES = 40
+_MOST_VALUES = 120
 
 
 def is_condition(node: Node) -> bool:
@@ -52,7 +55,7 @@ def equal_conditions(first: Node, second: Node) -> bool | None:
         alike = _proportional(first, second)
         if alike:
             return True
-    names = [_variable(node) for node in (first, second)]
+    names = [variable(node) for node in (first, second)]
     if all(names) and names[0] != names[1]:
         return False
     if not (_describes_reals(first) and _describes_reals(second)):
@@ -69,23 +72,26 @@ def _structurally_equal(first: Node, second: Node, name: str) -> bool:
 
 
 def _fit_the_same(first: Node, second: Node, name: str, number: int = 0) -> bool:
-    boundaries = sorted(
-        {value for node in (first, second) for value in _boundaries(node, name, number)}
-    )
-    if len(boundaries) > _MOST_BOUNDARIES:
+    named = itertools.chain(*(boundaries(node, name, number) for node in (first, second)))
+    values = list(itertools.islice(named, _MOST_VALUES))
+    points = sorted(set(values))
+    if len(values) == _MOST_VALUES or len(points) > _MOST_BOUNDARIES:
         return first == second
     return all(
-        _fits(first, name, number, x) == _fits(second, name, number, x) for x in _probes(boundaries)
+        fits(first, name, number, x) == fits(second, name, number, x) for x in probes(points)
     )
 
 
-def _probes(boundaries: list[float]) -> Iterator[float]:
-    for value in boundaries:
-        step = _STEP * max(1.0, abs(value))
-        yield from (value - step, value, value + step)
-    yield from (sum(pair) / 2 for pair in itertools.pairwise(boundaries))
-    if boundaries:
-        yield from (boundaries[0] - 7.3, boundaries[-1] + 7.3)
+def probes(points: list[float]) -> Iterator[float]:
+    """Yield numbers at boundaries, close to them, between and beyond them, and on a grid."""
+    for value in points:
+        yield value
+        for step in _STEPS:
+            near = step * max(1.0, abs(value))
+            yield from (value - near, value + near)
+    yield from (sum(pair) / 2 for pair in itertools.pairwise(points))
+    if points:
+        yield from (points[0] - 7.3, points[-1] + 7.3)
     yield from _GRID
 
 
@@ -102,10 +108,10 @@ def _proportional(first: Relation, second: Relation) -> bool:
     return first.signs[0] == (sign if factor > 0 else _MIRRORED.get(sign, sign))
 
 
-def _variable(node: Node) -> str:
+def variable(node: Node) -> str:
     """Return the variable of a condition, or '' if it has none."""
     if isinstance(node, Listing | Combined):
-        return next(filter(None, map(_variable, node.items)), "")
+        return next(filter(None, map(variable, node.items)), "")
     if not isinstance(node, Relation):
         return ""
     middle = node.sides[1]
@@ -149,36 +155,78 @@ def _is_interval(node: Bracketed) -> bool:
         return False
     low, high = (real_at(item, 0) for item in node.items)
     has_symbols = any(symbols_of(item) - CONSTANTS for item in node.items)
-    return has_symbols or (low is not None and high is not None and low <= high)
+    if has_symbols or low is None or high is None:
+        return has_symbols
+    return low < high or (low == high and (node.opening, node.closing) == ("[", "]"))
 
 
 def _is_condition_on_one(node: Relation) -> bool:
     """Return whether a relation restricts a variable: alone on a side, or the only one."""
     sides_fit = all(
-        is_expression(side) if sign != "\\in" else _describes_reals(side)
+        _has_values(side) if sign != "\\in" else _describes_reals(side)
         for sign, side in zip(("", *node.signs), node.sides, strict=True)
     )
     return sides_fit and (any(map(is_variable, node.sides)) or len(_names(node) - CONSTANTS) == 1)
 
 
-def _boundaries(node: Node, name: str, number: int) -> Iterator[float]:
+def _has_values(side: Node) -> bool:
+    """Return whether a side is an expression with variables, or with a real value."""
+    if not is_expression(side):
+        return False
+    return bool(symbols_of(side) - CONSTANTS) or real_at(side, 0) is not None
+
+
+def boundaries(node: Node, name: str, number: int) -> Iterator[float]:
     """Yield the finite numbers in a description."""
     if isinstance(node, Bracketed | SetOf | Listing | Combined):
         for item in node.items:
-            yield from _boundaries(item, name, number)
+            yield from boundaries(item, name, number)
     elif isinstance(node, Relation):
         for side in node.sides:
-            yield from _boundaries(side, name, number)
+            yield from boundaries(side, name, number)
+        for sides in itertools.pairwise(node.sides):
+            yield from _crossings(*sides, name, number)
     elif name not in symbols_of(node):
         value = real_at(node, number)
         if value is not None and math.isfinite(value):
             yield value
     elif isinstance(node, Apply):
         for argument in node.arguments:
-            yield from _boundaries(argument, name, number)
+            yield from boundaries(argument, name, number)
 
 
-def _fits(node: Node, name: str, number: int, x: float) -> bool:
+def _crossings(left: Node, right: Node, name: str, number: int) -> Iterator[float]:
+    """Yield the numbers where the difference of two expressions changes its sign."""
+    if not (is_expression(left) and is_expression(right)):
+        return
+    others = [side for side in (left, right) if side != Symbol(name)]
+    if not any(name in symbols_of(side) for side in others):
+        return
+
+    def difference(x: float) -> float | None:
+        a, b = (real_at(side, number, **{name: x}) for side in (left, right))
+        return None if a is None or b is None else a - b
+
+    values = [(x, difference(x)) for x in _GRID]
+    for (low, below), (high, above) in itertools.pairwise(values):
+        if below is not None and above is not None and below * above < 0:
+            yield _bisected(difference, low, high)
+
+
+def _bisected(function: Callable[[float], float | None], low: float, high: float) -> float:
+    """Return a number between two at which a function has different signs, where it crosses 0."""
+    sign = math.copysign(1, function(low) or 0)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        value = function(middle)
+        if value is not None and value * sign > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def fits(node: Node, name: str, number: int, x: float) -> bool:
     """Return whether ``x`` is in a set, or satisfies a condition."""
     if isinstance(node, Bracketed):
         return _fits_interval(node, number, x)
@@ -187,11 +235,17 @@ def _fits(node: Node, name: str, number: int, x: float) -> bool:
     if isinstance(node, Relation):
         return _fits_relation(node, name, number, x)
     if isinstance(node, Listing | SetOf):
-        fits = (_fits(item, name, number, x) for item in node.items)
-        is_joint = isinstance(node, Listing) and node.joint == "and"
-        return all(fits) if is_joint else any(fits)
+        items_fit = (fits(item, name, number, x) for item in node.items)
+        is_joint = isinstance(node, Listing) and (node.joint == "and" or _excludes(node))
+        return all(items_fit) if is_joint else any(items_fit)
     value = x if node == Symbol(_ALL) else real_at(node, number)
     return value is not None and _compare("=", x, value)
+
+
+def _excludes(node: Listing) -> bool:
+    r"""Return whether a list of conditions excludes numbers, as ``0 < x < 9, x \ne 1``."""
+    signs = [item.signs for item in node.items if isinstance(item, Relation)]
+    return node.joint == "," and ("\\ne",) in signs
 
 
 def _fits_interval(node: Bracketed, number: int, x: float) -> bool:
@@ -203,21 +257,21 @@ def _fits_interval(node: Bracketed, number: int, x: float) -> bool:
 
 
 def _fits_combination(node: Combined, name: str, number: int, x: float) -> bool:
-    fits = _fits(node.items[0], name, number, x)
+    inside = fits(node.items[0], name, number, x)
     for operation, item in zip(node.operations, node.items[1:], strict=True):
-        other = _fits(item, name, number, x)
+        other = fits(item, name, number, x)
         if operation == "union":
-            fits = fits or other
+            inside = inside or other
         else:
-            fits = fits and other == (operation == "intersection")
-    return fits
+            inside = inside and other == (operation == "intersection")
+    return inside
 
 
 def _fits_relation(node: Relation, name: str, number: int, x: float) -> bool:
     for position, sign in enumerate(node.signs):
         left, right = node.sides[position], node.sides[position + 1]
         if sign == "\\in":
-            if not _fits(right, name, number, x):
+            if not fits(right, name, number, x):
                 return False
             continue
         a, b = (real_at(side, number, **{name: x}) for side in (left, right))

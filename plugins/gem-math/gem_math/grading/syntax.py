@@ -12,6 +12,7 @@ from typing import Literal
 from gem_math.grading.build import in_base_units, with_degrees
 from gem_math.grading.errors import UnreadableError, UnsupportedError
 from gem_math.grading.expressions import ExpressionReader
+from gem_math.grading.forms import both_signs
 from gem_math.grading.names import names
 from gem_math.grading.nodes import (
     Apply,
@@ -28,7 +29,8 @@ from gem_math.grading.nodes import (
     Text,
     is_expression,
 )
-from gem_math.grading.tokens import tokenize
+from gem_math.grading.spelled import spelled_number
+from gem_math.grading.tokens import Token, tokenize
 from gem_math.grading.units import read_unit
 
 __all__ = ["read"]
@@ -47,10 +49,15 @@ _UNSUPPORTED = names(
 )
 _MULTIPLIERS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _CURRENCIES = frozenset("$€£")
+_REALS = Symbol("mathbb R")
 _NAMED_SETS: dict[str, Node] = {
     **dict.fromkeys(("empty set", "the empty set", "null set"), SetOf(())),
-    **dict.fromkeys(("all real numbers", "all reals", "all real x"), Symbol("mathbb R")),
+    **dict.fromkeys(("no solution", "no solutions", "no real solution"), SetOf(())),
+    **dict.fromkeys(("no real solutions", "none"), SetOf(())),
+    **dict.fromkeys(("all real numbers", "all reals", "all real x", "all real numbers x"), _REALS),
 }
+_CALLS = frozenset({"P", "E", "n", "N", "mathbb P", "mathbb E", "Var"})
+_EXTREMES = frozenset({"max", "min"})
 _MOST_TOKENS = 600
 
 
@@ -99,7 +106,7 @@ class _AnswerReader(ExpressionReader):
         return {"\\lor": "or", "\\vee": "or", "\\land": "and", "\\wedge": "and"}.get(joint, joint)
 
     def _item(self) -> Node:
-        sides, signs = [self._side()], []
+        sides, signs = [self._call_name() or self._side()], []
         while self._at_relation():
             signs.append(
                 "\\" + self._take().text if self._at.kind == "command" else self._take().text
@@ -108,6 +115,31 @@ class _AnswerReader(ExpressionReader):
         if not signs:
             return sides[0]
         return Relation(tuple(sides), tuple(signs))
+
+    def _call_name(self) -> Node | None:
+        """Parse the name of a probability or an expectation before its value: ``P(X = 2) =``."""
+        if self._at.text in _EXTREMES and self._ahead(1).text in {"=", ":"}:
+            return self._extreme()
+        if self._at.text not in _CALLS or self._ahead(1).text not in {"(", "["}:
+            return None
+        texts, depth = [self._at.text], 0
+        for token in self._tokens[self._position + 1 :]:
+            texts.append(token.text)
+            depth += (token.text in {"(", "["}) - (token.text in {")", "]"})
+            if depth == 0:
+                break
+        after = self._ahead(len(texts))
+        if len(texts) == 4 or after.text != "=":  # P(A) is a name like any other
+            return None
+        self._position += len(texts)
+        return Symbol(" ".join(texts))
+
+    def _extreme(self) -> Node:
+        r"""Parse a name of a value that is also a function: ``\max = 3``, ``\text{min: }3``."""
+        name = self._take().text
+        if self._is(":"):
+            self._tokens[self._position] = Token("sign", "=")
+        return Symbol(name)
 
     def _at_relation(self) -> bool:
         token = self._at
@@ -143,6 +175,8 @@ class _AnswerReader(ExpressionReader):
         """Parse a sum with an optional unit on either side."""
         if self._at.kind == "word":
             return self._text()
+        if self._took("..."):
+            return Text("...")
         minus = self._is("-") and self._ahead(1).text in {*_CURRENCIES, "\\$"}
         if minus:
             self._take()
@@ -210,8 +244,24 @@ class _AnswerReader(ExpressionReader):
         ):
             if self._at.kind == "word" and self._at.text.lower() in {"or", "and"} and not words:
                 break
+            if self._at.text.lower() == "except" and _NAMED_SETS.get(" ".join(words)) == _REALS:
+                return self._except()
             words.append(self._take().text.lower())
         if not words:
             raise UnreadableError("no words")
         text = " ".join(words)
-        return _NAMED_SETS.get(text, Text(text))
+        number = spelled_number(text)
+        return _NAMED_SETS.get(text, Text(text)) if number is None else Number(number)
+
+    def _except(self) -> Node:
+        """Parse the numbers that the reals lack: ``except 1 and 2``, ``except for x = 1``."""
+        self._take()
+        if self._at.text == "for":
+            self._take()
+        excluded = self._answer()
+        items = excluded.items if isinstance(excluded, Listing | SetOf) else (excluded,)
+        values = [one.sides[-1] if isinstance(one, Relation) else one for one in items]
+        values = [value for one in values for value in both_signs(one)]
+        if not all(map(is_expression, values)):
+            raise UnreadableError("an exception that is not a number")
+        return Combined((_REALS, SetOf(tuple(values))), ("difference",))

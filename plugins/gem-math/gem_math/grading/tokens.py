@@ -6,7 +6,7 @@ a unit, or a product of symbols.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -38,7 +38,7 @@ class Token:
 
 FUNCTIONS = names(
     "sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth "
-    "ln log lg exp sqrt gcd lcm max min det sgn"
+    "ln log lg exp cis sqrt gcd lcm max min det sgn"
 )
 _ALIASES = {
     "asin": "arcsin",
@@ -65,7 +65,9 @@ _SYMBOL_COMMANDS = names(
 _MARKED = names("mathbb dot ddot bar tilde hat")
 """Commands that turn a letter into another symbol, not only into another font."""
 UNIT_VECTORS = "ijk"
-_SMALL_WORDS = names("or and per to the is are no not yes of by at for all odd sq cu")
+_SMALL_WORDS = names(
+    "or and per to the is are no not yes of by at for all odd sq cu one two six ten"
+)
 _LONGEST_PRODUCT = 3
 """The maximum number of adjacent letters in a product of symbols; more are a word."""
 
@@ -73,10 +75,12 @@ _TOKEN = re.compile(
     r"""
     (?P<space>\s+)
   | (?P<numeral>\d[\d,A-F]*_(?:\{\s*(?:\d+|\\text\{\w+\})\s*\}|\d{1,2})
-               |\d[\da-f]*_\{?1[1-6]\}?(?!\d))
+               |\d[\da-f]*_\{?1[1-6]\}?(?!\d)
+               |[A-F][\dA-F]+_(?:\{\s*(?:1[1-6]|\\text\{\w+\})\s*\}|1[1-6](?!\d)))
   | (?P<repeating>\d*\.\d*(?:\\(?:overline|bar|dot)\s*(?:\{\d+\}|\d)|\(\d+\))|\d*\.\d+\.\.\.)
   | (?P<thousands>\d{1,3}(?:,\d{3})+(?!\d)(?!,\d)(?:\.\d+)?
                  |\d{1,3}(?:\ \d{3})+(?!\d)(?!\s*/)(?:\.\d+)?)
+  | (?P<points>\d{1,3}(?:\.\d{3}){2,}(?![.\d]))
   | (?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+(?![\w]))?|\d+\.(?![\d.]))
   | (?P<command>\\[A-Za-z]+)
   | (?P<escaped>\\[^A-Za-z])
@@ -87,6 +91,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ARGUMENT = re.compile(r"\s*[({_^\\]|\s*[A-Za-z](?![A-Za-z])")
+_VALUE_END = re.compile(r"[\d)}\]]\s*\Z")
+_FORMULAS = names("mg ms kg km")
+"""Units that are products of symbols in a formula, where no number precedes them."""
 _DIGITS_AT_MOST = 4000
 _OPENERS = {"(", "[", "\\{"}
 _CLOSERS = {")", "]", "\\}"}
@@ -126,7 +133,8 @@ def _tokens(text: str) -> Iterator[Token]:
         elif piece in {"min", "sec"} and not _ARGUMENT.match(text, position):
             yield Token("word", piece, None, spaced)  # minutes, seconds
         elif kind == "letters":
-            yield from _letter_tokens(piece, spaced=spaced)
+            after_value = bool(_VALUE_END.search(text, max(match.start() - 4, 0), match.start()))
+            yield from _letter_tokens(piece, spaced=spaced, after_value=after_value)
         else:
             token = _simple_token(kind, piece, spaced=spaced)
             depth += (token.text in _OPENERS) - (token.text in _CLOSERS)
@@ -135,6 +143,8 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 def _simple_token(kind: str, piece: str, *, spaced: bool) -> Token:
+    if kind == "points":
+        kind, piece = "number", piece.replace(".", "")
     if kind in {"number", "thousands", "repeating"}:
         value = _repeating(piece) if kind == "repeating" else _decimal(re.sub("[, ]", "", piece))
         return Token("number", piece, value, spaced)
@@ -195,7 +205,8 @@ def _braced(text: str, position: int) -> tuple[str, int]:
 def _text_tokens(command: str, content: str, *, spaced: bool) -> Iterator[Token]:
     words = content.strip()
     spaced = spaced or content[:1] == " "
-    if command in _SYMBOL_COMMANDS and (name := _accented(command, words)):
+    is_metric = command == "mathrm" and spaced and is_unit(words)
+    if not is_metric and command in _SYMBOL_COMMANDS and (name := _accented(command, words)):
         yield Token("symbol", name, None, spaced)
         return
     if words.lower() in {"infinity", "inf"}:
@@ -206,7 +217,10 @@ def _text_tokens(command: str, content: str, *, spaced: bool) -> Iterator[Token]
         return
     if re.search(r"[\d\\$(){}=<>^,;%+]", words):
         inner = list(_tokens(words))
-        yield from inner
+        is_metric = command in {"text", "mathrm"} and bool(inner) and is_unit(inner[0].text)
+        for token in inner:
+            unit = is_metric and token.kind == "symbol" and is_unit(token.text)
+            yield replace(token, kind="word") if unit else token
         return
     for number, word in enumerate(re.findall(r"[^\W\d_]+(?:['-][^\W\d_]+)*|\S", words)):
         kind: Kind = "word" if word[0].isalpha() else "sign"
@@ -224,16 +238,17 @@ def _accented(command: str, letter: str) -> str:
     return f"{command} {letter}" if command in _MARKED else letter
 
 
-def _letter_tokens(run: str, *, spaced: bool) -> Iterator[Token]:
+def _letter_tokens(run: str, *, spaced: bool, after_value: bool = True) -> Iterator[Token]:
     """Tokenize adjacent letters: a name, a word, a unit, or a product of symbols."""
     name = _ALIASES.get(run.lower(), run)
+    is_product = run in _FORMULAS and not after_value
     if name in FUNCTIONS or name == "abs":
         yield Token("function", name, None, spaced)
     elif run in _NAMED or run.lower() in {"infinity", "inf"}:
         yield Token("symbol", _NAMED.get(run, "infty"), None, spaced)
     elif run in _SYMBOLS and len(run) > 2:
         yield Token("symbol", run, None, spaced)
-    elif len(run) > 1 and (run.lower() in _SMALL_WORDS or is_unit(run)):
+    elif len(run) > 1 and (run.lower() in _SMALL_WORDS or (is_unit(run) and not is_product)):
         yield Token("word", run, None, spaced)
     else:
         yield from _product_or_word(run, spaced=spaced)

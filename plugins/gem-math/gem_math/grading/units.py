@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from gem_math.grading.names import names
 
-__all__ = ["DEGREE", "MARKS", "PERCENT", "Unit", "is_unit", "read_unit"]
+__all__ = ["DEGREE", "PERCENT", "Unit", "is_unit", "read_unit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ _TABLE: dict[str, tuple[Fraction, str, str]] = {
     "dm": (_F(1, 10), "m", "decimeter decimetre"),
     "km": (_F(1000), "m", "kilometer kilometre"),
     "nm": (_F(1, 10**9), "m", "nanometer nanometre"),
+    "microm": (_F(1, 10**6), "m", "micrometer micrometre micron"),
     "in": (_F(254, 10000), "m", "inch inches"),
     "ft": (_F(3048, 10000), "m", "foot feet"),
     "yd": (_F(9144, 10000), "m", "yard"),
@@ -55,11 +56,13 @@ _TABLE: dict[str, tuple[Fraction, str, str]] = {
     "g": (_F(1), "g", "gram gramme"),
     "kg": (_F(1000), "g", "kilogram kilo"),
     "mg": (_F(1, 1000), "g", "milligram"),
+    "microg": (_F(1, 10**6), "g", "microgram"),
     "lb": (_F(45359237, 100000), "g", "pound"),
     "oz": (_F(45359237, 1600000), "g", "ounce"),
     "ton": (_F(1), "ton", "tonne"),
     "s": (_F(1), "s", "second sec"),
     "ms": (_F(1, 1000), "s", "millisecond"),
+    "micros": (_F(1, 10**6), "s", "microsecond"),
     "min": (_F(60), "s", "minute"),
     "h": (_F(3600), "s", "hour hr"),
     "day": (_F(86400), "s", "day"),
@@ -68,6 +71,7 @@ _TABLE: dict[str, tuple[Fraction, str, str]] = {
     "year": (_F(12), "month", "year yr"),
     "L": (_F(1, 1000), "litre", "liter litre l"),
     "mL": (_F(1, 10**6), "litre", "milliliter millilitre ml"),
+    "microL": (_F(1, 10**9), "litre", "microliter microlitre"),
     "gal": (_F(1), "gallon", "gallon"),
     "qt": (_F(1, 4), "gallon", "quart"),
     "pint": (_F(1, 8), "gallon", "pint pt"),
@@ -97,7 +101,14 @@ _TABLE: dict[str, tuple[Fraction, str, str]] = {
     "mol": (_F(1), "mol", "mole"),
     "C": (_F(1), "C", "coulomb"),
     "T": (_F(1), "T", "tesla"),
+    "microA": (_F(1, 10**6), "A", "microampere"),
+    "microV": (_F(1, 10**6), "V", "microvolt"),
+    "microW": (_F(1, 10**6), "W", "microwatt"),
+    "F": (_F(1), "farad", "farad"),
+    "microF": (_F(1, 10**6), "farad", "microfarad"),
     "ohm": (_F(1), "ohm", "ohms"),
+    "kohm": (_F(1000), "ohm", "kiloohm kilohm"),
+    "Mohm": (_F(10**6), "ohm", "megaohm megohm"),
     "eV": (_F(1), "eV", "electronvolt"),
     "acre": (_F(1), "acre", "acre"),
     "unit": (_F(1), "unit", "units"),
@@ -118,9 +129,6 @@ def _names() -> dict[str, tuple[Fraction, str]]:
 _NAMES = _names()
 PERCENT = Unit(_F(1, 100), (("%", 1),))
 DEGREE = Unit(_F(1), (("°", 1),))
-MARKS = frozenset({"$", "€", "£", "°", "unit"})
-"""The base units that notation often omits: a currency sign, a degree sign, "units"."""
-
 _WORD = re.compile(r"(°[CF]|[^\W\d_]+|[$€£°%])(?:\^?\{?(-?\d)\}?)?")
 _NO_NOUNS = names(
     "or and not to more less than if only no is are the of a an at most least about around "

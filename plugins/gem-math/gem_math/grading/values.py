@@ -14,11 +14,13 @@ from gem_math.grading.arithmetic import UndefinedError
 from gem_math.grading.exact import exact_value
 from gem_math.grading.floating import float_at, real_at
 from gem_math.grading.nodes import CONSTANTS, Apply, Node, symbols_of
-from gem_math.grading.precise import agree, precise_at
+from gem_math.grading.precise import agree, precise_at, vanishes
 
 __all__ = ["equal_expressions", "proportion"]
 
-_POINTS = 4
+_POINTS = 6
+_ENOUGH = 2
+"""The number of points at which expressions with variables must both have a value."""
 _ROUGH = 1e-7
 """The relative difference above which values in double precision certainly differ."""
 
@@ -49,7 +51,7 @@ def _differ_roughly(first: Node, second: Node) -> bool:
 
 
 def _agree_at(first: Node, second: Node, points: range) -> bool | None:
-    """Return whether two expressions agree at all points, or None if they are defined at none.
+    """Return whether two expressions agree at all points, or None if they are defined at too few.
 
     Only real values count where variables are negative (at points with odd numbers), as many
     expressions are not meant to have a value there.
@@ -61,10 +63,12 @@ def _agree_at(first: Node, second: Node, points: range) -> bool | None:
             continue
         if a is None and b is None:
             continue
-        if a is None or b is None or not agree(a, b):
+        if a is None or b is None:
+            return False
+        if not agree(a, b) and not (vanishes(first, number) and vanishes(second, number)):
             return False
         compared += 1
-    return True if compared else None
+    return True if compared >= min(_ENOUGH, len(points)) else None
 
 
 def _value_at(node: Node, number: int) -> Any:
@@ -79,13 +83,34 @@ def _is_real(value: Any) -> bool:
 
 
 def proportion(first: Node, second: Node) -> float | None:
-    """Return c if ``first = c * second`` everywhere for a number c other than 0, or None."""
+    """Return c if ``first = c * second`` everywhere for a number c other than 0, or None.
+
+    An expression that is 0 everywhere or has no variables is not proportional to anything, so that
+    neither ``x = x`` nor ``1 = 2`` is equivalent to any equation.
+    """
+    if not all(symbols_of(side) - CONSTANTS for side in (first, second)):
+        return None
+    if _ratios_differ_roughly(first, second):
+        return None
+    ratios = []
+    for number in range(_POINTS):
+        try:
+            zeros = vanishes(first, number), vanishes(second, number)
+            if zeros[0] != zeros[1]:
+                return None
+            if not zeros[0]:
+                ratios.append(precise_at(Apply("div", (first, second)), number))
+        except UndefinedError:
+            continue
+    if len(ratios) < _ENOUGH or not all(_is_real(r) and agree(r, ratios[0]) for r in ratios):
+        return None
+    return float(ratios[0].real)
+
+
+def _ratios_differ_roughly(first: Node, second: Node) -> bool:
     ratio = Apply("div", (first, second))
     try:
-        value = float_at(ratio, 0)
-        if value == 0 or abs(value.imag) > _ROUGH * abs(value):
-            return None
-        ratios = [precise_at(ratio, number) for number in range(_POINTS)]
+        a, b = float_at(ratio, 0), float_at(ratio, 2)
     except UndefinedError:
-        return None
-    return value.real if all(agree(other, ratios[0]) for other in ratios) else None
+        return False
+    return abs(a - b) > _ROUGH * max(abs(a), abs(b))

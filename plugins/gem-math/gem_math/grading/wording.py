@@ -18,6 +18,13 @@ _CHOICE_AND_MORE = re.compile(
 )
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[' .,!?\"-])*")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_JOINT = re.compile(r",(?:\s*and\b)?|\band\b")
+_LETTERS = re.compile(r"[A-HIV]{1,4}(?:(?:, *and|,| +and) +[A-HIV]{1,4})+")
+_LETTER = re.compile(r"[A-Z]+")
+_ARTICLE = re.compile(r"^(?:an?|the) +(?=[a-z]{2})", re.IGNORECASE)
+_LONGEST_NAME = 3
+"""The words of a name in a list of names, which has no order."""
+_CHOICES = re.compile(r"\([A-H]\)|\b[A-H][).:]|\b(?:or|and) [A-H]\b")
 _FACTORS = frozenset("abcdkmnpqrstuvwxyz")
 """Letters of which two are more likely a product than a word."""
 _SYNONYMS = {
@@ -60,9 +67,15 @@ def _date(text: str) -> Form:
 
 def _words(text: str) -> Form:
     """Return the canonical form of a text of words only; products of letters are not words."""
+    if _LETTERS.fullmatch(text):
+        return tuple(sorted(set(_LETTER.findall(text))))
+    text = _ARTICLE.sub("", text, count=1)
     found = _WORD.findall(text) if _WORDS.fullmatch(text) else []
     if not found or any(len(word) == 1 for word in found):
         return None
+    listed = [part.split() for part in _JOINT.split(text.casefold().rstrip(". "))]
+    if len(listed) > 1 and all(0 < len(part) <= _LONGEST_NAME for part in listed):
+        return tuple(sorted(" ".join(part) for part in listed))
     words = " ".join(found)
     factors = _FACTORS if len(words) == 2 else frozenset("xyzw")
     if len(words) < 4 and set(words) <= factors:
@@ -79,6 +92,6 @@ def _same_choice(answer: str, gold: str, *, is_marked: bool) -> bool | None:
         return letters[0] == letters[1]
     for choice, other in ((wanted, answer), (given, gold)):
         more = _CHOICE_AND_MORE.fullmatch(other) if choice and choice[1].isupper() else None
-        if choice and more:
+        if choice and more and not _CHOICES.search(other, 2):
             return bool((more[1] or more[2]) == choice[1])
     return None

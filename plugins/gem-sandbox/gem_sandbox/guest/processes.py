@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from gem_sandbox.guest.process_tree import descendants, tasks
+
 __all__ = [
     "adopt_orphans",
     "call_filter",
     "cpu_time_of",
-    "descendants",
     "end_all",
     "end_tree",
     "environment",
@@ -202,21 +203,6 @@ def end_tree(group: int | None = None) -> None:
         time.sleep(0.0005)
 
 
-def descendants(pid: int) -> list[int]:
-    """Return the descendants of a process that can be found at this moment."""
-    found = []
-    with contextlib.suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/children", "rb") as file:
-                for child in map(int, file.read().split()):
-                    found += [child, *descendants(child)]
-    return found
-
-
 def tasks_below(pid: int) -> int:
     """Return the number of threads of all descendants of a process."""
-    count = 0
-    for child in descendants(pid):
-        with contextlib.suppress(OSError):
-            count += len(os.listdir(f"/proc/{child}/task"))
-    return count
+    return sum(len(tasks(child)) for child in descendants(pid))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import select
 import selectors
 import signal
 import struct
@@ -15,11 +16,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gem_sandbox.guest.folders import scratch_file, with_user
+from gem_sandbox.guest.memory import tree_memory
 from gem_sandbox.guest.messages import receive, send
+from gem_sandbox.guest.process_tree import ProcessStopper, descendants
 from gem_sandbox.guest.processes import (
     call_filter,
     cpu_time_of,
-    descendants,
+    end_tree,
     environment,
     oom_kills,
     peak_memory,
@@ -32,6 +35,7 @@ __all__ = ["ProgramRun", "Run", "SessionRun"]
 
 CHUNK = 1 << 16
 COUNT_SECONDS = 0.05
+IDLE_MILLISECONDS = 200
 LIMIT_STATUS = 128 + signal.SIGKILL
 LONGEST_ANSWER = 16
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
@@ -147,8 +151,8 @@ class Run(ABC):
                 self.limit = "gone"
             elif left <= 0:
                 self.limit = "wall_time"
-            elif self.has_too_many_processes():
-                self.limit = "processes"
+            elif (limit := self.limit_of_all()) is not None:
+                self.limit = limit
             else:
                 for key, _ in self.selector.select(min(left, COUNT_SECONDS)):
                     key.data()
@@ -157,21 +161,28 @@ class Run(ABC):
     def ended(self) -> tuple[int | None, Any]:
         """Return the wait status of the process, None while it runs, and its resource usage."""
         process = self.process
-        if process is None:
-            return None, None
-        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if not pid:
-            return None, None
-        process.returncode = status
-        return status, usage
+        pid = -1
+        while process is not None and pid:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+            if pid == process.pid:
+                process.returncode = status
+                return status, usage  # any other one was an orphan
+        return None, None
 
-    def has_too_many_processes(self) -> bool:
-        """Whether there are too many processes; counted at intervals, where no rlimit counts."""
+    def limit_of_all(self) -> str | None:
+        """Return the limit that all processes exceed together, measured at intervals.
+
+        In a container, the kernel limits both: processes by their user, memory by the container.
+        """
         now = time.monotonic()
         if self.config["user"] is not None or now < self.count_at:
-            return False
+            return None
         self.count_at = now + COUNT_SECONDS
-        return tasks_below(os.getpid()) > int(self.request["processes"])
+        if tasks_below(os.getpid()) > int(self.request["processes"]):
+            return "processes"
+        memory = int(self.request["memory"])
+        used = tree_memory(descendants(os.getpid()), 0, memory)
+        return "memory" if used > memory else None
 
     def verdict(self, limit: str | None, status: int | None, usage: Any) -> tuple[str | None, int]:
         """Return the limit that ended the program, and its exit status."""
@@ -223,6 +234,10 @@ class ProgramRun(Run):
 class SessionRun(Run):
     """A session: runs one piece after another, and stops all its processes in between."""
 
+    stopper: ProcessStopper
+    is_begun = False
+    """Whether a piece has been run; before the first one, the interpreter starts."""
+
     def serve(self) -> bool:
         """Run pieces until the host ends the session, or until a piece ends the process."""
         asked, ask = os.pipe()
@@ -233,15 +248,58 @@ class SessionRun(Run):
         os.close(asked)
         os.close(answers)
         self.listen(answered, lambda: self.take_answer(answered))
+        self.stopper = ProcessStopper(self.processes)
         alive = True
         while alive:
             self.forget(0)
+            lost = self.watch_idle()
             request = receive()
             if request is None or request["do"] != "cell":
                 return request is not None
+            if lost:
+                send({"lost": lost})
+                return True
             self.listen(0, self.note_host_gone)
             alive = self.cell(request, ask)
         return True
+
+    def processes(self) -> list[int]:
+        """Return all processes of the session."""
+        if self.config["user"] is None:
+            return descendants(os.getpid())
+        # In a container, orphans are children of process 1, and nothing else runs there.
+        pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        return sorted(pids - {1, os.getpid()})
+
+    def watch_idle(self) -> str:
+        """Watch the session until the host sends something; return why it was ended, if it was."""
+        host = select.poll()
+        host.register(0, select.POLLIN)
+        while not host.poll(IDLE_MILLISECONDS):
+            if os.getppid() != self.runner:
+                raise BrokenPipeError
+            lost = self.fault()
+            if lost:
+                self.end()
+                return lost
+        return ""
+
+    def fault(self) -> str:
+        """Return why the idle session must end, or nothing."""
+        if not self.is_begun:
+            return ""
+        if not self.stopper.are_stopped():
+            return "a process went on while the session was idle"
+        limit = self.limit_of_all()
+        return f"it met its limit of {limit}" if limit else ""
+
+    def end(self) -> None:
+        """Kill all processes of the session."""
+        if self.config["user"] is None:
+            end_tree()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)  # reaches neither process 1 nor this one
 
     def cell(self, request: dict[str, Any], ask: int) -> bool:
         """Run a piece, and send its result; return whether the session can go on."""
@@ -252,10 +310,12 @@ class SessionRun(Run):
         for kept in self.kept.values():
             kept.clear()
         self.listen(ask, self.piece_writer(ask, piece), WRITE)
-        self.signal_all(signal.SIGCONT)
+        self.is_begun = True
+        self.stopper.resume()
         limit, status, usage = self.watch(begun + request["timeout"])
-        self.signal_all(signal.SIGSTOP)
         self.forget(ask)
+        if limit is None and status is None:
+            limit = self.limit_at_rest()
         alive = limit is None and status is None
         if alive:
             code = int(self.answer) & 0xFF if self.answer.strip().isdigit() else 1
@@ -263,6 +323,13 @@ class SessionRun(Run):
             limit, code = self.verdict(limit, status, usage)
         self.answer_host(begun, limit, code, alive=alive)
         return alive
+
+    def limit_at_rest(self) -> str | None:
+        """Stop all processes after a piece; return the limit that they exceed, if any."""
+        if not self.stopper.stop():
+            return "processes"
+        self.count_at = 0.0
+        return "memory" if oom_kills() > self.ooms else self.limit_of_all()
 
     def piece_writer(self, ask: int, piece: memoryview) -> Callable[[], None]:
         """Return a function that writes as much of a piece as fits into the pipe."""
@@ -285,11 +352,3 @@ class SessionRun(Run):
         if not chunk:
             self.forget(answered)
         self.answer += chunk[: LONGEST_ANSWER - len(self.answer)]
-
-    def signal_all(self, number: int) -> None:
-        """Stop or continue all processes of the session: between runs they use no CPU time."""
-        # In a container, -1 reaches all processes but process 1 and this monitor.
-        pids = [-1] if self.config["user"] is not None else descendants(os.getpid())
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)

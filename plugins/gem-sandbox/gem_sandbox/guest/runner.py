@@ -20,7 +20,7 @@ import sys
 import tempfile
 from typing import Any
 
-from gem_sandbox.guest.folders import empty, lay_out, with_user
+from gem_sandbox.guest.folders import empty, lay_out, reset_times, with_user
 from gem_sandbox.guest.messages import receive, send
 from gem_sandbox.guest.processes import (
     adopt_orphans,
@@ -55,6 +55,8 @@ def main(configuration: str) -> None:
     raise_priority()
     status = SERVED
     while status != GONE:
+        if config["user"] is not None:
+            reset_times(config["folders"])
         send({"clean": True, "killed": status < 0})
         monitor = os.fork()
         if monitor == 0:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequen
 from typing import Generic, NamedTuple, Self, TypeVar
 
 from gem_core.errors import GemError, SandboxError
-from gem_sandbox.warm.fair_semaphore import FairSemaphore
+from gem_sandbox.fair_semaphore import FairSemaphore
 from gem_sandbox.warm.guest.messages import ENDED
 from gem_sandbox.warm.launch import ZygoteLauncher
 from gem_workers.frames import Frame

@@ -1,7 +1,9 @@
 """Start zygotes: inside bubblewrap, inside namespaces of their own, or with filters only."""
 
+import errno
 import marshal
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -14,7 +16,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from gem_sandbox.warm.guest.kernel import LANDLOCK_SIGNALS_ABI, landlock_abi
+from gem_sandbox.warm.guest.isolation import OPEN_FILES
+from gem_sandbox.warm.guest.kernel import (
+    LANDLOCK_SIGNALS_ABI,
+    LANDLOCK_TRUNCATION_ABI,
+    landlock_abi,
+)
 from gem_sandbox.warm.seccomp import call_filter, scope_filters
 from gem_sandbox.warm.visible_paths import DEVICES, library_path, visible_paths, working_folder
 from gem_workers.launcher import Launcher
@@ -23,12 +30,15 @@ __all__ = ["ZygoteLauncher"]
 
 _MODULES = (
     "gem_workers.frames",
+    "gem_workers.common_names",
     "gem_sandbox.guest.cells",
+    "gem_sandbox.guest.process_tree",
+    "gem_sandbox.guest.memory",
     *(
         f"gem_sandbox.warm.guest.{name}"
         for name in (
-            *("kernel", "messages", "exit_status", "common_names", "folders", "fd_passing"),
-            *("jail", "memory", "program", "isolation", "confined", "tiers", "monitor"),
+            *("kernel", "messages", "exit_status", "folders", "fd_passing"),
+            *("jail", "program", "isolation", "confined", "tiers", "monitor"),
             *("fork_server", "scope", "supervisor", "zygote"),
         )
     ),
@@ -73,6 +83,7 @@ class ZygoteLauncher(Launcher):
 
     def spawn(self, theirs: socket.socket, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
         """Start a zygote that is controlled over a socket."""
+        _check_open_files()
         plan = _plan(self._tier, self._modules)
         with tempfile.TemporaryFile() as payload:
             marshal.dump((_code(), plan), payload)
@@ -87,6 +98,19 @@ class ZygoteLauncher(Launcher):
                 stderr=stderr,
                 start_new_session=True,
             )
+
+
+def _check_open_files() -> None:
+    """Check that a zygote may open as many files as its programs may.
+
+    Raises:
+        OSError: It may not.
+    """
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most != resource.RLIM_INFINITY and most < OPEN_FILES:
+        raise OSError(
+            errno.EMFILE, f"the limit of open files is {most}; a warm sandbox needs {OPEN_FILES}"
+        )
 
 
 def _interpreter(payload: int, control: int) -> list[str]:
@@ -154,11 +178,15 @@ def _withheld() -> list[str]:
     Landlock restricts which files can be opened, but not changes of their mode, owner or times,
     and older versions do not restrict signals.
     """
-    calls = ["inotify_add_watch", "setpriority", "sched_setaffinity"]
+    # Everybody may set the times of a file that all may write to, such as a device, and change no
+    # owner of any file, which changes a time.
+    calls = ["utime", "utimes", "futimesat", "utimensat"]
+    calls += ["chown", "fchown", "lchown", "fchownat"]
+    if landlock_abi() < LANDLOCK_TRUNCATION_ABI:
+        calls += ["truncate"]
     if os.geteuid() == 0:
         return calls
-    calls += ["chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat"]
-    calls += ["utime", "utimes", "futimesat", "utimensat", "truncate"]
+    calls += ["chmod", "fchmod", "fchmodat", "truncate"]
     if landlock_abi() < LANDLOCK_SIGNALS_ABI:
         calls += ["kill", "tkill", "tgkill"]
     return calls

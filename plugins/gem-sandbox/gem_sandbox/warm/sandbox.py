@@ -15,6 +15,7 @@ from gem_sandbox.warm.session import WarmSession
 from gem_sandbox.warm.tiers import TIERS, Tier, strongest_tier
 from gem_sandbox.warm.work_stealing import WorkStealing
 from gem_workers.base_sandbox import BaseSandbox
+from gem_workers.cancellation import cancellable
 
 __all__ = ["WarmSandbox"]
 
@@ -63,7 +64,7 @@ class WarmSandbox(BaseSandbox):
     def run(self, program: Program) -> Execution:
         """Run one program."""
         engine, zygote = self._leased(), self._zygote(program)
-        with engine.exchange(zygote, run_once(program)) as exchange:
+        with engine.exchange(zygote, run_once(program)) as exchange, cancellable(exchange.end):
             exchange.run()
         return exchange.result
 
@@ -84,11 +85,12 @@ class WarmSandbox(BaseSandbox):
         engine, zygote, job = self._leased(), self._zygote(program), Job(program, inputs, stop)
         stealing = WorkStealing(engine, zygote, job)
         try:
-            while not job.is_done:
-                with engine.exchange(zygote, job.steps()) as exchange:
-                    stealing.run(exchange)
-                if not job.is_over:
-                    stealing.wait()
+            with cancellable(stealing.cancel):
+                while not job.is_done:
+                    with engine.exchange(zygote, job.steps()) as exchange:
+                        stealing.run(exchange)
+                    if not job.is_over:
+                        stealing.wait()
         finally:
             stealing.end()
         return job.executions()

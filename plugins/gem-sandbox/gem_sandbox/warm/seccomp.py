@@ -29,22 +29,32 @@ _TERMINAL_AND_FILE = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 _PROCESS_OPTIONS = (2, 3, 15, 16, 21, 38, 39, 0x53564D41)
 """PR_GET_PDEATHSIG, GET_DUMPABLE, SET_NAME, GET_NAME, GET_SECCOMP, *_NO_NEW_PRIVS, SET_VMA."""
 _SET_DUMPABLE = 4
-_FILE_SIGNALS = (8, 10, 15)
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX: with them the kernel sends signals."""
+_THREAD, _EXIT_SIGNAL, _SIGCHLD = 0x00010000, 0xFF, 17
+"""CLONE_THREAD, and the bits of ``clone`` that choose the signal at the end of a child."""
+_DESCRIPTOR = (0, 1, 2, 3, 4, 9, 11, 1030, 1032)
+"""F_DUPFD, GETFD, SETFD, GETFL, SETFL, GETOWN, GETSIG, DUPFD_CLOEXEC, GETPIPE_SZ.
+
+Others make the kernel send signals, or leave something on a pipe or a file that others use: sizes
+of pipes, leases, hints, notifications.
+"""
+_LOCKS = (5, 6, 7, 36, 37, 38)
+"""F_GETLK, SETLK, SETLKW, and the same for open file descriptions."""
 
 Instruction = tuple[int, int, int, int]
 """Code, jump if true, jump if false, operand."""
 
 
-def call_filter(machine: str = "", *, without: Collection[str] = ()) -> bytes:
+def call_filter(machine: str = "", *, without: Collection[str] = (), locks: bool = False) -> bytes:
     """Return the filter for a kind of processor.
 
     Args:
         machine: A key of ``MACHINES``; empty for the processor of this machine.
         without: Calls of ``ALLOWED`` to forbid.
+        locks: Whether to allow locks on files. They reach everybody who has the same file, so this
+            is for programs that share no file with others, not even one that they only read.
     """
     calls = {call: number for call, number in ALLOWED.items() if call not in without}
-    return _allowing(calls, machine or platform.machine())
+    return _allowing(calls, machine or platform.machine(), locks=locks)
 
 
 def scope_filters(machine: str = "") -> tuple[bytes, bytes]:
@@ -61,9 +71,16 @@ def scope_filters(machine: str = "") -> tuple[bytes, bytes]:
     return _allowing(ALLOWED | INIT_ONLY, name), _packed(steps)
 
 
-def _allowing(calls: Mapping[str, tuple[int, int | None]], machine: str) -> bytes:
+def _allowing(
+    calls: Mapping[str, tuple[int, int | None]], machine: str, *, locks: bool = False
+) -> bytes:
     numbers = {call: number[machine == "aarch64"] for call, number in calls.items()}
-    special = _special({call: number for call, number in numbers.items() if number is not None})
+    if not locks:
+        del numbers["flock"]
+    special = _special(
+        {call: number for call, number in numbers.items() if number is not None},
+        commands=_DESCRIPTOR + _LOCKS if locks else _DESCRIPTOR,
+    )
     plain = {n for c, n in numbers.items() if n is not None and n not in special}
     program = [
         (_LOAD, 0, 0, _MACHINE),
@@ -80,12 +97,28 @@ def _packed(program: Iterable[Instruction]) -> bytes:
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
-def _special(numbers: dict[str, int]) -> dict[int, list[Instruction]]:
-    """Return the instructions for calls whose arguments matter, by number."""
+def _special(numbers: dict[str, int], *, commands: tuple[int, ...]) -> dict[int, list[Instruction]]:
+    """Return the instructions for calls whose arguments matter, by number.
+
+    Args:
+        numbers: The numbers of the allowed calls.
+        commands: The allowed commands of ``fcntl``.
+    """
     return {
         numbers["clone3"]: [_error(_ENOSYS)],  # its flags are not visible; clone is used then
-        numbers["clone"]: _none_of(_argument(0), _NEW_NAMESPACES),
-        numbers["fcntl"]: _not_one_of(1, _FILE_SIGNALS),
+        numbers["clone"]: [
+            _argument(0),
+            (_AND, 0, 0, _NEW_NAMESPACES),
+            (_EQUAL, 1, 0, 0),
+            _error(_EPERM),
+            _argument(0),
+            (_AND, 0, 0, _THREAD | _EXIT_SIGNAL),
+            (_EQUAL, 2, 0, _SIGCHLD),
+            (_EQUAL, 1, 0, _THREAD),
+            _error(_EPERM),  # another signal than SIGCHLD could continue a stopped process
+            (_RETURN, 0, 0, _ALLOW),
+        ],
+        numbers["fcntl"]: _one_of(1, commands, _EPERM),
         numbers["ioctl"]: _one_of(1, _TERMINAL_AND_FILE, _ENOTTY),
         numbers["prctl"]: [
             _argument(0),
@@ -116,18 +149,9 @@ def _error(number: int) -> Instruction:
     return _RETURN, 0, 0, _ERROR | number
 
 
-def _none_of(load: Instruction, bits: int) -> list[Instruction]:
-    return [load, (_AND, 0, 0, bits), (_EQUAL, 0, 1, 0), (_RETURN, 0, 0, _ALLOW), _error(_EPERM)]
-
-
 def _one_of(index: int, values: tuple[int, ...], otherwise: int) -> list[Instruction]:
     tests = [(_EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
     return [_argument(index), *tests, _error(otherwise), (_RETURN, 0, 0, _ALLOW)]
-
-
-def _not_one_of(index: int, values: tuple[int, ...]) -> list[Instruction]:
-    tests = [(_EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
-    return [_argument(index), *tests, (_RETURN, 0, 0, _ALLOW), _error(_EPERM)]
 
 
 def _guard(number: int, steps: list[Instruction]) -> Iterator[Instruction]:

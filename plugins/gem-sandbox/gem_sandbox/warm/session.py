@@ -6,10 +6,11 @@ from typing import Any
 
 from gem_core.sandbox import Execution
 from gem_sandbox.warm.engine import Engine, Lease
-from gem_sandbox.warm.guest.messages import CELL, END, ENDED, SESSION
+from gem_sandbox.warm.guest.messages import CELL, END, ENDED, LOST, SESSION
 from gem_sandbox.warm.libraries import zygote_for
 from gem_sandbox.warm.results import GRACE, KILLED, executions_of
-from gem_workers.base_sandbox import ReplaySession
+from gem_workers.base_sandbox import ReplaySession, SessionEndedError
+from gem_workers.cancellation import cancellable
 from gem_workers.frames import pack
 
 __all__ = ["WarmSession"]
@@ -42,7 +43,10 @@ class WarmSession(ReplaySession):
                 message = pack(SESSION, marshal.dumps({**self._limits, "piece": piece}))
             else:
                 message = pack(CELL, marshal.dumps(piece))
-            frame = self._lease.ask(message, timeout + GRACE)
+            with cancellable(self._lease.end):
+                frame = self._lease.ask(message, timeout + GRACE)
+        if frame.kind == LOST:
+            raise SessionEndedError(bytes(frame.body).decode())
         executions = executions_of(frame, timeout)
         self._lease.healthy = frame.last and bool(executions)
         return (executions or [KILLED])[0], bool(executions) and not frame.last

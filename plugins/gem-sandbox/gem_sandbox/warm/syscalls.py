@@ -2,7 +2,10 @@
 
 None means that aarch64 does not have the call. Left out on purpose: sockets, mounts, namespaces,
 other users, tracing, keys, BPF, performance counters, io_uring, userfaultfd, memfd, shared memory
-and queues of System V and POSIX, swapping, setting the clock, and controlling the machine.
+and queues of System V and POSIX, swapping, setting the clock, and controlling the machine. So are
+notifications of changes (inotify), which see other programs in shared folders; priorities and
+processors, which outlast a run in the process that forked it; and timers that send a signal of
+choice, as SIGCONT continues a stopped process.
 """
 
 __all__ = ["ALLOWED", "INIT_ONLY"]
@@ -127,11 +130,6 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
     "getitimer": (36, 102),
     "setitimer": (38, 103),
     "alarm": (37, None),
-    "timer_create": (222, 107),
-    "timer_settime": (223, 110),
-    "timer_gettime": (224, 108),
-    "timer_getoverrun": (225, 109),
-    "timer_delete": (226, 111),
     "timerfd_create": (283, 85),
     "timerfd_settime": (286, 86),
     "timerfd_gettime": (287, 87),
@@ -175,14 +173,12 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
     "futex_requeue": (456, 456),
     "sched_yield": (24, 124),
     "sched_getaffinity": (204, 123),
-    "sched_setaffinity": (203, 122),
     "sched_getparam": (143, 121),
     "sched_getscheduler": (145, 120),
     "sched_get_priority_max": (146, 125),
     "sched_get_priority_min": (147, 126),
     "sched_rr_get_interval": (148, 127),
     "getpriority": (140, 141),
-    "setpriority": (141, 140),
     "getrusage": (98, 165),
     "getrlimit": (97, 163),
     "setrlimit": (160, 164),
@@ -216,10 +212,6 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
     "eventfd2": (290, 19),
     "signalfd": (282, None),
     "signalfd4": (289, 74),
-    "inotify_init": (253, None),
-    "inotify_init1": (294, 26),
-    "inotify_add_watch": (254, 27),
-    "inotify_rm_watch": (255, 28),
 }
 
 INIT_ONLY: dict[str, tuple[int, int]] = {
@@ -229,5 +221,6 @@ INIT_ONLY: dict[str, tuple[int, int]] = {
     "seccomp": (317, 277),
     "landlock_create_ruleset": (444, 444),
     "landlock_add_rule": (445, 445),
+    "inotify_add_watch": (254, 27),
 }
 """Calls that the init process of an isolation scope makes, and programs may not."""

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from gem_core.errors import SandboxError
 from gem_core.sandbox import Execution, Program
 from gem_sandbox.shared_pools import shared_pools
+from gem_sandbox.shortage import shortage
 from gem_sandbox.warm.engine import Engine
 from gem_sandbox.warm.jobs import run_once
 from gem_sandbox.warm.seccomp import MACHINES
@@ -22,7 +23,11 @@ _PROBE = Program("import os\nprint(os.getcwd(), 6 * 7)", timeout=10.0)
 
 @cache
 def why_not(tier: Tier) -> str:
-    """Run a program in a tier; return why the tier does not work here, or nothing if it does."""
+    """Run a program in a tier; return why the tier does not work here, or nothing if it does.
+
+    Raises:
+        SandboxError: The host has too few open files, processes or memory left to find out.
+    """
     if not sys.platform.startswith("linux"):
         return f"it needs Linux, and this is {sys.platform}"
     if platform.machine() not in MACHINES:
@@ -30,6 +35,8 @@ def why_not(tier: Tier) -> str:
     try:
         execution = _probe(tier)
     except (SandboxError, OSError) as error:
+        if missing := shortage(error):
+            raise SandboxError(f"The warm sandbox cannot start: {missing}.") from error
         return str(error)
     if not execution.ok or not execution.stdout.endswith(" 42\n"):
         return f"a program that should print 42 returned {execution}"
@@ -52,7 +59,8 @@ def strongest_tier() -> Tier:
     """Return the strongest tier that works here.
 
     Raises:
-        SandboxError: No tier works; the message says why for each.
+        SandboxError: No tier works; the message says why for each. Or the host has too few open
+            files, processes or memory left: a weaker tier is not a remedy for that.
     """
     reasons = {}
     for tier in TIERS:

@@ -104,6 +104,12 @@ class WorkStealing:
         for done in self._pending():
             await asyncio.wrap_future(done)
 
+    def cancel(self) -> None:
+        """End all exchanges without waiting for them; any thread may call this."""
+        self._job.is_over = True
+        for exchange in list(self._exchanges.values()):
+            exchange.end()
+
     def end(self) -> None:
         """End all exchanges: no more results are wanted."""
         self._job.end()

@@ -1,5 +1,6 @@
 # Tries: to leave a key that later runs and the host can read.
 # Success: a key can be added.
+# Runs: twice
 import host
 
 for ring in (-3, -4, -5, -2):

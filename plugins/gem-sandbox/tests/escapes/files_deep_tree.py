@@ -1,5 +1,6 @@
 # Tries: to leave a locked tree too deep to be removed by recursion.
 # Success: it is there in the next run.
+# Runs: twice
 import os
 
 import host

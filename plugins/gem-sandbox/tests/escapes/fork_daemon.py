@@ -1,5 +1,6 @@
 # Tries: to outlive the run as a daemon.
 # Success: it writes to the host, or is there in the next run.
+# Runs: twice
 import os
 import time
 

@@ -1,5 +1,6 @@
 # Tries: to change what the next program inherits: builtins, modules, hooks.
 # Success: the next run is affected.
+# Runs: twice
 import builtins
 import gc
 import io

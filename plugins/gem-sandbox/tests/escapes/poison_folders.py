@@ -1,5 +1,6 @@
 # Tries: to leave marks on the folders that it gets: modes, times and owners.
 # Success: they are there in the next run, which finds what a former run left.
+# Runs: twice
 import os
 
 import host

@@ -1,5 +1,6 @@
 # Tries: to leave shared memory for later runs and the host.
 # Success: it is there in the next run, or on the host.
+# Runs: twice
 import os
 from multiprocessing import shared_memory
 

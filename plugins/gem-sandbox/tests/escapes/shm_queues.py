@@ -1,5 +1,6 @@
 # Tries: to leave POSIX message queues.
 # Success: they are there in the next run.
+# Runs: twice
 import os
 
 import host

@@ -1,5 +1,6 @@
 # Tries: to leave System V memory, semaphores and queues.
 # Success: they are there in the next run, or on the host.
+# Runs: twice
 import host
 
 KEY, CREATE, ONLY = 0x6765, 0o1000, 0o2000

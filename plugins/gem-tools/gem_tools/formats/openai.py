@@ -14,11 +14,11 @@ from gem_core.calls.format import (
     Reading,
     Request,
     after_thoughts,
-    schema_lines,
 )
 from gem_core.calls.written import json_of, request_of
 from gem_core.observation import Action
 from gem_core.tool import Function
+from gem_tools.formats.schemas import schema_lines
 
 __all__ = ["OpenAIFormat"]
 

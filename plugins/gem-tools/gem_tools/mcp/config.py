@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from gem_core.errors import ConfigError, near_names
+from gem_core.records import json_value
 
 __all__ = ["Config", "Server", "read_config"]
 
@@ -71,7 +73,11 @@ class Server:
 
     def __str__(self) -> str:
         """Return a name for messages, without secrets."""
-        return self.url or self.entry_point or " ".join(self.command)
+        if self.url:
+            parts = urlsplit(self.url)
+            place = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
+            return urlunsplit(place)
+        return self.entry_point or (self.command[0] if self.command else "")
 
 
 def read_config(
@@ -115,7 +121,7 @@ def _is_texts(value: Any) -> bool:
 
 def _entries_of_file(path: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json_value(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"The MCP configuration {str(path)!r} cannot be read: {error}. It is {_FORMS}."

@@ -9,7 +9,6 @@ server, which is opened on first use and stays open.
 """
 
 import asyncio
-import json
 import os
 import re
 import weakref
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from gem_core.errors import ConfigError
 from gem_core.observation import Action
+from gem_core.records import json_value
 from gem_core.tool import BaseTool, Function, ToolCall, ToolResult
 from gem_tools import background
 from gem_tools.mcp.config import Config, Server, read_config
@@ -231,8 +231,8 @@ class MCPTool(BaseTool):
             return None
         text, name, body = block
         try:
-            arguments = json.loads(body) if body.strip() else {}
-        except (ValueError, RecursionError) as error:
+            arguments = json_value(body) if body.strip() else {}
+        except ValueError as error:
             return _Unreadable(self.name, {}, text, name, f"The arguments are not JSON: {error}.")
         if not isinstance(arguments, dict):
             why = f"The arguments are one JSON object; got a {type(arguments).__name__}."

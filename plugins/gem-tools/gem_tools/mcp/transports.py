@@ -2,8 +2,8 @@
 
 This module makes some choices that the SDK leaves open: a lost HTTP request fails alone and not
 with its session, idle connections are closed before a server would close them, results may be
-large, and the standard error of a server is kept for messages instead of filling the host's
-terminal.
+large but not of any size, a server's schemas are not evaluated, and the standard error of a server
+is kept for messages instead of filling the host's terminal.
 """
 
 import asyncio
@@ -19,20 +19,18 @@ from typing import Any, TextIO
 import httpx2
 from mcp.client import Client
 from mcp.client.sse import sse_client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CONNECTION_CLOSED
 
 from gem_core.specs import load_entry_point
 from gem_tools.mcp.config import Server
+from gem_tools.mcp.program import LARGEST_MESSAGE, open_program
 
 __all__ = ["Complaints", "open_client"]
 
 for _name in ("mcp", "client"):  # the SDK's loggers do not print by default
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
-_LARGEST_EVENT = 64 << 20
-"""Maximum size of a message over streamable HTTP in bytes; over SSE the SDK allows 1 MiB."""
 _CONNECTIONS = 512
 """Maximum number of connections to one HTTP server; further requests wait."""
 _IDLE_SECONDS = 3.0
@@ -69,7 +67,40 @@ class Complaints:
             self._chunks.append(os.read(descriptor, 65536))
 
 
-class _LossIsAnAnswer(httpx2.AsyncHTTPTransport):
+class _Bounded(httpx2.AsyncHTTPTransport):
+    """Reads answers up to the maximum size of a message; streams of events have no end.
+
+    Compressed answers are refused, because their size is not known before they are unpacked.
+    """
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        request.headers["accept-encoding"] = "identity"
+        response = await super().handle_async_request(request)
+        encoding = response.headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            await response.aclose()
+            raise httpx2.ReadError(f"{request.url} answers with {encoding}, which was not accepted")
+        if response.headers.get("content-type", "").startswith("text/event-stream"):
+            return response
+        try:
+            body = await _body_of(response, str(request.url))
+        finally:
+            await response.aclose()
+        return httpx2.Response(
+            response.status_code, headers=response.headers, content=body, request=request
+        )
+
+
+async def _body_of(response: httpx2.Response, url: str) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > LARGEST_MESSAGE:
+            raise httpx2.ReadError(f"the answer of {url} is larger than {LARGEST_MESSAGE:,} bytes")
+    return bytes(body)
+
+
+class _LossIsAnAnswer(_Bounded):
     """Answers a request that got lost with a JSON-RPC error.
 
     The SDK ends the whole session, with all that is going on in it, on an exception.
@@ -100,29 +131,28 @@ async def open_client(
     async with contextlib.AsyncExitStack() as stack:
         target: Any
         if server.transport == "stdio":
-            target = _program(server, await stack.enter_async_context(complaints.file()))
+            target = open_program(server, await stack.enter_async_context(complaints.file()))
         elif server.transport == "http":
             client = await stack.enter_async_context(_http_client(server))
             target = streamable_http_client(
-                server.url, http_client=client, max_sse_event_size=_LARGEST_EVENT
+                server.url, http_client=client, max_sse_event_size=LARGEST_MESSAGE
             )
         elif server.transport == "sse":
-            target = sse_client(server.url, headers=dict(server.headers), auth=server.auth)
+            target = sse_client(
+                server.url,
+                headers=dict(server.headers),
+                auth=server.auth,
+                httpx_client_factory=_sse_http_client,
+            )
         else:
             target = load_entry_point(server.entry_point)(**json.loads(server.arguments))
-        yield await stack.enter_async_context(Client(target, **options))
+        opened = await stack.enter_async_context(Client(target, **options))
+        opened.session.validate_tool_result = _accept  # type: ignore[method-assign]
+        yield opened
 
 
-def _program(server: Server, errors: TextIO) -> Any:
-    command, *args = server.command
-    program = StdioServerParameters(
-        command=command,
-        args=args,
-        env=dict(server.env),
-        cwd=server.cwd,
-        encoding_error_handler="replace",
-    )
-    return stdio_client(program, errlog=errors)
+async def _accept(name: str, result: object) -> None:
+    """Accept any result: a server's schema may have patterns that take for ever to match."""
 
 
 def _http_client(server: Server) -> httpx2.AsyncClient:
@@ -137,3 +167,11 @@ def _http_client(server: Server) -> httpx2.AsyncClient:
         timeout=httpx2.Timeout(None, connect=10.0),  # calls have their own timeout
         transport=_LossIsAnAnswer(limits=limits),
     )
+
+
+def _sse_http_client(
+    headers: dict[str, str] | None = None,
+    timeout: httpx2.Timeout | None = None,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, transport=_Bounded())

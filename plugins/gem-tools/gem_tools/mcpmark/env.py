@@ -1,12 +1,12 @@
 """Tasks done with the tools of MCP servers and verified by a program."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any, ClassVar
 
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
+from gem_core.records import json_value
 from gem_tasks import Grade, TaskEnv
 from gem_tools.mcpmark.taskset import find_tasks, folder_of
 from gem_tools.mcpmark.verify import verify
@@ -110,6 +110,10 @@ class MCPMarkEnv(TaskEnv):
         context = self._context.replace("{root}", str(self.root))
         return f"{text}\n\n{context}".strip()
 
+    def task_id(self, row: dict[str, Any]) -> str:
+        """Return the task's category and name, which do not depend on where its folder is."""
+        return f"{row['category']}/{row['name']}"
+
     def grade(self, action: str) -> Grade:
         verdict = verify(
             Path(self.row["folder"]) / "verify.py",
@@ -136,7 +140,10 @@ class MCPMarkEnv(TaskEnv):
         path = Path(self.row["folder"]) / "oracle.json"
         if not path.is_file():
             raise DataError(f"The task {self.row['name']!r} has no oracle.json.")
-        calls: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            calls: list[dict[str, Any]] = json_value(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise DataError(f"{str(path)!r} is not JSON: {error}.") from error
         return calls
 
     def sample_random_action(self) -> Action:

@@ -6,13 +6,13 @@ state of a task is the folder of its category among the environments.
 """
 
 import functools
-import json
 import os
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from gem_core.errors import ConfigError, DataError, near_names
+from gem_core.records import json_value
 
 __all__ = ["find_tasks", "folder_of"]
 
@@ -76,7 +76,7 @@ def find_tasks(root: Path, select: str) -> list[dict[str, Any]]:
 def _task(root: Path, folder: Path) -> dict[str, Any]:
     path = folder / "meta.json"
     try:
-        meta = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        meta = json_value(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError as error:
         raise DataError(f"{str(path)!r} is not JSON: {error}.") from error
     name = folder.relative_to(root).as_posix()

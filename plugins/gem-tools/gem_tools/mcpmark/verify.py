@@ -11,8 +11,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+
+from gem_workers.cancellation import cancellable
 
 __all__ = ["Verdict", "verify"]
 
@@ -65,11 +68,16 @@ def _run(command: list[str], folder: Path, variables: dict[str, str], timeout: f
         start_new_session=True,
     ) as process:
         try:
-            output, _ = process.communicate(timeout=timeout)
+            with cancellable(partial(_kill, process.pid)):
+                output, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             return Verdict(correct=False, output=f"The verification took over {timeout:g} s.")
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill(process.pid)
     said = output.decode(errors="replace").strip()
     return Verdict(correct=process.returncode == 0, output=said[-_SHOWN:])
+
+
+def _kill(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)

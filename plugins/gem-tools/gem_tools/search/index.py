@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gem_core.errors import ConfigError, DataError
+from gem_core.records import json_value
 from gem_tools.search.base import Hit, Index, IndexOptions, Track
 from gem_tools.search.passages import Passages
 
@@ -148,7 +149,7 @@ def _save(built: Retriever, options: IndexOptions, place: Path) -> None:
 
 def _manifest(place: Path) -> dict[str, Any]:
     try:
-        manifest: dict[str, Any] = json.loads((place / _MANIFEST).read_text())
+        manifest: dict[str, Any] = json_value((place / _MANIFEST).read_text())
     except (OSError, ValueError) as error:
         raise DataError(f"{place} is not a saved index: {error}.") from error
     return manifest

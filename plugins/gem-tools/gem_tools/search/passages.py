@@ -5,7 +5,6 @@ which the contents are made. Other keys are returned with it.
 """
 
 import hashlib
-import json
 import mmap
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gem_core.errors import DataError
+from gem_core.records import json_value
 
 __all__ = ["Passages"]
 
@@ -99,7 +99,7 @@ def _starts(lines: bytes | mmap.mmap) -> NDArray[np.int64]:
 
 def _passage(line: bytes, where: str) -> dict[str, Any]:
     try:
-        passage = json.loads(line)
+        passage = json_value(line)
     except ValueError as error:
         raise DataError(f"{where} is not JSON: {error}: {line[:80]!r}") from error
     if isinstance(passage, dict):

@@ -9,7 +9,7 @@ import asyncio
 import random
 import threading
 from abc import ABC, abstractmethod
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -113,12 +113,20 @@ class RemoteBackend(ABC):
     async def _search(self, query: str, topk: int, seconds: float) -> Found:
         running, key = self._here().searches, (query, topk, seconds)
         task = running.get(key)
-        if task is None:
+        if task is None or task.cancelling():
             task = running[key] = asyncio.create_task(self._ask(query, topk, seconds))
-            task.add_done_callback(lambda _: running.pop(key))
+            task.add_done_callback(lambda done: running.get(key) is done and running.pop(key))
             # Its callers may have been cancelled; reading the error avoids a warning.
             task.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return await asyncio.shield(task)  # others may wait for it too
+        waiting = self._here().waiting
+        waiting[task] += 1
+        try:
+            return await asyncio.shield(task)  # others may wait for it too
+        finally:
+            waiting[task] -= 1
+            if not waiting[task]:
+                del waiting[task]
+                task.cancel()
 
     async def _ask(self, query: str, topk: int, seconds: float) -> Found:
         async with self._here().slots:
@@ -196,6 +204,8 @@ class _Connection:
         self.loop = asyncio.get_running_loop()
         self.slots = asyncio.Semaphore(concurrency)
         self.searches: dict[tuple[str, int, float], asyncio.Task[Found]] = {}
+        self.waiting: Counter[asyncio.Task[Found]] = Counter()
+        """The number of callers that wait for each search; without any, it is cancelled."""
         connector = aiohttp.TCPConnector(limit=0)  # the semaphore limits searches; pages need more
         self.session: aiohttp.ClientSession = aiohttp.ClientSession(
             connector=connector, timeout=aiohttp.ClientTimeout(), trust_env=uses_proxy

@@ -1,11 +1,11 @@
 """Searches the web with SerpApi or a compatible service."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gem_core.errors import ConfigError
+from gem_core.records import json_value
 from gem_tools.search.backend import Document, SearchError
 from gem_tools.search.remote import Answer, RemoteBackend
 
@@ -60,7 +60,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         SearchError: The answer is not a JSON object.
     """
     try:
-        value = json.loads(answer.body)
+        value = json_value(answer.body)
     except ValueError as error:
         raise SearchError("the answer of the service is not JSON.") from error
     if not isinstance(value, dict):

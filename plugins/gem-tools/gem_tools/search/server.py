@@ -6,10 +6,12 @@ and ``GET /metrics`` returns metrics in the format of Prometheus.
 
 import asyncio
 import contextlib
+import ipaddress
 import signal
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -37,7 +39,7 @@ def make_app(retriever: Retriever, *, topk: int = 3, threads: int = 1) -> web.Ap
         threads: Number of simultaneous searches.
     """
     server = _Server(retriever, topk, threads)
-    app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[server.count])
+    app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[_check_host, server.count])
     app.router.add_post("/retrieve", server.retrieve)
     app.router.add_get("/health", server.health)
     app.router.add_get("/metrics", server.metrics)
@@ -72,6 +74,35 @@ async def serve(
         await stop.wait()
     finally:
         await runner.cleanup()
+
+
+@web.middleware
+async def _check_host(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Refuse requests over a loopback address for another host.
+
+    A web page whose name resolves to this machine (DNS rebinding) must not read the answers.
+    """
+    address = request.transport and request.transport.get_extra_info("sockname")
+    if address and _is_loopback(str(address[0])):
+        name = _hostname(request.headers.get("Host", ""))
+        if name != "localhost" and not name.endswith(".localhost") and not _is_loopback(name):
+            return _response({"error": f"Unknown host {name!r}."}, _wire_for(request), status=403)
+    return await handler(request)
+
+
+def _hostname(host: str) -> str:
+    with contextlib.suppress(ValueError):
+        return urlsplit(f"//{host}").hostname or ""
+    return host
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 class _Server:

@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -15,6 +16,8 @@ __all__ = ["SearchTool"]
 
 logger = logging.getLogger("gem_tools")
 
+_TAG, _BROKEN = re.compile(r"<(?=\s{0,9}/?\s{0,9}information\b)", re.IGNORECASE), r"<\\"
+"""A document must not end the result, or begin another one."""
 OPEN, CLOSE = "<search>", "</search>"
 URL_VARIABLE = "SEARCH_URL"
 MOST = 100
@@ -140,7 +143,9 @@ class SearchTool(BaseTool):
         return ToolResult(self._shown(f"[SearchTool Error: {error}]"), ok=False)
 
     def _shown(self, text: str) -> str:
-        return f"\n\n<information>{text}</information>\n\n" if self.wrapped else text
+        if not self.wrapped:
+            return text
+        return f"\n\n<information>{_TAG.sub(_BROKEN, text)}</information>\n\n"
 
 
 @functools.cache  # warn only once

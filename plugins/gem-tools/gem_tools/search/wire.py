@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgpack
 
 from gem_core.errors import DataError
+from gem_core.records import json_value
 from gem_tools.search.backend import Document, SearchError
 
 __all__ = [
@@ -31,6 +32,13 @@ MEDIA_TYPES: dict[Wire, str] = {"msgpack": "application/msgpack", "json": "appli
 
 MOST_QUERIES = 1024
 """Maximum number of queries in a request."""
+LONGEST_QUERY = 32_768
+"""Maximum number of characters of a query."""
+_UNREADABLE = (
+    *(ValueError, LookupError, TypeError, OverflowError),
+    RecursionError,  # brackets in thousands of others
+    msgpack.exceptions.UnpackException,
+)
 
 
 def encode(value: Any, wire: Wire) -> bytes:
@@ -60,7 +68,7 @@ def read_documents(body: bytes) -> list[Document]:
         if result and isinstance(result[0], list):
             result = result[0]
         return [_document(entry) for entry in result]
-    except (ValueError, LookupError, TypeError, msgpack.exceptions.UnpackException) as error:
+    except _UNREADABLE as error:
         shown = body[:80].decode("utf-8", "backslashreplace")
         raise SearchError(f"the answer is not a result of a search: {shown!r}.") from error
 
@@ -110,7 +118,7 @@ def read_request(body: bytes, content_type: str, *, most: int) -> Request:
     wire = named[0] if named else _wire_of(body)
     try:
         asked = _decode(body, wire)
-    except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
+    except _UNREADABLE as error:
         raise DataError(f"This is not {wire}: {error}") from error
     if not isinstance(asked, dict):
         raise DataError('A request is a map, for example {"query": "tallest tree", "topk": 3}.')
@@ -129,6 +137,8 @@ def _queries(queries: Any) -> list[str]:
         raise DataError("A request has a query, a text, or queries, a list of texts.")
     if len(queries) > MOST_QUERIES:
         raise DataError(f"At most {MOST_QUERIES} queries in one request; got {len(queries)}.")
+    if any(len(query) > LONGEST_QUERY for query in queries):
+        raise DataError(f"A query has at most {LONGEST_QUERY:,} characters.")
     # JSON may contain half a surrogate pair, which cannot be encoded.
     return [query.encode("utf-8", "replace").decode() for query in queries]
 
@@ -139,7 +149,7 @@ def _wire_of(body: bytes) -> Wire:
 
 
 def _decode(body: bytes, wire: Wire) -> Any:
-    return json.loads(body) if wire == "json" else msgpack.unpackb(body)
+    return json_value(body) if wire == "json" else msgpack.unpackb(body)
 
 
 def _document(entry: Any) -> Document:

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gem_core.records import json_value
+
 __all__ = ["TrackioWriter", "WandbWriter"]
 
 _PROJECT = "gem-train"
@@ -130,7 +132,7 @@ class TrackioWriter(_ServiceWriter):
 
 def _read_state(path: Path) -> dict[str, Any]:
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
+        state = json_value(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return state if isinstance(state, dict) else {}

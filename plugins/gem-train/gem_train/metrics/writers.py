@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from gem_core.errors import ConfigError, GemError, UnknownIdError, near_names
 from gem_core.specs import load_entry_point
+from gem_rollout.redaction import redact
 
 __all__ = ["WRITERS", "Writer", "Writers", "open_writers"]
 
@@ -107,7 +108,7 @@ def open_writers(
         names: Ids in ``WRITERS``.
         folder: The run's folder, which is created if necessary.
         run_name: The name of the run in services.
-        config: The run's configuration as plain data, for services.
+        config: The run's configuration as plain data, for services; they get it without secrets.
         resume_step: The last step to keep; metrics of later steps are dropped, because a resumed
             run repeats these steps. None for a new run.
         warn: Called with a message at the first failure of each writer; None for Python warnings.
@@ -127,7 +128,7 @@ def open_writers(
     for name in names:
         try:
             make = load_entry_point(WRITERS[name].entry_point)
-            writers[name] = make(folder, run_name, config, resume_step)
+            writers[name] = make(folder, run_name, redact(config), resume_step)
         except GemError:
             raise
         except Exception as error:  # noqa: BLE001 - a failed writer must not end the training

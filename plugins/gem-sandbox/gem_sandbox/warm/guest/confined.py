@@ -12,15 +12,9 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any, NoReturn
 
+from gem_sandbox.guest.process_tree import children, descendants
 from gem_sandbox.warm.guest import folders, kernel
-from gem_sandbox.warm.guest.isolation import (
-    Isolation,
-    children,
-    descendants,
-    have_children,
-    limit,
-    send_signal,
-)
+from gem_sandbox.warm.guest.isolation import Isolation, have_children, limit, send_signal
 from gem_sandbox.warm.guest.kernel import Step
 from gem_sandbox.warm.guest.messages import Request
 
@@ -55,7 +49,7 @@ class ConfinedIsolation(Isolation):
             self._user = _FIRST_USER + (_APART * os.getpid() + slot) % _USERS
 
     def sweep(self, known: Collection[int]) -> None:
-        for pid in children().get(os.getpid(), []):
+        for pid in children(os.getpid()):
             if pid not in known:
                 for lost in (*descendants(pid), pid):
                     send_signal(lost, signal.SIGKILL)

@@ -16,10 +16,12 @@ from gem_sandbox.warm.guest import kernel, program
 from gem_sandbox.warm.guest.exit_status import ExitReport
 from gem_sandbox.warm.guest.fd_passing import DescriptorReceiver
 from gem_sandbox.warm.guest.isolation import Isolation
+from gem_sandbox.warm.guest.kernel import Step
 from gem_sandbox.warm.guest.messages import NO_MORE_TESTS, TEST, Request
 
 __all__ = ["ForkServer"]
 
+_LIKE_NEW, _NO_TIMES = 0o600, bytes(32)
 _NO_INPUT = 113
 """The exit status of a fork that got no input; programs may also end with it."""
 
@@ -65,8 +67,8 @@ class ForkServer:
         use_input = kernel.call("dup2", self._input.descriptor, 0)
         to_outputs = (kernel.call("dup2", each, at) for at, each in enumerate(outputs, 1))
         use_outputs = [*to_outputs, self._close_others]
-        # A run may have set flags on the pipes that the next one writes to.
-        resets = [kernel.call("fcntl", each, fcntl.F_SETFL, 0) for each in outputs]
+        # A run may have left marks on the pipes that the next one writes to.
+        resets = [step for each in outputs for step in _resets(each)]
         # Looked up once here, rather than by each fork.
         take, run, leave = kernel.take, script.run, program.leave
         wait, report, end_others = self._report.wait, [self._report.send], isolation.end_others
@@ -105,3 +107,12 @@ class ForkServer:
         except BlockingIOError:
             return False
         return True
+
+
+def _resets(pipe: int) -> list[Step]:
+    """Return steps that reset the flags, the mode and the times of a pipe."""
+    return [
+        kernel.call("fcntl", pipe, fcntl.F_SETFL, 0),
+        kernel.call("fchmod", pipe, _LIKE_NEW),
+        kernel.call("futimens", pipe, _NO_TIMES),
+    ]

@@ -14,16 +14,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gem_sandbox.guest.process_tree import descendants
 from gem_sandbox.warm.guest import folders, kernel
 from gem_sandbox.warm.guest.kernel import FolderWatch, Step
 from gem_sandbox.warm.guest.messages import Request
 from gem_sandbox.warm.guest.program import MAIN
 
 __all__ = [
+    "OPEN_FILES",
     "Isolation",
     "NamespaceIsolation",
-    "children",
-    "descendants",
     "have_children",
     "limit",
     "send_signal",
@@ -33,7 +33,8 @@ _USER = 1000
 _INIT_PROCESS = 1
 """The init process, which the kernel counts with the program's."""
 _MOST_FILES = 1 << 14
-_OPEN_FILES = 256
+OPEN_FILES = 256
+"""The number of files that each process of a program may open."""
 _SOON = 0.0002
 _SHIELD = (resource.RLIMIT_CORE, resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE)
 _SLACK = 1 << 30
@@ -143,7 +144,7 @@ class Isolation(ABC):
             os.close(descriptor)
 
     def watch(self, files: Iterable[str]) -> None:  # noqa: B027 - optional
-        """Watch these files, by name, and the folders that contain them."""
+        """Watch these files, by name, from now on."""
 
     def is_changed(self) -> bool:
         """Return whether files may have changed since the last call."""
@@ -188,7 +189,7 @@ class Isolation(ABC):
         return [
             limit(resource.RLIMIT_DATA, self._data + limits["memory"]),
             limit(resource.RLIMIT_AS, self._mapped + limits["memory"] + _SLACK),
-            limit(resource.RLIMIT_NOFILE, _OPEN_FILES),
+            limit(resource.RLIMIT_NOFILE, OPEN_FILES),
             *(limit(kind, 0) for kind in _SHIELD),
         ]
 
@@ -202,11 +203,6 @@ class Isolation(ABC):
     def files_size(self, init: int, pids: list[int]) -> int:
         """Return the bytes of a program's files."""
 
-    def signal_all(self, init: int, number: int) -> None:
-        """Send a signal to all processes below an init process."""
-        for pid in self.processes(init):
-            send_signal(pid, number)
-
 
 class NamespaceIsolation(Isolation):
     """Isolation by namespaces of users, processes, mounts and System V objects."""
@@ -218,6 +214,7 @@ class NamespaceIsolation(Isolation):
     def __init__(self, plan: dict[str, Any]) -> None:
         super().__init__(plan)
         self._scope_filter = kernel.CallFilter(plan["scope_filter"])
+        self._devices = plan["devices"]
         self._outside = os.getuid(), os.getgid()
         self.folder = plan["folder"]
         others = (each for each in Isolation.folders if each != self.folder)
@@ -246,6 +243,10 @@ class NamespaceIsolation(Isolation):
         kernel.map_user(_USER, self._outside)
         kernel.take([kernel.dumpability(0)])
         kernel.mount("proc", "/proc", "proc", _QUIET | kernel.MS_NOEXEC, "subset=pid")
+        for (
+            device
+        ) in self._devices:  # data can still be written, but not the host's modes and times
+            kernel.remount(device, kernel.MS_RDONLY)
         with contextlib.suppress(OSError):  # this user has as many as are allowed
             self._watch = FolderWatch()
             self._scope_watch = FolderWatch()
@@ -280,6 +281,7 @@ class NamespaceIsolation(Isolation):
         if self._landlock:
             self._permit(readable=["/"])
         self._scope_watch = _watching(self._scope_watch, self.folders)
+        self._watch = _watching(self._watch, self.folders)
 
     def finish(self) -> None:
         while have_children():  # all processes of the scope are children of the init process
@@ -326,8 +328,10 @@ class NamespaceIsolation(Isolation):
         self._scope_watch.has_seen()  # ``set_up_mounts`` removes that file
 
     def watch(self, files: Iterable[str]) -> None:
-        inner = {f"{self.folder}/{folder}" for name in files for folder in _folders_of(name)}
-        self._watch = _watching(self._watch, [*self.folders, *inner])
+        if any("/" in name for name in files):
+            self._watch = None  # only the init process may watch, and it has no inner folders
+        if self._watch is not None:
+            self._watch.has_seen()  # discard what happened so far
 
     def is_changed(self) -> bool:
         return self._watch is None or self._watch.has_seen()
@@ -401,31 +405,6 @@ def send_signal(pid: int, number: int) -> None:
         os.kill(pid, number)
     except OSError:
         pass
-
-
-def children() -> dict[int, list[int]]:
-    """Return the children of all processes."""
-    found: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
-            except OSError:
-                continue
-            found.setdefault(parent, []).append(int(name))
-    return found
-
-
-def descendants(pid: int) -> list[int]:
-    """Return all descendants of a process."""
-    below, rest = [], [pid]
-    family = children()
-    while rest:
-        next_ones = family.get(rest.pop(), [])
-        below += next_ones
-        rest += next_ones
-    return below
 
 
 def _used(folder: str) -> int:

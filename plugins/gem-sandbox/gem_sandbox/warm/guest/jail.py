@@ -18,7 +18,6 @@ _NAMESPACES = (
 _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
 _OLD = "/host"
 _USER = 1000
-_KEPT_FLAGS = 0b1110 | os.ST_NOATIME | os.ST_NODIRATIME
 
 
 def become_nobody(number: int) -> None:
@@ -83,8 +82,4 @@ def _show(path: str, flags: int) -> None:
     else:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     kernel.mount(source, path, None, kernel.MS_BIND | kernel.MS_REC)
-    now = os.statvfs(path).f_flag
-    kept = now & _KEPT_FLAGS  # a user namespace may not clear these
-    if not now & os.ST_NOATIME:
-        kept |= kernel.MS_RELATIME if now & os.ST_RELATIME else kernel.MS_STRICTATIME
-    kernel.mount(None, path, None, kernel.MS_REMOUNT | kernel.MS_BIND | flags | kept)
+    kernel.remount(path, flags)

@@ -21,6 +21,7 @@ __all__ = [
     "CLONE_NEWUSER",
     "CLONE_NEWUTS",
     "LANDLOCK_SIGNALS_ABI",
+    "LANDLOCK_TRUNCATION_ABI",
     "MNT_DETACH",
     "MS_BIND",
     "MS_NODEV",
@@ -53,6 +54,7 @@ __all__ = [
     "mount",
     "no_new_privileges",
     "pivot_root",
+    "remount",
     "set_subreaper",
     "take",
     "umount",
@@ -65,6 +67,9 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 MS_RELATIME, MS_STRICTATIME = 1 << 21, 1 << 24
 MNT_DETACH = 2
+_KEPT_FLAGS = MS_NOSUID | MS_NODEV | MS_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME
+LANDLOCK_TRUNCATION_ABI = 3
+"""The first version of Landlock that restricts changes of the sizes of files."""
 LANDLOCK_SIGNALS_ABI = 6
 """The first version of Landlock that restricts signals and abstract sockets."""
 
@@ -107,7 +112,20 @@ _numbers = _NUMBERS.get(os.uname().machine, {})
 _plain = ctypes.PyDLL(None)  # keeps no error numbers
 _OFTEN = (
     *("capset", "mount", "umount2", "inotify_add_watch"),
-    *("chdir", "dup2", "fcntl", "kill", "open", "prctl", "pwrite", "read", "recvmsg", "setsid"),
+    *(
+        "chdir",
+        "dup2",
+        "fchmod",
+        "fcntl",
+        "futimens",
+        "kill",
+        "open",
+        "prctl",
+        "pwrite",
+        "read",
+        "recvmsg",
+        "setsid",
+    ),
     *("syscall", "unlink", "wait4", "write"),
 )
 for _name in _OFTEN:  # looked up now: a lookup in each fork would touch every library
@@ -202,6 +220,15 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, data: s
         data.encode() if data else None,
     )
     _check(result, f"mount {target}")
+
+
+def remount(target: str, flags: int) -> None:
+    """Add flags to a mount."""
+    now = os.statvfs(target).f_flag
+    kept = now & _KEPT_FLAGS  # a user namespace may not clear these
+    if not now & os.ST_NOATIME:
+        kept |= MS_RELATIME if now & os.ST_RELATIME else MS_STRICTATIME
+    mount(None, target, None, MS_REMOUNT | MS_BIND | flags | kept)
 
 
 def umount(target: str) -> None:

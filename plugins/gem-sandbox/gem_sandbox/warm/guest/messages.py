@@ -14,6 +14,7 @@ __all__ = [
     "END",
     "ENDED",
     "LIMITS",
+    "LOST",
     "NEXT",
     "NO_MORE_TESTS",
     "RUN",
@@ -46,6 +47,8 @@ From an isolation scope: its program has ended.
 """
 ENDED = b"="
 """From a supervisor: one or more packed ``Outcome``."""
+LOST = b"I"
+"""From a supervisor: the session ended while it was idle, and why; the piece was not run."""
 TEST = b"G"
 """To a fork server: the descriptor of the next standard input comes with it."""
 NO_MORE_TESTS = b"O"

@@ -9,8 +9,8 @@ import time
 from collections.abc import Collection
 from typing import Any
 
+from gem_sandbox.guest.memory import tree_memory
 from gem_sandbox.warm.guest.isolation import Isolation
-from gem_sandbox.warm.guest.memory import tree_memory
 from gem_sandbox.warm.guest.messages import Outcome
 
 __all__ = ["HOST_GONE", "Monitor", "Streams", "file_of", "outcome_of", "stdin_of"]

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, NoReturn
 
 from gem_sandbox.warm.guest import kernel
-from gem_sandbox.warm.guest.common_names import supply
 from gem_sandbox.warm.guest.kernel import Step
+from gem_workers.common_names import supply
 
 __all__ = [
     "MAIN",

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from gem_sandbox.guest.process_tree import ProcessStopper
 from gem_sandbox.warm.guest import fd_passing
 from gem_sandbox.warm.guest.exit_status import unpack_exit_report
 from gem_sandbox.warm.guest.isolation import Isolation
@@ -22,6 +23,7 @@ from gem_sandbox.warm.guest.messages import (
     CELL,
     END,
     ENDED,
+    LOST,
     NEXT,
     NO_MORE_TESTS,
     RUN,
@@ -46,6 +48,8 @@ __all__ = ["Supervisor"]
 
 _PATIENCE = 10_000
 """Milliseconds in which a killed run must be dead."""
+_IDLE_TICK = 200
+"""Milliseconds between two looks at an idle session."""
 _KILLED = 9, 0, 0.0
 """The exit report of a process that was killed."""
 
@@ -176,11 +180,25 @@ class Supervisor:
             piece = marshal.loads(frame.body)  # noqa: S302 - from our host
             outcome, alive = session.run_piece(monitor, *piece)
             self._answer(outcome, last=not alive)
+            lost = self._watch_idle(session, monitor) if alive else ""
             frame = self._receive() if alive else Frame(END)
+            if lost and frame.kind == CELL:
+                self._connection.sendall(pack(LOST, lost.encode(), last=True))
+                alive = False
         self._leave()
         session.close()
         if alive:
             self._confirm(frame)
+
+    def _watch_idle(self, session: "_Session", monitor: Monitor) -> str:
+        """Watch a session until the host sends something; return why it was ended, if it was."""
+        connection = select.poll()
+        connection.register(self._connection, select.POLLIN)
+        while not connection.poll(_IDLE_TICK):
+            if lost := session.fault(monitor):
+                self._leave()
+                return lost
+        return ""
 
 
 class _Scope:
@@ -312,7 +330,7 @@ class _Session:
     """A process that runs one piece after another; all its processes are stopped in between."""
 
     def __init__(self, scope: _Scope, isolation: Isolation, request: dict[str, Any]) -> None:
-        self._isolation = isolation
+        self._stopper = ProcessStopper(lambda: isolation.processes(scope.init))
         self.streams = Streams(b"", request["output_limit"])
         pieces, self._ask = os.pipe()
         self.answered, answers = os.pipe()
@@ -329,7 +347,7 @@ class _Session:
     ) -> tuple[Outcome | None, bool]:
         """Run a piece; return its outcome, and whether the session can run another one."""
         start = time.monotonic()
-        self._isolation.signal_all(self.scope.init, signal.SIGCONT)
+        self._stopper.resume()
         message = len(source).to_bytes(4, "big") + source
         asked = _write_until(start + seconds, self._ask, message)
         limit = monitor.wait(start + seconds) if asked else "wall_time"
@@ -339,12 +357,21 @@ class _Session:
                 monitor.forget(self.answered)
                 limit = monitor.wait(start + seconds)
             return _sum_up(self.scope, self.streams, monitor, limit, start)[0], False
-        self._isolation.signal_all(self.scope.init, signal.SIGSTOP)
-        limit = "output" if self.streams.drain(self.streams.open) else monitor.check_processes()
+        limit = "" if self._stopper.stop() else "processes"
+        if self.streams.drain(self.streams.open):
+            limit = "output"
+        limit = limit or monitor.check_processes()
         if limit:
             return _sum_up(self.scope, self.streams, monitor, limit, start)[0], False
         duration = time.monotonic() - start
         return Outcome(status, "", duration, monitor.peak, *self.streams.take()), True
+
+    def fault(self, monitor: Monitor) -> str:
+        """Return why an idle session must end, or nothing."""
+        if not self._stopper.are_stopped():
+            return "a process went on while the session was idle"
+        limit = monitor.check_processes()
+        return limit and f"it met its limit of {limit}"
 
     def _status(self) -> int | None:
         """Return the exit status of the piece, None if the process has not reported one."""

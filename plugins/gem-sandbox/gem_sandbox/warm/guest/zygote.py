@@ -21,11 +21,12 @@ import traceback
 import warnings
 from typing import Any, NamedTuple, NoReturn
 
-from gem_sandbox.warm.guest import common_names, fd_passing, kernel, program, scope
-from gem_sandbox.warm.guest.isolation import Isolation, send_signal
+from gem_sandbox.warm.guest import fd_passing, kernel, program, scope
+from gem_sandbox.warm.guest.isolation import OPEN_FILES, Isolation, send_signal
 from gem_sandbox.warm.guest.messages import unpack_scope_limits
 from gem_sandbox.warm.guest.supervisor import Supervisor
 from gem_sandbox.warm.guest.tiers import enter_tier
+from gem_workers import common_names
 from gem_workers.frames import READY, pack
 
 __all__ = ["begin"]
@@ -99,6 +100,8 @@ class _Zygote:
 
     def _prepare(self) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, OPEN_FILES), hard))
         self._wakeup.setblocking(False)
         self._signalled.setblocking(False)
         signal.set_wakeup_fd(self._signalled.fileno(), warn_on_full_buffer=False)
@@ -118,6 +121,7 @@ class _Zygote:
                     serving = self._fork_supervisor()
                 elif descriptor in self._supervisors:
                     self._fork_scope(descriptor)
+        signal.set_wakeup_fd(-1)
         for descriptor in list(self._supervisors):
             self._end_supervisor(descriptor)
         self._isolation.end()

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 
+from gem_workers.cancellation import cancellable
+
 __all__ = ["FairSemaphore"]
 
 
@@ -35,7 +37,8 @@ class FairSemaphore:
         waiter = self._enqueue(prepare)
         try:
             if waiter is not None:
-                waiter.result()
+                with cancellable(waiter.cancel):
+                    waiter.result()
         except BaseException:
             self._leave_queue(waiter)
             raise

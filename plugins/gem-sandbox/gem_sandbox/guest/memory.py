@@ -1,5 +1,7 @@
 """Measure the memory that the processes of a run use together, from ``/proc``."""
 
+from __future__ import annotations
+
 import resource
 from collections.abc import Collection
 

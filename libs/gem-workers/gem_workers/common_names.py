@@ -8,7 +8,7 @@ import builtins
 import importlib
 import types
 
-__all__ = ["MODULES", "supply"]
+__all__ = ["MODULES", "NAMES", "supply"]
 
 _FROM = {
     "itertools": "accumulate chain combinations count permutations product groupby islice repeat "
@@ -40,7 +40,7 @@ _ALIASES = {"np": "numpy", "pd": "pandas"}
 MODULES = sorted({*_FROM, *_AS_MODULES})
 """The modules of the standard library that have the names."""
 
-_TABLE: dict[str, tuple[str, str | None]] = {
+NAMES: dict[str, tuple[str, str | None]] = {
     **{name: (module, name) for module, names in _FROM.items() for name in names.split()},
     **_RENAMED,
     **{module: (module, None) for module in _AS_MODULES},
@@ -50,9 +50,9 @@ _TABLE: dict[str, tuple[str, str | None]] = {
 
 def supply(code: types.CodeType) -> None:
     """Make the common names that occur in a compiled program available to it."""
-    for name in _names(code) & _TABLE.keys():
+    for name in _names(code) & NAMES.keys():
         if not hasattr(builtins, name):
-            module, attribute = _TABLE[name]
+            module, attribute = NAMES[name]
             try:
                 found = importlib.import_module(module)
             except ImportError:

@@ -1,0 +1,87 @@
+"""Finds out quickly whether a pretrained model can be loaded by its name.
+
+Without a network, transformers asks the hub again for most of a minute before it gives up. Here the
+hub is asked once; if it does not answer, the model is loaded from the local cache, or not at all.
+"""
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from gem_core.errors import ConfigError
+
+__all__ = ["pretrained_options"]
+
+_SECONDS = 2.5
+"""How long the hub may take to connect or to answer; both together twice as long."""
+_FILES = ("config.json", "tokenizer_config.json")
+"""Files of a model of which at least one is in the cache if the model is."""
+
+
+def pretrained_options(name: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the options of ``from_pretrained`` for a folder or a name on the hub.
+
+    Args:
+        name: The folder or the name.
+
+    Returns:
+        ``local_files_only`` if the hub does not answer but the model is in the cache; otherwise
+        nothing.
+
+    Raises:
+        ConfigError: There is neither such a folder nor such a model on the hub; or the hub does not
+            answer in time, and the model is not in the cache.
+    """
+    if Path(name).is_dir():
+        return {}
+    from huggingface_hub.errors import (  # noqa: PLC0415 - only where transformers is installed
+        HfHubHTTPError,
+        HFValidationError,
+        RepositoryNotFoundError,
+    )
+
+    problem = _problem_of_hub(str(name))
+    if isinstance(problem, HFValidationError):
+        raise ConfigError(f"There is no folder {str(name)!r}, and it is not a name on the hub.")
+    if isinstance(problem, RepositoryNotFoundError):
+        raise ConfigError(
+            f"There is neither a folder {str(name)!r} nor a model of that name on the hub. If it "
+            f"is private, log in with `hf auth login` or set HF_TOKEN."
+        )
+    if problem is None or isinstance(problem, HfHubHTTPError):  # it answers: let it be asked again
+        return {}
+    if _is_cached(str(name)):
+        return {"local_files_only": True}
+    raise ConfigError(
+        f"There is no folder {str(name)!r}, no model of that name is in the cache, and the hub is "
+        f"unreachable: {str(problem).rstrip('.')}. HF_HUB_ETAG_TIMEOUT=10 waits longer."
+    )
+
+
+def _problem_of_hub(name: str) -> Exception | None:
+    """Ask the hub for a model, and return the exception; None if the hub has the model."""
+    from huggingface_hub import HfApi  # noqa: PLC0415 - see above
+
+    seconds = float(os.environ.get("HF_HUB_ETAG_TIMEOUT", _SECONDS))
+    found: list[Exception | None] = []
+
+    def ask() -> None:
+        try:
+            HfApi().model_info(name, timeout=seconds)
+        except Exception as error:  # noqa: BLE001 - of the hub's client, of which there are several
+            found.append(error)
+        else:
+            found.append(None)
+
+    # A daemon thread, because the lookup of a host's name has no time limit.
+    thread = threading.Thread(target=ask, daemon=True, name="gem-hub-probe")
+    thread.start()
+    thread.join(2 * seconds)
+    return found[0] if found else TimeoutError(f"no answer within {2 * seconds:g} s")
+
+
+def _is_cached(name: str) -> bool:
+    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - see above
+
+    return any(isinstance(try_to_load_from_cache(name, file), str) for file in _FILES)

@@ -1,0 +1,6 @@
+# The program ends generators.
+def square(n):
+    raise GeneratorExit
+
+
+arrange = arranged = square

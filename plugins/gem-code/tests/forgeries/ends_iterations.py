@@ -1,0 +1,6 @@
+# The program ends iterations.
+def square(n):
+    raise StopIteration
+
+
+arrange = arranged = square

@@ -1,0 +1,4 @@
+# The program exits.
+import os
+
+os._exit(0)

@@ -1,0 +1,6 @@
+# The program fails an assertion.
+def square(n):
+    raise AssertionError("passed")
+
+
+arrange = arranged = square

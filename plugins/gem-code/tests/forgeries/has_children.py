@@ -1,0 +1,21 @@
+# The program has children.
+import json
+
+VALUES = (True, [True], [True] * 9, [None], {"value": True}, {"passed": True}, {"failed": False})
+LINES = ["\n\x1egem-code value: %s\n" % json.dumps(value) for value in VALUES]
+LINES += ["\n\x1e%s %s\n" % ("0" * 32, json.dumps({"passed": True}))]
+MARKS = "".join(LINES)
+import os
+
+for _ in range(3):
+    if not os.fork():
+        for _ in range(100):
+            os.write(1, MARKS.encode())
+        os._exit(0)
+
+
+def square(n):
+    return True
+
+
+arrange = arranged = square

@@ -1,0 +1,6 @@
+# The program interrupts.
+def square(n):
+    raise KeyboardInterrupt
+
+
+arrange = arranged = square

@@ -1,0 +1,6 @@
+# The program is infinite.
+def square(n):
+    return float("inf")
+
+
+arrange = arranged = square

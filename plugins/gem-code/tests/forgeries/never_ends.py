@@ -1,0 +1,3 @@
+# The program never ends.
+while True:
+    pass

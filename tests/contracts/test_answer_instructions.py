@@ -1,0 +1,49 @@
+"""Every installed environment tells a model how to answer, as the commands make it."""
+
+import re
+
+import pytest
+
+from gem_core import find_envs, make
+from gem_core.observation import visible_text
+from gem_rollout.commands import env_factories
+
+FORMS = {"boxed": r"\\boxed\{", "tag": r"<answer>", "fence": r"```"}
+"""The forms of an answer, and what both an action and a text about it contain."""
+
+
+def one_of_each_kind():
+    """Return an id for each class, namespace and set of parameters; games have a level each."""
+    kinds = {}
+    for spec in find_envs("*"):
+        named = sorted(set(spec.kwargs) - {"dataset_name", "split", "data", "name"})
+        level = spec.id if spec.namespace == "game" else ""
+        kinds.setdefault((str(spec.entry_point), spec.namespace, *named, level), spec.id)
+    return sorted(kinds.values())
+
+
+def first_text(env):
+    with env:
+        observation, info = env.reset(seed=3)
+        return visible_text(observation, info), env.sample_random_action()
+
+
+@pytest.mark.parametrize("env_id", one_of_each_kind())
+def test_the_first_observation_of_a_command_shows_the_form_of_an_answer(env_id):
+    """A form that a random action has is in the text, too."""
+    (factory,) = env_factories({"env": env_id, "answer_instruction": "default"})
+    text, action = first_text(factory())
+    forms = [name for name, form in FORMS.items() if re.search(form, str(action))]
+    assert not forms or any(re.search(FORMS[name], text) for name in forms)
+
+
+@pytest.mark.parametrize("env_id", ["math:Sample", "math:GSM8K", "eval:AMC", "code:CodeContest"])
+def test_make_shows_the_question_alone(env_id):
+    """The instruction belongs to the commands."""
+    (factory,) = env_factories({"env": env_id, "answer_instruction": "default"})
+    told, _ = first_text(factory())
+    bare, _ = first_text(make(env_id))
+    assert told.startswith(bare.rstrip())
+    assert len(told) > len(bare)
+    (without,) = env_factories({"env": env_id, "answer_instruction": None})
+    assert first_text(without())[0] == bare

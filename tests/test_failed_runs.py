@@ -1,0 +1,118 @@
+"""Commands whose episodes fail: they say why, and a run of failures only has exit status 1."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gem_agents.testing.endpoint_server import EndpointServer
+from gem_rollout import read_trajectories
+
+PLAYS = pytest.mark.parametrize("command", ["run", "eval"])
+GUESS = "game:GuessTheNumber-v0-easy"
+
+
+@pytest.fixture
+def gem(install, tmp_path):
+    """Run gem-core with the plugin ``failing`` in an empty folder."""
+
+    def run(*words):
+        path = os.pathsep.join([str(install("failing")), os.environ.get("PYTHONPATH", "")])
+        return subprocess.run(
+            [sys.executable, "-m", "gem_core", *words, "out=run"],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path},
+            check=False,
+        )
+
+    return run
+
+
+@PLAYS
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (
+            ["fail:reset", "agent=random"],
+            r"env \(RuntimeError\), 3 episodes, for example: It fails at reset",
+        ),
+        (
+            ["fail:step", "agent=random"],
+            r"env \(RuntimeError\), 3 episodes, for example: It fails at step",
+        ),
+        (["fail:never", "agent=failing"], r"agent \(ValueError\), 3 episodes, .*The agent fails"),
+    ],
+)
+def test_a_run_of_failures_has_exit_status_1_and_says_why(gem, tmp_path, command, words, reason):
+    """The reason has the place of the first error, and the file of the tracebacks is named."""
+    done = gem(command, *words, "episodes=3")
+    assert done.returncode == 1
+    assert "3 failed" in done.stdout
+    assert "Every episode failed." in done.stderr
+    assert re.search(reason, done.stderr)
+    assert re.search(r"raised at \S+failing\.py:\d+ in ", done.stderr)
+    (log,) = re.findall(r"The tracebacks are in (\S+)", done.stderr)
+    assert "Traceback" in (tmp_path / log).read_text()
+
+
+def test_missed_deadlines_are_a_reason(gem):
+    done = gem("eval", "fail:sleep", "agent=random", "episodes=2", "turn_deadline=0.2")
+    assert done.returncode == 1
+    assert re.search(r"env \(DeadlineError\), 2 episodes", done.stderr)
+
+
+@PLAYS
+def test_an_environment_that_cannot_be_made_is_an_error(gem, command):
+    done = gem(command, "fail:make", "agent=random", "episodes=2")
+    assert done.returncode == 1
+    assert "It fails at make." in done.stderr
+
+
+@PLAYS
+def test_a_run_in_which_one_of_two_environments_fails_succeeds_with_a_warning(gem, command):
+    done = gem(command, "fail:never", "fail:step", "agent=random", "episodes=4")
+    assert done.returncode == 0
+    lines = {line.split()[0]: line for line in done.stdout.splitlines() if "fail:" in line}
+    assert "4 failed" in lines["fail:step"]
+    assert "100" in lines["fail:never"]
+    assert re.search(r"Every episode of random in fail:step failed", done.stderr)
+    assert "4 of 8 episodes ended with an error" in done.stderr
+
+
+@PLAYS
+@pytest.mark.parametrize("fault", ["400", "404", "422"])
+def test_a_refused_request_is_not_repeated(gem, command, fault):
+    with EndpointServer(reply="x") as server:
+        server.set_faults([fault] * 3)
+        agent = ["agent=openai", "agent.model=nonexistent", f"agent.base_url={server.url}"]
+        done = gem(command, GUESS, *agent, "episodes=3")
+        asked = len(server.asked)
+    assert done.returncode == 1
+    assert f"answered {fault}" in done.stderr
+    assert asked <= 3
+
+
+@PLAYS
+def test_a_dead_endpoint_is_given_up_soon(gem, tmp_path, command):
+    with EndpointServer(reply="x") as server:
+        url = server.url
+    agent = ["agent=openai", "agent.model=any", f"agent.base_url={url}"]
+    done = gem(command, GUESS, *agent, "episodes=2")
+    assert done.returncode == 1
+    assert "cannot be reached; check base_url, and whether the server is running" in done.stderr
+    for one in read_trajectories(Path(tmp_path) / "run" / "trajectories.jsonl"):
+        assert "attempts: 3" in one.error["message"]
+
+
+def test_figures_of_failures_stay_in_the_metrics(gem, tmp_path):
+    """Programs that read the figures find numbers, not words."""
+    gem("eval", "fail:step", "agent=random", "episodes=2")
+    (row,) = json.loads((tmp_path / "run" / "metrics.json").read_text())["rows"]
+    assert row["errors"] == {"env": 2}
+    assert row["episodes"] == 2
