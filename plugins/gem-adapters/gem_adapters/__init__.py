@@ -1,0 +1,1 @@
+"""Adapters: the environments of gem-core in other trainers, one module for each framework."""
