@@ -7,7 +7,9 @@ from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gem_rollout.components import Component, Sampler
+    from gem_rollout.env_rows import EnvRow, RowEnvs, env_rows, row_of
     from gem_rollout.episode import play_episode
+    from gem_rollout.limits import Limits, PromptTooLongError
     from gem_rollout.multi_agent import (
         AgentSelector,
         MultiAgentEnv,
@@ -18,8 +20,19 @@ if TYPE_CHECKING:
     from gem_rollout.policy import Budget, FaultPolicy
     from gem_rollout.report import EnvReport, Report
     from gem_rollout.rollout import AsyncRollout, Rollout, collect, collect_async
+    from gem_rollout.sampler import Request, Sampled, SamplingModel
     from gem_rollout.store import EpisodeKey, TrajectoryFile, read_keys, read_trajectories
+    from gem_rollout.token_agent import SequenceError, TokenAgent
+    from gem_rollout.token_session import (
+        Prompt,
+        ReplyError,
+        TokenSession,
+        Turned,
+        play_batch,
+        play_tokens,
+    )
     from gem_rollout.tokens import TokenSequence
+    from gem_rollout.training_rows import Row, training_rows
     from gem_rollout.trajectory import Trajectory, Turn
 
 _MODULES = {
@@ -36,7 +49,20 @@ _MODULES = {
     "report": ("EnvReport", "Report"),
     "components": ("Component", "Sampler"),
     "store": ("EpisodeKey", "TrajectoryFile", "read_keys", "read_trajectories"),
+    "env_rows": ("EnvRow", "RowEnvs", "env_rows", "row_of"),
+    "limits": ("Limits", "PromptTooLongError"),
+    "sampler": ("Request", "Sampled", "SamplingModel"),
+    "token_agent": ("SequenceError", "TokenAgent"),
+    "token_session": (
+        "Prompt",
+        "ReplyError",
+        "TokenSession",
+        "Turned",
+        "play_batch",
+        "play_tokens",
+    ),
     "tokens": ("TokenSequence",),
+    "training_rows": ("Row", "training_rows"),
     "trajectory": ("Trajectory", "Turn"),
 }
 
@@ -46,24 +72,43 @@ __all__ = [
     "Budget",
     "Component",
     "EnvReport",
+    "EnvRow",
     "EpisodeKey",
     "FaultPolicy",
+    "Limits",
     "MultiAgentEnv",
     "MultiAgentStep",
+    "Prompt",
+    "PromptTooLongError",
+    "ReplyError",
     "Report",
+    "Request",
     "Rollout",
+    "Row",
+    "RowEnvs",
+    "Sampled",
     "Sampler",
+    "SamplingModel",
+    "SequenceError",
+    "TokenAgent",
     "TokenSequence",
+    "TokenSession",
     "Trajectory",
     "TrajectoryFile",
     "Turn",
+    "Turned",
     "as_single",
     "collect",
     "collect_async",
+    "env_rows",
     "play_agents",
+    "play_batch",
     "play_episode",
+    "play_tokens",
     "read_keys",
     "read_trajectories",
+    "row_of",
+    "training_rows",
 ]
 
 _get, __dir__ = lazy_names(__name__, _MODULES)

@@ -22,6 +22,7 @@ from gem_core.specs import EnvSpec
 from gem_core.vector.slot import FAULTS
 from gem_rollout.components import options_of_reset
 from gem_rollout.deadline import Deadline
+from gem_rollout.limits import LimitReachedError
 from gem_rollout.policy import FaultPolicy
 from gem_rollout.trajectory import Trajectory, Turn
 
@@ -83,6 +84,9 @@ class Episode:
         try:
             for phase in phases:
                 yield from phase()
+        except LimitReachedError as reached:
+            if not self.abandoned:
+                self.truncate(reached.limit)
         except FAULTS as error:
             if not self.abandoned:
                 self.fail(error)
@@ -158,6 +162,12 @@ class Episode:
         who = "agent" if self.state is State.ACTING else "environment"
         turn = f"turn {len(self.trajectory.turns) + 1}"
         return self.deadline.miss(who, "its reset" if self.state is State.RESETTING else turn)
+
+    def truncate(self, limit: str) -> None:
+        """End the episode after its last turn, because no tokens are left for another."""
+        last = self.trajectory.turns[-1]
+        last.truncated = True
+        last.info = {**last.info, "truncated_by": limit}
 
     def fail(self, error: BaseException) -> None:
         """Record the error that ends the episode."""

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem_agents.fast_json import write_json
-from gem_core.env import Env, Layer, Wrapper
 from gem_core.observation import Info, Observation, visible_text
 from gem_rollout.chat_content import content_parts, to_openai
 
-__all__ = ["Chat", "Message", "history_wrapper", "messages_for", "to_resend"]
+__all__ = ["Chat", "Message", "messages_for", "to_resend"]
 
 Message = dict[str, Any]
 
@@ -38,16 +37,6 @@ class Chat:
                 self.encoded += b","
             self.encoded += write_json(message)
             self.messages.append(message)
-
-
-def history_wrapper(env: Env) -> Any:
-    """Return the wrapper that shows the whole history in each observation, or None."""
-    layer: Any = env
-    while isinstance(layer, Wrapper):
-        if layer.layer is Layer.HISTORY:
-            return layer
-        layer = layer.env
-    return None
 
 
 def messages_for(

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 import torch
 
+from gem_agents.errors import LogitsError
 from gem_agents.kv_cache import CachedForward
 from gem_agents.mutable_model import MutableModel
-from gem_agents.sampler import LogitsError, Request, Sampled
 from gem_agents.sampling import RowRNG
 from gem_agents.slots import ROUNDS, Allocation, PrefixIndex, Slot
 from gem_agents.stop_strings import StopStrings
 from gem_core.seeding import fresh_seed
+from gem_rollout.sampler import Request, Sampled
 
 __all__ = ["Decoder", "Job"]
 

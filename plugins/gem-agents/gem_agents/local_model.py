@@ -18,10 +18,10 @@ import transformers
 
 from gem_agents.decoder import Decoder, Job
 from gem_agents.mutable_model import MutableModel
-from gem_agents.sampler import Request, Sampled
 from gem_agents.stop_strings import StopStrings
 from gem_core.errors import ConfigError
 from gem_rollout.models.pretrained import pretrained_options
+from gem_rollout.sampler import Request, Sampled
 
 __all__ = ["LocalModel", "load_model", "share_model"]
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from gem_agents.chat import Chat, Message, history_wrapper, messages_for, to_resend
+from gem_agents.chat import Chat, Message, messages_for, to_resend
 from gem_agents.client import Client, Timing
 from gem_agents.fast_json import write_json
 from gem_agents.replies import Answer, read_chat, read_completion, text_of
@@ -14,6 +14,7 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation, visible_text
 from gem_core.seeding import child_seed
+from gem_rollout.history import history_wrapper
 
 __all__ = ["OpenAIAgent"]
 

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from needs import needs
 
 import gem_core
+from gem_agents.errors import LogitsError
 from gem_agents.local_model import LocalModel, share_model
-from gem_agents.sampler import LogitsError, Request
 from gem_rollout import collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
+from gem_rollout.sampler import Request
 
 torch.set_num_threads(1)
 

@@ -1,4 +1,4 @@
-"""The tokens of one episode, which preserve the sampled tokens.
+"""The tokens of one episode, in which replies keep the tokens that were sampled.
 
 A template renders the whole chat as text. If this text begins with the prompt and the reply of the
 previous turn, only the rest is tokenised and appended. A reply therefore keeps the tokens that the
@@ -8,7 +8,10 @@ model sampled, even if the tokenizer would have chosen others.
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-__all__ = ["Memoize", "Prompt", "Transcript", "encode_continuation", "no_memo"]
+__all__ = ["Memoize", "PromptTokens", "Transcript", "encode_continuation", "no_memo"]
+
+_SHOWN = 40
+"""Characters of a text that a message shows."""
 
 Memoize = Callable[[Hashable, Callable[[], Any]], Any]
 """A function of a key and a function that makes a value; it may return the value of an earlier call
@@ -20,8 +23,8 @@ def no_memo(_: Hashable, make: Callable[[], Any]) -> Any:
     return make()
 
 
-class Prompt(NamedTuple):
-    """The prompt of a turn.
+class PromptTokens(NamedTuple):
+    """The tokens of a turn's prompt.
 
     Args:
         ids: All token ids.
@@ -48,20 +51,31 @@ class Transcript:
         self._text = ""
         self._ids: list[int] = []
 
-    def prompt(self, text: str) -> Prompt:
+    def extends(self, text: str) -> bool:
+        """Return whether a rendered prompt begins with all tokens so far, which are not none."""
+        return bool(self._ids) and text.startswith(self._text)
+
+    def prompt(self, text: str) -> PromptTokens:
         """Return the tokens of a rendered prompt."""
-        extends = bool(self._ids) and text.startswith(self._text)
+        extends = self.extends(text)
         added = text[len(self._text) :] if extends else text
         new = list(self._memoize((added, extends), lambda: self._encode(added, continues=extends)))
         self._ids = self._ids + new if extends else new
         self._text = text
-        return Prompt(list(self._ids), new, extends)
+        return PromptTokens(list(self._ids), new, extends)
 
     def _encode(self, text: str, *, continues: bool) -> list[int]:
         if continues:
             return encode_continuation(self._tokenizer, text)
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
         return ids
+
+    def difference(self, text: str) -> str:
+        """Describe where a text first differs from the tokens so far."""
+        pairs = enumerate(zip(self._text, text, strict=False))
+        place = next((at for at, (one, other) in pairs if one != other), len(text))
+        before, after = (repr(one[place : place + _SHOWN]) for one in (self._text, text))
+        return f"at character {place} it was {before} and is now {after}"
 
     def add_reply(self, ids: list[int]) -> None:
         """Append the sampled tokens of a reply, including the token that ended it."""

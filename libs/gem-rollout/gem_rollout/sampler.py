@@ -1,16 +1,10 @@
-"""The interface between the agent ``transformers`` and a model."""
+"""The interface between an agent and a model that samples tokens."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gem_core.errors import GemError
-
-__all__ = ["LogitsError", "Request", "Sampled", "SamplingModel"]
-
-
-class LogitsError(GemError, FloatingPointError):
-    """The logits of a local model are not finite."""
+__all__ = ["Request", "Sampled", "SamplingModel"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,553 @@
+"""One episode for a trainer that samples tokens itself.
+
+A ``TokenSession`` says what to sample from and is given what was sampled (``begin`` and ``feed``).
+``play_tokens`` and ``play_batch`` do this for trainers that offer a function which samples.
+"""
+
+import asyncio
+import inspect
+import math
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from gem_core.env import Env
+from gem_core.errors import ConfigError, EpisodeEndedError, GemError
+from gem_core.faults import error_record
+from gem_core.observation import Info
+from gem_core.seeding import check_seed, child_seed
+from gem_rollout.env_pool import close_quietly
+from gem_rollout.episode import Episode, name_of
+from gem_rollout.limits import Limits
+from gem_rollout.policy import FaultPolicy
+from gem_rollout.runner import Runner
+from gem_rollout.sampler import Request, Sampled
+from gem_rollout.threads import Threads
+from gem_rollout.token_agent import UNLIMITED, OneSequence, TokenAgent
+from gem_rollout.trajectory import Trajectory
+from gem_rollout.transcript import PromptTokens
+
+__all__ = ["Prompt", "ReplyError", "TokenSession", "Turned", "play_batch", "play_tokens"]
+
+_ROUNDING = 1e-6
+"""How much a log-probability may be above 0."""
+
+
+class ReplyError(GemError, ValueError):
+    """What an engine returned cannot be the reply to its prompt."""
+
+
+class Prompt(NamedTuple):
+    """What to sample from.
+
+    Args:
+        ids: Token ids of the whole prompt.
+        new: Those that are new in this turn.
+        extends: Whether the prompt begins with all earlier tokens of the episode.
+        room: Most tokens that may be sampled; None without limits.
+        stop: Strings that end a reply and stay part of it.
+        turn: Number of the turn, from 0.
+        seed: Seed for the sampling, a different one for each turn and sample.
+    """
+
+    ids: list[int]
+    new: list[int]
+    extends: bool
+    room: int | None
+    stop: tuple[str, ...]
+    turn: int
+    seed: int
+
+
+class Turned(NamedTuple):
+    """What followed from a reply.
+
+    Args:
+        reward: Reward of the turn.
+        terminated: Whether the episode ended by its own rules.
+        truncated: Whether it was cut off: by the environment, or as no tokens are left.
+        info: The step's info.
+        prompt: The prompt of the next turn; None if the episode has ended.
+        error: The error that ended the episode, as ``Trajectory.error`` has it; None without one.
+    """
+
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: Info
+    prompt: Prompt | None
+    error: Info | None
+
+
+class TokenSession:
+    """An episode that is played by whoever samples the tokens.
+
+    Its state, tokens and rewards are those of episode ``index`` of ``collect(..., seed=seed)``.
+    Use it in one event loop, and close it if the episode does not reach its end.
+
+    Args:
+        env: The environment, which the session closes; or a function that makes one, which retries
+            need.
+        tokenizer: A tokenizer of transformers.
+        seed: Seed of the run.
+        index: Number of the start state in the run, and of the row in a dataset.
+        sample: Number of the episode among those that share the start state.
+        limits: Limits of tokens. When no room is left for another turn, the last one is marked
+            ``truncated``, with ``info["truncated_by"]``.
+        system: The system message.
+        template: More variables for the chat template.
+        stop: Strings that end a reply.
+        one_sequence: ``raise`` refuses prompts that do not extend the earlier tokens.
+        logprobs: Whether replies without log-probabilities are refused (``required``) or not
+            (``optional``).
+        policy: What to do with faults of the environment and the engine, and deadlines. ``retry``
+            repeats an episode in ``play_tokens`` and ``play_batch``. A ``ConfigError`` is raised
+            in any case: it would end every episode.
+
+    Raises:
+        ConfigError: A parameter is invalid.
+    """
+
+    def __init__(
+        self,
+        env: Env | Callable[[], Env],
+        tokenizer: Any,
+        *,
+        seed: int,
+        index: int = 0,
+        sample: int = 0,
+        limits: Limits | None = None,
+        system: str | None = None,
+        template: Mapping[str, Any] | None = None,
+        stop: Sequence[str] = (),
+        one_sequence: OneSequence = "raise",
+        logprobs: Literal["required", "optional"] = "required",
+        policy: FaultPolicy | None = None,
+    ) -> None:
+        self._seed = check_seed(seed)
+        for name, value in (("index", index), ("sample", sample)):
+            if type(value) is not int or value < 0:
+                raise ConfigError(f"{name} must be a non-negative int; got {value!r}.")
+        if logprobs not in {"required", "optional"}:
+            raise ConfigError(f"logprobs must be required or optional; got {logprobs!r}.")
+        self._policy = policy or FaultPolicy()
+        self._make_env = env if callable(env) and not isinstance(env, Env) else None
+        if self._policy.on_error == "retry" and self._make_env is None:
+            raise ConfigError(
+                "on_error='retry' plays an episode again in a new environment: pass a function "
+                "that makes one, such as lambda: make(id), instead of an environment."
+            )
+        self._env: Any = None if self._make_env else env
+        self._needs_logprobs = logprobs == "required"
+        self._agent = _PushAgent(
+            _Tokens(tokenizer),
+            name="policy",
+            limits=limits,
+            stop=stop,
+            seed=0,
+            system=system,
+            template=template,
+            one_sequence=one_sequence,
+        )
+        self.trajectory = Trajectory("", "policy", index, child_seed(self._seed, index))
+        """The episode so far; it is complete when there is no next prompt."""
+        self.trajectory.group, self.trajectory.sample = index, sample
+        self._episode: Episode | None = None
+        self._threads = Threads()
+        self._task: asyncio.Task[None] | None = None
+        self._prompt: Prompt | None = None
+        self._closed = False
+
+    async def begin(self) -> Prompt | None:
+        """Reset the environment, and return the first prompt.
+
+        Returns:
+            The prompt; None if the reset failed and ``trajectory.error`` says why.
+
+        Raises:
+            ConfigError: The episode cannot be played like this: there are several agents, the
+                tokenizer has no chat template, the prompt is too long, ...
+            EpisodeEndedError: The session has begun already, or is closed.
+        """
+        if self._task is not None or self._closed:
+            raise EpisodeEndedError("A session plays one episode: make a new one.")
+        self.trajectory.started_at = time.time()
+        self._task = asyncio.create_task(self._play())
+        return await self._next()
+
+    async def feed(
+        self, ids: Iterable[int], logprobs: Iterable[float] | None = None, *, complete: bool = True
+    ) -> Turned:
+        """Take the tokens of a reply, step the environment, and return what follows.
+
+        Args:
+            ids: The sampled tokens, with the one that ended the reply.
+            logprobs: The log-probability of each, in nats.
+            complete: Whether the reply ended by itself, and not at a limit of tokens.
+
+        Raises:
+            ConfigError: The next prompt cannot be made.
+            EpisodeEndedError: There is no prompt to reply to.
+            ReplyError: The reply is refused, if faults are raised.
+        """
+        prompt = self._prompt
+        if prompt is None or self._closed:
+            raise EpisodeEndedError("There is no prompt to reply to: the episode has ended.")
+        turns = len(self.trajectory.turns)
+        try:
+            reply = self._checked(prompt, ids, logprobs, complete=complete)
+        except ReplyError as error:
+            following = await self._next(error)
+        else:
+            following = await self._next(reply)
+        trajectory = self.trajectory
+        if len(trajectory.turns) == turns:
+            return Turned(0.0, False, False, {}, None, trajectory.error)
+        turn = trajectory.turns[-1]
+        ended = turn.terminated, turn.truncated
+        return Turned(turn.reward, *ended, turn.info, following, trajectory.error)
+
+    async def abort(self, error: BaseException) -> None:
+        """End the episode with an error of the engine.
+
+        Raises:
+            Exception: The error, if faults are raised.
+        """
+        if self._prompt is not None and not self._closed:
+            await self._next(error)
+
+    def retry(self) -> bool:
+        """Prepare to begin again if the episode failed and the policy repeats such episodes.
+
+        Returns:
+            Whether to call ``begin`` again.
+        """
+        old, policy = self.trajectory, self._policy
+        if old.error is None or policy.on_error != "retry" or len(old.failures) >= policy.retries:
+            return False
+        self.trajectory = Trajectory("", old.agent, old.index, old.seed)
+        self.trajectory.group, self.trajectory.sample = old.group, old.sample
+        self.trajectory.failures = [*old.failures, old.error]
+        self.trajectory.attempts = old.attempts + 1
+        self._episode, self._task, self._closed, self._env = None, None, False, None
+        self._threads = Threads()
+        return True
+
+    def close(self) -> None:
+        """End the episode and close the environment; may be called twice."""
+        self._closed = True
+        if self._task is None:
+            if self._env is not None:
+                close_quietly(self._env)
+                self._env = None
+        elif not self._task.done() and not self._task.get_loop().is_closed():
+            self._task.cancel()  # closes the environment when it is free
+
+    async def aclose(self) -> None:
+        """Close, and wait until the environment is closed."""
+        self.close()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _play(self) -> None:
+        """Play the episode to its end, and close what it used."""
+        try:
+            if self._make_env is not None:
+                self._env = self._make_env()
+            self.trajectory.env_id = name_of(self._env)
+            episode = Episode(
+                self._env,
+                self._agent,
+                self.trajectory,
+                self.trajectory.index,
+                self._policy,
+                run_seed=self._seed,
+            )
+            self._episode = episode
+            runner = Runner(self._threads, self._policy.turn_deadline)
+            await runner.run(episode, episode.reset, episode.play)
+            self.trajectory = episode.finish()
+        finally:
+            if self._env is not None and (self._episode is None or not self._episode.abandoned):
+                close_quietly(self._env)
+            self._closed = True
+            self._threads.close()
+            self._agent.end()
+
+    async def _next(self, reply: Sampled | BaseException | None = None) -> Prompt | None:
+        """Pass on a reply, and wait for the next prompt or the end of the episode."""
+        try:
+            self._prompt = await self._agent.exchange(reply)
+        except asyncio.CancelledError:
+            self.close()
+            raise
+        if self._prompt is None and self._task is not None:
+            await asyncio.wait([self._task])
+            self._raise_if_asked(self._task)
+        return self._prompt
+
+    def _raise_if_asked(self, task: "asyncio.Task[None]") -> None:
+        """Raise the error that ended the episode, if it must be raised; else record it."""
+        if task.cancelled():
+            raise EpisodeEndedError("The session was closed.")
+        error = task.exception()
+        if error is None:
+            error = self._episode.error if self._episode is not None else None
+        elif self._episode is None and isinstance(error, Exception):  # it could not be made
+            self.trajectory.error = error_record(error, "env")
+        else:
+            raise error
+        asked = isinstance(error, ConfigError) or self._policy.on_error == "raise"
+        if error is not None and asked:
+            raise error
+
+    def _checked(
+        self,
+        prompt: Prompt,
+        ids: Iterable[int],
+        logprobs: Iterable[float] | None,
+        *,
+        complete: bool,
+    ) -> Sampled:
+        """Return the reply.
+
+        Raises:
+            ReplyError: It cannot be one.
+        """
+        where = f"The reply of turn {prompt.turn + 1}"
+        tokens = _ints(ids, where)
+        if not tokens:
+            raise ReplyError(f"{where} is empty: the engine sampled no token.")
+        if prompt.room is not None and len(tokens) > prompt.room:
+            raise ReplyError(
+                f"{where} has {len(tokens)} tokens, and {prompt.room} were allowed: pass "
+                f"prompt.room to the engine as its limit."
+            )
+        end = self._agent.tokenizer.eos_token_id
+        if end is not None and end in tokens[:-1]:
+            raise ReplyError(
+                f"{where} goes on after its end: token {tokens.index(end) + 1} of {len(tokens)} is "
+                f"the end-of-sequence token."
+            )
+        values = [] if logprobs is None else _floats(logprobs, where)
+        if self._needs_logprobs or values:
+            if len(values) != len(tokens):
+                raise ReplyError(
+                    f"{where} has {len(tokens)} tokens and {len(values)} log-probabilities; "
+                    f"there must be one for each token. Ask the engine for those of sampled tokens."
+                )
+            wrong = [one for one in values if not -math.inf < one <= _ROUNDING]
+            if wrong:
+                raise ReplyError(
+                    f"{where} has the log-probability {wrong[0]}; it must be a finite number of at "
+                    f"most 0."
+                )
+        return Sampled(tokens, values, complete)
+
+
+async def play_tokens(
+    session: TokenSession, generate: Callable[[Prompt], Awaitable[Sampled]]
+) -> Trajectory:
+    """Play an episode with a function that samples.
+
+    Args:
+        session: The session; it is closed at the end.
+        generate: Samples a reply to a prompt. What it raises is a fault of the agent.
+
+    Returns:
+        The trajectory.
+
+    Raises:
+        ConfigError: See ``TokenSession``.
+    """
+    try:
+        while True:
+            prompt = await session.begin()
+            while prompt is not None:
+                prompt = await _answer(session, prompt, generate)
+            if not session.retry():
+                return session.trajectory
+    finally:
+        await session.aclose()
+
+
+async def _answer(
+    session: TokenSession, prompt: Prompt, generate: Callable[[Prompt], Awaitable[Sampled]]
+) -> Prompt | None:
+    try:
+        sampled = await generate(prompt)
+    except Exception as error:  # noqa: BLE001 - recorded, or raised by the session
+        await session.abort(error)
+        return None
+    return await _feed(session, sampled)
+
+
+async def _feed(session: TokenSession, sampled: Sampled | BaseException | None) -> Prompt | None:
+    if isinstance(sampled, BaseException):
+        await session.abort(sampled)
+        return None
+    if not isinstance(sampled, Sampled):
+        await session.abort(ReplyError(f"The engine returned {sampled!r} instead of a Sampled."))
+        return None
+    turned = await session.feed(sampled.ids, sampled.logprobs, complete=sampled.is_complete)
+    return turned.prompt
+
+
+async def play_batch(
+    sessions: Sequence[TokenSession],
+    generate: Callable[
+        [list[Prompt]],
+        Sequence[Sampled | BaseException] | Awaitable[Sequence[Sampled | BaseException]],
+    ],
+) -> list[Trajectory]:
+    """Play episodes in lock step with a function that samples for many prompts at once.
+
+    Args:
+        sessions: The sessions; they are closed at the end.
+        generate: Samples a reply to each prompt, or returns an exception in its place. An exception
+            that it raises ends all episodes that asked.
+
+    Returns:
+        The trajectories, in the order of the sessions.
+
+    Raises:
+        ConfigError: See ``TokenSession``. The other episodes end as well.
+    """
+    try:
+        live = await _all(_begin(session) for session in sessions)
+        pairs = [(s, p) for s, p in zip(sessions, live, strict=True) if p is not None]
+        while pairs:
+            answers = await _ask(generate, [prompt for _, prompt in pairs])
+            following = await _all(
+                _feed_or_begin(session, answer)
+                for (session, _), answer in zip(pairs, answers, strict=True)
+            )
+            pairs = [(s, p) for (s, _), p in zip(pairs, following, strict=True) if p is not None]
+    finally:
+        await asyncio.gather(*(session.aclose() for session in sessions))
+    return [session.trajectory for session in sessions]
+
+
+async def _begin(session: TokenSession) -> Prompt | None:
+    """Begin an episode, and begin again while its reset fails and retries are left."""
+    while (prompt := await session.begin()) is None and session.retry():
+        pass
+    return prompt
+
+
+async def _feed_or_begin(session: TokenSession, answer: Any) -> Prompt | None:
+    prompt = await _feed(session, answer)
+    return await _begin(session) if prompt is None and session.retry() else prompt
+
+
+async def _ask(generate: Callable[[list[Prompt]], Any], prompts: list[Prompt]) -> Sequence[Any]:
+    try:
+        answers = generate(prompts)
+        if inspect.isawaitable(answers):
+            answers = await answers
+        answers = list(answers)
+    except Exception as error:  # noqa: BLE001 - a fault of each episode
+        return [error] * len(prompts)
+    if len(answers) != len(prompts):
+        wrong = ReplyError(f"The engine returned {len(answers)} replies to {len(prompts)} prompts.")
+        return [wrong] * len(prompts)
+    return answers
+
+
+async def _all(work: Iterable[Awaitable[Any]]) -> list[Any]:
+    """Wait for all, then raise the first error."""
+    results = await asyncio.gather(*work, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results
+
+
+class _Tokens:
+    """The tokenizer as a ``SamplingModel`` that others sample for."""
+
+    context = 2**31
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self._special = frozenset(getattr(tokenizer, "all_special_ids", ()))
+
+    def submit(self, request: Request) -> Awaitable[Sampled]:
+        raise TypeError("A session's replies come from feed().")
+
+    def text_of(self, sampled: Sampled) -> str:
+        ids = sampled.ids
+        if ids[-1] in self._special:
+            ids = ids[:-1]
+        text: str = self.tokenizer.decode(
+            ids, skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+        return text
+
+
+class _PushAgent(TokenAgent):
+    """Hands its prompts to a session and waits for the replies."""
+
+    _asked: "asyncio.Future[Prompt | None] | None" = None
+    _reply: "asyncio.Future[Sampled] | None" = None
+
+    @property
+    def tokenizer(self) -> Any:
+        return self._sampler.tokenizer
+
+    async def exchange(self, reply: Sampled | BaseException | None) -> Prompt | None:
+        """Pass on a reply or an error, and wait for the next prompt; None at the end."""
+        asked: asyncio.Future[Prompt | None] = asyncio.get_running_loop().create_future()
+        self._asked = asked
+        waiting, self._reply = self._reply, None
+        if waiting is None or waiting.done():
+            if reply is not None:
+                return None  # the episode ended meanwhile, as a deadline was missed
+        elif isinstance(reply, BaseException):
+            waiting.set_exception(reply)
+        elif reply is not None:
+            waiting.set_result(reply)
+        return await asked
+
+    def end(self) -> None:
+        """Tell the session that no prompt follows."""
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result(None)
+
+    async def _sample(self, prompt: PromptTokens, request: Request) -> Sampled:
+        reply: asyncio.Future[Sampled] = asyncio.get_running_loop().create_future()
+        self._reply = reply
+        room = None if request.max_new_tokens >= UNLIMITED else request.max_new_tokens
+        shown = Prompt(
+            list(prompt.ids),
+            list(prompt.new),
+            prompt.extends,
+            room,
+            self._stop,
+            self._turn - 1,
+            request.seed or 0,
+        )
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result(shown)
+        return await reply
+
+
+def _ints(ids: Any, where: str) -> list[int]:
+    """Return token ids as plain ints."""
+    listed = ids.tolist() if hasattr(ids, "tolist") else ids
+    try:
+        tokens = list(listed)
+    except TypeError:
+        raise ReplyError(f"{where} has {ids!r} instead of token ids.") from None
+    for token in tokens:
+        if type(token) is not int or token < 0:
+            raise ReplyError(f"{where} has {token!r} instead of a token id.")
+    return tokens
+
+
+def _floats(logprobs: Any, where: str) -> list[float]:
+    listed = logprobs.tolist() if hasattr(logprobs, "tolist") else logprobs
+    try:
+        return [float(value) for value in listed]
+    except (TypeError, ValueError):
+        raise ReplyError(f"{where} has {logprobs!r} instead of log-probabilities.") from None

@@ -1,0 +1,199 @@
+"""Rows to train on: the tokens, masks, log-probabilities and rewards of an episode."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gem_core.errors import ConfigError, DataError
+from gem_core.observation import Info
+from gem_rollout.limits import Limits
+from gem_rollout.token_agent import OneSequence, SequenceError
+from gem_rollout.tokens import TokenSequence
+from gem_rollout.trajectory import Trajectory
+
+__all__ = ["Reward", "Row", "episode_reward", "training_rows"]
+
+Reward = Literal["sum", "discounted", "last", "turns"]
+"""How the rewards of an episode's turns become one number for each row."""
+
+
+@dataclass
+class Row:
+    """A prompt and a response, which has the replies of all turns and what came between them.
+
+    Lists with one value for each token are as long as ``response_ids``.
+
+    Args:
+        prompt_ids: Token ids of the first prompt of the sequence.
+        response_ids: All later token ids.
+        mask: For each token of the response, whether it was sampled.
+        logprobs: Log-probabilities in nats; 0 where nothing was sampled or none is known.
+        reward: One number for the row.
+        token_rewards: The reward of a turn at the last token of its reply, 0 elsewhere.
+        turn_rewards: The reward of each turn of the row.
+        turns: The number of each turn of the row in its episode.
+        spans: ``(start, end)`` of each turn's reply in ``response_ids``.
+        terminated: Whether the episode ended by its own rules.
+        truncated: Whether it was cut off.
+        group: Number of the start state.
+        sample: Number of the episode among those that share the start state.
+        index: Number of the episode.
+        error: The error that ended the episode; None without one.
+    """
+
+    prompt_ids: list[int]
+    response_ids: list[int]
+    mask: list[bool]
+    logprobs: list[float]
+    reward: float = 0.0
+    token_rewards: list[float] = field(default_factory=list)
+    turn_rewards: list[float] = field(default_factory=list)
+    turns: list[int] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    terminated: bool = False
+    truncated: bool = False
+    group: int = 0
+    sample: int = 0
+    index: int = 0
+    error: Info | None = None
+
+
+def training_rows(
+    trajectory: Trajectory,
+    *,
+    reward: Reward = "sum",
+    gamma: float = 1.0,
+    limits: Limits | None = None,
+    one_sequence: OneSequence = "raise",
+    logprobs: Literal["required", "optional"] = "required",
+) -> list[Row]:
+    """Return the rows of an episode, one for each sequence of tokens.
+
+    Args:
+        trajectory: The episode. If an error ended it, its rows have the turns before the error.
+        reward: ``sum``, ``discounted`` and ``last`` give each row the return of the episode, the
+            return discounted by ``gamma`` for each turn, or the reward of the last turn. ``turns``
+            gives it the sum over its own turns.
+        gamma: Discount for each turn, in [0, 1].
+        limits: Limits that each row is checked against.
+        one_sequence: ``raise`` refuses an episode of several sequences, ``split`` returns all, and
+            ``last`` returns the last one.
+        logprobs: Whether sampled tokens without log-probabilities are refused.
+
+    Returns:
+        The rows; none if the episode has no turn.
+
+    Raises:
+        ConfigError: An argument is invalid.
+        DataError: Tokens or log-probabilities are missing, a reply is empty, there are several
+            agents, or a row is longer than its limits.
+        SequenceError: There are several sequences, under ``raise``.
+    """
+    scalar = episode_reward(trajectory, reward, gamma)
+    sequences = trajectory.tokens()
+    _check(trajectory, sequences)
+    if len(sequences) > 1 and one_sequence == "raise":
+        turn = sequences[1].spans[0][0]
+        raise SequenceError(
+            f"The prompt of turn {turn + 1} of episode {trajectory.index} of "
+            f"{trajectory.env_name} does not begin with the tokens of the earlier turns. Use a "
+            f"chat template that keeps them, or one_sequence='split' or 'last'."
+        )
+    if one_sequence == "last":
+        sequences = sequences[-1:]
+    rows = []
+    for sequence in sequences:
+        row = _row(trajectory, sequence, required=logprobs == "required")
+        row.reward = sum(row.turn_rewards) if reward == "turns" else scalar
+        _check_limits(row, limits or Limits())
+        rows.append(row)
+    return rows
+
+
+def episode_reward(trajectory: Trajectory, reward: Reward, gamma: float = 1.0) -> float:
+    """Return one number for the rewards of an episode; 0 without a turn.
+
+    Args:
+        trajectory: The episode.
+        reward: See ``training_rows``; ``turns`` is the same as ``sum``.
+        gamma: Discount for each turn, in [0, 1].
+
+    Raises:
+        ConfigError: An argument is invalid.
+    """
+    if reward not in {"sum", "discounted", "last", "turns"}:
+        raise ConfigError(f"reward must be one of sum, discounted, last, turns; got {reward!r}.")
+    if not 0 <= gamma <= 1:
+        raise ConfigError(f"gamma must be in [0, 1]; got {gamma!r}.")
+    rewards = [turn.reward for turn in trajectory.turns]
+    if reward == "last":
+        return rewards[-1] if rewards else 0.0
+    if reward == "discounted":
+        return sum(value * gamma**turn for turn, value in enumerate(rewards))
+    return sum(rewards)
+
+
+def _check(trajectory: Trajectory, sequences: list[TokenSequence]) -> None:
+    where = f"episode {trajectory.index} of {trajectory.env_name}"
+    agents = sorted({turn.agent for turn in trajectory.turns})
+    if len(agents) > 1:
+        raise DataError(
+            f"{where.capitalize()} has turns of {', '.join(agents)}; a row is of one agent. Use "
+            f"trajectory.of_agent(name)."
+        )
+    known = {turn for sequence in sequences for turn, _, _ in sequence.spans}
+    for turn in range(len(trajectory.turns)):
+        if turn not in known:
+            raise DataError(
+                f"Turn {turn + 1} of {where} has no token ids. Play it with an agent that records "
+                f"them: 'transformers', or 'openai' with an endpoint that returns token ids."
+            )
+
+
+def _row(trajectory: Trajectory, sequence: TokenSequence, *, required: bool) -> Row:
+    first = sequence.spans[0][1]
+    response = sequence.ids[first:]
+    logprobs = sequence.logprobs[first:]
+    row = Row(
+        prompt_ids=sequence.ids[:first],
+        response_ids=response,
+        mask=sequence.mask[first:],
+        logprobs=[0.0 if value is None else value for value in logprobs],
+        token_rewards=[0.0] * len(response),
+        terminated=bool(trajectory.turns[-1].terminated),
+        truncated=bool(trajectory.turns[-1].truncated),
+        group=trajectory.group,
+        sample=trajectory.sample,
+        index=trajectory.index,
+        error=trajectory.error,
+    )
+    for number, start, end in sequence.spans:
+        span = start - first, end - first
+        if start == end:
+            raise DataError(f"Turn {number + 1} of episode {trajectory.index} has an empty reply.")
+        if required and None in logprobs[span[0] : span[1]]:
+            raise DataError(
+                f"Turn {number + 1} of episode {trajectory.index} has no log-probabilities. Ask "
+                f"the engine for them, or set logprobs='optional'."
+            )
+        reward = trajectory.turns[number].reward
+        row.turns.append(number)
+        row.turn_rewards.append(reward)
+        row.spans.append(span)
+        row.token_rewards[span[1] - 1] = reward
+    return row
+
+
+def _check_limits(row: Row, limits: Limits) -> None:
+    lengths = {
+        "prompt_tokens": len(row.prompt_ids),
+        "response_tokens": len(row.response_ids),
+        "turn_tokens": max(end - start for start, end in row.spans),
+        "context": len(row.prompt_ids) + len(row.response_ids),
+    }
+    for name, length in lengths.items():
+        most = getattr(limits, name)
+        if most is not None and length > most:
+            raise DataError(
+                f"Episode {row.index} has a row with {length} tokens where {name} allows {most}. "
+                f"Play the episodes with the same limits."
+            )
