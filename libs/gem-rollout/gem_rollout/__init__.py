@@ -7,7 +7,6 @@ from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gem_rollout.components import Component, Sampler
-    from gem_rollout.env_rows import EnvRow, RowEnvs, env_rows, row_of
     from gem_rollout.episode import play_episode
     from gem_rollout.limits import Limits, PromptTooLongError
     from gem_rollout.multi_agent import (
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from gem_rollout.policy import Budget, FaultPolicy
     from gem_rollout.report import EnvReport, Report
     from gem_rollout.rollout import AsyncRollout, Rollout, collect, collect_async
+    from gem_rollout.row_envs import EnvRow, RowEnvs, env_rows, row_of
+    from gem_rollout.rows import Row, training_rows
     from gem_rollout.sampler import Request, Sampled, SamplingModel
     from gem_rollout.store import EpisodeKey, TrajectoryFile, read_keys, read_trajectories
     from gem_rollout.token_agent import SequenceError, TokenAgent
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
         play_tokens,
     )
     from gem_rollout.tokens import TokenSequence
-    from gem_rollout.training_rows import Row, training_rows
     from gem_rollout.trajectory import Trajectory, Turn
 
 _MODULES = {
@@ -49,7 +49,7 @@ _MODULES = {
     "report": ("EnvReport", "Report"),
     "components": ("Component", "Sampler"),
     "store": ("EpisodeKey", "TrajectoryFile", "read_keys", "read_trajectories"),
-    "env_rows": ("EnvRow", "RowEnvs", "env_rows", "row_of"),
+    "row_envs": ("EnvRow", "RowEnvs", "env_rows", "row_of"),
     "limits": ("Limits", "PromptTooLongError"),
     "sampler": ("Request", "Sampled", "SamplingModel"),
     "token_agent": ("SequenceError", "TokenAgent"),
@@ -62,7 +62,7 @@ _MODULES = {
         "play_tokens",
     ),
     "tokens": ("TokenSequence",),
-    "training_rows": ("Row", "training_rows"),
+    "rows": ("Row", "training_rows"),
     "trajectory": ("Trajectory", "Turn"),
 }
 

@@ -131,7 +131,8 @@ class TokenSession:
         if logprobs not in {"required", "optional"}:
             raise ConfigError(f"logprobs must be required or optional; got {logprobs!r}.")
         self._policy = policy or FaultPolicy()
-        self._make_env = env if callable(env) and not isinstance(env, Env) else None
+        is_env = isinstance(env, Env) and not isinstance(env, type)
+        self._make_env: Callable[[], Env] | None = None if is_env else env  # type: ignore[assignment]
         if self._policy.on_error == "retry" and self._make_env is None:
             raise ConfigError(
                 "on_error='retry' plays an episode again in a new environment: pass a function "

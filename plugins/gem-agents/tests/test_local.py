@@ -6,12 +6,11 @@ import pytest
 import torch
 
 import gem_core
-from gem_agents.errors import ContextLengthError
 from gem_agents.local import LocalAgent
 from gem_agents.local_model import load_model
 from gem_core import as_tool
 from gem_core.errors import ConfigError
-from gem_rollout import collect
+from gem_rollout import PromptTooLongError, collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_rollout.sampler import Sampled
 
@@ -155,8 +154,8 @@ class TestModels:
         assert [one.error for one in play(folder, 3)] == [None] * 3
 
     def test_the_model_is_loaded_once(self, folder, local):
-        assert agent_of(folder)._local is agent_of(folder)._local
-        assert agent_of(folder, batch_size=2)._local.model is local.model
+        assert agent_of(folder)._sampler is agent_of(folder)._sampler
+        assert agent_of(folder, batch_size=2)._sampler.model is local.model
 
     def test_a_live_model_is_sampled_as_it_is(self, folder, local):
         live = {"device": "auto", "tokenizer": local.tokenizer}
@@ -164,7 +163,7 @@ class TestModels:
         [same] = play(local.model, episodes=1, **live)
         assert [turn.action for turn in same.turns] == [turn.action for turn in one.turns]
         assert same.turns[0].generation.model == "Qwen3ForCausalLM"
-        assert agent_of(local.model, **live)._local is agent_of(local.model, **live)._local
+        assert agent_of(local.model, **live)._sampler is agent_of(local.model, **live)._sampler
 
     def test_anything_that_says_something_is_a_model(self, local):
         class Says:
@@ -276,11 +275,11 @@ class TestParameters:
         with pytest.raises(ConfigError, match="no chat template"):
             agent.reset(gem_core.make(GAME))
 
-    def test_an_episode_that_fills_the_context_is_an_error(self, tmp_path):
+    def test_a_first_prompt_that_fills_the_context_is_an_error(self, tmp_path):
         folder = save_tiny_model(tmp_path, context=64)
         agent = agent_of(folder, max_new_tokens=64)
         agent.reset(gem_core.make(GAME))
-        with pytest.raises(ContextLengthError, match="is 64 tokens"):
+        with pytest.raises(PromptTooLongError, match="limit context is 64"):
             asyncio.run(agent.act("x" * 100, {}))
         agent.reset(gem_core.make(GAME))
         generation = asyncio.run(agent.act("x", {})).generation

@@ -23,6 +23,9 @@ from gem_rollout.token_session import TokenSession
 
 __all__ = ["EnvRow", "RowEnvs", "env_rows", "row_of"]
 
+_GROUPS = {"env", "tools", "wrappers", "sandbox"}
+"""The groups of Hydra's options that a row's environment is composed of."""
+
 
 @dataclass(frozen=True)
 class EnvRow:
@@ -208,5 +211,8 @@ def _composed(overrides: list[str]) -> Mapping[str, Any]:
 
 
 def _added(override: str) -> str:
-    """Return an override with the sign by which Hydra adds a group to an empty configuration."""
-    return override if override.startswith(("+", "~")) else f"+{override}"
+    """Return an override with the sign by which Hydra adds it to an empty configuration."""
+    if override.startswith(("+", "~")):
+        return override
+    is_choice = override.partition("=")[0].partition("@")[0] in _GROUPS
+    return f"+{override}" if is_choice else f"++{override}"
