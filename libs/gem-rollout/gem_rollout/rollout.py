@@ -15,6 +15,7 @@ from gem_rollout.components import Environments, Sampler, components_by_name
 from gem_rollout.engine import Engine, Plan
 from gem_rollout.policy import Budget, FaultPolicy
 from gem_rollout.report import Report
+from gem_rollout.runner import KEEPS_VALUES
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["AgentMaker", "AsyncRollout", "Rollout", "collect", "collect_async"]
@@ -271,7 +272,8 @@ class _Loop:
         if self._waiting is not None:
             self._waiting.cancel()
             self._loop.call_soon_threadsafe(lambda: None)  # it may be asleep
-        if self._interrupt_run():
+        is_in_step = self._interrupt_run()
+        if is_in_step and (frame is None or frame.f_code not in KEEPS_VALUES):
             raise asyncio.CancelledError
 
     def wait(self, ready: Coroutine[Any, Any, bool]) -> bool:

@@ -14,7 +14,7 @@ from gem_core.vector.slot import FAULTS
 from gem_rollout.episode import Episode, Phase
 from gem_rollout.threads import Threads
 
-__all__ = ["Runner"]
+__all__ = ["KEEPS_VALUES", "Runner"]
 
 _ENDED: Final = object()
 
@@ -49,7 +49,7 @@ class Runner:
                 if value is None:
                     return False
             else:
-                value = self._threads.call_inline(_advance, steps, resume)
+                value = self._threads.call_inline(_advance, steps, resume, self._is_stopping)
             if self.stopping:  # and perhaps the step was broken by Ctrl-C
                 _close_unused(value)
                 raise asyncio.CancelledError
@@ -67,12 +67,15 @@ class Runner:
             if self.stopping:  # an agent may have ignored its cancellation
                 raise asyncio.CancelledError
 
+    def _is_stopping(self) -> bool:
+        return self.stopping
+
     async def _advance_in_thread(
         self, episode: Episode, steps: Generator[Any, Any, None], resume: Callable[[], Any]
     ) -> Any:
         """Return the value of ``_advance``; None if its thread was abandoned at a deadline."""
         stopped = threading.Event()
-        running = self._threads.run(functools.partial(_advance, steps, resume, stopped))
+        running = self._threads.run(functools.partial(_advance, steps, resume, stopped.is_set))
         try:
             while not running.done():
                 is_late = time.perf_counter() > episode.deadline.until
@@ -141,16 +144,20 @@ async def _in_time(value: Any, episode: Episode) -> Any:
 def _advance(
     steps: Generator[Any, Any, None],
     resume: Callable[[], Any],
-    stopped: threading.Event | None = None,
+    is_stopping: Callable[[], bool],
 ) -> Any:
     """Run an episode to its next awaitable, which is returned, or to its end."""
     try:
         value = resume()
-        while not is_awaitable(value) and not (stopped and stopped.is_set()):
+        while not is_awaitable(value) and not is_stopping():
             value = steps.send(value)
     except StopIteration:
         return _ENDED
     return value
+
+
+KEEPS_VALUES = frozenset((_advance.__code__, Episode.play.__code__, Episode.run.__code__))
+"""Code that an exception of Ctrl-C must not break: it may hold a coroutine that nobody closes."""
 
 
 def _close_unused(value: Any) -> None:

@@ -14,6 +14,7 @@ from gem_core.agent import BaseAgent, Reply
 from gem_core.env import AsyncEnv, BaseEnv, Step
 from gem_core.errors import ConfigError, DataError, EpisodeEndedError, UnknownIdError
 from gem_core.observation import Action, Info, Observation
+from gem_core.wrappers.history import HistoryWrapper
 from gem_rollout import (
     FaultPolicy,
     Limits,
@@ -545,9 +546,10 @@ class TestRows:
         envs = RowEnvs(["wrappers=[concat]", "env=game/Mastermind-v0-easy", "env.max_turns=3"])
         (row,) = env_rows(GAME, 1, env_kwargs={"max_turns": 2})
         env = envs.make(row)
-        assert (type(env).__name__, env.unwrapped.max_turns) == ("ConcatHistory", 2)
+        assert env.spec.kwargs["max_turns"] == 2
+        assert isinstance(env, HistoryWrapper)
         named = envs.make({"env": "game:Mastermind-v0-easy", "seed": 0})
-        assert named.unwrapped.max_turns == 3
+        assert named.spec.kwargs["max_turns"] == 3
 
     def test_overrides_that_are_wrong_are_errors(self) -> None:
         with pytest.raises(ConfigError, match="conct"):

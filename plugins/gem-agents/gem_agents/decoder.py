@@ -16,19 +16,23 @@ from typing import Any, NamedTuple
 
 import torch
 
-from gem_agents.errors import LogitsError
 from gem_agents.kv_cache import CachedForward
 from gem_agents.mutable_model import MutableModel
 from gem_agents.sampling import RowRNG
 from gem_agents.slots import ROUNDS, Allocation, PrefixIndex, Slot
 from gem_agents.stop_strings import StopStrings
+from gem_core.errors import GemError
 from gem_core.seeding import fresh_seed
 from gem_rollout.sampler import Request, Sampled
 
-__all__ = ["Decoder", "Job"]
+__all__ = ["Decoder", "Job", "LogitsError"]
 
 _BLOCK = 16384
 """Most tokens of a forward pass over prompts, padding included."""
+
+
+class LogitsError(GemError, FloatingPointError):
+    """The logits of a local model are not finite."""
 
 
 class Job:

@@ -10,7 +10,6 @@ __all__ = [
     "ContextLengthError",
     "EndpointError",
     "EndpointTimeoutError",
-    "LogitsError",
     "MalformedReplyError",
     "RateLimitError",
     "ReplyTooLargeError",
@@ -68,10 +67,6 @@ class BadRequestError(EndpointError, ValueError):
 
 class ContextLengthError(BadRequestError):
     """The episode has become longer than the model's context."""
-
-
-class LogitsError(GemError, FloatingPointError):
-    """The logits of a local model are not finite."""
 
 
 class AccessError(EndpointError, PermissionError):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from needs import needs
 
 import gem_core
-from gem_agents.errors import LogitsError
+from gem_agents.decoder import LogitsError
 from gem_agents.local_model import LocalModel, share_model
 from gem_rollout import collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
