@@ -33,7 +33,10 @@ __all__ = [
     "sums",
 ]
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAf"
+    "FcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
+)
 _MEETING_SECONDS = 10.0
 
 
@@ -138,8 +141,8 @@ class Meeting(Asynchronous):
         self.present[self.label] = self.present.get(self.label, 0) + 1
         loop = asyncio.get_running_loop()
         end = loop.time() + _MEETING_SECONDS
-        while 0 <= self.present[self.label] < self.parties and loop.time() < end:
-            await asyncio.sleep(0.01)
+        while 0 <= self.present[self.label] < self.parties and loop.time() < end:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)  # the others may be in loops of their own
         has_met = self.present[self.label] >= self.parties
         if not has_met:
             self.present[self.label] = -self.parties  # nobody else waits
@@ -187,7 +190,8 @@ class Picture(Game):
 
     def start(self) -> tuple[Observation, Info]:
         self.opening()
-        return ["What is this?", Image(base64.b64decode(PIXEL), "image/png")], {}
+        image = Image(base64.b64decode(PIXEL), "image/png")
+        return {"text": "What is this? <image>", "images": [image]}, {}
 
 
 class TwoAgents(MultiAgentEnv):

@@ -145,8 +145,7 @@ def _spoilt(sampled: Sampled, how: str, end: int | None) -> Sampled:
         case "nan_logprobs":
             return replace(sampled, logprobs=[math.nan, *logprobs[1:]])
         case "past_eos":
-            assert end is not None
-            return replace(sampled, ids=[end, *ids], logprobs=[-0.5, *logprobs])
+            return replace(sampled, ids=[end or 0, *ids], logprobs=[-0.5, *logprobs])
     return sampled
 
 
