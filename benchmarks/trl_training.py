@@ -12,6 +12,7 @@ import statistics
 import tempfile
 from importlib import metadata
 
+import torch
 import transformers
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
@@ -51,6 +52,7 @@ def train(model: str, seed: int, steps: int, lr: float) -> tuple[float, float]:
                 num_generations=8,
                 max_completion_length=512,
                 save_strategy="no",
+                use_cpu=not torch.cuda.is_available(),
                 report_to=[],
                 disable_tqdm=True,
             ),

@@ -9,6 +9,7 @@ Needs: pip install 'gem-adapters[trl]' gem-games. A tiny model for a computer wi
 
 import argparse
 
+import torch
 import transformers
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
@@ -39,6 +40,7 @@ def main() -> None:
             num_generations=8,
             max_completion_length=512,
             logging_steps=5,
+            use_cpu=not torch.cuda.is_available(),
             report_to=[],
         ),
         train_dataset=Dataset.from_list(prompts(options.env, 8 * options.steps)),
