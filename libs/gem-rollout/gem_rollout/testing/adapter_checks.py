@@ -27,7 +27,17 @@ from gem_rollout.testing.adapters import (
     reference,
 )
 
-__all__ = ["BAD_INPUTS", "CHECKS", "BadInput", "Result", "check_adapter", "make_case", "run_check"]
+__all__ = [
+    "BAD_INPUTS",
+    "CHECKS",
+    "BadInput",
+    "Result",
+    "check_adapter",
+    "check_bad_inputs",
+    "make_case",
+    "run_bad_input",
+    "run_check",
+]
 
 SEEDS = 16
 MANY = 64
@@ -64,6 +74,32 @@ def check_adapter(harness: Harness, checks: Iterable[str] | None = None) -> list
         checks: Names from ``CHECKS``; None for all.
     """
     return [run_check(harness, name) for name in (CHECKS if checks is None else checks)]
+
+
+def check_bad_inputs(harness: Harness) -> list[Result]:
+    """Return whether a harness refuses each of ``BAD_INPUTS`` with a clear error."""
+    return [run_bad_input(harness, name) for name in BAD_INPUTS]
+
+
+def run_bad_input(harness: Harness, name: str) -> Result:
+    """Return whether a harness refuses an input with a clear error.
+
+    Args:
+        harness: The harness of the adapter.
+        name: A name from ``BAD_INPUTS``.
+    """
+    bad = BAD_INPUTS[name]
+    if bad.needs and bad.needs not in harness.takes:
+        return Result(name, passed=False, skipped=f"the framework takes no {bad.needs}")
+    try:
+        message = _error_of(harness, bad.make())
+    except CheckFailedError as error:
+        return Result(name, passed=False, message=str(error))
+    missing = [word for word in bad.words if word not in message]
+    if not missing:
+        return Result(name, passed=True)
+    found = f"the error is {message!r}" if message else "nothing was raised"
+    return Result(name, passed=False, message=f"{found}; it must have {', '.join(missing)}")
 
 
 def run_check(harness: Harness, check: str) -> Result:
@@ -238,20 +274,6 @@ class BadInput:
     make: Callable[[], Case]
     words: tuple[str, ...]
     needs: str = ""
-
-    def check(self, harness: Harness) -> Result:
-        """Return whether a harness refuses the input with a clear error."""
-        if self.needs and self.needs not in harness.takes:
-            return Result("bad input", passed=False, skipped=f"it takes no {self.needs}")
-        try:
-            message = _error_of(harness, self.make())
-        except CheckFailedError as error:
-            return Result("bad input", passed=False, message=str(error))
-        missing = [word for word in self.words if word not in message]
-        if not missing:
-            return Result("bad input", passed=True)
-        found = f"the error is {message!r}" if message else "nothing was raised"
-        return Result("bad input", passed=False, message=f"{found}; it must name {missing}")
 
 
 def _row(**changes: Any) -> Callable[[], Case]:
