@@ -237,3 +237,12 @@ class TestTheScriptedModel:
 
 def test_the_environments_are_not_listed() -> None:
     assert not [one for one in list_envs() if one.startswith("conformance")]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_an_adapter_that_loses_every_episode_passes_no_check(check: str) -> None:
+    class Losing(PushStub):
+        def play(self, case: Case) -> list[Played]:
+            return [Played([], "dropped") for _ in range(len(case.rows) * case.samples)]
+
+    assert run_check(Losing(), check).message

@@ -17,8 +17,12 @@ class MissingFrameworkError(ConfigError):
 
 
 def harness_names() -> list[str]:
-    """Return the names of the adapters that have a harness, whether their frameworks are here."""
-    return sorted(module.name for module in pkgutil.iter_modules(checks.__path__))
+    """Return the names of the adapters that have a harness, installed frameworks or not.
+
+    Modules of ``gem_adapters.checks`` whose names begin with an underscore have none.
+    """
+    names = (module.name for module in pkgutil.iter_modules(checks.__path__))
+    return sorted(name for name in names if not name.startswith("_"))
 
 
 def load_harness(name: str) -> Harness:

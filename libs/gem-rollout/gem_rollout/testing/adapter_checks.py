@@ -138,7 +138,7 @@ def _sampled_tokens(harness: Harness) -> None:
     """Sampled tokens are those of the engine; none is tokenised anew."""
     case = make_case(case_rows("Turns", 4)).fresh()
     odd = 0
-    for place, row in _rows(_play(harness, case)):
+    for place, row in _rows(_whole(_play(harness, case), "Turns")):
         for run in _runs(row, sampled=True):
             text = case.tokenizer.decode(run)
             require(
@@ -180,7 +180,7 @@ def _concurrent(harness: Harness) -> None:
         raise _SkippedError(harness.concurrent)
     name = f"meeting {next(_numbers)}"
     played = _play(harness, make_case(case_rows("Meeting", MANY, name=name, parties=MANY)))
-    for place, row in _rows(played):
+    for place, row in _rows(_whole(played, "Meeting")):
         values = row.turn_rewards or [value for value in row.token_rewards or () if value]
         total = sum(values) if values else row.reward
         require(
@@ -317,16 +317,21 @@ def _play(harness: Harness, case: Case) -> list[Played]:
 
 def _compare(harness: Harness, case: Case, what: str) -> list[Played]:
     """Play a case, and require that it has the rows of the reference."""
-    expected, found = reference(case.fresh()), _play(harness, case.fresh())
-    for episode, one in enumerate(found):
-        require(
-            one.outcome == "row",
-            f"{what}: episode {episode} is {one.outcome} instead of row: {one.error}",
-        )
+    expected, found = reference(case.fresh()), _whole(_play(harness, case.fresh()), what)
     pairs = zip(_grouped(expected, case), _grouped(found, case), strict=True)
     for group, (wanted, got) in enumerate(pairs):
         _compare_group(harness, wanted, got, f"{what}, row {group} of the case")
     return found
+
+
+def _whole(played: list[Played], what: str) -> list[Played]:
+    """Return the episodes; each must have rows to train on."""
+    for episode, one in enumerate(played):
+        require(
+            one.outcome == "row" and one.rows,
+            f"{what}: episode {episode} is {one.outcome} instead of row: {one.error}",
+        )
+    return played
 
 
 def _faulty(harness: Harness, case: Case, what: str) -> None:
