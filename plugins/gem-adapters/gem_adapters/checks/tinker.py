@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs
-from tinker_cookbook.rl.data_processing import trajectory_to_data
 from tinker_cookbook.rl.rollout_strategy import FailFast, MinViableGroup
 from tinker_cookbook.rl.rollouts import do_group_rollout
 
+from gem_adapters.checks.rows_of_data import rows_of_data
 from gem_adapters.tinker import GemDataset, GemEnv, GemGroupBuilder
 from gem_rollout import RowEnvs
-from gem_rollout.rows import Row
 from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
 __all__ = ["HARNESS", "TinkerHarness"]
@@ -87,44 +86,15 @@ async def _group(builder: _Group, completer: _Completer, *, strict: bool) -> lis
         found = {one.transitions[-1].logs["sample"]: one for one in group.trajectories_G}
         text = "; ".join(one.error_message for one in group.rollout_errors)
     except Exception as error:  # noqa: BLE001 - the outcome of the group
-        text = str(error)
+        text = f"{type(error).__name__}: {error}"
     played = []
     for sample, env in enumerate(builder.envs_made):
         if sample in found:
-            played.append(Played(_rows(found[sample], env), "row", ""))
+            played.append(Played(rows_of_data(found[sample]), "row", ""))
         else:
             error = env.session.trajectory.error or {}
             played.append(Played([], outcome, str(error.get("message") or text)))
     return played
-
-
-def _rows(trajectory: Any, env: GemEnv) -> list[Row]:
-    """Return the data of an episode as rows."""
-    numbered = list(enumerate(trajectory.transitions))
-    rows = []
-    for datum in trajectory_to_data(trajectory, 1.0):
-        inputs = datum.loss_fn_inputs
-        ids = [*datum.model_input.to_ints(), int(inputs["target_tokens"].data[-1])]
-        mask = [False, *map(bool, inputs["mask"].data)]
-        logprobs = [0.0, *inputs["logprobs"].data]
-        first = numbered[0][1].ob.length
-        row = Row(ids[:first], ids[first:], mask[first:], logprobs[first:])
-        row.token_rewards = [0.0] * len(row.response_ids)
-        end = -1
-        while end != len(ids) - first:
-            number, transition = numbered.pop(0)
-            start = transition.ob.length - first
-            end = start + len(transition.ac.tokens)
-            row.turns.append(number)
-            row.spans.append((start, end))
-            row.turn_rewards.append(transition.reward)
-            row.token_rewards[end - 1] = transition.reward
-        row.terminated = trajectory.stop_reason == "completed"
-        row.truncated = trajectory.stop_reason in {"max_tokens", "max_turns"}
-        played = env.session.trajectory
-        row.group, row.sample, row.index = played.group, played.sample, played.index
-        rows.append(row)
-    return rows
 
 
 HARNESS = TinkerHarness()
