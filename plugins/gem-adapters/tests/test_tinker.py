@@ -223,7 +223,11 @@ class TestAFault:
         group = rollout(
             builder(row, tokenizer, 4), Completer(tokenizer), MinViableGroup(max_retries=0)
         )
-        assert sorted(one.transitions[-1].logs["sample"] for one in group.trajectories_G) == [0, 2, 3]
+        assert sorted(one.transitions[-1].logs["sample"] for one in group.trajectories_G) == [
+            0,
+            2,
+            3,
+        ]
         assert [one.error_message for one in group.rollout_errors] == ["the room is on fire"]
         Room.made = 0
         (expected, *_) = reference(env_rows(room, 1)[0], Completer(tokenizer))

@@ -1,21 +1,54 @@
-"""OpenRLHF's executor of agents, with an engine of scripted replies."""
+"""OpenRLHF's own rollout actor and experiences, with an engine of scripted replies."""
 
 import asyncio
-from types import SimpleNamespace
+import sys
+from collections.abc import AsyncIterator, Sequence
+from importlib.util import find_spec
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from gem_adapters.openrlhf import AgentExecutor, layout
 from gem_rollout.rows import Row
 from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
-__all__ = ["HARNESS", "OpenRLHFHarness"]
+__all__ = ["HARNESS", "experiences", "load", "row_of_experience"]
 
-UNLIMITED = 2**20
-"""OpenRLHF always has a limit of tokens."""
+_UNLIMITED = 2**20
+"""The context of cases without one; OpenRLHF always has a limit."""
 
 
-class OpenRLHFHarness(Harness):
-    """``AgentExecutor.execute``, called as OpenRLHF's engine does."""
+_VLLM = {
+    "vllm": ("SamplingParams",),
+    "vllm.inputs": ("TokensPrompt",),
+    "vllm.utils": ("random_uuid",),
+}
+"""What OpenRLHF imports from vLLM, by module."""
+
+
+def _without_vllm() -> tuple[Any, Any]:
+    """Return two modules of OpenRLHF, which import vLLM and here do without it."""
+    missing = {} if find_spec("vllm") else {name: ModuleType(name) for name in _VLLM}
+    for name, names in _VLLM.items():
+        for one in names if missing else ():
+            setattr(missing[name], one, dict)
+    sys.modules.update(missing)
+    try:
+        from openrlhf.trainer.ppo_utils import samples_generator  # noqa: PLC0415
+        from openrlhf.trainer.ray import vllm_engine  # noqa: PLC0415
+    finally:
+        for name in missing:
+            del sys.modules[name]
+    return vllm_engine, samples_generator
+
+
+_ENGINES, _SAMPLES = _without_vllm()
+_ACTOR = _ENGINES.RolloutRayActor.__ray_metadata__.modified_class
+load = _ENGINES._load_agent_executor  # noqa: SLF001
+"""OpenRLHF's function that makes the executor of a file."""
+
+
+class _Harness(Harness):
+    """The actor's ``generate_responses``, and the experiences that OpenRLHF makes of them."""
 
     name = "openrlhf"
     distribution = "openrlhf"
@@ -25,68 +58,107 @@ class OpenRLHFHarness(Harness):
     faults = "masked"
 
     def play(self, case: Case) -> list[Played]:
-        """Return the rows of all episodes."""
-        return asyncio.run(_play(case))
-
-
-async def _play(case: Case) -> list[Played]:
-    limits = case.limits
-    executor = AgentExecutor(
-        config=case.config,
-        limits=limits,
-        policy=case.policy,
-        one_sequence="last" if case.one_sequence == "last" else "raise",
-    )
-    engine = _Engine(case.model)
-    context = (limits.context if limits else None) or UNLIMITED
-    calls = [
-        executor.execute(
-            line["input"],
-            line["label"],
-            SimpleNamespace(max_tokens=None, logprobs=1, stop=None),
-            context,
-            case.tokenizer,
-            engine,
+        """Play all groups of a case at the same time."""
+        executor = AgentExecutor(
+            config=case.config,
+            limits=case.limits,
+            policy=case.policy,
+            one_sequence=case.one_sequence,
         )
-        for line in map(layout, case.rows)
-        for _ in range(case.samples)
-    ]
-    results = await asyncio.gather(*calls, return_exceptions=True)
-    numbered = enumerate(results)
-    return [_played(case, number, result) for number, result in numbered]
+        context = case.limits.context or _UNLIMITED
+        groups = experiences(
+            executor, case.rows, case.tokenizer, case.model, context, samples=case.samples
+        )
+        return [
+            one
+            for group in groups
+            for one in (
+                [Played([], "raised", f"{type(group).__name__}: {group}")] * case.samples
+                if isinstance(group, BaseException)
+                else map(_played, group)
+            )
+        ]
 
 
-def _played(case: Case, number: int, result: Any) -> Played:
-    if isinstance(result, BaseException):
-        return Played([], "raised", str(result))
-    ids, ranges = result["observation_tokens"], result["action_ranges"]
-    if not ranges:
-        return Played([], "masked", "")
-    first = ranges[0][0]
-    row = Row(ids[:first], ids[first:], [], result["rollout_log_probs"][first:], result["reward"])
-    row.spans = [(start - first, end - first) for start, end in ranges]
-    row.mask = [any(a <= place < b for a, b in row.spans) for place in range(len(ids) - first)]
-    row.truncated = result["truncated"]
-    group, row.sample = divmod(number, case.samples)
-    row.group = row.index = case.rows[group].get("index", 0)
-    return Played([row], "row", "")
+def _played(experience: Any) -> Played:
+    if not experience.action_mask.any():
+        return Played([], "masked")
+    return Played([row_of_experience(experience)])
+
+
+def experiences(
+    executor: AgentExecutor,
+    rows: Sequence[dict[str, Any]],
+    tokenizer: Any,
+    model: ScriptedModel,
+    context: int,
+    *,
+    samples: int = 1,
+    **params: Any,
+) -> list[list[Any] | BaseException]:
+    """Return the experiences of each row, or the error of its group.
+
+    Args:
+        executor: The executor.
+        rows: The rows.
+        tokenizer: The tokenizer.
+        model: The model that replies.
+        context: OpenRLHF's ``max_len``.
+        samples: Number of episodes of each row.
+        **params: Sampling parameters.
+    """
+    actor = object.__new__(_ACTOR)
+    actor.executor, actor.llm, actor._mm_pad_token_ids = executor, _Engine(model), None
+    generator = object.__new__(_SAMPLES.SamplesGenerator)
+    asked = SimpleNamespace(**{"max_tokens": None, "logprobs": 1, **params})
+
+    async def group(row: dict[str, Any]) -> list[Any]:
+        line = layout(row)
+        responses = await actor.generate_responses(
+            line["input"], line["label"], asked, context, tokenizer, num_samples=samples
+        )
+        make = generator._process_response_into_experience
+        return [make(response, max_len=context) for response in responses]
+
+    async def play() -> list[list[Any] | BaseException]:
+        return await asyncio.gather(*map(group, rows), return_exceptions=True)
+
+    return asyncio.run(play())
+
+
+def row_of_experience(experience: Any) -> Row:
+    """Return the row that OpenRLHF trains on.
+
+    Args:
+        experience: An ``Experience`` of one episode with a sampled token.
+    """
+    ids = experience.sequences[0].tolist()
+    mask = [False, *map(bool, experience.action_mask[0].tolist())]
+    first = mask.index(True)
+    row = Row(ids[:first], ids[first:], mask[first:], [], float(experience.rewards[0]))
+    if experience.rollout_log_probs is not None:
+        row.logprobs = experience.rollout_log_probs[0].tolist()[first - 1 :]
+    row.truncated = bool(experience.truncated[0])
+    return row
 
 
 class _Engine:
-    """Generates as the engine of OpenRLHF does."""
+    """Generates as ``AsyncLLMEngine`` of vLLM does."""
 
     def __init__(self, model: ScriptedModel) -> None:
         self._model = model
 
-    async def generate(self, ids: list[int], params: Any, multi_modal_data: Any = None) -> Any:
-        sampled = await self._model.sample(ids, params.max_tokens)
+    async def generate(
+        self, prompt: Any, params: Any, request_id: Any = None
+    ) -> AsyncIterator[SimpleNamespace]:
+        sampled = await self._model.asample(prompt["prompt_token_ids"], params.max_tokens)
         logprobs = [
             {token: SimpleNamespace(logprob=value)}
             for token, value in zip(sampled.ids, sampled.logprobs, strict=False)
         ]
         reason = "stop" if sampled.is_complete else "length"
         reply = SimpleNamespace(token_ids=sampled.ids, logprobs=logprobs, finish_reason=reason)
-        return SimpleNamespace(outputs=[reply])
+        yield SimpleNamespace(outputs=[reply])
 
 
-HARNESS = OpenRLHFHarness()
+HARNESS = _Harness()
