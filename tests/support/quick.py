@@ -1,6 +1,6 @@
 """The selection of ``make quick``: no slow tests, and some cases of tests with many."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from math import isqrt
 from pathlib import Path
@@ -12,8 +12,8 @@ __all__ = ["Choice", "SlowWriter", "choose"]
 
 SLOW = Path(__file__).with_name("slow.txt")
 """The names of slow tests, as measured by ``make test ARGS=--write-slow``."""
-SECONDS = 0.1
-"""A test is slow if it takes longer, on average over its cases."""
+SECONDS = 0.05
+"""A test is slow if it takes longer with its fixtures, on average over its cases."""
 ALWAYS = {
     "test_cli.py::test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on",
     "test_evaluate.py::test_a_run_goes_on_where_it_was_and_repeats_nothing",
@@ -42,16 +42,15 @@ class SlowWriter:
     """Updates the list of slow tests; tests that did not run stay in it."""
 
     def __init__(self) -> None:
-        self._seconds: dict[str, list[float]] = defaultdict(list)
+        self._seconds: dict[str, dict[str, float]] = defaultdict(Counter)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record the duration of a test."""
-        if report.when == "call":
-            self._seconds[name_of(report.nodeid)].append(report.duration)
+        """Record the duration of a test with its fixtures."""
+        self._seconds[name_of(report.nodeid)][report.nodeid] += report.duration
 
     def pytest_sessionfinish(self) -> None:
         """Write the list."""
-        found = {name for name, each in self._seconds.items() if mean(each) > SECONDS}
+        found = {name for name, each in self._seconds.items() if mean(each.values()) > SECONDS}
         both = found | slow() - self._seconds.keys()
         SLOW.write_text("".join(f"{name}\n" for name in sorted(both)), encoding="utf-8")
 
