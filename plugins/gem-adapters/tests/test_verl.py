@@ -329,6 +329,15 @@ class TestTheOptions:
         assert float(batch.batch["rm_scores"].sum()) == 3.0
         assert "python" in shown
 
+    def test_may_be_groups_of_verls_configuration(self, worker: Worker) -> None:
+        groups = [f"+env={GAME.replace(':', '/')}", "env.max_number=77", "+tools=[python]"]
+        worker.play(env_rows(GAME, 1), overrides=[*groups, "+wrappers=[concat]"])
+        shown = worker.tokenizer.decode(worker.engine.asked[0]["prompt_ids"])
+        assert "python" in shown
+        assert "77" in shown
+        with pytest.raises(ConfigError, match="has tools, and the options have compose"):
+            worker.play(env_rows(GAME, 1), overrides=groups[2:], compose=["tools=[python]"])
+
     def test_name_an_environment(self, worker: Worker) -> None:
         worker.play(
             env_rows(GAME, 1), compose=[f"env={GAME.replace(':', '/')}", "env.max_number=77"]

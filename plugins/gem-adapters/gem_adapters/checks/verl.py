@@ -1,22 +1,84 @@
 """verl, checked through its own ``AgentLoopWorker.generate_sequences`` and composed config."""
 
+import asyncio
+import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from gem_rollout.testing.adapters import Case
+from gem_rollout.testing.adapters import Case, Harness, Played
 from hydra import compose, initialize_config_module
 from transformers import Qwen3Config
 from verl.experimental.agent_loop import AgentLoopWorker
 from verl.protocol import DataProto
 from verl.workers.rollout.replica import TokenOutput
 
-from gem_adapters.verl import write_agent_loop_config
+from gem_adapters.verl import layout, write_agent_loop_config
 from gem_rollout import Limits, Row
 
-__all__ = ["HARNESS", "batch_of", "make_worker"]
+__all__ = ["HARNESS", "batch_of", "make_worker", "rows_of"]
+
+
+class _Harness(Harness):
+    name = "verl"
+    distribution = "verl"
+    versions = ("0.9.1",)
+    one_sequence = True
+    takes = frozenset({"turn_rewards", "scalar", "logprobs", "limits", "truncated"})
+    faults = "masked"
+
+    def play(self, case: Case) -> list[Played]:
+        """Play the rows as one batch; an exception of the batch is the outcome of each row."""
+        try:
+            rows = rows_of(self._batch(case))
+        except Exception as error:  # noqa: BLE001 - the outcome
+            wrong = Played([], "raised", f"{type(error).__name__}: {error}")
+            return [wrong] * (len(case.rows) * case.samples)
+        for number, row in enumerate(rows):
+            row.sample = number % case.samples
+        return [_played(row) for row in rows]
+
+    def _batch(self, case: Case) -> DataProto:
+        policy = asdict(case.policy)
+        policy.pop("min_group")
+        with TemporaryDirectory() as folder:
+            worker = make_worker(
+                folder,
+                case.tokenizer,
+                _Server(case.model),
+                limits=case.limits,
+                compose=case.config or [],
+                one_sequence=case.one_sequence,
+                **policy,
+            )
+            batch = batch_of([layout(row) for row in case.rows], case.samples)
+            return asyncio.run(worker.generate_sequences(batch))
+
+
+class _Server:
+    """Replies with the model of a case, as verl's ``LLMServerClient`` does."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    async def generate(
+        self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any
+    ) -> TokenOutput:
+        sampled = self._model.sample(prompt_ids, sampling_params["max_tokens"])
+        if inspect.isawaitable(sampled):
+            sampled = await sampled
+        return TokenOutput(
+            token_ids=sampled.ids, log_probs=sampled.logprobs, stop_reason="completed"
+        )
+
+
+def _played(row: Row) -> Played:
+    if row.error is None:
+        return Played([row], "row", "")
+    return Played([row], "masked", row.error["message"])
 
 
 def make_worker(
@@ -75,21 +137,6 @@ def batch_of(rows: Sequence[Mapping[str, Any]], samples: int = 1) -> DataProto:
     return DataProto.from_dict(non_tensors=arrays)
 
 
-@dataclass
-class _Server:
-    """Replies with the case's model."""
-
-    case: Case
-
-    async def generate(
-        self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any
-    ) -> TokenOutput:
-        sampled = await self.case.model.sample(prompt_ids, sampling_params["max_tokens"])
-        return TokenOutput(
-            token_ids=sampled.ids, log_probs=sampled.logprobs, stop_reason="completed"
-        )
-
-
 def rows_of(batch: DataProto) -> list[Row]:
     """Return the rows that verl's trainer holds after a batch was generated."""
     tensors, fields = batch.batch, batch.non_tensor_batch
@@ -117,3 +164,6 @@ def rows_of(batch: DataProto) -> list[Row]:
             )
         )
     return rows
+
+
+HARNESS = _Harness()

@@ -4,6 +4,7 @@ verl needs a row for each prompt. An episode that an error ended becomes a row w
 fully masked and whose score is 0; the other rows of the batch are unharmed.
 """
 
+import json
 import logging
 import time
 from collections.abc import Mapping
@@ -35,6 +36,7 @@ __all__ = ["GemAgentLoop"]
 _LOG = logging.getLogger(__name__)
 _FIELDS = ("turn_scores", "tool_rewards", "gem_error", "gem_terminated", "gem_truncated")
 """The fields that are added to a row."""
+_COMPOSED = ("env", "envs", "mixture", "tools", "wrappers", "tool_use", "answer_instruction")
 _LIMITS = {"prompt_tokens": "prompt_length", "context": "max_model_len"}
 
 
@@ -42,7 +44,8 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
     """Plays the environment that a row names.
 
     ``prompt_length``, ``response_length`` and ``max_model_len`` of the rollout limit the tokens.
-    The score of a row is the reward of its episode. Added fields are ``turn_scores``,
+    Tools and wrappers are those of ``tools=`` and ``wrappers=`` in verl's configuration, or of
+    the option ``compose``. The score of a row is the reward of its episode. Added fields are ``turn_scores``,
     ``gem_error`` (what ended the episode early; None without an error), ``gem_terminated`` and
     ``gem_truncated``; validation reports the shares of rows with errors and of truncated ones.
 
@@ -84,7 +87,7 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
             raise ConfigError(
                 f"The dataset has the column {min(taken)!r}, which GemAgentLoop writes: rename it."
             )
-        session = _row_envs(tuple(self._options.compose)).session(
+        session = self._envs().session(
             _env_row(row),
             self.tokenizer,
             sample=int(row.get("session_id", 0)),
@@ -120,6 +123,16 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
             limit = f"actor_rollout_ref.rollout.{_LIMITS.get(error.limit, error.limit)}"
             raise PromptTooLongError(error.tokens, limit, error.most) from None
         return self._output(trajectory)
+
+    def _envs(self) -> RowEnvs:
+        """Return the environments of the configuration, which the rows of a process share."""
+        composed = {name: _plain(self.config[name]) for name in _COMPOSED if self.config.get(name)}
+        if composed and self._options.compose:
+            raise ConfigError(
+                f"verl's configuration has {', '.join(composed)}, and the options have compose: "
+                f"choose one of them."
+            )
+        return _row_envs(json.dumps(composed or self._options.compose))
 
     def _sampled(self, output: TokenOutput, room: int | None) -> Sampled:
         if output.stop_reason in {"abort", "aborted"}:
@@ -195,9 +208,8 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
 
 
 @cache
-def _row_envs(compose: tuple[str, ...]) -> RowEnvs:
-    """Return the environments of a configuration, which all rows of a process share."""
-    return RowEnvs(compose)
+def _row_envs(config: str) -> RowEnvs:
+    return RowEnvs(json.loads(config))
 
 
 def _env_row(row: Mapping[str, Any]) -> Mapping[str, Any]:

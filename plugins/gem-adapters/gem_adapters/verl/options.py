@@ -19,8 +19,9 @@ class LoopOptions:
         ConfigError: A value is unknown or out of range.
     """
 
-    compose: list[str] = field(default_factory=list)
-    """Overrides that choose tools and wrappers, and name environments: ``["tools=[python]"]``."""
+    compose: list[str] | dict[str, Any] = field(default_factory=list)
+    """Overrides that choose tools and wrappers, and name environments: ``["tools=[python]"]``; or
+    what they compose."""
     reward: Literal["sum", "discounted", "last"] = "sum"
     """How the rewards of the turns become the row's score."""
     gamma: float = 1.0
