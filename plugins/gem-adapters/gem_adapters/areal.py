@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, Literal
 
 import torch
@@ -16,6 +17,7 @@ from areal.api import ModelRequest, ModelResponse, RolloutWorkflow
 from areal.utils import stats_tracker
 from areal.utils.hf_utils import load_hf_tokenizer
 
+from gem_adapters.cached import row_envs
 from gem_core.errors import ConfigError
 from gem_rollout import (
     FaultPolicy,
@@ -23,7 +25,6 @@ from gem_rollout import (
     Prompt,
     ReplyError,
     Row,
-    RowEnvs,
     Sampled,
     play_tokens,
     row_of,
@@ -97,9 +98,9 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
                 )
         if not 0 <= gamma <= 1:
             raise ConfigError(f"gamma must be in [0, 1]; got {gamma!r}.")
-        self._tokenizer = load_hf_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
+        self._tokenizer = _tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
         self._gconfig = gconfig.new_with_stop_and_pad_token_ids(self._tokenizer)
-        self._envs = RowEnvs(compose)
+        self._envs = row_envs(compose)
         self._limits = Limits(
             prompt_tokens=prompt_tokens,
             response_tokens=response_tokens,
@@ -154,6 +155,12 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
             reward=row.reward, num_turns=len(trajectory.turns), truncated=float(row.truncated)
         )
         return _tensors(row, versions)
+
+
+@lru_cache
+def _tokenizer(path: str) -> Any:
+    """Load a tokenizer; AReaL makes a workflow for each episode if it is given as a class."""
+    return load_hf_tokenizer(path)
 
 
 def _tensors(row: Row, versions: Mapping[int, list[int]]) -> dict[str, Any]:

@@ -1,10 +1,12 @@
 """AReaL's own executor plays environments: the same rows as ours, and faults are rejected."""
 
 import asyncio
+import json
 import random
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -188,6 +190,27 @@ class TestAnEpisode:
         assert tensors is not None
         assert tensors["rewards"].tolist() == [6.0] * 3
         assert tensors["input_ids"].shape[0] == 3
+
+    def test_needs_no_instance(self, room: str, tokenizer: Any, tmp_path: Path) -> None:
+        from areal.infra.rpc.serialization import (
+            deserialize_value,
+            serialize_value,
+        )
+
+        tokenizer.save_pretrained(tmp_path)
+        arguments = {
+            "gconfig": GenerationHyperparameters(max_new_tokens=5),
+            "tokenizer": str(tmp_path),
+            "compose": ["tools=[python]"],
+            "policy": FaultPolicy(turn_deadline=60),
+        }
+        sent = deserialize_value(json.loads(json.dumps(serialize_value(arguments))))
+        first, second = GemWorkflow(**sent), GemWorkflow(**sent)
+        assert first._tokenizer is second._tokenizer
+        assert first._envs is second._envs
+        ((tensors, error),) = play(first, Engine(tokenizer), env_rows(room, 1))
+        assert error is None
+        assert tensors is not None
 
 
 class TestAFault:

@@ -169,7 +169,7 @@ class TestABatch:
         assert len({one["request_id"] for one in asked}) == 1
         assert len(asked) == 3
         assert asked[0]["sampling_params"]["stop"] == ["</a>"]
-        assert asked[0]["sampling_params"]["max_tokens"] == 4096
+        assert asked[0]["sampling_params"]["max_tokens"] == 8192
 
     @pytest.mark.parametrize(("reward", "score"), [("sum", 6), ("discounted", 2.75), ("last", 3)])
     def test_has_one_score_a_row_and_those_of_the_turns(

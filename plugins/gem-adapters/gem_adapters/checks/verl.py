@@ -111,11 +111,9 @@ def make_worker(
         "name": "vllm",
         "calculate_log_probs": True,
         "prompt_length": limits.prompt_tokens or 4096,
-        "response_length": limits.response_tokens or 4096,
+        "response_length": limits.response_tokens or 8192,
         "max_model_len": "null" if limits.context is None else limits.context,
-        "agent.agent_loop_config_path": write_agent_loop_config(
-            Path(folder, "gem.yaml"), **options
-        ),
+        "agent.agent_loop_config_path": yaml,
     }
     chosen = [f"actor_rollout_ref.rollout.{name}={value}" for name, value in rollout.items()]
     chosen += [f"actor_rollout_ref.model.path={folder}", *overrides]

@@ -4,11 +4,9 @@ verl needs a row for each prompt. An episode that an error ended becomes a row w
 fully masked and whose score is 0; the other rows of the batch are unharmed.
 """
 
-import json
 import logging
 import time
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +14,7 @@ from omegaconf import OmegaConf
 from verl.experimental.agent_loop import AgentLoopBase, AgentLoopOutput
 from verl.workers.rollout.replica import TokenOutput
 
+from gem_adapters.cached import row_envs
 from gem_adapters.verl.options import LoopOptions
 from gem_core.errors import ConfigError
 from gem_rollout import (
@@ -45,9 +44,10 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
 
     ``prompt_length``, ``response_length`` and ``max_model_len`` of the rollout limit the tokens.
     Tools and wrappers are those of ``tools=`` and ``wrappers=`` in verl's configuration, or of
-    the option ``compose``. The score of a row is the reward of its episode. Added fields are ``turn_scores``,
-    ``gem_error`` (what ended the episode early; None without an error), ``gem_terminated`` and
-    ``gem_truncated``; validation reports the shares of rows with errors and of truncated ones.
+    the option ``compose``. The score of a row is the reward of its episode. Added fields are
+    ``turn_scores``, ``gem_error`` (what ended the episode early; None without an error),
+    ``gem_terminated`` and ``gem_truncated``; validation reports the shares of rows with errors and
+    of truncated ones.
 
     Args:
         options: Fields of ``LoopOptions``, from the YAML.
@@ -132,7 +132,7 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
                 f"verl's configuration has {', '.join(composed)}, and the options have compose: "
                 f"choose one of them."
             )
-        return _row_envs(json.dumps(composed or self._options.compose))
+        return row_envs(composed or self._options.compose)
 
     def _sampled(self, output: TokenOutput, room: int | None) -> Sampled:
         if output.stop_reason in {"abort", "aborted"}:
@@ -205,11 +205,6 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
             "tool_calls": environment,
             "num_preempted": sum(preempted) if preempted else -1,
         }
-
-
-@cache
-def _row_envs(config: str) -> RowEnvs:
-    return RowEnvs(json.loads(config))
 
 
 def _env_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
