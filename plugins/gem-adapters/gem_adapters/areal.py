@@ -65,7 +65,7 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
         template: More variables for the chat template.
         prompt_tokens: Most tokens of the first prompt; None for no limit.
         response_tokens: Most tokens after the first prompt; None for no limit.
-        policy: What to do with faults, and deadlines. Under ``raise``, AReaL logs the error and
+        policy: What to do with faults, and deadlines; by default 1800 seconds for a turn. Under ``raise``, AReaL logs the error and
             rejects the episode as well.
 
     Raises:
@@ -113,7 +113,7 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
             "system": system,
             "template": template,
             "stop": tuple(gconfig.stop or ()),
-            "policy": policy,
+            "policy": policy or FaultPolicy(turn_deadline=1800.0),
         }
         self._one_sequence = one_sequence
 
