@@ -65,8 +65,8 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
         template: More variables for the chat template.
         prompt_tokens: Most tokens of the first prompt; None for no limit.
         response_tokens: Most tokens after the first prompt; None for no limit.
-        policy: What to do with faults, and deadlines; by default 1800 seconds for a turn. Under ``raise``, AReaL logs the error and
-            rejects the episode as well.
+        policy: What to do with faults, and deadlines; by default, a turn may take 1800 seconds.
+            Under ``raise``, AReaL logs the error and rejects the episode as well.
 
     Raises:
         ConfigError: A parameter is invalid.
@@ -107,8 +107,8 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
             turn_tokens=gconfig.max_new_tokens,
             context=gconfig.max_tokens,
         )
-        self._rows = {"reward": reward, "gamma": gamma, "limits": self._limits}
-        self._session = {
+        self._rows: dict[str, Any] = {"reward": reward, "gamma": gamma, "limits": self._limits}
+        self._session: dict[str, Any] = {
             "limits": self._limits,
             "system": system,
             "template": template,

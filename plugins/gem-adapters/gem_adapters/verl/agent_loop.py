@@ -34,7 +34,7 @@ __all__ = ["GemAgentLoop"]
 
 _LOG = logging.getLogger(__name__)
 _FIELDS = ("turn_scores", "tool_rewards", "gem_error", "gem_terminated", "gem_truncated")
-"""The fields that are added to a row."""
+"""The fields that are added to a row, and that no column may have."""
 _COMPOSED = ("env", "envs", "mixture", "tools", "wrappers", "tool_use", "answer_instruction")
 _LIMITS = {"prompt_tokens": "prompt_length", "context": "max_model_len"}
 
@@ -157,9 +157,7 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
         if error is not None:
             _LOG.warning("%s: %s: %s", trajectory.env_name, error["type"], error["message"])
             row.mask, row.reward = [False] * len(row.mask), 0.0
-        added = [row.turn_rewards, [], None, row.terminated, row.truncated]
-        if error is not None:
-            added[2] = f"{error['boundary']}: {error['type']}: {error['message']}"
+        what = error and f"{error['boundary']}: {error['type']}: {error['message']}"
         return AgentLoopOutput(
             prompt_ids=row.prompt_ids,
             response_ids=row.response_ids,
@@ -170,8 +168,12 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
             num_turns=2 * len(row.turns),
             metrics=self._metrics(trajectory),
             extra_fields={
-                **dict(zip(_FIELDS, added, strict=True)),
                 **self._versions(),
+                "turn_scores": row.turn_rewards,
+                "tool_rewards": [],
+                "gem_error": what,
+                "gem_terminated": row.terminated,
+                "gem_truncated": row.truncated,
                 "reward_extra_info": {
                     "gem_error_share": float(error is not None),
                     "gem_truncated_share": float(row.truncated),
