@@ -1,13 +1,12 @@
 """AReaL, checked through its own ``WorkflowExecutor`` and ``check_trajectory_format``."""
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from areal.api import ModelRequest, ModelResponse, RolloutWorkflow
 from areal.api.cli_args import GenerationHyperparameters, InferenceEngineConfig
 from areal.infra import WorkflowExecutor
-from gem_rollout.testing.adapters import Case, Harness, Played
+from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
 from gem_adapters.areal import GemWorkflow, layout
 from gem_rollout import Row
@@ -25,13 +24,8 @@ class _Harness(Harness):
 
     def play(self, case: Case) -> list[Played]:
         """Play each episode as a task of AReaL's executor."""
-        count = len(case.rows) * case.samples
-        try:
-            rows = [layout(row) for row in case.rows for _ in range(case.samples)]
-            found = play(_workflow(case), _Engine(case.model), rows)
-        except Exception as error:  # noqa: BLE001 - the outcome
-            return [Played([], "raised", f"{type(error).__name__}: {error}")] * count
-        return [_played(*one) for one in found]
+        rows = [layout(row) for row in case.rows for _ in range(case.samples)]
+        return [_played(*one) for one in play(_workflow(case), _Engine(case.model), rows)]
 
 
 def _workflow(case: Case) -> GemWorkflow:
@@ -51,16 +45,15 @@ def _workflow(case: Case) -> GemWorkflow:
 class _Engine:
     """Replies with the model of a case, as AReaL's ``InferenceEngine`` does."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: ScriptedModel) -> None:
         self._model = model
 
     def get_version(self) -> int:
         return 0
 
     async def agenerate(self, request: ModelRequest) -> ModelResponse:
-        sampled = self._model.sample(request.input_ids, request.gconfig.max_new_tokens)
-        if inspect.isawaitable(sampled):
-            sampled = await sampled
+        room = request.gconfig.max_new_tokens
+        sampled = await self._model.asample(request.input_ids, room)
         return ModelResponse(
             input_tokens=request.input_ids,
             output_tokens=sampled.ids,

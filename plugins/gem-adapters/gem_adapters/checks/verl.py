@@ -1,7 +1,6 @@
 """verl, checked through its own ``AgentLoopWorker.generate_sequences`` and composed config."""
 
 import asyncio
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from gem_rollout.testing.adapters import Case, Harness, Played
+from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 from hydra import compose, initialize_config_module
 from transformers import Qwen3Config
 from verl.experimental.agent_loop import AgentLoopWorker
@@ -31,12 +30,8 @@ class _Harness(Harness):
     faults = "masked"
 
     def play(self, case: Case) -> list[Played]:
-        """Play the rows as one batch; an exception of the batch is the outcome of each row."""
-        try:
-            rows = rows_of(self._batch(case))
-        except Exception as error:  # noqa: BLE001 - the outcome
-            wrong = Played([], "raised", f"{type(error).__name__}: {error}")
-            return [wrong] * (len(case.rows) * case.samples)
+        """Play the rows as one batch."""
+        rows = rows_of(self._batch(case))
         for number, row in enumerate(rows):
             row.sample = number % case.samples
         return [_played(row) for row in rows]
@@ -61,15 +56,13 @@ class _Harness(Harness):
 class _Server:
     """Replies with the model of a case, as verl's ``LLMServerClient`` does."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: ScriptedModel) -> None:
         self._model = model
 
     async def generate(
         self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any
     ) -> TokenOutput:
-        sampled = self._model.sample(prompt_ids, sampling_params["max_tokens"])
-        if inspect.isawaitable(sampled):
-            sampled = await sampled
+        sampled = await self._model.asample(prompt_ids, sampling_params["max_tokens"])
         return TokenOutput(
             token_ids=sampled.ids, log_probs=sampled.logprobs, stop_reason="completed"
         )
