@@ -17,6 +17,7 @@ import copy
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -69,39 +70,44 @@ def episode_rewards(*, episode_reward: Sequence[float | None], **_: Any) -> list
 def rollout(
     config: Mapping[str, Any] | Sequence[str] | None = None,
     *,
-    turn_tokens: int | None = None,
+    limits: Limits | None = None,
     system: str | None = None,
     template: Mapping[str, Any] | None = None,
     reward: Reward = "sum",
     gamma: float = 1.0,
     policy: FaultPolicy | None = None,
+    engine: Callable[[Any, list[Prompt]], Sequence[Sampled | BaseException]] | None = None,
 ) -> Callable[[list[Any], Any], Output]:
     """Return a ``rollout_func``.
 
-    An episode has at most ``max_completion_length`` tokens after its first prompt. One that ends
-    with a fault is masked: TRL gets its tokens with an ``env_mask`` of zeros and no reward, so that
-    it counts neither in the loss nor in the mean of its group.
+    An episode has at most ``max_completion_length`` tokens after its first prompt, and no more than
+    the model's context. One that ends with a fault is masked: TRL gets its tokens with an
+    ``env_mask`` of zeros and no reward, so that it counts neither in the loss nor in the mean of
+    its group.
 
     Args:
         config: Tools and wrappers for all rows; see ``RowEnvs``.
-        turn_tokens: Most tokens of one reply.
+        limits: Further limits, such as those of a prompt and of one reply.
         system: The system message.
         template: More variables for the chat template.
         reward: How the rewards of the turns become one: ``sum``, ``discounted`` or ``last``.
         gamma: Discount per turn.
         policy: Retries and deadlines.
+        engine: Samples a reply to each prompt, given the trainer; None for ``sample``.
 
     Raises:
         ConfigError: An argument is invalid.
     """
+    given, engine = limits or Limits(), engine or sample
     envs, background = RowEnvs(config), BackgroundLoop()
     training_rows(Trajectory("", "", 0, 0), reward=reward, gamma=gamma)
 
     def rollout_func(batch: list[Any], trainer: Any) -> Output:
-        limits = Limits(
-            response_tokens=trainer.max_completion_length,
-            turn_tokens=turn_tokens,
-            context=getattr(trainer.model.config, "max_position_embeddings", None),
+        context = getattr(trainer.model.config, "max_position_embeddings", None)
+        limits = replace(
+            given,
+            response_tokens=_least(given.response_tokens, trainer.max_completion_length),
+            context=_least(given.context, context),
         )
         sessions, seen = [], Counter[str]()
         for prompt in batch:
@@ -117,10 +123,14 @@ def rollout(
             )
             seen[text] += 1
             sessions.append(session)
-        played = background.run(play_batch(sessions, lambda asked: sample(trainer, asked)))
+        played = background.run(play_batch(sessions, lambda asked: engine(trainer, asked)))
         return _output(played, trainer, reward, gamma)
 
     return rollout_func
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return min((value for value in (one, other) if value is not None), default=None)
 
 
 def _row(text: Any) -> Mapping[str, Any]:
