@@ -1,6 +1,6 @@
 """Does GRPO in TRL learn in our environments? Success before and after 60 steps, several seeds.
 
-Run it in an environment with TRL and a warm-started tiny model (see examples/trainers/trl.py)::
+Run it where TRL is installed, with a tiny model as in ``examples/trainers/train_trl.py``::
 
     python benchmarks/trl_training.py --model warm/model
 """
