@@ -27,7 +27,8 @@ failed=()
 # What every environment has: the core, the libraries, and the plugins whose environments are used.
 ours() {
   local part
-  for part in . libs/* plugins/gem-adapters plugins/gem-games plugins/gem-math plugins/gem-tools; do
+  for part in . libs/* plugins/gem-adapters plugins/gem-games plugins/gem-math plugins/gem-sandbox \
+    plugins/gem-tools; do
     printf -- '-e\n%s\n' "$part"
   done
 }
@@ -42,7 +43,7 @@ install() {
   "${pip[@]}" 'hatchling>=1.27' 'editables>=0.5' "$torch" || return
   ours | xargs "${pip[@]}" --no-deps --no-build-isolation || return
   # In one call, so that pip finds versions that fit all of them.
-  "${pip[@]}" "$torch" gem-core gem-rollout gem-adapters gem-games gem-math gem-tools \
+  "${pip[@]}" "$torch" gem-core gem-rollout gem-adapters gem-games gem-math gem-sandbox gem-tools \
     "${tests[@]}" -r "$requirements/$name.txt" || return
   if [ -e "$requirements/$name.no-deps.txt" ]; then
     "${pip[@]}" --no-deps -r "$requirements/$name.no-deps.txt" || return
