@@ -45,7 +45,7 @@ with warnings.catch_warnings():
     from tinker_cookbook.rl.rollouts import do_group_rollout
     from tinker_cookbook.tokenizer_utils import register_tokenizer
 
-    from gem_adapters.checks.rows_of_data import rows_of_data
+    from gem_adapters.checks._rows_of_data import rows_of_data
     from gem_adapters.tinker import GemDataset, GemDatasetBuilder, GemGroupBuilder, layout
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -63,7 +63,7 @@ class _Harness(Harness):
             config=case.config,
             limits=case.limits,
             policy=case.policy,
-            one_sequence=case.one_sequence,
+            one_sequence="last" if case.one_sequence == "last" else "raise",
         )
         context = case.limits.context or _UNLIMITED
         groups = experiences(

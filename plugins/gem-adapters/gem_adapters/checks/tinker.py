@@ -8,7 +8,7 @@ from tinker_cookbook.exceptions import AllTrajectoriesFailedError
 from tinker_cookbook.rl.rollout_strategy import MinViableGroup
 from tinker_cookbook.rl.rollouts import do_group_rollout
 
-from gem_adapters.checks.rows_of_data import rows_of_data
+from gem_adapters.checks._rows_of_data import rows_of_data
 from gem_adapters.tinker import GemDataset, GemGroupBuilder
 from gem_core.errors import ConfigError
 from gem_rollout import RowEnvs
