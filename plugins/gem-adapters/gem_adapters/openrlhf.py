@@ -26,6 +26,7 @@ from gem_rollout import (
     training_rows,
 )
 from gem_rollout.rows import Row
+from gem_rollout.token_agent import OneSequence
 
 __all__ = ["AgentExecutor", "EpisodeFailedError"]
 
@@ -61,7 +62,7 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is not
         reward: Literal["sum", "discounted", "last"] = "sum",
         gamma: float = 1.0,
         limits: Limits | None = None,
-        one_sequence: Literal["raise", "last"] = "raise",
+        one_sequence: OneSequence = "raise",
         policy: FaultPolicy | None = None,
         **options: Any,
     ) -> None:
