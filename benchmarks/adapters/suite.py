@@ -85,5 +85,6 @@ def _page(
 
 
 def _milliseconds(rounds: list[tuple[float, float]], turns: int) -> float:
-    few, many = (min(values) for values in zip(*rounds, strict=True))
+    few = min(seconds for seconds, _ in rounds)
+    many = min(seconds for _, seconds in rounds)
     return 1000 * (many - few) / turns
