@@ -14,7 +14,8 @@ from verl.experimental.agent_loop import AgentLoopWorker
 from verl.protocol import DataProto
 from verl.workers.rollout.replica import TokenOutput
 
-from gem_adapters.verl import layout, write_agent_loop_config
+from gem_adapters.rows import verl_layout
+from gem_adapters.verl import write_agent_loop_config
 from gem_rollout import Limits, Row
 from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
@@ -49,7 +50,7 @@ class _Harness(Harness):
                 one_sequence=case.one_sequence,
                 **policy,
             )
-            batch = batch_of([layout(row) for row in case.rows], case.samples)
+            batch = batch_of([verl_layout(row) for row in case.rows], case.samples)
             return asyncio.run(worker.generate_sequences(batch))
 
 
