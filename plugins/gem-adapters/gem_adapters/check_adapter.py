@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from importlib.util import find_spec
+from pathlib import Path
 
 import click
 from rich.table import Table
@@ -38,13 +39,16 @@ Examples:
 def command(name: str) -> None:
     """Check an adapter through its framework's own code.
 
-    NAME is an adapter, a harness of yours as module:attribute, or all. The nine checks compare
+    NAME is an adapter, all, or a harness of yours as module:attribute, where the module may be in
+    the current folder. The nine checks compare
     token ids, masks, log-probabilities and rewards with those of play_tokens; further lines are
     inputs that must be refused. The exit status is 1 if a check fails, if the framework of a named
     adapter is missing, or if all finds no framework.
     """
     _check_packages()
     terminal = Terminal()
+    if ":" in name:
+        sys.path.insert(0, str(Path.cwd()))
     is_all = name == "all"
     summary = Table("adapter", "framework", "installed", "tested", "pass", "fail", "skipped")
     ran, failed = 0, False
