@@ -30,6 +30,8 @@ from gem_rollout import (
     training_rows,
 )
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
+from gem_rollout.testing.adapter_checks import BAD_INPUTS, CHECKS, run_check
+from gem_rollout.testing.adapters import FORGETFUL_TEMPLATE
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of AReaL and its dependencies
@@ -40,15 +42,11 @@ with warnings.catch_warnings():
     from areal.api.cli_args import GenerationHyperparameters
 
     from gem_adapters.areal import GemWorkflow, layout
-    from gem_adapters.checks.areal import play, row_of_tensors
+    from gem_adapters.checks.areal import HARNESS, play, row_of_tensors
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 GAME = "game:GuessTheNumber-v0-easy"
-FORGETFUL = (
-    "{% for m in messages %}{% if m.role != 'assistant' %}"
-    "<|im_start|>{{ m.content }}<|im_end|>{% endif %}{% endfor %}"
-)
 
 
 class Room(BaseEnv):
@@ -137,6 +135,18 @@ def reference(rows: Sequence[dict[str, Any]], engine: Engine, limits: Limits) ->
         session = RowEnvs().session(row, engine.tokenizer, limits=limits)
         found += training_rows(asyncio.run(play_tokens(session, generate)), limits=limits)
     return found
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_it_passes_the_check_of_the_suite(check: str) -> None:
+    result = run_check(HARNESS, check)
+    assert result.passed, result
+
+
+@pytest.mark.parametrize("name", BAD_INPUTS)
+def test_it_refuses_the_bad_input_of_the_suite(name: str) -> None:
+    result = BAD_INPUTS[name].check(HARNESS)
+    assert result.passed, result
 
 
 class TestAnEpisode:
@@ -292,7 +302,7 @@ class TestARefusal:
             )
 
     def test_of_a_template_that_forgets_names_the_turn(self, room: str) -> None:
-        tokenizer = make_tiny_tokenizer(chat_template=FORGETFUL)
+        tokenizer = make_tiny_tokenizer(chat_template=FORGETFUL_TEMPLATE)
         (row,) = env_rows(room, 1)
         with pytest.raises(SequenceError, match="turn 2"):
             asyncio.run(workflow(tokenizer).arun_episode(Engine(tokenizer), row))

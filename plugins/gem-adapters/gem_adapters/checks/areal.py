@@ -6,10 +6,10 @@ from typing import Any
 from areal.api import ModelRequest, ModelResponse, RolloutWorkflow
 from areal.api.cli_args import GenerationHyperparameters, InferenceEngineConfig
 from areal.infra import WorkflowExecutor
-from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
 from gem_adapters.areal import GemWorkflow, layout
 from gem_rollout import Row
+from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
 __all__ = ["HARNESS", "play", "row_of_tensors"]
 
@@ -30,12 +30,13 @@ class _Harness(Harness):
 
 def _workflow(case: Case) -> GemWorkflow:
     limits = case.limits
+    one_sequence: Any = case.one_sequence  # the workflow refuses "split"
     sampling = {"max_new_tokens": limits.turn_tokens, "max_tokens": limits.context}
     return GemWorkflow(
         GenerationHyperparameters(**{k: v for k, v in sampling.items() if v is not None}),
         case.tokenizer,
         compose=case.config or [],
-        one_sequence=case.one_sequence,
+        one_sequence=one_sequence,
         prompt_tokens=limits.prompt_tokens,
         response_tokens=limits.response_tokens,
         policy=case.policy,

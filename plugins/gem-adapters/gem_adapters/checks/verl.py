@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 from hydra import compose, initialize_config_module
 from transformers import Qwen3Config
 from verl.experimental.agent_loop import AgentLoopWorker
@@ -17,6 +16,7 @@ from verl.workers.rollout.replica import TokenOutput
 
 from gem_adapters.verl import layout, write_agent_loop_config
 from gem_rollout import Limits, Row
+from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
 __all__ = ["HARNESS", "batch_of", "make_worker", "rows_of"]
 
