@@ -273,6 +273,15 @@ class TestAFault:
             assert error.startswith("agent: ")
             assert message in error
 
+    def test_before_the_first_reply_has_the_step_as_its_version(
+        self, room: str, worker: Worker
+    ) -> None:
+        rows = env_rows(room, 1, env_kwargs={"fault": "reset"})
+        batch = worker.play(rows, columns={"global_steps": 9})
+        assert batch.non_tensor_batch["min_global_steps"].tolist() == [9]
+        assert batch.non_tensor_batch["max_global_steps"].tolist() == [9]
+        assert batch.batch["attention_mask"].sum() == 2
+
     def test_ends_the_run_if_asked_to(self, room: str, worker: Worker) -> None:
         rows = env_rows(room, 1, env_kwargs={"fault": "raise"})
         with pytest.raises(RuntimeError, match="on fire"):
