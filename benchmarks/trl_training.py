@@ -1,6 +1,6 @@
 """Does GRPO in TRL learn in our environments? Success before and after 60 steps, several seeds.
 
-Run it in an environment with TRL and a warm-started tiny model (see examples/trainers/trl.py)::
+Run it where TRL is installed, with a tiny model as in ``examples/trainers/train_trl.py``::
 
     python benchmarks/trl_training.py --model warm/model
 """
@@ -12,6 +12,7 @@ import statistics
 import tempfile
 from importlib import metadata
 
+import torch
 import transformers
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
@@ -51,6 +52,7 @@ def train(model: str, seed: int, steps: int, lr: float) -> tuple[float, float]:
                 num_generations=8,
                 max_completion_length=512,
                 save_strategy="no",
+                use_cpu=not torch.cuda.is_available(),
                 report_to=[],
                 disable_tqdm=True,
             ),

@@ -27,7 +27,17 @@ from gem_rollout.testing.adapters import (
     reference,
 )
 
-__all__ = ["BAD_INPUTS", "CHECKS", "BadInput", "Result", "check_adapter", "make_case", "run_check"]
+__all__ = [
+    "BAD_INPUTS",
+    "CHECKS",
+    "BadInput",
+    "Result",
+    "check_adapter",
+    "check_bad_inputs",
+    "make_case",
+    "run_bad_input",
+    "run_check",
+]
 
 SEEDS = 16
 MANY = 64
@@ -66,6 +76,32 @@ def check_adapter(harness: Harness, checks: Iterable[str] | None = None) -> list
     return [run_check(harness, name) for name in (CHECKS if checks is None else checks)]
 
 
+def check_bad_inputs(harness: Harness) -> list[Result]:
+    """Return whether a harness refuses each of ``BAD_INPUTS`` with a clear error."""
+    return [run_bad_input(harness, name) for name in BAD_INPUTS]
+
+
+def run_bad_input(harness: Harness, name: str) -> Result:
+    """Return whether a harness refuses an input with a clear error.
+
+    Args:
+        harness: The harness of the adapter.
+        name: A name from ``BAD_INPUTS``.
+    """
+    bad = BAD_INPUTS[name]
+    if bad.needs and bad.needs not in harness.takes:
+        return Result(name, passed=False, skipped=f"the framework takes no {bad.needs}")
+    try:
+        message = _error_of(harness, bad.make())
+    except CheckFailedError as error:
+        return Result(name, passed=False, message=str(error))
+    missing = [word for word in bad.words if word not in message]
+    if not missing:
+        return Result(name, passed=True)
+    found = f"the error is {message!r}" if message else "nothing was raised"
+    return Result(name, passed=False, message=f"{found}; it must have {', '.join(missing)}")
+
+
 def run_check(harness: Harness, check: str) -> Result:
     """Run one check; an error of the framework is a failure.
 
@@ -102,7 +138,7 @@ def _sampled_tokens(harness: Harness) -> None:
     """Sampled tokens are those of the engine; none is tokenised anew."""
     case = make_case(case_rows("Turns", 4)).fresh()
     odd = 0
-    for place, row in _rows(_play(harness, case)):
+    for place, row in _rows(_whole(_play(harness, case), "Turns")):
         for run in _runs(row, sampled=True):
             text = case.tokenizer.decode(run)
             require(
@@ -144,7 +180,7 @@ def _concurrent(harness: Harness) -> None:
         raise _SkippedError(harness.concurrent)
     name = f"meeting {next(_numbers)}"
     played = _play(harness, make_case(case_rows("Meeting", MANY, name=name, parties=MANY)))
-    for place, row in _rows(played):
+    for place, row in _rows(_whole(played, "Meeting")):
         values = row.turn_rewards or [value for value in row.token_rewards or () if value]
         total = sum(values) if values else row.reward
         require(
@@ -239,20 +275,6 @@ class BadInput:
     words: tuple[str, ...]
     needs: str = ""
 
-    def check(self, harness: Harness) -> Result:
-        """Return whether a harness refuses the input with a clear error."""
-        if self.needs and self.needs not in harness.takes:
-            return Result("bad input", passed=False, skipped=f"it takes no {self.needs}")
-        try:
-            message = _error_of(harness, self.make())
-        except CheckFailedError as error:
-            return Result("bad input", passed=False, message=str(error))
-        missing = [word for word in self.words if word not in message]
-        if not missing:
-            return Result("bad input", passed=True)
-        found = f"the error is {message!r}" if message else "nothing was raised"
-        return Result("bad input", passed=False, message=f"{found}; it must name {missing}")
-
 
 def _row(**changes: Any) -> Callable[[], Case]:
     def make() -> Case:
@@ -295,16 +317,21 @@ def _play(harness: Harness, case: Case) -> list[Played]:
 
 def _compare(harness: Harness, case: Case, what: str) -> list[Played]:
     """Play a case, and require that it has the rows of the reference."""
-    expected, found = reference(case.fresh()), _play(harness, case.fresh())
-    for episode, one in enumerate(found):
-        require(
-            one.outcome == "row",
-            f"{what}: episode {episode} is {one.outcome} instead of row: {one.error}",
-        )
+    expected, found = reference(case.fresh()), _whole(_play(harness, case.fresh()), what)
     pairs = zip(_grouped(expected, case), _grouped(found, case), strict=True)
     for group, (wanted, got) in enumerate(pairs):
         _compare_group(harness, wanted, got, f"{what}, row {group} of the case")
     return found
+
+
+def _whole(played: list[Played], what: str) -> list[Played]:
+    """Return the episodes; each must have rows to train on."""
+    for episode, one in enumerate(played):
+        require(
+            one.outcome == "row" and one.rows,
+            f"{what}: episode {episode} is {one.outcome} instead of row: {one.error}",
+        )
+    return played
 
 
 def _faulty(harness: Harness, case: Case, what: str) -> None:

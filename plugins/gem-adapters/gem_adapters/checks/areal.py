@@ -30,13 +30,12 @@ class _Harness(Harness):
 
 def _workflow(case: Case) -> GemWorkflow:
     limits = case.limits
-    one_sequence: Any = case.one_sequence  # the workflow refuses "split"
     sampling = {"max_new_tokens": limits.turn_tokens, "max_tokens": limits.context}
     return GemWorkflow(
         GenerationHyperparameters(**{k: v for k, v in sampling.items() if v is not None}),
         case.tokenizer,
         compose=case.config or [],
-        one_sequence=one_sequence,
+        one_sequence="last" if case.one_sequence == "last" else "raise",
         prompt_tokens=limits.prompt_tokens,
         response_tokens=limits.response_tokens,
         policy=case.policy,

@@ -4,11 +4,12 @@ Needs: pip install 'gem-adapters[trl]' gem-games. A tiny model for a computer wi
 
     gem-core make-model tiny --env game:GuessTheNumber-v0-easy
     gem-core train sft model=tiny env=game/GuessTheNumber-v0-easy 'skill=[0.1,0.1,1]' out=warm
-    python examples/trainers/trl.py --model warm/model --steps 60 --lr 1e-3
+    python examples/trainers/train_trl.py --model warm/model --steps 60 --lr 1e-3
 """
 
 import argparse
 
+import torch
 import transformers
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
@@ -39,6 +40,7 @@ def main() -> None:
             num_generations=8,
             max_completion_length=512,
             logging_steps=5,
+            use_cpu=not torch.cuda.is_available(),
             report_to=[],
         ),
         train_dataset=Dataset.from_list(prompts(options.env, 8 * options.steps)),
