@@ -30,7 +30,6 @@ from gem_rollout import (
     training_rows,
 )
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
-from gem_rollout.testing.adapter_checks import BAD_INPUTS, CHECKS, run_check
 from gem_rollout.testing.adapters import FORGETFUL_TEMPLATE
 
 with warnings.catch_warnings():
@@ -42,7 +41,7 @@ with warnings.catch_warnings():
     from areal.api.cli_args import GenerationHyperparameters
 
     from gem_adapters.areal import GemWorkflow, layout
-    from gem_adapters.checks.areal import HARNESS, play, row_of_tensors
+    from gem_adapters.checks.areal import play, row_of_tensors
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -135,18 +134,6 @@ def reference(rows: Sequence[dict[str, Any]], engine: Engine, limits: Limits) ->
         session = RowEnvs().session(row, engine.tokenizer, limits=limits)
         found += training_rows(asyncio.run(play_tokens(session, generate)), limits=limits)
     return found
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_it_passes_the_check_of_the_suite(check: str) -> None:
-    result = run_check(HARNESS, check)
-    assert result.passed, result
-
-
-@pytest.mark.parametrize("name", BAD_INPUTS)
-def test_it_refuses_the_bad_input_of_the_suite(name: str) -> None:
-    result = BAD_INPUTS[name].check(HARNESS)
-    assert result.passed, result
 
 
 class TestAnEpisode:
