@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gem_adapters import openrlhf
+from gem_adapters.rows import openrlhf_layout
 from gem_rollout import Limits, env_rows
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
 
@@ -45,7 +46,7 @@ class RandomEngine:
 
 def main(file: str = "") -> None:
     """Write the data set, or play an episode."""
-    lines = [openrlhf.layout(row) for row in ROWS]
+    lines = [openrlhf_layout(row) for row in ROWS]
     if file:
         Path(file).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         return

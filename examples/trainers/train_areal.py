@@ -15,9 +15,10 @@ from areal.api.cli_args import GenerationHyperparameters, InferenceEngineConfig
 from areal.infra import WorkflowExecutor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from gem_adapters.areal import GemWorkflow, layout
+from gem_adapters.areal import GemWorkflow
+from gem_adapters.rows import rows
 from gem_agents.local_model import LocalModel
-from gem_rollout import FaultPolicy, Request, env_rows
+from gem_rollout import FaultPolicy, Request
 from gem_rollout.models.tiny_model import save_tiny_model
 
 ENV = "game:GuessTheNumber-v0-easy"
@@ -58,12 +59,12 @@ def main(folder: Path) -> None:
         policy=FaultPolicy(turn_deadline=60),
     )
     # PPOTrainer.train(workflow=workflow) of AReaL plays and trains with the same workflow.
-    rows = [layout(row) for row in env_rows(ENV, 8, seed=0)]
+    dataset = rows(ENV, 8, layout="areal")
     config = InferenceEngineConfig(max_concurrent_rollouts=8, consumer_batch_size=8)
     executor = WorkflowExecutor(config, engine)
     executor.initialize(train_data_parallel_size=1)
     try:
-        for tensors in executor.rollout_batch(rows, workflow):
+        for tensors in executor.rollout_batch(dataset, workflow):
             sampled, reward = int(tensors["loss_mask"].sum()), float(tensors["rewards"])
             print(f"{sampled} of {tensors['input_ids'].shape[1]} tokens sampled, reward {reward}")
     finally:

@@ -12,18 +12,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from hydra import compose, initialize_config_module
-from pyarrow import parquet
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from verl.experimental.agent_loop import AgentLoopWorker
 from verl.protocol import DataProto
 from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn
 from verl.workers.rollout.replica import TokenOutput
 
-from gem_adapters.verl import agent_loop_config, layout
+from gem_adapters.rows import rows
+from gem_adapters.verl import agent_loop_config
 from gem_agents.local_model import LocalModel
-from gem_rollout import Request, env_rows
+from gem_rollout import Request
 from gem_rollout.models.tiny_model import save_tiny_model
 
 ENV = "game:GuessTheNumber-v0-easy"
@@ -49,8 +48,7 @@ def main(folder: Path) -> None:
     """Write the dataset and the model, and play a batch."""
     folder.mkdir(parents=True, exist_ok=True)
     model, file = save_tiny_model(folder / "model"), str(folder / "train.parquet")
-    rows = [layout(row) for row in env_rows(ENV, 256, seed=0)]
-    parquet.write_table(pa.Table.from_pylist(rows), file)
+    rows(ENV, 256, layout="verl", path=file)
     overrides = [
         f"actor_rollout_ref.model.path={model}",
         f"data.train_files={file}",

@@ -4,10 +4,8 @@ An episode that an error ended is rejected: AReaL leaves it out of training. The
 ``gem_rollout.row_envs``.
 """
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -27,25 +25,12 @@ from gem_rollout import (
     Row,
     Sampled,
     play_tokens,
-    row_of,
     training_rows,
 )
 
-__all__ = ["GemWorkflow", "layout"]
+__all__ = ["GemWorkflow"]
 
 _LOG = logging.getLogger(__name__)
-
-
-def layout(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of ``env_rows`` in the columns of a dataset for ``GemWorkflow``.
-
-    ``env_kwargs`` is JSON, as a parquet file cannot hold an empty mapping.
-
-    Raises:
-        ConfigError: The row is invalid.
-    """
-    fields = asdict(row_of(row))
-    return {**fields, "env_kwargs": json.dumps(fields["env_kwargs"])}
 
 
 class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]

@@ -27,19 +27,11 @@ from gem_rollout import (
 )
 from gem_rollout.rows import Row
 
-__all__ = ["AgentExecutor", "EpisodeFailedError", "layout"]
+__all__ = ["AgentExecutor", "EpisodeFailedError"]
 
 
 class EpisodeFailedError(GemError, RuntimeError):
     """An episode failed in each attempt."""
-
-
-def layout(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as a line of OpenRLHF's data set.
-
-    The ``input`` is only shown in logs; the prompt comes from the environment.
-    """
-    return {"input": row_of(row).env, "label": json.dumps(dict(row), sort_keys=True)}
 
 
 class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is not imported here
@@ -168,7 +160,7 @@ def _label(label: Any, images: Any) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise ConfigError(
             f"The label must be a row as JSON; got {label!r}. Make the data set with "
-            f"layout(row), and set --data.label_key label."
+            f"gem_adapters.rows, and set --data.label_key label."
         )
     return found
 

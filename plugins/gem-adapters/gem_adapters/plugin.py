@@ -8,11 +8,16 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the command that checks adapters."""
+    """Add the commands."""
     registry.add(
         CommandSpec(
             id="check-adapter",
             entry_point="gem_adapters.check_adapter:command",
             description="Check that a trainer gets the same tokens, masks and rewards as others",
-        )
+        ),
+        CommandSpec(
+            id="rows",
+            entry_point="gem_adapters.rows_command:command",
+            description="Write a dataset of episodes for a trainer",
+        ),
     )

@@ -40,8 +40,9 @@ with warnings.catch_warnings():
     from areal.api import ModelResponse
     from areal.api.cli_args import GenerationHyperparameters
 
-    from gem_adapters.areal import GemWorkflow, layout
+    from gem_adapters.areal import GemWorkflow
     from gem_adapters.checks.areal import play, row_of_tensors
+    from gem_adapters.rows import plain_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -142,7 +143,7 @@ class TestAnEpisode:
         rows, engine = env_rows(env, 16, seed=5), Engine(tokenizer)
         limits = Limits(turn_tokens=5, context=900, response_tokens=400)
         played = workflow(tokenizer, max_new_tokens=5, max_tokens=900, response_tokens=400)
-        found = play(played, engine, [layout(row) for row in rows])
+        found = play(played, engine, [plain_layout(row) for row in rows])
         for (tensors, error), other in zip(found, reference(rows, engine, limits), strict=True):
             assert error is None
             assert tensors is not None
@@ -219,7 +220,7 @@ class TestAFault:
         expected = reference(rows, engine, Limits())
         rows[17]["env_kwargs"] = {"fault": fault}
         played = workflow(tokenizer, policy=FaultPolicy(turn_deadline=2.0))
-        found = play(played, engine, [layout(row) for row in rows])
+        found = play(played, engine, [plain_layout(row) for row in rows])
         assert [number for number, (tensors, _) in enumerate(found) if tensors is None] == [17]
         assert all(error is None for _, error in found)
         for (tensors, _), other in zip(found, expected, strict=True):

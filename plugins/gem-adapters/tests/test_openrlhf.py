@@ -38,7 +38,8 @@ with warnings.catch_warnings():
             name, reason=f"{name} is not installed: see docs/trainers/openrlhf.md for the commands"
         )
     from gem_adapters.checks.openrlhf import experiences, load, row_of_experience
-    from gem_adapters.openrlhf import AgentExecutor, EpisodeFailedError, layout
+    from gem_adapters.openrlhf import AgentExecutor, EpisodeFailedError
+    from gem_adapters.rows import openrlhf_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -254,7 +255,7 @@ class TestAFault:
     ) -> None:
         outputs = [SimpleNamespace(**one) for one in output["outputs"]]
         params = SimpleNamespace(max_tokens=None, logprobs=1)
-        line = layout(env_rows(room, 1)[0])
+        line = openrlhf_layout(env_rows(room, 1)[0])
         engine = Engine(SimpleNamespace(outputs=outputs))
         executor = AgentExecutor(policy=FaultPolicy(on_error="raise"))
         with pytest.raises(ValueError, match=message):

@@ -46,7 +46,8 @@ with warnings.catch_warnings():
     from tinker_cookbook.tokenizer_utils import register_tokenizer
 
     from gem_adapters.checks._rows_of_data import rows_of_data
-    from gem_adapters.tinker import GemDataset, GemDatasetBuilder, GemGroupBuilder, layout
+    from gem_adapters.rows import plain_layout
+    from gem_adapters.tinker import GemDataset, GemDatasetBuilder, GemGroupBuilder
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -159,7 +160,7 @@ class TestAnEpisode:
         completer = Completer(tokenizer)
         for row in env_rows(env, 16, seed=5):
             (played,) = rollout(
-                builder(layout(row), tokenizer, limits=limits), completer
+                builder(plain_layout(row), tokenizer, limits=limits), completer
             ).trajectories_G
             check_equal(rows_of_data(played), reference(row, completer, limits=limits))
 
@@ -344,7 +345,7 @@ class TestADataset:
 
     def test_is_built_from_a_file_of_rows(self, tokenizer: Any, tmp_path: Path) -> None:
         rows, file = env_rows(GAME, 3), tmp_path / "rows.jsonl"
-        file.write_text("".join(json.dumps(layout(row)) + "\n" for row in rows))
+        file.write_text("".join(json.dumps(plain_layout(row)) + "\n" for row in rows))
         build = GemDatasetBuilder(
             model_name="tiny", group_size=1, groups_per_batch=3, rows_file=str(file)
         )

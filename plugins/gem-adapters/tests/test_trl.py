@@ -108,7 +108,7 @@ def test_questions_are_graded_by_the_environment(model: str, tmp_path: Path) -> 
 
 
 def test_a_right_completion_is_paid() -> None:
-    rows = reward.questions("rg:leg_counting", 4)
+    rows = reward.questions("math:Sample", 4)
     import gem_core
     from gem_core.seeding import child_seed
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import gem_core
-from gem_adapters.verl import agent_loop_config, layout, write_agent_loop_config
+from gem_adapters.rows import verl_layout
+from gem_adapters.verl import agent_loop_config, write_agent_loop_config
 from gem_adapters.verl.options import LoopOptions
 from gem_core.env import BaseEnv, Step
 from gem_core.errors import ConfigError, UnknownKwargError
@@ -121,7 +122,7 @@ class Worker:
         **options: Any,
     ) -> Any:
         worker = make_worker(self.folder, self.tokenizer, self.engine, **options)
-        batch = batch_of([{**layout(row), **(columns or {})} for row in rows], samples)
+        batch = batch_of([{**verl_layout(row), **(columns or {})} for row in rows], samples)
         return asyncio.run(worker.generate_sequences(batch))
 
 
@@ -315,7 +316,7 @@ class TestARefusal:
         self, worker: Worker, row: dict[str, Any], message: str
     ) -> None:
         loop = make_worker(worker.folder, worker.tokenizer, worker.engine)
-        batch = batch_of([{**layout(env_rows(GAME, 1)[0]), "extra_info": {"index": 0, **row}}])
+        batch = batch_of([{**verl_layout(env_rows(GAME, 1)[0]), "extra_info": {"index": 0, **row}}])
         with pytest.raises(gem_core.GemError, match=message):
             asyncio.run(loop.generate_sequences(batch))
         assert worker.engine.asked == []
@@ -377,7 +378,7 @@ class TestTheOptions:
     def test_of_the_shipped_yaml_are_the_defaults(self) -> None:
         omegaconf = pytest.importorskip("omegaconf")
         (loop,) = omegaconf.OmegaConf.load(agent_loop_config())
-        assert loop.name == layout(env_rows(GAME, 1)[0])["agent_name"]
+        assert loop.name == verl_layout(env_rows(GAME, 1)[0])["agent_name"]
         assert LoopOptions.of(loop.options) == LoopOptions()
         with pytest.raises(UnknownKwargError):
             LoopOptions.of({"tools": ["python"]})
@@ -395,7 +396,7 @@ def test_a_parquet_file_of_rows_reaches_the_loop_through_verls_dataset(
 
     rows = [*env_rows(room, 2, seed=1), *env_rows(room, 1, env_kwargs={"words": 9})]
     file = worker.folder / "rows.parquet"
-    parquet.write_table(pyarrow.Table.from_pylist([layout(row) for row in rows]), file)
+    parquet.write_table(pyarrow.Table.from_pylist([verl_layout(row) for row in rows]), file)
     config = omegaconf.OmegaConf.create(
         {"cache_dir": str(worker.folder / "cache"), "max_prompt_length": 512}
     )

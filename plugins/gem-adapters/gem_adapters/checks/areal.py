@@ -7,7 +7,8 @@ from areal.api import ModelRequest, ModelResponse, RolloutWorkflow
 from areal.api.cli_args import GenerationHyperparameters, InferenceEngineConfig
 from areal.infra import WorkflowExecutor
 
-from gem_adapters.areal import GemWorkflow, layout
+from gem_adapters.areal import GemWorkflow
+from gem_adapters.rows import plain_layout
 from gem_rollout import Row
 from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
@@ -24,7 +25,7 @@ class _Harness(Harness):
 
     def play(self, case: Case) -> list[Played]:
         """Play each episode as a task of AReaL's executor."""
-        rows = [layout(row) for row in case.rows for _ in range(case.samples)]
+        rows = [plain_layout(row) for row in case.rows for _ in range(case.samples)]
         return [_played(*one) for one in play(_workflow(case), _Engine(case.model), rows)]
 
 

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from gem_adapters.openrlhf import AgentExecutor, layout
+from gem_adapters.openrlhf import AgentExecutor
+from gem_adapters.rows import openrlhf_layout
 from gem_rollout.rows import Row
 from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
@@ -113,7 +114,7 @@ def experiences(
     asked = SimpleNamespace(**{"max_tokens": None, "logprobs": 1, **params})
 
     async def group(row: dict[str, Any]) -> list[Any]:
-        line = layout(row)
+        line = openrlhf_layout(row)
         responses = await actor.generate_responses(
             line["input"], line["label"], asked, context, tokenizer, num_samples=samples
         )

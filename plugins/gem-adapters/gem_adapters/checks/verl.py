@@ -12,7 +12,8 @@ import numpy as np
 from hydra import compose, initialize_config_module
 from transformers import Qwen3Config
 
-from gem_adapters.verl import layout, write_agent_loop_config
+from gem_adapters.rows import verl_layout
+from gem_adapters.verl import write_agent_loop_config
 from gem_rollout import Limits, Row
 from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
@@ -53,7 +54,7 @@ class _Harness(Harness):
                 one_sequence=case.one_sequence,
                 **policy,
             )
-            batch = batch_of([layout(row) for row in case.rows], case.samples)
+            batch = batch_of([verl_layout(row) for row in case.rows], case.samples)
             return asyncio.run(worker.generate_sequences(batch))
 
 

@@ -6,16 +6,8 @@ that the rollout strategy of the trainer decides: ``FailFast`` ends the run, ``R
 plays the episode again, ``MinViableGroup`` drops it from its group.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from gem_adapters.tinker.builder import GemDatasetBuilder
 from gem_adapters.tinker.env import GemEnv
 from gem_adapters.tinker.groups import GemDataset, GemGroupBuilder
 
-__all__ = ["GemDataset", "GemDatasetBuilder", "GemEnv", "GemGroupBuilder", "layout"]
-
-
-def layout(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as a line of ``GemDatasetBuilder.rows_file``: unchanged."""
-    return dict(row)
+__all__ = ["GemDataset", "GemDatasetBuilder", "GemEnv", "GemGroupBuilder"]

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from trl.models import unwrap_model_for_generation
 
+from gem_adapters.rows import rows
 from gem_core.errors import ConfigError
 from gem_rollout import (
     FaultPolicy,
@@ -31,7 +32,6 @@ from gem_rollout import (
     RowEnvs,
     Sampled,
     Trajectory,
-    env_rows,
     play_batch,
     training_rows,
 )
@@ -58,8 +58,7 @@ def prompts(
         ConfigError: ``n`` or ``seed`` is invalid.
         UnknownIdError: There is no such environment.
     """
-    rows = env_rows(env, n, seed=seed, env_kwargs=env_kwargs)
-    return [{"prompt": [{"role": "user", "content": json.dumps(row)}]} for row in rows]
+    return rows(env, n, seed=seed, env_kwargs=env_kwargs, layout="trl")
 
 
 def episode_rewards(*, episode_reward: Sequence[float | None], **_: Any) -> list[float | None]:

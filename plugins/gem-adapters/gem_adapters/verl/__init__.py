@@ -6,18 +6,16 @@ Give verl the path of the YAML, and name the loop ``gem`` in the column ``agent_
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem_adapters.verl.options import LoopOptions
-from gem_rollout import row_of
 
 if TYPE_CHECKING:
     from gem_adapters.verl.agent_loop import GemAgentLoop
 
-__all__ = ["GemAgentLoop", "LoopOptions", "agent_loop_config", "layout", "write_agent_loop_config"]
+__all__ = ["GemAgentLoop", "LoopOptions", "agent_loop_config", "write_agent_loop_config"]
 
 NAME = "gem"
 """The name of the agent loop, in its YAML and in the rows."""
@@ -43,31 +41,6 @@ def write_agent_loop_config(path: str | Path, **options: Any) -> str:
     file = Path(path).absolute()
     file.write_text(json.dumps([loop], indent=2), encoding="utf-8")
     return str(file)
-
-
-def layout(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of ``env_rows`` in the columns of verl's datasets.
-
-    The prompt names the row and nothing else: the agent loop asks the environment for it.
-    ``env_kwargs`` is JSON, as a parquet file cannot hold an empty mapping.
-
-    Raises:
-        ConfigError: The row is invalid.
-    """
-    one = row_of(row)
-    text = f"{one.env}, seed {one.seed}, episode {one.index}"
-    return {
-        "data_source": one.env,
-        "prompt": [{"role": "user", "content": text}],
-        "agent_name": NAME,
-        "reward_model": {"style": "rule", "ground_truth": ""},
-        "extra_info": {
-            "env": one.env,
-            "env_kwargs": json.dumps(one.env_kwargs),
-            "seed": one.seed,
-            "index": one.index,
-        },
-    }
 
 
 def __getattr__(name: str) -> Any:
