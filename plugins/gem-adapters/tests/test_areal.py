@@ -30,6 +30,7 @@ from gem_rollout import (
     training_rows,
 )
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
+from gem_rollout.testing.adapters import FORGETFUL_TEMPLATE
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of AReaL and its dependencies
@@ -46,10 +47,6 @@ with warnings.catch_warnings():
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 GAME = "game:GuessTheNumber-v0-easy"
-FORGETFUL = (
-    "{% for m in messages %}{% if m.role != 'assistant' %}"
-    "<|im_start|>{{ m.content }}<|im_end|>{% endif %}{% endfor %}"
-)
 
 
 class Room(BaseEnv):
@@ -293,7 +290,7 @@ class TestARefusal:
             )
 
     def test_of_a_template_that_forgets_names_the_turn(self, room: str) -> None:
-        tokenizer = make_tiny_tokenizer(chat_template=FORGETFUL)
+        tokenizer = make_tiny_tokenizer(chat_template=FORGETFUL_TEMPLATE)
         (row,) = env_rows(room, 1)
         with pytest.raises(SequenceError, match="turn 2"):
             asyncio.run(workflow(tokenizer).arun_episode(Engine(tokenizer), row))

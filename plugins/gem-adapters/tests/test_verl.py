@@ -31,6 +31,7 @@ from gem_rollout import (
     training_rows,
 )
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
+from gem_rollout.testing.adapters import FORGETFUL_TEMPLATE
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # those of verl and Ray
@@ -43,10 +44,6 @@ with warnings.catch_warnings():
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 GAME = "game:GuessTheNumber-v0-easy"
-FORGETFUL = (
-    "{% for m in messages %}{% if m.role != 'assistant' %}"
-    "<|im_start|>{{ m.content }}<|im_end|>{% endif %}{% endfor %}"
-)
 
 
 class Room(BaseEnv):
@@ -264,6 +261,15 @@ class TestAFault:
             assert error.startswith("agent: ")
             assert message in error
 
+    def test_before_the_first_reply_has_the_step_as_its_version(
+        self, room: str, worker: Worker
+    ) -> None:
+        rows = env_rows(room, 1, env_kwargs={"fault": "reset"})
+        batch = worker.play(rows, columns={"global_steps": 9})
+        assert batch.non_tensor_batch["min_global_steps"].tolist() == [9]
+        assert batch.non_tensor_batch["max_global_steps"].tolist() == [9]
+        assert batch.batch["attention_mask"].sum() == 2
+
     def test_ends_the_run_if_asked_to(self, room: str, worker: Worker) -> None:
         rows = env_rows(room, 1, env_kwargs={"fault": "raise"})
         with pytest.raises(RuntimeError, match="on fire"):
@@ -285,7 +291,7 @@ class TestARefusal:
             worker.play(rows, limits=Limits(prompt_tokens=256))
 
     def test_of_a_template_that_forgets_names_the_turn(self, room: str, tmp_path: Path) -> None:
-        worker = Worker(tmp_path, make_tiny_tokenizer(chat_template=FORGETFUL))
+        worker = Worker(tmp_path, make_tiny_tokenizer(chat_template=FORGETFUL_TEMPLATE))
         with pytest.raises(SequenceError, match="turn 2"):
             worker.play(env_rows(room, 1))
         batch = worker.play(env_rows(room, 1), one_sequence="last")

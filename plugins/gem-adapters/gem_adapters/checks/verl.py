@@ -1,6 +1,7 @@
 """verl, checked through its own ``AgentLoopWorker.generate_sequences`` and composed config."""
 
 import asyncio
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,14 +11,17 @@ from typing import Any
 import numpy as np
 from hydra import compose, initialize_config_module
 from transformers import Qwen3Config
-from verl.experimental.agent_loop import AgentLoopWorker
-from verl.protocol import DataProto
-from verl.workers.rollout.replica import TokenOutput
 
 from gem_adapters.rows import verl_layout
 from gem_adapters.verl import write_agent_loop_config
 from gem_rollout import Limits, Row
 from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # verl imports what Ray has deprecated
+    from verl.experimental.agent_loop import AgentLoopWorker
+    from verl.protocol import DataProto
+    from verl.workers.rollout.replica import TokenOutput
 
 __all__ = ["HARNESS", "batch_of", "make_worker", "rows_of"]
 

@@ -71,6 +71,7 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
         self._first: list[int] = []
         self._outputs: list[TokenOutput] = []
         self._seconds = 0.0
+        self._step: int | None = None
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
         """Play the episode of a row.
@@ -99,6 +100,7 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
             logprobs="required" if self._logprobs else "optional",
             policy=self._options.policy(),
         )
+        self._step = row.get("global_steps")
         priority = int(row.get("priority", 0))
         fixed = getattr(self.rollout_config, "full_determinism", False)
         request = f"det-{priority}" if fixed else uuid4().hex
@@ -192,11 +194,14 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
         return None if experts is None else experts[:length]
 
     def _versions(self) -> dict[str, Any]:
-        """Return the first and the last version of the weights that sampled a reply."""
+        """Return the first and the last version of the weights that sampled a reply.
+
+        If none is known, it is the step of the row: verl's V1 trainer needs a number.
+        """
         versions = {}
         for name, choose in (("min_global_steps", min), ("max_global_steps", max)):
             known = [output.extra_fields.get(name) for output in self._outputs]
-            versions[name] = choose((one for one in known if one is not None), default=None)
+            versions[name] = choose((one for one in known if one is not None), default=self._step)
         return versions
 
     def _metrics(self, trajectory: Trajectory) -> dict[str, Any]:
