@@ -55,7 +55,7 @@ def main(folder: Path) -> None:
     workflow = GemWorkflow(
         GenerationHyperparameters(max_new_tokens=16, max_tokens=4096),
         engine.tokenizer,
-        compose=["tools=[python]"],
+        config=["tools=[python]"],
         policy=FaultPolicy(turn_deadline=60),
     )
     # PPOTrainer.train(workflow=workflow) of AReaL plays and trains with the same workflow.

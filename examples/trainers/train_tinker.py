@@ -33,7 +33,7 @@ def dataset(model_name: str) -> GemDatasetBuilder:
         seed=7,
         group_size=8,
         groups_per_batch=8,
-        overrides=["tools=[python]"],
+        config=["tools=[python]"],
         response_tokens=1024,
     )
 

@@ -66,8 +66,9 @@ for name in "${names[@]}"; do
   fi
   tests=(plugins/gem-adapters/tests/test_conformance.py)
   [ ! -e "plugins/gem-adapters/tests/test_$name.py" ] || tests+=("plugins/gem-adapters/tests/test_$name.py")
+  # verl installs pytest-asyncio, which warns of its own settings.
   # shellcheck disable=SC2086 - ARGS are words
-  GEM_TEST_ADAPTERS=$name "$venv/bin/python" -m pytest -q -k "$name" "${tests[@]}" ${ARGS:-} ||
+  GEM_TEST_ADAPTERS=$name "$venv/bin/python" -m pytest -q -p no:asyncio -k "$name" "${tests[@]}" ${ARGS:-} ||
     failed+=("$name")
 done
 

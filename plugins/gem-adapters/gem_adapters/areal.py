@@ -40,7 +40,7 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
         gconfig: AReaL's ``GenerationHyperparameters``. ``max_new_tokens`` limits each reply, and
             ``max_tokens`` a prompt and its reply together.
         tokenizer: A tokenizer of transformers, or its path.
-        compose: Overrides that choose tools and wrappers, and name environments:
+        config: Overrides that choose tools and wrappers, and name environments:
             ``["tools=[python]"]``.
         reward: How the rewards of the turns become the row's one reward.
         gamma: Discount for each turn under ``discounted``, in [0, 1].
@@ -62,7 +62,7 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
         gconfig: Any,
         tokenizer: Any,
         *,
-        compose: Sequence[str] = (),
+        config: Sequence[str] = (),
         reward: Literal["sum", "discounted", "last"] = "sum",
         gamma: float = 1.0,
         one_sequence: Literal["raise", "last"] = "raise",
@@ -85,7 +85,7 @@ class GemWorkflow(RolloutWorkflow):  # type: ignore[misc]
             raise ConfigError(f"gamma must be in [0, 1]; got {gamma!r}.")
         self._tokenizer = _tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
         self._gconfig = gconfig.new_with_stop_and_pad_token_ids(self._tokenizer)
-        self._envs = row_envs(compose)
+        self._envs = row_envs(config)
         self._limits = Limits(
             prompt_tokens=prompt_tokens,
             response_tokens=response_tokens,

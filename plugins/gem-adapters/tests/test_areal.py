@@ -173,7 +173,7 @@ class TestAnEpisode:
 
     def test_has_tools_and_stop_strings(self, tokenizer: Any) -> None:
         engine = Engine(tokenizer)
-        played = workflow(tokenizer, compose=["tools=[python]"], stop=["</a>"])
+        played = workflow(tokenizer, config=["tools=[python]"], stop=["</a>"])
         play(played, engine, env_rows(GAME, 1))
         assert "python" in tokenizer.decode(engine.asked[0].input_ids)
         assert engine.asked[0].gconfig.stop == ["</a>"]
@@ -199,7 +199,7 @@ class TestAnEpisode:
         arguments = {
             "gconfig": GenerationHyperparameters(max_new_tokens=5),
             "tokenizer": str(tmp_path),
-            "compose": ["tools=[python]"],
+            "config": ["tools=[python]"],
             "policy": FaultPolicy(turn_deadline=60),
         }
         sent = deserialize_value(json.loads(json.dumps(serialize_value(arguments))))
@@ -256,8 +256,8 @@ class TestARefusal:
             ({"reward": "turns"}, "reward must be one of sum, discounted, last"),
             ({"one_sequence": "split"}, "one_sequence must be one of raise, last"),
             ({"gamma": 2}, "gamma must be in"),
-            ({"compose": "tools=[python]"}, "list of strings"),
-            ({"compose": ["tools=[pyton]"]}, "pyton"),
+            ({"config": "tools=[python]"}, "list of strings"),
+            ({"config": ["tools=[pyton]"]}, "pyton"),
             ({"prompt_tokens": 0}, "prompt_tokens is a positive int"),
         ],
     )

@@ -333,7 +333,7 @@ class TestADataset:
             test_n=3,
             seed=9,
             turn_tokens=5,
-            overrides=["wrappers=[concat]"],
+            config=["wrappers=[concat]"],
         )
         train, test = asyncio.run(build())
         assert test is not None
@@ -387,7 +387,7 @@ class TestARefusal:
             ({"env": GAME, "rows_file": "x"}, "either env or rows_file"),
             ({"env": GAME, "test_n": -1}, "test_n must be"),
             ({"env": GAME, "context": 0}, "context is a positive int"),
-            ({"env": GAME, "overrides": ["tools=[pyton]"]}, "pyton"),
+            ({"env": GAME, "config": ["tools=[pyton]"]}, "pyton"),
         ],
     )
     def test_of_a_configuration_names_the_field(

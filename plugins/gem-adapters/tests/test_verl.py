@@ -330,7 +330,7 @@ class TestTheOptions:
         assert "python" in shown
 
     def test_are_replaced_from_the_configuration_of_verl(self, room: str, worker: Worker) -> None:
-        overrides = ["+gem.reward=last", '+gem.compose=["tools=[python]"]']
+        overrides = ["+gem.reward=last", '+gem.config=["tools=[python]"]']
         batch = worker.play(env_rows(room, 1), overrides=overrides, reward="sum")
         shown = worker.tokenizer.decode(worker.engine.asked[0]["prompt_ids"])
         assert float(batch.batch["rm_scores"].sum()) == 3.0
@@ -342,12 +342,12 @@ class TestTheOptions:
         shown = worker.tokenizer.decode(worker.engine.asked[0]["prompt_ids"])
         assert "python" in shown
         assert "77" in shown
-        with pytest.raises(ConfigError, match="has tools, and the options have compose"):
-            worker.play(env_rows(GAME, 1), overrides=groups[2:], compose=["tools=[python]"])
+        with pytest.raises(ConfigError, match="has tools, and the options have config"):
+            worker.play(env_rows(GAME, 1), overrides=groups[2:], config=["tools=[python]"])
 
     def test_name_an_environment(self, worker: Worker) -> None:
         worker.play(
-            env_rows(GAME, 1), compose=[f"env={GAME.replace(':', '/')}", "env.max_number=77"]
+            env_rows(GAME, 1), config=[f"env={GAME.replace(':', '/')}", "env.max_number=77"]
         )
         assert "77" in worker.tokenizer.decode(worker.engine.asked[0]["prompt_ids"])
 
@@ -358,7 +358,7 @@ class TestTheOptions:
             ({"reward": "turns"}, "reward must be one of sum, discounted, last"),
             ({"one_sequence": "split"}, "one_sequence must be one of raise, last"),
             ({"gamma": 2}, "gamma must be in"),
-            ({"compose": "tools=[python]"}, "compose is a list"),
+            ({"config": "tools=[python]"}, "config is a list"),
             ({"on_error": "ignore"}, "on_error is record, retry or raise"),
             ({"turn_deadline": -1}, "turn_deadline must be positive"),
         ],

@@ -35,7 +35,7 @@ def _workflow(case: Case) -> GemWorkflow:
     return GemWorkflow(
         GenerationHyperparameters(**{k: v for k, v in sampling.items() if v is not None}),
         case.tokenizer,
-        compose=case.config or [],
+        config=case.config or [],
         one_sequence="last" if case.one_sequence == "last" else "raise",
         prompt_tokens=limits.prompt_tokens,
         response_tokens=limits.response_tokens,

@@ -49,7 +49,9 @@ class TrlRollout(Harness):
         messages = [[{"role": "user", "content": json.dumps(row)}] for row in case.rows]
         inputs = [{"prompt": one} for one in messages for _ in range(case.samples)]
         trainer.model.train()
-        held = trainer._generate_and_score_completions(inputs)  # noqa: SLF001 - TRL's own path
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of TRL and transformers, about themselves
+            held = trainer._generate_and_score_completions(inputs)  # noqa: SLF001 - its own path
         return [_played(held, number, reward) for number, reward in enumerate(rewards)]
 
 
@@ -69,7 +71,7 @@ def _trainer() -> Any:
     folder = tempfile.mkdtemp(prefix="gem-trl-")
     save_tiny_model(folder)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of TRL and transformers, about themselves
+        warnings.simplefilter("ignore")
         return GRPOTrainer(
             model=transformers.AutoModelForCausalLM.from_pretrained(folder),
             processing_class=transformers.AutoTokenizer.from_pretrained(folder),

@@ -50,7 +50,7 @@ class _Harness(Harness):
                 case.tokenizer,
                 _Server(case.model),
                 limits=case.limits,
-                compose=case.config or [],
+                config=case.config or [],
                 one_sequence=case.one_sequence,
                 **policy,
             )

@@ -27,7 +27,7 @@ class GemDatasetBuilder(RLDatasetBuilder):  # type: ignore[misc]  # tinker-cookb
         seed: Seed of its rows.
         rows_file: A file with a row as JSON in each line, instead of ``env``.
         test_n: Number of rows for evaluation, which follow the ``n`` rows.
-        overrides: Overrides of Hydra, such as ``tools=[python]``.
+        config: Overrides of Hydra, such as ``tools=[python]``.
         prompt_tokens: See ``Limits``, also below.
         response_tokens: A limit.
         turn_tokens: A limit.
@@ -43,7 +43,7 @@ class GemDatasetBuilder(RLDatasetBuilder):  # type: ignore[misc]  # tinker-cookb
     seed: int = 0
     rows_file: str = ""
     test_n: int = 0
-    overrides: list[str] = chz.field(default_factory=list)
+    config: list[str] = chz.field(default_factory=list)
     prompt_tokens: int | None = None
     response_tokens: int | None = None
     turn_tokens: int | None = None
@@ -67,7 +67,7 @@ class GemDatasetBuilder(RLDatasetBuilder):  # type: ignore[misc]  # tinker-cookb
         shared = {
             "tokenizer": self.model_name,
             "groups_per_batch": self.groups_per_batch,
-            "envs": RowEnvs(self.overrides),
+            "envs": RowEnvs(self.config),
             "limits": limits,
             **self.options,
         }

@@ -31,7 +31,7 @@ def write_agent_loop_config(path: str | Path, **options: Any) -> str:
 
     Args:
         path: The file to write. All nodes must see it.
-        **options: Fields of ``LoopOptions``, such as ``compose=["tools=[python]"]``.
+        **options: Fields of ``LoopOptions``, such as ``config=["tools=[python]"]``.
 
     Raises:
         ConfigError: An option is unknown or invalid.

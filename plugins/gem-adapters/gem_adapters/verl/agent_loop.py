@@ -44,7 +44,7 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
 
     ``prompt_length``, ``response_length`` and ``max_model_len`` of the rollout limit the tokens.
     Tools and wrappers are those of ``tools=`` and ``wrappers=`` in verl's configuration, or of
-    the option ``compose``. The score of a row is the reward of its episode. Added fields are
+    the option ``config``. The score of a row is the reward of its episode. Added fields are
     ``turn_scores``, ``gem_error`` (what ended the episode early; None without an error),
     ``gem_terminated`` and ``gem_truncated``; validation reports the shares of rows with errors and
     of truncated ones.
@@ -129,12 +129,12 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
     def _envs(self) -> RowEnvs:
         """Return the environments of the configuration, which the rows of a process share."""
         composed = {name: _plain(self.config[name]) for name in _COMPOSED if self.config.get(name)}
-        if composed and self._options.compose:
+        if composed and self._options.config:
             raise ConfigError(
-                f"verl's configuration has {', '.join(composed)}, and the options have compose: "
+                f"verl's configuration has {', '.join(composed)}, and the options have config: "
                 f"choose one of them."
             )
-        return row_envs(composed or self._options.compose)
+        return row_envs(composed or self._options.config)
 
     def _sampled(self, output: TokenOutput, room: int | None) -> Sampled:
         if output.stop_reason in {"abort", "aborted"}:

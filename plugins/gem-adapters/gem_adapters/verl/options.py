@@ -19,9 +19,9 @@ class LoopOptions:
         ConfigError: A value is unknown or out of range.
     """
 
-    compose: list[str] | dict[str, Any] = field(default_factory=list)
+    config: list[str] | dict[str, Any] = field(default_factory=list)
     """Overrides that choose tools and wrappers, and name environments: ``["tools=[python]"]``; or
-    what they compose."""
+    what they choose."""
     reward: Literal["sum", "discounted", "last"] = "sum"
     """How the rewards of the turns become the row's score."""
     gamma: float = 1.0
@@ -56,8 +56,8 @@ class LoopOptions:
                 )
         if not 0 <= self.gamma <= 1:
             raise ConfigError(f"gamma must be in [0, 1]; got {self.gamma!r}.")
-        if isinstance(self.compose, str):
-            raise ConfigError(f"compose is a list of overrides; got {self.compose!r}.")
+        if isinstance(self.config, str):
+            raise ConfigError(f"config is a list of overrides; got {self.config!r}.")
         self.policy()
 
     @classmethod
