@@ -66,7 +66,8 @@ for name in "${names[@]}"; do
   fi
   tests=(plugins/gem-adapters/tests/test_conformance.py)
   [ ! -e "plugins/gem-adapters/tests/test_$name.py" ] || tests+=("plugins/gem-adapters/tests/test_$name.py")
-  # Warnings of frameworks are no errors. shellcheck disable=SC2086 - ARGS are words
+  # Warnings of frameworks are not errors.
+  # shellcheck disable=SC2086 - ARGS are words
   GEM_TEST_ADAPTERS=$name "$venv/bin/python" -m pytest -q -W default -k "$name" "${tests[@]}" ${ARGS:-} ||
     failed+=("$name")
 done
