@@ -27,7 +27,7 @@ failed=()
 # What every environment has: the core, the libraries, and the plugins whose environments are used.
 ours() {
   local part
-  for part in . libs/* plugins/gem-adapters plugins/gem-games plugins/gem-math plugins/gem-sandbox \
+  for part in . libs/* plugins/gem-adapters plugins/gem-games plugins/gem-math plugins/gem-rg plugins/gem-sandbox \
     plugins/gem-tools; do
     printf -- '-e\n%s\n' "$part"
   done
@@ -43,7 +43,7 @@ install() {
   "${pip[@]}" 'hatchling>=1.27' 'editables>=0.5' "$torch" || return
   ours | xargs "${pip[@]}" --no-deps --no-build-isolation || return
   # In one call, so that pip finds versions that fit all of them.
-  "${pip[@]}" "$torch" gem-core gem-rollout gem-adapters gem-games gem-math gem-sandbox gem-tools \
+  "${pip[@]}" "$torch" gem-core gem-rollout gem-adapters gem-games gem-math gem-rg gem-sandbox gem-tools \
     "${tests[@]}" -r "$requirements/$name.txt" || return
   if [ -e "$requirements/$name.no-deps.txt" ]; then
     "${pip[@]}" --no-deps -r "$requirements/$name.no-deps.txt" || return
@@ -66,9 +66,9 @@ for name in "${names[@]}"; do
   fi
   tests=(plugins/gem-adapters/tests/test_conformance.py)
   [ ! -e "plugins/gem-adapters/tests/test_$name.py" ] || tests+=("plugins/gem-adapters/tests/test_$name.py")
-  # verl installs pytest-asyncio, which warns of its own settings.
+  # Warnings of frameworks are not errors.
   # shellcheck disable=SC2086 - ARGS are words
-  GEM_TEST_ADAPTERS=$name "$venv/bin/python" -m pytest -q -p no:asyncio -k "$name" "${tests[@]}" ${ARGS:-} ||
+  GEM_TEST_ADAPTERS=$name "$venv/bin/python" -m pytest -q -W default -p no:asyncio -k "$name" "${tests[@]}" ${ARGS:-} ||
     failed+=("$name")
 done
 

@@ -31,7 +31,7 @@ def gem_register(registry: Registry) -> None:
     registry.add(
         FamilySpec(
             id="conformance",
-            entry_point="gem_rollout.testing.adapter_envs:Conformance",
+            entry_point="gem_rollout.conformance:Conformance",
             description="environments that the conformance suite of adapters plays",
         )
     )

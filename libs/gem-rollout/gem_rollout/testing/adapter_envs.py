@@ -7,13 +7,12 @@ that equal prompts stand for equal states.
 import asyncio
 import base64
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gem_core.content import Image
 from gem_core.env import AsyncEnv, BaseEnv, Env, Step
 from gem_core.observation import Action, Info, Observation
-from gem_core.specs import EnvSpec
 from gem_core.tool import BaseTool, ToolCall, ToolResult
 from gem_core.wrappers.tools import ToolWrapper
 from gem_rollout.multi_agent.env import MultiAgentEnv
@@ -21,7 +20,6 @@ from gem_rollout.multi_agent.env import MultiAgentEnv
 __all__ = [
     "Adder",
     "Asynchronous",
-    "Conformance",
     "Failing",
     "Game",
     "Hanging",
@@ -205,23 +203,6 @@ class TwoAgents(MultiAgentEnv):
     def process_actions(self, actions: Mapping[str, Action]) -> Any:
         done = dict.fromkeys(actions, True)
         return {}, dict.fromkeys(actions, 0.0), done, {}, {}
-
-
-class Conformance:
-    """The family of these environments."""
-
-    _made = (Asynchronous, Failing, Game, Hanging, Meeting, Picture, Turns, TwoAgents)
-
-    def ids(self) -> Iterable[str]:
-        """Return no ids: the environments are for the suite."""
-        return ()
-
-    def spec(self, env_id: str) -> EnvSpec | None:
-        """Return the spec of ``conformance:NAME``."""
-        known: dict[str, Any] = {one.__name__: one for one in self._made}
-        known["Sums"] = sums
-        found = known.get(env_id.partition(":")[2])
-        return None if found is None else EnvSpec(id=env_id, entry_point=found)
 
 
 def _digit(action: Action) -> int:
