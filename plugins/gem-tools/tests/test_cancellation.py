@@ -23,6 +23,7 @@ from gem_core.agent import ScriptedAgent
 from gem_core.errors import SandboxError
 from gem_core.sandbox import Program
 from gem_rollout import collect_async, read_keys
+from gem_sandbox.guest.process_tree import descendants
 from gem_workers import Cancellation
 
 SLEEP = "<python>import time; time.sleep(60)</python>"
@@ -46,14 +47,6 @@ def mute_server() -> Iterator[str]:
     """A server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=200) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
-
-
-def descendants(pid: int) -> set[int]:
-    found: set[int] = set()
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        for child in (task / "children").read_text().split():
-            found |= {int(child), *descendants(int(child))}
-    return found
 
 
 def is_running(pid: int) -> bool:
