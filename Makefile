@@ -18,7 +18,7 @@ GUESS := env=game/GuessTheNumber-v0-easy
 ARGS ?=
 PYTEST := $(BIN)/python -m pytest -q -n auto
 
-.PHONY: demo demo-train test test-core quick lint bench docs clean
+.PHONY: demo demo-train test test-core test-adapters quick lint bench docs clean
 
 $(VENV)/.base:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'
@@ -58,6 +58,10 @@ quick: $(VENV)/.installed  ## Run a selection of the tests, in a minute
 test-core: $(VENV)/.installed  ## Run the tests of the core
 	@$(PYTEST) tests $(ARGS)
 
+ADAPTERS ?=
+test-adapters:  ## Test the adapters with their frameworks: make test-adapters ADAPTERS="trl verl"
+	@PYTHON='$(PYTHON)' TORCH='$(TORCH)' ARGS='$(ARGS)' tests/ci/adapters.sh $(ADAPTERS)
+
 test-%: $(VENV)/.installed  ## Run the tests of one distribution: make test-gem-games
 	@test -d "$(firstword $(wildcard libs/$* plugins/$*))" || { echo "There is no distribution '$*'; choose from core, $(notdir $(PARTS))" >&2; exit 2; }
 	@$(PYTEST) $(wildcard libs/$* plugins/$*) $(ARGS)
@@ -75,4 +79,4 @@ docs: $(VENV)/.installed  ## Write the generated pages of docs/
 	@$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf $(VENV) .venv-gem-llm build dist runs .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-adapters .venv-gem-llm build dist runs .pytest_cache .mypy_cache .ruff_cache

@@ -10,6 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SUITES = {
+    "adapters": "CPU time that adapters for trainers add to a turn",
     "compare": "gem-core and gem-llm: start-up, vectors, games, tasks, tools (about 35 minutes)",
     "grading": "errors of graders of mathematical answers on labelled pairs",
     "learning": "learning curves of gem-train's algorithms on a CPU (hours)",

@@ -29,6 +29,7 @@ _IDS = {
     "sandbox": {"gem-sandbox": "docker process warm"},
     "executor": {"gem-workers": "processes"},
     "command": {
+        "gem-adapters": "check-adapter rows",
         "gem-agents": "check-template",
         "gem-eval": "compare eval export replay view",
         "gem-rollout": "run",

@@ -1,5 +1,6 @@
 """The deadline of an episode: that of its current turn, or that of the whole episode."""
 
+import asyncio
 import math
 import time
 
@@ -21,6 +22,8 @@ class Deadline:
     def __init__(self, policy: FaultPolicy) -> None:
         self.until = math.inf
         self.missed = False
+        self.timeout: asyncio.Timeout | None = None
+        """The timeout of what is awaited."""
         self._turn_seconds = policy.turn_deadline
         self._episode_seconds = policy.episode_deadline
         self._end = math.inf
@@ -45,6 +48,21 @@ class Deadline:
             self._limit = f"the {self._turn_seconds:g} seconds of turn_deadline"
         elif self.until != self._end:
             self._limit_to_episode()
+
+    def pause(self) -> None:
+        """Stop the clock of what is awaited."""
+        if self.until != math.inf and self.timeout is not None:
+            self.until = math.inf
+            self.timeout.reschedule(None)
+
+    def resume(self) -> None:
+        """Start the clock again, for a whole turn."""
+        if self.until != math.inf or self.timeout is None or self.timeout.when() is not None:
+            return
+        self.begin_turn(time.perf_counter())
+        left = self.seconds_left
+        if left is not None:
+            self.timeout.reschedule(asyncio.get_running_loop().time() + left)
 
     def miss(self, who: str, where: str) -> DeadlineError:
         """Note that the deadline was missed, and return the error.

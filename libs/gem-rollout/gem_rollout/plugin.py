@@ -1,6 +1,6 @@
 """The specs that gem-rollout adds to the registry."""
 
-from gem_core import CheckSpec, CommandSpec, WrapperSpec, hookimpl
+from gem_core import CheckSpec, CommandSpec, FamilySpec, WrapperSpec, hookimpl
 from gem_core.registry import Registry
 
 __all__ = ["gem_register"]
@@ -8,7 +8,7 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the command ``run``, the check of agents and the wrapper ``answer_instruction``."""
+    """Add the command ``run``, the check of agents, a wrapper and the conformance suite."""
     registry.add(
         CheckSpec(
             id="agent",
@@ -26,5 +26,12 @@ def gem_register(registry: Registry) -> None:
             id="answer_instruction",
             entry_point="gem_rollout.answer_instruction:AnswerInstruction",
             description="tells how to answer, if the task does not say so",
+        )
+    )
+    registry.add(
+        FamilySpec(
+            id="conformance",
+            entry_point="gem_rollout.testing.adapter_envs:Conformance",
+            description="environments that the conformance suite of adapters plays",
         )
     )

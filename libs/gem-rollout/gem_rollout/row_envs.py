@@ -5,21 +5,29 @@ with this seed. ``collect`` with the same seed plays the same episodes.
 """
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from gem_core.agent import Agent
 from gem_core.config import factory_from_config
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.factory import EnvFactory
 from gem_core.plugins import default_registry
 from gem_core.seeded_env import check_single_agent
-from gem_core.seeding import check_seed
+from gem_core.seeding import check_seed, child_seed
 from gem_core.specs import EnvSpec, check_kwargs
 from gem_rollout.answer_instruction import instructed
+from gem_rollout.env_pool import close_quietly
 from gem_rollout.environments import envs_by_name
+from gem_rollout.episode import Episode, name_of
+from gem_rollout.policy import FaultPolicy
+from gem_rollout.runner import Runner
+from gem_rollout.threads import Threads
 from gem_rollout.token_session import TokenSession
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["EnvRow", "RowEnvs", "env_rows", "row_of"]
 
@@ -189,6 +197,40 @@ class RowEnvs:
             sample=sample,
             **options,
         )
+
+    async def play(
+        self,
+        row: Mapping[str, Any] | EnvRow,
+        agent: Agent,
+        *,
+        sample: int = 0,
+        policy: FaultPolicy | None = None,
+    ) -> Trajectory:
+        """Play the episode of a row with an agent, for trainers that pass text.
+
+        Args:
+            row: The row.
+            agent: The agent.
+            sample: Number of the episode among those of this row.
+            policy: Deadlines; errors are recorded.
+
+        Raises:
+            ConfigError: See ``make``.
+        """
+        row = row if isinstance(row, EnvRow) else row_of(row)
+        env, policy, threads = self.make(row), policy or FaultPolicy(), Threads()
+        trajectory = Trajectory(name_of(env), "policy", row.index, child_seed(row.seed, row.index))
+        trajectory.group, trajectory.sample = row.index, sample
+        trajectory.started_at = time.time()
+        episode = Episode(env, agent, trajectory, row.index, policy, run_seed=row.seed)
+        try:
+            runner = Runner(threads, policy.turn_deadline)
+            await runner.run(episode, episode.reset, episode.play)
+            return episode.finish()
+        finally:
+            if not episode.abandoned:
+                close_quietly(env)
+            threads.close()
 
 
 def _composed(overrides: list[str]) -> Mapping[str, Any]:

@@ -131,6 +131,7 @@ async def _in_time(value: Any, episode: Episode) -> Any:
         return await value
     try:
         async with asyncio.timeout(episode.deadline.seconds_left) as limit:
+            episode.deadline.timeout = limit
             result = await value
     except TimeoutError:
         if limit.expired():

@@ -191,14 +191,17 @@ class TokenSession:
             EpisodeEndedError: There is no prompt to reply to.
             ReplyError: The reply is refused, if faults are raised.
         """
-        prompt = self._prompt
-        if prompt is None or self._closed:
+        prompt, error = self._prompt, self.trajectory.error
+        if prompt is None or (self._closed and error is None):
             raise EpisodeEndedError("There is no prompt to reply to: the episode has ended.")
+        if self._closed:  # a deadline was missed while the reply was sampled
+            self._prompt = None
+            return Turned(0.0, False, False, {}, None, error)
         turns = len(self.trajectory.turns)
         try:
             reply = self._checked(prompt, ids, logprobs, complete=complete)
-        except ReplyError as error:
-            following = await self._next(error)
+        except ReplyError as refused:
+            following = await self._next(refused)
         else:
             following = await self._next(reply)
         trajectory = self.trajectory
@@ -233,6 +236,16 @@ class TokenSession:
         self._episode, self._task, self._closed, self._env = None, None, False, None
         self._threads = Threads()
         return True
+
+    def pause(self) -> None:
+        """Stop the clock of the turn, while the reply waits for other episodes."""
+        if self._prompt is not None and self._episode is not None:
+            self._episode.deadline.pause()
+
+    def resume(self) -> None:
+        """Start the clock of the turn again."""
+        if self._prompt is not None and self._episode is not None:
+            self._episode.deadline.resume()
 
     def close(self) -> None:
         """End the episode and close the environment; may be called twice."""
@@ -403,6 +416,8 @@ async def play_batch(
 ) -> list[Trajectory]:
     """Play episodes in lock step with a function that samples for many prompts at once.
 
+    The deadline of a turn does not count the time in which an episode waits for the others.
+
     Args:
         sessions: The sessions; they are closed at the end.
         generate: Samples a reply to each prompt, or returns an exception in its place. An exception
@@ -418,6 +433,8 @@ async def play_batch(
         live = await _all(_begin(session) for session in sessions)
         pairs = [(s, p) for s, p in zip(sessions, live, strict=True) if p is not None]
         while pairs:
+            for session, _ in pairs:
+                session.resume()
             answers = await _ask(generate, [prompt for _, prompt in pairs])
             following = await _all(
                 _feed_or_begin(session, answer)
@@ -433,11 +450,13 @@ async def _begin(session: TokenSession) -> Prompt | None:
     """Begin an episode, and begin again while its reset fails and retries are left."""
     while (prompt := await session.begin()) is None and session.retry():
         pass
+    session.pause()
     return prompt
 
 
 async def _feed_or_begin(session: TokenSession, answer: Any) -> Prompt | None:
     prompt = await _feed(session, answer)
+    session.pause()
     return await _begin(session) if prompt is None and session.retry() else prompt
 
 

@@ -593,3 +593,52 @@ class TestABackgroundLoop:
         loop.run(start())
         loop.close()
         assert ended == [True]
+
+
+class TestADeadlineOfATurn:
+    def test_that_is_missed_while_the_trainer_samples_ends_the_episode(
+        self, tokenizer: Any, counting: Any
+    ) -> None:
+        async def late() -> TokenSession:
+            policy = FaultPolicy(turn_deadline=0.05)
+            session = TokenSession(counting, tokenizer, seed=0, policy=policy)
+            prompt = await session.begin()
+            assert prompt is not None
+            while session.trajectory.error is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            turned = await session.feed([tokenizer.eos_token_id], [-1.0])
+            assert turned.prompt is None
+            assert turned.error == session.trajectory.error
+            with pytest.raises(EpisodeEndedError):
+                await session.feed([tokenizer.eos_token_id], [-1.0])
+            return session
+
+        error = asyncio.run(late()).trajectory.error
+        assert error is not None
+        assert (error["type"], error["boundary"]) == ("DeadlineError", "agent")
+        assert counting.closed == 1
+
+    def test_does_not_count_the_wait_for_the_other_episodes_of_a_batch(
+        self, tokenizer: Any, counting: Any
+    ) -> None:
+        class Hanging(AsyncEnv):
+            async def start(self) -> tuple[Observation, Info]:
+                return "go", {}
+
+            async def step(self, action: Action) -> Step:
+                await asyncio.Event().wait()
+                raise AssertionError
+
+        async def generate(prompts: list[Prompt]) -> list[Sampled]:
+            return [await sampler(tokenizer)(prompt) for prompt in prompts]
+
+        policy = FaultPolicy(turn_deadline=1.0)
+        sessions = [
+            TokenSession(env, tokenizer, seed=0, policy=policy)
+            for env in (counting, Hanging, counting)
+        ]
+        first, hanging, last = asyncio.run(play_batch(sessions, generate))
+        assert (first.error, last.error) == (None, None)
+        assert (first.episode_return, last.episode_return) == (15.0, 15.0)
+        assert hanging.error is not None
+        assert hanging.error["type"] == "DeadlineError"

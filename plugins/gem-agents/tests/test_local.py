@@ -10,7 +10,7 @@ from gem_agents.local import LocalAgent
 from gem_agents.local_model import load_model
 from gem_core import as_tool
 from gem_core.errors import ConfigError
-from gem_rollout import PromptTooLongError, collect
+from gem_rollout import Limits, PromptTooLongError, collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_rollout.sampler import Sampled
 
@@ -190,7 +190,7 @@ class TestModels:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(agent.act("a", {}), 0.02)
             agent.reset(gem_core.make(GAME))
-            agent._max_new_tokens = 3
+            agent._limits = Limits(turn_tokens=3)
             return await agent.act("a", {})
 
         assert len(asyncio.run(run()).generation.token_ids) <= 3

@@ -88,7 +88,7 @@ def test_an_unknown_option_is_rejected_with_a_near_name(env_id):
 
 @every_game
 @pytest.mark.parametrize(
-    ("wrappers", "episodes"), [([], 60), (["concat"], 10), (["concat_with_action"], 10)]
+    ("wrappers", "episodes"), [([], 80), (["concat"], 10), (["concat_with_action"], 10)]
 )
 def test_the_oracle_reaches_the_promised_return(env_id, wrappers, episodes):
     spec = gem_core.spec(env_id)

@@ -1,7 +1,4 @@
-"""The contract of environments for several agents, one check per promise.
-
-The contract of agents is in ``gem_rollout.agent_checks``; its names are here too.
-"""
+"""The contract of environments for several agents, one check per promise."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -22,17 +19,10 @@ from gem_core.testing.env_checks import (
 from gem_core.testing.odd_actions import ODD_TEXTS
 from gem_core.testing.report import CheckFailedError, Report, require, run_checks
 from gem_rollout import Trajectory, play_agents
-from gem_rollout.agent_checks import AGENT_CHECKS, check_agent
 from gem_rollout.multi_agent.agent_view import as_single
 from gem_rollout.multi_agent.env import MultiAgentEnv, MultiAgentStep
 
-__all__ = [
-    "AGENT_CHECKS",
-    "MULTI_AGENT_CHECKS",
-    "MultiAgentBench",
-    "check_agent",
-    "check_multi_agent_env",
-]
+__all__ = ["MULTI_AGENT_CHECKS", "MultiAgentBench", "check_multi_agent_env"]
 
 VIEW_CHECKS = ("types", "determinism", "randomness", "snapshots", "ends", "odd_actions")
 """The checks of an agent's view: those of ordinary environments that need no spec."""

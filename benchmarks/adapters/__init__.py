@@ -1,0 +1,1 @@
+"""The CPU time of adapters for trainers; see ``suite.py``."""

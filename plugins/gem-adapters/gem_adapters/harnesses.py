@@ -1,0 +1,76 @@
+"""The harnesses of the adapters: modules of ``gem_adapters.checks``, stubs, and those of others."""
+
+import importlib
+import pkgutil
+from importlib import metadata
+
+from gem_adapters import checks
+from gem_core.errors import ConfigError, near_names
+from gem_rollout.testing.adapters import Harness
+from gem_rollout.testing.stub_adapters import STUBS
+
+__all__ = ["MissingFrameworkError", "harness_names", "load_harness", "version_of"]
+
+
+class MissingFrameworkError(ConfigError):
+    """The framework of an adapter is not installed."""
+
+
+def harness_names() -> list[str]:
+    """Return the names of the adapters that have a harness, installed frameworks or not.
+
+    Modules of ``gem_adapters.checks`` whose names begin with an underscore have none.
+    """
+    names = (module.name for module in pkgutil.iter_modules(checks.__path__))
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def load_harness(name: str) -> Harness:
+    """Return the harness of an adapter.
+
+    Args:
+        name: A name from ``harness_names``, ``stub.pull``, ``stub.push``, or ``module:attribute``.
+
+    Raises:
+        ConfigError: There is no such adapter, or it is not a harness.
+        MissingFrameworkError: Its framework is not installed.
+    """
+    stubs = {stub.name: stub for stub in STUBS}
+    if name in stubs:
+        return stubs[name]
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        known = [*harness_names(), *stubs]
+        if name not in known:
+            raise ConfigError(
+                f"There is no adapter {name!r}.{near_names(name, known)} There are: "
+                f"{', '.join(known)}. The harness of another package is named module:attribute."
+            )
+        module, attribute = f"{checks.__name__}.{name}", "HARNESS"
+    found = getattr(_imported(module, name), attribute, None)
+    if not isinstance(found, Harness):
+        raise ConfigError(f"{module}:{attribute} must be a Harness; got {found!r}.")
+    return found
+
+
+def _imported(module: str, name: str) -> object:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if f"{module}.".startswith(f"{missing}."):
+            raise ConfigError(f"There is no module {missing!r}, which {name!r} names.") from error
+        extra = "" if ":" in name else f": pip install 'gem-adapters[{name}]'"
+        raise MissingFrameworkError(f"{missing} is not installed{extra}") from error
+    except ImportError as error:
+        raise MissingFrameworkError(f"the framework cannot be imported: {error}") from error
+
+
+def version_of(harness: Harness) -> str:
+    """Return the installed version of a harness's framework; empty without one."""
+    if not harness.distribution:
+        return ""
+    try:
+        return metadata.version(harness.distribution)
+    except metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,109 @@
+"""The command that checks adapters."""
+
+import importlib.metadata
+import re
+import sys
+import types
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gem_adapters import check_adapter
+from gem_adapters.check_adapter import command
+from gem_adapters.harnesses import harness_names, load_harness
+from gem_core.errors import ConfigError
+from gem_rollout.testing.adapter_checks import BAD_INPUTS, CHECKS
+from gem_rollout.testing.adapters import Case, Played
+from gem_rollout.testing.stub_adapters import PushStub
+
+pytest.importorskip("tokenizers")
+
+
+class Foreign(PushStub):
+    """The harness of another package, of a framework of which no version was tested."""
+
+    name = "foreign"
+    distribution = "click"
+
+
+class Wrong(PushStub):
+    """Loses the rewards."""
+
+    name = "wrong"
+
+    def play(self, case: Case) -> list[Played]:
+        played = super().play(case)
+        for one in played:
+            for row in one.rows:
+                row.turn_rewards = [0.0 for _ in row.turn_rewards]
+        return played
+
+
+@pytest.fixture(autouse=True)
+def others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of others with two harnesses."""
+    module = types.ModuleType("acme_adapters")
+    module.FOREIGN, module.WRONG, module.NONE = Foreign(), Wrong(), "text"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "acme_adapters", module)
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(command, args, env={"COLUMNS": "200"})
+
+
+def test_prints_every_check_of_a_stub_and_exits_with_0() -> None:
+    done = run("stub.push")
+    assert done.exit_code == 0, done.output
+    for name in (*CHECKS, *BAD_INPUTS):
+        assert re.search(rf"{name} +│ pass", done.stdout), name
+
+
+def test_runs_the_harness_of_another_package_and_warns_of_an_untested_version() -> None:
+    done = run("acme_adapters:FOREIGN")
+    assert done.exit_code == 0
+    version = importlib.metadata.version("click")
+    assert f"Warning: click {version} is installed" in done.stderr
+
+
+def test_exits_with_1_and_names_the_field_and_place_that_differ() -> None:
+    done = run("acme_adapters:WRONG")
+    assert done.exit_code == 1
+    assert re.search(r"turn_rewards\[0\] is 0.0 instead of", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("stub.pul", "stub.pull"),
+        ("no_such_package.checks:HARNESS", "no module 'no_such_package'"),
+        ("acme_adapters:NONE", "must be a Harness; got 'text'"),
+        ("acme_adapters:OTHER", "must be a Harness; got None"),
+    ],
+)
+def test_a_wrong_name_is_a_clear_error(name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_harness(name)
+
+
+def test_all_skips_what_is_missing_and_fails_if_nothing_ran(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    (tmp_path / "acme_missing.py").write_text("import acme_framework\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    missing = "acme_missing:HARNESS"
+    monkeypatch.setattr(check_adapter, "harness_names", lambda: [missing])
+    done = run("all")
+    assert done.exit_code == 1
+    assert f"{missing}: skipped, as acme_framework is not installed" in done.stdout
+    assert "nothing was checked" in str(done.exception)
+    monkeypatch.setattr(check_adapter, "harness_names", lambda: [missing, "stub.pull"])
+    done = run("all")
+    assert done.exit_code == 0, done.output
+    assert "stub.pull" in done.stdout
+    assert run(missing).exit_code == 1
+
+
+def test_help_has_examples_and_every_adapter_has_requirements() -> None:
+    assert "gem-core check-adapter trl" in run("--help").stdout
+    assert all(name.isidentifier() for name in harness_names())

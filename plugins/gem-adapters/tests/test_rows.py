@@ -1,0 +1,78 @@
+"""Datasets of episodes for trainers."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gem_adapters.rows import LAYOUTS, rows
+from gem_adapters.rows_command import command
+from gem_core.errors import ConfigError, UnknownIdError
+from gem_rollout import env_rows, row_of
+
+GAME = "game:GuessTheNumber-v0-easy"
+
+
+def carried(row, layout):
+    """Return what a framework hands back to its adapter of a row."""
+    if layout == "trl":
+        return json.loads(row["prompt"][0]["content"])
+    if layout == "verl":
+        return row["extra_info"]
+    return json.loads(row["label"]) if layout == "openrlhf" else row
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_layout_carries_the_row(layout):
+    expected = env_rows(GAME, 3, seed=5, env_kwargs={"max_turns": 4})
+    found = rows(GAME, 3, seed=5, env_kwargs={"max_turns": 4}, layout=layout)
+    assert [row_of(carried(row, layout)) for row in found] == list(map(row_of, expected))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_file_has_the_rows(tmp_path, layout, ending):
+    file = tmp_path / f"rows.{ending}"
+    found = rows(GAME, 3, layout=layout, path=file)
+    if ending == "jsonl":
+        read = [json.loads(line) for line in file.read_text().splitlines()]
+    else:
+        read = pytest.importorskip("pyarrow.parquet").read_table(file).to_pylist()
+    assert read == found
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_bad_input_is_an_error(tmp_path):
+    with pytest.raises(ConfigError, match=r"no layout 'verk'. Did you mean 'verl'"):
+        rows(GAME, 1, layout="verk")
+    with pytest.raises(ConfigError, match=r"must end in \.jsonl or \.parquet"):
+        rows(GAME, 1, path=tmp_path / "rows.csv")
+    with pytest.raises(ConfigError, match="positive int"):
+        rows(GAME, 0)
+    with pytest.raises(UnknownIdError):
+        rows("game:No", 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_writes_a_file_and_says_how_many_rows(tmp_path: Path):
+    file = tmp_path / "rows.jsonl"
+    arguments = [GAME, "-n", "4", "--layout", "openrlhf", "--out", str(file)]
+    result = CliRunner().invoke(command, [*arguments, "--env-kwargs", '{"max_turns": 3}'])
+    assert (result.exit_code, result.output) == (0, f"4 rows in {file}\n")
+    assert len(file.read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--env-kwargs", "{"], "not JSON"),
+        (["--env-kwargs", "[1]"], "must be a JSON object"),
+        (["--out", "/dev/null/rows.jsonl"], "cannot be written"),
+    ],
+)
+def test_the_command_explains_bad_input(tmp_path, arguments, words):
+    out = [] if "--out" in arguments else ["--out", str(tmp_path / "rows.jsonl")]
+    result = CliRunner().invoke(command, [GAME, "-n", "1", *out, *arguments])
+    assert isinstance(result.exception, ConfigError)
+    assert words in str(result.exception)
