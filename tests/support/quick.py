@@ -20,6 +20,8 @@ ALWAYS = {
     "test_warm_places.py::test_programs_find_what_they_were_given_wherever_the_interpreter_lies",
 }
 """Slow tests that are too important to leave out."""
+NEVER = ("test_third_party.py::", "test_index.py::TestFiftyThousand::")
+"""Tests with a slow fixture in common, which the first of them sets up."""
 
 
 class Choice:
@@ -71,7 +73,8 @@ def choose(items: Iterable[pytest.Item]) -> Choice:
     for item in items:
         functions[item.nodeid.partition("[")[0]].append(item)
     for cases in functions.values():
-        if name_of(cases[0].nodeid) in left_out:
+        name = name_of(cases[0].nodeid)
+        if name in left_out or name.startswith(NEVER):
             choice.slow += cases
             continue
         chosen = spread(cases)

@@ -12,7 +12,7 @@ from commands import Command
 
 from gem_sandbox.guest.process_tree import ProcessStopper, descendants
 
-IDLE = 0.8
+IDLE = 0.5
 COUNT = "import os, time\ndef count():\n    with open('counts', 'a') as file: file.write('x')\n"
 WAYS = {
     "a chain of forks": """

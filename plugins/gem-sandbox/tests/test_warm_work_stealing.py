@@ -44,7 +44,7 @@ def test_slow_runs_of_one_program_use_all_free_slots(sandbox):
 
 
 def test_results_and_calls_of_stop_come_in_order(sandbox):
-    seconds = [f"0.{number * 7 % 5}" for number in range(15)]
+    seconds = [f"0.{number * 7 % 5}" for number in range(0, 15, 2)]
     seen = []
 
     def stop(index, execution):
@@ -65,8 +65,8 @@ def test_results_and_calls_of_stop_come_in_order(sandbox):
 def test_no_caller_waits_for_slots_of_stealing_threads(sandbox):
     slow = Program(TIMED)
     with ThreadPoolExecutor(1) as threads:
-        shared = threads.submit(sandbox.run_tests, slow, ["0.3"] * 24)
-        time.sleep(1)
+        shared = threads.submit(sandbox.run_tests, slow, ["0.2"] * 24)
+        time.sleep(0.5)
         for _ in range(3):
             assert sandbox.run(Program("print(1)")).stdout == "1\n"
         assert not shared.done()
@@ -78,7 +78,7 @@ def test_no_caller_waits_for_slots_of_stealing_threads(sandbox):
     "seconds",
     [
         pytest.param(["0.1", "0.1", "0.1", "0.5"], id="a stealing thread's"),
-        pytest.param(["0.1", "1.5", "0.1", "0.1"], id="the caller's"),
+        pytest.param(["0.1", "0.8", "0.1", "0.1"], id="the caller's"),
     ],
 )
 def test_after_the_last_wanted_run_the_others_are_ended(sandbox, seconds, asynchronous):
@@ -97,10 +97,13 @@ def test_after_the_last_wanted_run_the_others_are_ended(sandbox, seconds, asynch
 
 
 def check_all_slots_are_free(sandbox):
-    """Run programs that need all three slots at the same time."""
+    """Run programs that need all three slots at the same time; slow starts get a longer try."""
     with ThreadPoolExecutor(3) as threads:
-        spans = list(threads.map(sandbox.run, [Program(TIMED, stdin="1.5")] * 3))
-    assert at_most_at_once(spans) == 3
+        for seconds in ("0.3", "1.5"):
+            spans = list(threads.map(sandbox.run, [Program(TIMED, stdin=seconds)] * 3))
+            if at_most_at_once(spans) == 3:
+                return
+    pytest.fail("not all slots are free")
 
 
 def test_if_stop_raises_all_runs_are_ended(sandbox):
@@ -118,7 +121,7 @@ def test_if_a_task_is_cancelled_all_runs_are_ended(sandbox):
     async def main():
         inputs = ["0.2"] * 3 + ["3600"] * 6
         task = asyncio.create_task(sandbox.arun_tests(Program(TIMED, timeout=4000), inputs))
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(0.8)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

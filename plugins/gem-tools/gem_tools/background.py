@@ -11,7 +11,7 @@ import atexit
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from gem_core.errors import GemError
@@ -22,6 +22,8 @@ __all__ = ["before_exit", "run", "start", "wait_for"]
 Result = TypeVar("Result")
 _EXIT_SECONDS = 10.0
 """Servers that were started may take some seconds to end."""
+_WAIT_SECONDS = 0.5
+"""A signal that arrives just before a wait does not end it, and is handled after it."""
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -44,6 +46,8 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     future = start(coroutine)
     try:
         with cancellable(future.cancel):
+            while not future.done():
+                wait([future], _WAIT_SECONDS)
             return future.result()
     except BaseException:
         future.cancel()  # the waiting thread was interrupted

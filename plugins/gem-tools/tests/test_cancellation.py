@@ -23,6 +23,8 @@ from gem_core.agent import ScriptedAgent
 from gem_core.errors import SandboxError
 from gem_core.sandbox import Program
 from gem_rollout import collect_async, read_keys
+from gem_sandbox.guest.process_tree import descendants
+from gem_tools import background
 from gem_workers import Cancellation
 
 SLEEP = "<python>import time; time.sleep(60)</python>"
@@ -46,14 +48,6 @@ def mute_server() -> Iterator[str]:
     """A server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=200) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
-
-
-def descendants(pid: int) -> set[int]:
-    found: set[int] = set()
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        for child in (task / "children").read_text().split():
-            found |= {int(child), *descendants(int(child))}
-    return found
 
 
 def is_running(pid: int) -> bool:
@@ -161,6 +155,22 @@ server.run()
 time.sleep(300)
 """
 NAP = "<tool_call> <tool_name>nap</tool_name> </tool_call>"
+
+
+def test_a_signal_that_does_not_wake_the_waiting_thread_is_handled() -> None:
+    cancelled = threading.Event()
+
+    async def interrupted() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # as if just before the wait
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        background.run(interrupted())
+    assert cancelled.wait(10)
 
 
 class TestCtrlC:

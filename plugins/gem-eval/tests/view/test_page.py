@@ -364,8 +364,7 @@ def test_the_output_of_models_is_never_executed(open_page, tmp_path, text, mode)
         page = open_page(root)
         for place in ("", "episodes", "episode/0-0", "compare", "compare?left=0-0&right=1-0"):
             go_to(page, f"#/{place}")
-            for details in page.locator("details > summary").all():
-                details.click()
+            page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
             page.wait_for_function(
                 "() => [...document.querySelectorAll('details')].every(d => d.children.length > 1)"
             )
