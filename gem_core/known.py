@@ -14,6 +14,7 @@ _IDS = {
             "eval:NaturalQuestions eval:PopQA eval:QaOpen eval:TriviaQA"
         ),
         "gem-rg": "rg",
+        "gem-rollout": "conformance",
         "gem-tools": "mcp",
     },
     "tool": {"gem-tools": "mcp python python_session search"},

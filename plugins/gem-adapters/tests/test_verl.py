@@ -325,7 +325,7 @@ class TestARefusal:
 class TestTheOptions:
     def test_compose_tools_and_wrappers(self, worker: Worker) -> None:
         composed = ["tools=[python]", "wrappers=[concat]"]
-        worker.play(env_rows(GAME, 1), compose=composed)
+        worker.play(env_rows(GAME, 1), config=composed)
         shown = worker.tokenizer.decode(worker.engine.asked[0]["prompt_ids"])
         assert "python" in shown
 
