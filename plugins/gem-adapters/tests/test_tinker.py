@@ -28,6 +28,7 @@ from gem_rollout import (
     SequenceError,
     env_rows,
     play_tokens,
+    row_of,
     training_rows,
 )
 from gem_rollout.models.tiny_model import make_tiny_tokenizer
@@ -351,7 +352,7 @@ class TestADataset:
         )
         train, test = asyncio.run(build())
         assert test is None
-        assert [one.row for one in train.get_batch(0)] == rows
+        assert [row_of(one.row) for one in train.get_batch(0)] == list(map(row_of, rows))
         file.write_text("{\n")
         with pytest.raises(ConfigError, match="JSON in each line"):
             asyncio.run(build())
