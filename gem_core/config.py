@@ -193,9 +193,9 @@ def _factory(config: Mapping[str, Any], problems: _Problems) -> EnvFactory:
         _spec(WrapperSpec, "tool_use", {"id": "tools", **tool_use}, problems)
     problems.raise_if_any()
     return make_factory(
-        env,  # type: ignore[arg-type]  # None is a problem
-        tools=tools,  # type: ignore[arg-type]  # likewise
-        wrappers=wrappers,  # type: ignore[arg-type]  # likewise
+        env,  # type: ignore[arg-type]  # of None, an error was raised
+        tools=tools,  # type: ignore[arg-type]
+        wrappers=wrappers,  # type: ignore[arg-type]
         tool_use=tool_use if tools else None,
         seed=config.get("seed"),
     )

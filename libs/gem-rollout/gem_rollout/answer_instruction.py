@@ -1,4 +1,4 @@
-r"""Tells a model how to answer, where the task does not say so.
+r"""Tells a model how to answer if the task does not.
 
 Graders read answers in a fixed form, such as ``\boxed{}``, but the question of a dataset does not
 mention it. Such an environment states the form in its attribute ``answer_instruction``, and the
@@ -59,7 +59,7 @@ def instructed(factory: EnvFactory, config: Mapping[str, Any]) -> EnvFactory:
     Args:
         factory: The factory.
         config: The configuration of a command; ``answer_instruction`` is ``"default"``, a text, or
-            None for none. Without the key there is no instruction.
+            None for none, which is also the default.
 
     Raises:
         ConfigError: The value is none of these.

@@ -135,7 +135,7 @@ def _specs(override: Override) -> list[Spec]:
     ids = _ids(override._value)  # noqa: SLF001 - value() does not unquote the values of a sweep
     if override.key_or_group == "agent" and None in ids:
         raise ConfigError("agent=null chooses no agent. The agent that says nothing is 'silent'.")
-    if isinstance(override._value, list) and (twice := _twice(ids)):  # noqa: SLF001 - likewise
+    if isinstance(override._value, list) and (twice := _twice(ids)):  # noqa: SLF001
         raise ConfigError(f"{override.input_line}: {twice!r} is there twice; name it once.")
     kind = GROUPS[override.key_or_group]
     return [default_registry().find(kind, str(one)) for one in ids if one is not None]
