@@ -10,7 +10,7 @@ from gem_rollout import RowEnvs
 __all__ = ["row_envs"]
 
 
-def row_envs(config: Mapping[str, Any] | Sequence[str]) -> RowEnvs:
+def row_envs(config: Mapping[str, Any] | Sequence[str] | None) -> RowEnvs:
     """Return the environments of a configuration; equal configurations share them.
 
     Raises:

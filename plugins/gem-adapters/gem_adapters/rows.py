@@ -18,6 +18,7 @@ __all__ = [
     "openrlhf_layout",
     "plain_layout",
     "rows",
+    "skyrl_layout",
     "trl_layout",
     "verl_layout",
 ]
@@ -55,10 +56,18 @@ def openrlhf_layout(row: Mapping[str, Any]) -> Row:
     return {"input": fields["env"], "label": json.dumps(fields, sort_keys=True)}
 
 
+def skyrl_layout(row: Mapping[str, Any]) -> Row:
+    """Return SkyRL's columns; the prompt names the row, and further columns reach adapters."""
+    fields = plain_layout(row)
+    text = f"{fields['env']}, seed {fields['seed']}, episode {fields['index']}"
+    return {"prompt": [{"role": "user", "content": text}], "env_class": "gem", **fields}
+
+
 LAYOUTS: dict[str, Callable[[Mapping[str, Any]], Row]] = {
     "areal": plain_layout,
     "openrlhf": openrlhf_layout,
     "plain": plain_layout,
+    "skyrl": skyrl_layout,
     "tinker": plain_layout,
     "trl": trl_layout,
     "verl": verl_layout,

@@ -161,7 +161,8 @@ def test_a_signal_that_does_not_wake_the_waiting_thread_is_handled() -> None:
     cancelled = threading.Event()
 
     async def interrupted() -> None:
-        signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # as if just before the wait
+        await asyncio.sleep(0.2)  # until the main thread waits
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # which does not wake it
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
