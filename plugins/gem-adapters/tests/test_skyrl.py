@@ -48,15 +48,15 @@ class TestTextEnv:
         (row,) = rows(GAME, 1, layout="skyrl")
         env = made({**row, "max_turns": 2})
         env.init(row["prompt"])
-        assert [env.step(r"\boxed{1}")["done"] for _ in range(2)] == [False, True]
+        assert [env.step(r"\boxed{10}")["done"] for _ in range(2)] == [False, True]
         env.close()
 
     def test_tools_and_wrappers_are_composed(self) -> None:
         (row,) = rows(GAME, 1, layout="skyrl")
         env = made(row, config=["wrappers=[concat]"])
         chat, _ = env.init(row["prompt"])
-        step = env.step(r"\boxed{1}")
-        assert chat[0]["content"] in step["observations"][0]["content"]
+        step = env.step(r"\boxed{10}")
+        assert chat[0]["content"].splitlines()[0] in step["observations"][0]["content"]
         env.close()
 
     @pytest.mark.parametrize(
