@@ -25,7 +25,16 @@ from gem_rollout import FaultPolicy, env_rows
 from gem_rollout.limits import LimitReachedError
 from gem_rollout.rows import episode_reward
 
-__all__ = ["GemEnv", "GemHarness", "GemTaskset"]
+__all__ = [
+    "GemData",
+    "GemEnv",
+    "GemEnvConfig",
+    "GemHarness",
+    "GemTask",
+    "GemTaskConfig",
+    "GemTaskset",
+    "GemTasksetConfig",
+]
 
 
 class GemTaskConfig(vf.TaskConfig):  # type: ignore[misc]
