@@ -188,11 +188,11 @@ class GemHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]
     async def launch(
         self,
         ctx: Any,
-        trace: Any,  # noqa: ARG002 - the signature is that of verifiers
-        runtime: Any,  # noqa: ARG002
+        trace: Any,
+        runtime: Any,
         endpoint: str,
         secret: str,
-        mcp_urls: Any,  # noqa: ARG002
+        mcp_urls: Any,
         data: Any,
     ) -> Any:
         """Send the conversation to the endpoint of verifiers, which records the reply."""

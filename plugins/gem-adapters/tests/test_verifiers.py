@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-reason = "verifiers is not installed: pip install 'gem-adapters[verifiers]'"
-pytest.importorskip("verifiers.v1", reason=reason, exc_type=ImportError)
+pytest.importorskip(
+    "verifiers.v1", reason="verifiers is not installed: pip install 'gem-adapters[verifiers]'"
+)
 
 from aiohttp import web
 from verifiers.v1.cli.eval.runner import run_eval
