@@ -19,10 +19,10 @@ GAME = "game:GuessTheNumber-v0-easy"
 pytestmark = pytest.mark.filterwarnings("ignore")  # SkyRL and its packages warn about themselves
 
 
-def made(extras: dict[str, Any], **env_config: Any) -> Any:
-    register()
-    register()
-    return skyrl_gym.make("gem", env_config=env_config, extras=extras)
+def made(extras: dict[str, Any], name: str = "gem", config: list[str] | None = None) -> Any:
+    register(name, config)
+    register(name, config)
+    return skyrl_gym.make(name, env_config={}, extras=extras)
 
 
 class TestTextEnv:
@@ -51,13 +51,28 @@ class TestTextEnv:
         assert [env.step(r"\boxed{10}")["done"] for _ in range(2)] == [False, True]
         env.close()
 
+    def test_an_asynchronous_environment_is_played(self) -> None:
+        (row,) = rows("conformance:Asynchronous", 1, layout="skyrl")
+        env = made(row)
+        chat, _ = env.init(row["prompt"])
+        assert chat[0]["content"].startswith("Asynchronous")
+        steps = [env.step("3") for _ in range(3)]
+        assert [step["done"] for step in steps] == [False, False, True]
+        assert [step["reward"] for step in steps] == [4 / 8, 5 / 8, 6 / 8]
+        env.close()
+
     def test_tools_and_wrappers_are_composed(self) -> None:
         (row,) = rows(GAME, 1, layout="skyrl")
-        env = made(row, config=["wrappers=[concat]"])
+        env = made(row, "gem_concat", ["wrappers=[concat]"])
         chat, _ = env.init(row["prompt"])
         step = env.step(r"\boxed{10}")
         assert chat[0]["content"].splitlines()[0] in step["observations"][0]["content"]
         env.close()
+
+    def test_a_name_cannot_have_two_configurations(self) -> None:
+        register("gem_taken")
+        with pytest.raises(ConfigError, match="another environment called 'gem_taken'"):
+            register("gem_taken", ["wrappers=[concat]"])
 
     @pytest.mark.parametrize(
         ("extras", "error"), [({}, ConfigError), ({"env": "game:No", "seed": 0}, UnknownIdError)]
