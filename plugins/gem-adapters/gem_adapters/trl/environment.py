@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from gem_adapters.waited import waited
 from gem_core.env import Env
 from gem_core.errors import EpisodeEndedError
 from gem_core.observation import visible_text
@@ -74,7 +75,8 @@ class Environment:
             self._env.close()
         self._env, self._return, self._ended = self._envs.make(known), 0.0, False
         options = options_of_reset(self._env, known.index, known.seed)
-        return visible_text(*self._env.reset(seed=child_seed(known.seed, known.index), **options))
+        first = self._env.reset(seed=child_seed(known.seed, known.index), **options)
+        return visible_text(*waited(first))
 
     def act(self, action: str) -> str:
         """Take an action in the environment.
@@ -87,7 +89,7 @@ class Environment:
         """
         if self._env is None or self._ended:
             raise EpisodeEndedError("The episode has ended; no action can be taken.")
-        observation, reward, terminated, truncated, info = self._env.step(action)
+        observation, reward, terminated, truncated, info = waited(self._env.step(action))
         self._return += reward
         self._ended = terminated or truncated
         text = visible_text(observation, info)

@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gem_adapters.waited import waited
 from gem_core.agent import ScriptedAgent
 from gem_core.errors import ConfigError
 from gem_core.observation import visible_text
@@ -53,7 +54,8 @@ def questions(
         made = envs.make(row)
         index = row["index"]
         options = options_of_reset(made, index, row["seed"])
-        text = visible_text(*made.reset(seed=child_seed(row["seed"], index), **options))
+        first = waited(made.reset(seed=child_seed(row["seed"], index), **options))
+        text = visible_text(*first)
         made.close()
         prompt = [{"role": "user", "content": text}]
         found.append({"prompt": prompt, **row, "env_kwargs": json.dumps(row["env_kwargs"])})
