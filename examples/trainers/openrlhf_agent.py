@@ -1,6 +1,6 @@
 """Mastermind with a Python tool in OpenRLHF: the file of its agent.
 
-Write the data set with ``python examples/trainers/openrlhf_agent.py rows.jsonl``, then train::
+Write the dataset with ``python examples/trainers/openrlhf_agent.py rows.jsonl``, then train::
 
     python -m openrlhf.cli.train_ppo_ray --data.prompt_dataset rows.jsonl \
         --train.agent_func_path examples/trainers/openrlhf_agent.py \
@@ -45,7 +45,7 @@ class RandomEngine:
 
 
 def main(file: str = "") -> None:
-    """Write the data set, or play an episode."""
+    """Write the dataset, or play an episode."""
     lines = [openrlhf_layout(row) for row in ROWS]
     if file:
         Path(file).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

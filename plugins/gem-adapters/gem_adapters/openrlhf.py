@@ -153,14 +153,14 @@ class AgentExecutor(AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is not
 
 def _label(label: Any, images: Any) -> Mapping[str, Any]:
     if images:
-        raise ConfigError("The data set has images; episodes show text only. Remove the column.")
+        raise ConfigError("The dataset has images; episodes show text only. Remove the column.")
     try:
         found = json.loads(label) if isinstance(label, str) else label
     except ValueError:
         found = None
     if not isinstance(found, Mapping):
         raise ConfigError(
-            f"The label must be a row as JSON; got {label!r}. Make the data set with "
+            f"The label must be a row as JSON; got {label!r}. Make the dataset with "
             f"gem_adapters.rows, and set --data.label_key label."
         )
     return found

@@ -1,4 +1,4 @@
-"""tinker-cookbook: environments, groups of environments and data sets of them.
+"""tinker-cookbook: environments, groups of environments and datasets of them.
 
 tinker-cookbook holds the loop and samples; ``GemEnv`` gives it prompts and takes replies. Rewards
 go with their turns, and an episode of several sequences becomes several data. A fault is raised, so

@@ -1,4 +1,4 @@
-"""The data sets of a run, from its configuration."""
+"""The datasets of a run, from its configuration."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ __all__ = ["GemDatasetBuilder"]
 
 @chz.chz
 class GemDatasetBuilder(RLDatasetBuilder):  # type: ignore[misc]  # tinker-cookbook is not imported here
-    """Builds data sets from an environment's id or a file of rows, in a run's configuration.
+    """Builds datasets from an environment's id or a file of rows, in a run's configuration.
 
     Args:
         model_name: The model whose tokenizer is used.
@@ -51,7 +51,7 @@ class GemDatasetBuilder(RLDatasetBuilder):  # type: ignore[misc]  # tinker-cookb
     options: dict[str, Any] = chz.field(default_factory=dict)
 
     async def __call__(self) -> tuple[GemDataset, GemDataset | None]:
-        """Return the data set for training, and the one for evaluation or None.
+        """Return the dataset for training, and the one for evaluation or None.
 
         Raises:
             ConfigError: A field is invalid.

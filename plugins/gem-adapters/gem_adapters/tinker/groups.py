@@ -101,7 +101,7 @@ class GemDataset(RLDataset):  # type: ignore[misc]  # tinker-cookbook is not imp
             if type(value) is not int or value < 1:
                 raise ConfigError(f"{name} must be a positive int; got {value!r}.")
         if not rows:
-            raise ConfigError("A data set needs at least one row. Make some with env_rows(env, n).")
+            raise ConfigError("A dataset needs at least one row. Make some with env_rows(env, n).")
         envs = envs or RowEnvs()
         for row in rows:
             envs.factory(row)
