@@ -17,7 +17,8 @@ import transformers
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
-from gem_adapters.trl.rollout import episode_rewards, prompts, rollout, sample
+from gem_adapters.trl.rollout import episode_rewards, prompts, rollout
+from gem_adapters.trl.sampling import sample
 from gem_rollout import Limits, RowEnvs, env_rows, play_batch
 from gem_rollout.background import BackgroundLoop
 

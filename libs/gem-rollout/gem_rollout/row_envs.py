@@ -34,6 +34,9 @@ __all__ = ["EnvRow", "RowEnvs", "env_rows", "row_of"]
 _GROUPS = {"env", "tools", "wrappers", "sandbox"}
 """The groups of Hydra's options that a row's environment is composed of."""
 
+_PARTS = ("env", "envs", "mixture", "tools", "wrappers", "tool_use", "answer_instruction", "seed")
+"""The keys of a configuration that environments are made of."""
+
 
 @dataclass(frozen=True)
 class EnvRow:
@@ -133,6 +136,19 @@ class RowEnvs:
         has_env = any(self._config.get(key) for key in ("env", "envs", "mixture"))
         self._named = envs_by_name(self._config) if has_env else {}
         self._made: dict[str, EnvFactory] = {}
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The parts of the configuration that environments are made of, as dicts and lists."""
+        from omegaconf import OmegaConf  # noqa: PLC0415 - a row without a configuration needs none
+
+        parts = {key: self._config[key] for key in _PARTS if self._config.get(key) is not None}
+        return {
+            key: OmegaConf.to_container(value, resolve=True)
+            if OmegaConf.is_config(value)
+            else value
+            for key, value in parts.items()
+        }
 
     def factory(self, row: Mapping[str, Any] | EnvRow) -> EnvFactory:
         """Return the factory of a row's environment.

@@ -551,6 +551,13 @@ class TestRows:
         named = envs.make({"env": "game:Mastermind-v0-easy", "seed": 0})
         assert named.spec.kwargs["max_turns"] == 3
 
+    def test_the_composed_configuration_consists_of_dicts_and_lists(self) -> None:
+        config = RowEnvs(["wrappers=[concat]", "env=game/Mastermind-v0-easy"]).config
+        assert set(config) == {"env", "wrappers"}
+        assert type(config["env"]) is dict
+        assert RowEnvs(config).config == config
+        assert RowEnvs().config == {}
+
     def test_overrides_that_are_wrong_are_errors(self) -> None:
         with pytest.raises(ConfigError, match="conct"):
             RowEnvs(["wrappers=[conct]"])

@@ -13,17 +13,14 @@
 TRL passes prompts to the function and nothing else, so a prompt is a message whose text is a row.
 """
 
-import copy
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
-from trl.models import unwrap_model_for_generation
-
 from gem_adapters.rows import rows
+from gem_adapters.trl.sampling import finish, sample
 from gem_core.errors import ConfigError
 from gem_rollout import (
     FaultPolicy,
@@ -102,11 +99,12 @@ def rollout(
     training_rows(Trajectory("", "", 0, 0), reward=reward, gamma=gamma)
 
     def rollout_func(batch: list[Any], trainer: Any) -> Output:
-        context = getattr(trainer.model.config, "max_position_embeddings", None)
+        served = trainer.args.vllm_max_model_length if trainer.use_vllm else None
+        model = getattr(trainer.model.config, "max_position_embeddings", None)
         limits = replace(
             given,
             response_tokens=_least(given.response_tokens, trainer.max_completion_length),
-            context=_least(given.context, context),
+            context=_least(given.context, model, served),
         )
         sessions, seen = [], Counter[str]()
         for prompt in batch:
@@ -123,13 +121,15 @@ def rollout(
             seen[text] += 1
             sessions.append(session)
         played = background.run(play_batch(sessions, lambda asked: engine(trainer, asked)))
+        if engine is sample:
+            finish(trainer)
         return _output(played, trainer, reward, gamma)
 
     return rollout_func
 
 
-def _least(one: int | None, other: int | None) -> int | None:
-    return min((value for value in (one, other) if value is not None), default=None)
+def _least(*values: int | None) -> int | None:
+    return min((value for value in values if value is not None), default=None)
 
 
 def _row(text: Any) -> Mapping[str, Any]:
@@ -170,55 +170,3 @@ def _empty(trainer: Any) -> Row:
     """Return a row for an episode that failed before its first reply: TRL needs a token."""
     pad = trainer.processing_class.pad_token_id
     return Row([pad], [pad], [False], [0.0])
-
-
-def sample(trainer: Any, asked: list[Prompt]) -> list[Sampled]:
-    """Sample a reply to each prompt with the trainer's model, or with vLLM if it uses that.
-
-    Log-probabilities are those at the trainer's temperature.
-    """
-    if trainer.use_vllm:
-        ids = [prompt.ids for prompt in asked]
-        _, replies, found, _ = trainer.vllm_generation.generate(
-            prompts=ids, images=None, num_generations=1
-        )
-        logprobs = [[value[0] for value in each] for each in found]
-    else:
-        replies, logprobs = _with_transformers(trainer, asked)
-    ends = set(trainer.eos_token_ids)
-    sampled = []
-    for prompt, tokens, values in zip(asked, replies, logprobs, strict=True):
-        end = next((at + 1 for at, one in enumerate(tokens) if one in ends), len(tokens))
-        end = min(end, prompt.room or end)
-        kept = list(tokens[:end])
-        sampled.append(Sampled(kept, list(values[:end]), bool(kept) and kept[-1] in ends))
-    return sampled
-
-
-def _with_transformers(
-    trainer: Any, asked: list[Prompt]
-) -> tuple[list[list[int]], list[list[float]]]:
-    longest = max(len(prompt.ids) for prompt in asked)
-    pads = [longest - len(prompt.ids) for prompt in asked]
-    pad, device = trainer.processing_class.pad_token_id, trainer.accelerator.device
-    ids = [[pad] * left + prompt.ids for left, prompt in zip(pads, asked, strict=True)]
-    mask = [[0] * left + [1] * (longest - left) for left in pads]
-    config = copy.copy(trainer.generation_config)
-    config.max_new_tokens = max(prompt.room or trainer.max_completion_length for prompt in asked)
-    config.return_dict_in_generate = config.output_logits = True
-    with (
-        unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model,
-        torch.no_grad(),
-    ):
-        found = model.generate(
-            input_ids=torch.tensor(ids, device=device),
-            attention_mask=torch.tensor(mask, device=device),
-            generation_config=config,
-        )
-    new = found.sequences[:, longest:]
-    temperature = trainer.temperature or 1.0
-    each = [
-        (logits.float() / temperature).log_softmax(-1).gather(-1, new[:, at, None])
-        for at, logits in enumerate(found.logits)
-    ]
-    return new.tolist(), torch.cat(each, dim=-1).tolist()
