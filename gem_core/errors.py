@@ -86,6 +86,10 @@ class SandboxError(GemError, RuntimeError):
     """A sandbox cannot run programs: it is closed, or something that it needs is missing."""
 
 
+class MachineError(GemError, RuntimeError):
+    """A machine cannot do what was asked: it has ended, or a file or something else is missing."""
+
+
 class WrapperOrderError(ConfigError):
     """Wrappers are stacked in a wrong order."""
 

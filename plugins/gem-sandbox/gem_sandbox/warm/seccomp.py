@@ -7,11 +7,11 @@ because the kernel runs the filter for every call, and for each number when it i
 
 import platform
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from gem_sandbox.warm.syscalls import ALLOWED, INIT_ONLY
+from gem_sandbox.warm.syscalls import ALLOWED, INIT_ONLY, MACHINE_ONLY
 
-__all__ = ["MACHINES", "call_filter", "scope_filters"]
+__all__ = ["MACHINES", "call_filter", "machine_filter", "scope_filters"]
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The supported processors, with the numbers by which the kernel identifies them."""
@@ -37,6 +37,10 @@ _DESCRIPTOR = (0, 1, 2, 3, 4, 9, 11, 1030, 1032)
 Others make the kernel send signals, or leave something on a pipe or a file that others use: sizes
 of pipes, leases, hints, notifications.
 """
+_TYPING = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX, which type into a terminal."""
+_OTHER_FAMILIES = (38, 40)
+"""AF_ALG and AF_VSOCK, which reach the kernel's ciphers and the host of a virtual machine."""
 _LOCKS = (5, 6, 7, 36, 37, 38)
 """F_GETLK, SETLK, SETLKW, and the same for open file descriptions."""
 
@@ -71,6 +75,31 @@ def scope_filters(machine: str = "") -> tuple[bytes, bytes]:
     return _allowing(ALLOWED | INIT_ONLY, name), _packed(steps)
 
 
+def machine_filter(machine: str = "") -> bytes:
+    """Return the filter of all processes of a machine, which are root in namespaces of their own.
+
+    Args:
+        machine: A key of ``MACHINES``; empty for the processor of this machine.
+    """
+    name = machine or platform.machine()
+    calls = ALLOWED | MACHINE_ONLY
+    numbers = {call: number[name == "aarch64"] for call, number in calls.items()}
+    known = {call: number for call, number in numbers.items() if number is not None}
+    special = {
+        known["clone3"]: [_error(_ENOSYS)],
+        known["clone"]: [
+            _argument(0),
+            (_AND, 0, 0, _NEW_NAMESPACES),
+            (_EQUAL, 1, 0, 0),
+            _error(_EPERM),
+            (_RETURN, 0, 0, _ALLOW),
+        ],
+        known["ioctl"]: _none_of(1, _TYPING),
+        known["socket"]: _none_of(0, _OTHER_FAMILIES),
+    }
+    return _program(set(known.values()), special, name)
+
+
 def _allowing(
     calls: Mapping[str, tuple[int, int | None]], machine: str, *, locks: bool = False
 ) -> bytes:
@@ -81,14 +110,19 @@ def _allowing(
         {call: number for call, number in numbers.items() if number is not None},
         commands=_DESCRIPTOR + _LOCKS if locks else _DESCRIPTOR,
     )
-    plain = {n for c, n in numbers.items() if n is not None and n not in special}
+    return _program({number for number in numbers.values() if number is not None}, special, machine)
+
+
+def _program(
+    allowed: Collection[int], special: Mapping[int, Sequence[Instruction]], machine: str
+) -> bytes:
     program = [
         (_LOAD, 0, 0, _MACHINE),
         (_EQUAL, 1, 0, MACHINES[machine]),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER),
         *(step for number, steps in special.items() for step in _guard(number, steps)),
-        *_search(_ranges(plain)),
+        *_search(_ranges(set(allowed) - special.keys())),
     ]
     return _packed(program)
 
@@ -154,7 +188,12 @@ def _one_of(index: int, values: tuple[int, ...], otherwise: int) -> list[Instruc
     return [_argument(index), *tests, _error(otherwise), (_RETURN, 0, 0, _ALLOW)]
 
 
-def _guard(number: int, steps: list[Instruction]) -> Iterator[Instruction]:
+def _none_of(index: int, values: tuple[int, ...]) -> list[Instruction]:
+    tests = [(_EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
+    return [_argument(index), *tests, (_RETURN, 0, 0, _ALLOW), _error(_EPERM)]
+
+
+def _guard(number: int, steps: Sequence[Instruction]) -> Iterator[Instruction]:
     yield _EQUAL, 0, len(steps), number
     yield from steps
 

@@ -8,7 +8,7 @@ processors, which outlast a run in the process that forked it; and timers that s
 choice, as SIGCONT continues a stopped process.
 """
 
-__all__ = ["ALLOWED", "INIT_ONLY"]
+__all__ = ["ALLOWED", "INIT_ONLY", "MACHINE_ONLY"]
 
 ALLOWED: dict[str, tuple[int, int | None]] = {
     # Files and pipes
@@ -224,3 +224,100 @@ INIT_ONLY: dict[str, tuple[int, int]] = {
     "inotify_add_watch": (254, 27),
 }
 """Calls that the init process of an isolation scope makes, and programs may not."""
+
+MACHINE_ONLY: dict[str, tuple[int, int | None]] = {
+    # Sockets
+    "socket": (41, 198),
+    "bind": (49, 200),
+    "connect": (42, 203),
+    "listen": (50, 201),
+    "accept": (43, 202),
+    "accept4": (288, 242),
+    # Users and files
+    "setuid": (105, 146),
+    "setgid": (106, 144),
+    "setreuid": (113, 145),
+    "setregid": (114, 143),
+    "setresuid": (117, 147),
+    "setresgid": (119, 149),
+    "setfsuid": (122, 151),
+    "setfsgid": (123, 152),
+    "setgroups": (116, 159),
+    "capset": (126, 91),
+    "chroot": (161, 51),
+    "mknod": (133, None),
+    "mknodat": (259, 33),
+    "fchmodat2": (452, 452),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
+    "inotify_add_watch": (254, 27),
+    "inotify_rm_watch": (255, 28),
+    "sync": (162, 81),
+    "syncfs": (306, 267),
+    "sync_file_range": (277, 84),
+    "vmsplice": (278, 75),
+    "cachestat": (451, 451),
+    "io_setup": (206, 0),
+    "io_destroy": (207, 1),
+    "io_submit": (209, 2),
+    "io_cancel": (210, 3),
+    "io_getevents": (208, 4),
+    # Memory
+    "memfd_create": (319, 279),
+    "mincore": (27, 232),
+    "mlock": (149, 228),
+    "mlock2": (325, 284),
+    "munlock": (150, 229),
+    "mlockall": (151, 230),
+    "munlockall": (152, 231),
+    "get_mempolicy": (239, 236),
+    # System V and POSIX
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "shmdt": (67, 197),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "mq_timedsend": (242, 182),
+    "mq_timedreceive": (243, 183),
+    "mq_notify": (244, 184),
+    "mq_getsetattr": (245, 185),
+    # Processes
+    "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274),
+    "sched_getattr": (315, 275),
+    "setpriority": (141, 140),
+    "ioprio_get": (252, 31),
+    "ioprio_set": (251, 30),
+    "timer_create": (222, 107),
+    "timer_settime": (223, 110),
+    "timer_gettime": (224, 108),
+    "timer_getoverrun": (225, 109),
+    "timer_delete": (226, 111),
+    "pidfd_open": (434, 434),
+    "pidfd_send_signal": (424, 424),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "ptrace": (101, 117),
+    "seccomp": (317, 277),
+    "landlock_create_ruleset": (444, 444),
+    "landlock_add_rule": (445, 445),
+}
+"""Calls that all programs of a machine may make: nothing that they share with other machines or the
+host is reached by them. Left out are those that the comment above names, but for these."""

@@ -1,0 +1,254 @@
+"""Machines: small computers with a file system, processes and a shell of their own.
+
+A sandbox runs a program and forgets it; a machine keeps what was done to it. The protocols are
+here; plugins bring the providers. Environments ask for one by id (``make_machine("local")``).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Literal, Protocol, Self, runtime_checkable
+
+from gem_core.errors import ConfigError
+from gem_core.sandbox import Execution
+
+__all__ = [
+    "Machine",
+    "MachineProvider",
+    "MachineSnapshot",
+    "MachineSpec",
+    "Shell",
+    "ShellResult",
+]
+
+_LIMITS = ("cpus", "memory", "disk", "processes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineSpec:
+    """What a machine starts with, and its limits.
+
+    Args:
+        image: The root file system: a folder of the host, or the name of an image that the
+            provider knows; empty for the provider's default.
+        build: A folder with a Dockerfile to build the image from; empty for none.
+        files: Files to create: absolute path to content.
+        workdir: The directory in which commands start; it is created.
+        env: Environment variables.
+        user: The user that runs commands, unless they say another.
+        cpus: Processors that the machine may use; a provider may be unable to limit them.
+        memory: Bytes of memory of all processes.
+        disk: Bytes that may be written.
+        processes: The number of processes and threads that may exist at the same time.
+        network: ``none``, or ``host`` for the network of the host.
+        healthcheck: A command that must succeed before the machine is used; empty for none.
+
+    Raises:
+        ConfigError: A limit is not above 0, a path is not absolute, or a value is not known.
+    """
+
+    image: str = ""
+    build: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    workdir: str = "/root"
+    env: Mapping[str, str] = field(default_factory=dict)
+    user: str = "root"
+    cpus: float = 1.0
+    memory: int = 2 << 30
+    disk: int = 1 << 30
+    processes: int = 512
+    network: Literal["none", "host"] = "none"
+    healthcheck: str = ""
+
+    def __post_init__(self) -> None:
+        for name in _LIMITS:
+            value = getattr(self, name)
+            if not value > 0:
+                raise ConfigError(f"{name} must be above 0; got {value!r}.")
+        if self.network not in {"none", "host"}:
+            raise ConfigError(f"network must be 'none' or 'host'; got {self.network!r}.")
+        if self.image and self.build:
+            raise ConfigError(f"Give image or build, not both: {self.image!r}, {self.build!r}.")
+        for path in (self.workdir, *self.files):
+            check_path(path)
+
+
+def check_path(path: str) -> None:
+    """Raise ``ConfigError`` unless a path of a machine is absolute, without ``..``."""
+    pure = PurePosixPath(path)
+    if not pure.is_absolute() or ".." in pure.parts or "\0" in path:
+        raise ConfigError(f"A path of a machine is absolute and has no '..'; got {path!r}.")
+
+
+@dataclass(frozen=True)
+class MachineSnapshot:
+    """The state of a machine: its files, and the state of its shell.
+
+    Args:
+        provider: The id of the provider; snapshots of one cannot be restored by another.
+        data: The state.
+        lost: Command lines of the processes that were running; they do not run on in the copy.
+    """
+
+    provider: str
+    data: bytes
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ShellResult:
+    """What a shell answers.
+
+    Args:
+        text: What was written to standard output and standard error since the last answer, in
+            order; bytes that are not UTF-8 are replaced.
+        exit_status: The exit status of the command; None while it is still running.
+        directory: The shell's directory.
+        left_out: Bytes left out of the middle of ``text``, which had more than the limit.
+    """
+
+    text: str
+    exit_status: int | None
+    directory: str
+    left_out: int = 0
+
+    @property
+    def running(self) -> bool:
+        """Whether the command is still running."""
+        return self.exit_status is None
+
+
+@runtime_checkable
+class Shell(Protocol):
+    """One ``bash``: its directory, variables, functions and jobs stay from command to command."""
+
+    def send(self, text: str, *, timeout: float = 60.0, output_limit: int = 1 << 16) -> ShellResult:
+        """Run a command; while one is still running, write to its standard input instead.
+
+        Returns when the command ends. One that ends the shell itself (``exit``) gives a new shell
+        in the working directory next time.
+
+        Args:
+            text: The command, of any number of lines; or the input, which is sent as it is. Empty
+                text waits for the running command, or does nothing.
+            timeout: Seconds to wait; then the result says that the command is still running.
+            output_limit: Bytes of output to keep, half of them from its beginning and half from
+                its end.
+
+        Raises:
+            MachineError: The machine is closed or has ended.
+            ConfigError: The text has a zero byte.
+        """
+
+    def interrupt(self, *, timeout: float = 5.0) -> ShellResult:
+        """Interrupt the running command as Ctrl-C does; kill it if it has not ended in time."""
+
+
+@runtime_checkable
+class Machine(Protocol):
+    """A small computer. Its methods block; calls from several threads take turns."""
+
+    spec: MachineSpec
+
+    def run(
+        self,
+        command: str,
+        *,
+        timeout: float = 60.0,
+        user: str | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: str | bytes = "",
+        output_limit: int = 1 << 20,
+    ) -> Execution:
+        """Run a command in a shell of its own until it ends; what it left running goes on.
+
+        Args:
+            command: The command.
+            timeout: Seconds of wall time; then it is killed, with its descendants.
+            user: The user, by name or number; None for the spec's.
+            cwd: The directory; None for the spec's.
+            env: Further environment variables.
+            stdin: Standard input.
+            output_limit: Bytes of stdout, and of stderr, to keep: half of them from the beginning
+                and half from the end, with a line between that says how much was left out.
+
+        Raises:
+            MachineError: The machine is closed or has ended.
+        """
+
+    def shell(self) -> Shell:
+        """Return the machine's shell, which starts at its first command."""
+
+    def write(self, path: str, content: str | bytes, *, mode: int = 0o644) -> None:
+        """Write a file, and create its folders.
+
+        Raises:
+            MachineError: It cannot be written; the message says why.
+        """
+
+    def read(self, path: str, *, limit: int = 1 << 26) -> bytes:
+        """Return the content of a regular file.
+
+        Raises:
+            MachineError: It cannot be read, or has more than ``limit`` bytes.
+        """
+
+    def pull(self, path: str, folder: str | Path, *, limit: int = 1 << 28) -> None:
+        """Copy a file or a folder of the machine into a folder of the host.
+
+        Regular files, folders and links that stay inside are copied; owners are not.
+
+        Raises:
+            MachineError: It does not exist, or has more than ``limit`` bytes.
+        """
+
+    def snapshot(self) -> MachineSnapshot:
+        """Return the state, from which ``restore`` and ``MachineProvider.start`` go on."""
+
+    def restore(self, snapshot: MachineSnapshot) -> None:
+        """End all processes and return to the state of a snapshot.
+
+        Raises:
+            SnapshotError: This is not a snapshot of such a machine; nothing has changed.
+        """
+
+    def fork(self) -> Self:
+        """Return another machine in the same state, without the running processes."""
+
+    def processes(self) -> list[str]:
+        """Return the command lines of the processes that run, the shell's own left out."""
+
+    def kill_all(self) -> None:
+        """End all processes, also the shell's."""
+
+    def close(self) -> None:
+        """End all processes and drop the files; may be called twice."""
+
+
+@runtime_checkable
+class MachineProvider(Protocol):
+    """Starts machines of one kind."""
+
+    isolated: bool
+    """Whether machines are kept away from the host's files, processes and network."""
+
+    def prepare(self, spec: MachineSpec) -> None:
+        """Make ready what machines of a spec share, such as its image; done once for each content.
+
+        Raises:
+            ConfigError: The spec asks for what this provider does not have.
+            MachineError: It failed.
+        """
+
+    def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> Machine:
+        """Start a machine, in the state of a snapshot if one is given.
+
+        Raises:
+            ConfigError: The spec asks for what this provider does not have.
+            MachineError: No machine can be started.
+            SnapshotError: This is not a snapshot of such a machine.
+        """
+
+    def close(self) -> None:
+        """End all machines; may be called twice."""

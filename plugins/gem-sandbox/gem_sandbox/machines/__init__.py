@@ -1,0 +1,1 @@
+"""Providers of machines: ``local``, ``docker`` and ``process``."""

@@ -1,0 +1,99 @@
+"""Archives of the files of a machine: what a snapshot holds, and what is copied to the host.
+
+Only the standard library is imported, as machines use this inside.
+"""
+
+import contextlib
+import os
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+__all__ = ["TooLargeError", "pack", "unpack", "unpack_layers"]
+
+_OPAQUE = "user.overlay.opaque"
+_HEADER = f"SCHILY.xattr.{_OPAQUE}"
+"""The name by which archives hold this extended attribute: the folder hides the one below it."""
+
+
+class TooLargeError(OSError):
+    """The files have more bytes than allowed."""
+
+
+def pack(path: str, name: str, file: IO[bytes], limit: int) -> None:
+    """Write an archive of a file, or of a folder with all that is in it; sockets are left out.
+
+    Args:
+        path: The file or folder.
+        name: Its name in the archive.
+        file: Where to write.
+        limit: Bytes of all files.
+
+    Raises:
+        TooLargeError: The files have more bytes.
+        OSError: The files cannot be read.
+    """
+    total = 0
+
+    def note(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        nonlocal total
+        total += member.size
+        if total > limit:
+            raise TooLargeError(f"the files have more than {limit} bytes")
+        if member.isdir():
+            inner = path + member.name.removeprefix(name)
+            with contextlib.suppress(OSError):
+                member.pax_headers = {_HEADER: os.getxattr(inner, _OPAQUE).decode()}
+        return member
+
+    with _no_names_of_users(), tarfile.open(fileobj=file, mode="w|") as archive:
+        archive.add(path, name, filter=note)
+
+
+def unpack_layers(file: IO[bytes], folder: str) -> None:
+    """Restore all that ``pack`` wrote: owners, times, links, devices and opaque folders.
+
+    Args:
+        file: The archive; it is trusted.
+        folder: An empty folder.
+    """
+    with _no_names_of_users(), tarfile.open(fileobj=file, mode="r|") as archive:
+        opaque = {}
+        for member in archive:
+            archive.extract(member, folder, numeric_owner=True, filter="fully_trusted")
+            if value := member.pax_headers.get(_HEADER):
+                opaque[os.path.join(folder, member.name)] = value
+        for path, value in opaque.items():
+            os.setxattr(path, _OPAQUE, value.encode())
+
+
+def unpack(file: IO[bytes], folder: Path) -> None:
+    """Copy an archive of untrusted files into a folder of the host.
+
+    Devices, links that leave the folder, and owners are left out.
+    """
+
+    def safe(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+        if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
+            return None
+        try:
+            return tarfile.data_filter(member, path)
+        except tarfile.FilterError:
+            return None
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(fileobj=file, mode="r|") as archive:
+        archive.extractall(folder, filter=safe)
+
+
+@contextlib.contextmanager
+def _no_names_of_users() -> Iterator[None]:
+    """Do not look up users: in a machine, that would load libraries of the machine."""
+    module = cast("Any", tarfile)
+    before = module.pwd, module.grp
+    module.pwd = module.grp = None
+    try:
+        yield
+    finally:
+        module.pwd, module.grp = before

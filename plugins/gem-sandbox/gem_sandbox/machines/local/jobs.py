@@ -1,0 +1,302 @@
+"""A machine's first process: starts jobs, opens files, ends everything.
+
+It is a fork of the server, so it has our code in memory and loads nothing from the machine's files.
+Its memory cannot be reached from the machine: the kernel counts it as the host's.
+"""
+
+import contextlib
+import errno
+import os
+import resource
+import select
+import signal
+import socket
+import stat
+from typing import Any, NoReturn
+
+from gem_sandbox.machines.archive import pack
+from gem_sandbox.machines.local.messages import STATUS, receive, send
+from gem_sandbox.warm.guest import kernel
+
+__all__ = ["serve"]
+
+_WATCH = 250
+"""Milliseconds between two looks at the memory."""
+_PAGE = resource.getpagesize()
+_TICKS = os.sysconf("SC_CLK_TCK")
+_NOT_FOUND, _NOT_STARTED = 127, 126
+
+
+class Jobs:
+    """The processes of a machine.
+
+    Args:
+        plan: The machine's limits.
+        layers: A descriptor of the folder that holds what was written.
+    """
+
+    def __init__(self, plan: dict[str, Any], layers: int) -> None:
+        self._plan = plan
+        self._layers = layers
+        self._status: dict[int, int] = {}
+        """Descriptors for the status of jobs, by process id."""
+        self._ended_for_memory: set[int] = set()
+        self._is_packing = 0
+
+    # Requests: a method each; it returns the answer, and perhaps a descriptor.
+
+    def spawn(self, request: dict[str, Any], descriptors: list[int]) -> tuple[int, None]:
+        """Start a program; the last descriptor is for its status."""
+        user, group, groups, home, name = _user(request["user"])
+        env = {"HOME": home, "USER": name, "LOGNAME": name, **request["env"]}
+        folder = os.stat(request["cwd"])
+        if not stat.S_ISDIR(folder.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder", request["cwd"])
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._begin(descriptors[:-1])
+                os.setgroups(groups)
+                os.setresgid(group, group, group)
+                os.setresuid(user, user, user)
+                os.chdir(request["cwd"])
+                os.execve(request["argv"][0], request["argv"], env)  # noqa: S606
+            except OSError as error:
+                os.write(2, f"{request['argv'][0]}: {error.strerror}\n".encode())
+                os._exit(_NOT_FOUND if error.errno == errno.ENOENT else _NOT_STARTED)
+            finally:
+                os._exit(_NOT_STARTED)
+        self._status[pid] = descriptors.pop()
+        return pid, None
+
+    def _begin(self, descriptors: list[int]) -> None:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        os.umask(0o022)
+        kept = [os.dup(one) for one in descriptors]  # so that no number is overwritten too early
+        for number, descriptor in enumerate(kept):
+            os.dup2(descriptor, number)
+        kernel.close_from(len(kept))
+        most = self._plan["processes"] + 1
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    def signal(self, request: dict[str, Any], _: list[int]) -> tuple[None, None]:
+        """Send a signal to the process group of a job, or to its younger descendants."""
+        with contextlib.suppress(ProcessLookupError):
+            if request["since"] is None:
+                os.killpg(request["pid"], request["number"])
+            else:
+                for pid in _descendants(request["pid"]):
+                    if _start(pid) >= request["since"] - 1 / _TICKS:
+                        os.kill(pid, request["number"])
+        return None, None
+
+    def open(self, request: dict[str, Any], _: list[int]) -> tuple[None, int]:
+        """Open a regular file; create its folders if it is opened for writing."""
+        path, flags = request["path"], request["flags"]
+        if flags & os.O_CREAT:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY, request["mode"])
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        if flags & os.O_CREAT:
+            os.fchmod(descriptor, request["mode"])
+        return None, descriptor
+
+    def pack(self, request: dict[str, Any], descriptors: list[int]) -> tuple[int, None]:
+        """Write an archive of a file or folder; or of all that was written, if none is named."""
+        path = request["path"]
+        if path is None:
+            _signal_all(signal.SIGSTOP)
+        else:
+            os.lstat(path)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.set_blocking(descriptors[0], True)
+                if path is None:
+                    os.fchdir(self._layers)
+                with os.fdopen(descriptors[0], "wb") as file:
+                    pack(path or ".", os.path.basename(path or "."), file, request["limit"])
+                os._exit(0)
+            except OSError as error:
+                os.write(descriptors[1], str(error).encode()[:1000])
+            finally:
+                os._exit(1)
+        self._status[pid] = descriptors.pop()
+        if path is None:
+            self._is_packing = pid
+        return pid, None
+
+    def processes(self, _: dict[str, Any], __: list[int]) -> tuple[list[tuple[int, str]], None]:
+        """Return the process ids and command lines of what runs."""
+        found = []
+        for pid in _pids():
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+                line = file.read(4096).rstrip(b"\0").replace(b"\0", b" ")
+                if line:  # not a zombie
+                    found.append((pid, line.decode("utf-8", "replace")))
+        return found, None
+
+    def kill_all(self, _: dict[str, Any], __: list[int]) -> tuple[None, None]:
+        """End all processes."""
+        while True:
+            _signal_all(signal.SIGKILL)
+            self.reap(wait=True)
+            if not _pids():
+                return None, None
+
+    # Between requests.
+
+    def reap(self, *, wait: bool = False) -> None:
+        """Report the jobs that have ended."""
+        while True:
+            try:
+                pid, status, usage = os.wait3(0 if wait else os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self._is_packing:
+                self._is_packing = 0
+                _signal_all(signal.SIGCONT)
+            report = self._status.pop(pid, -1)
+            if report >= 0:
+                ended = pid in self._ended_for_memory
+                self._ended_for_memory.discard(pid)
+                with contextlib.suppress(OSError):
+                    os.write(report, STATUS.pack(status, usage.ru_maxrss << 10, ended))
+                os.close(report)
+
+    def watch(self) -> None:
+        """Kill the largest process if all together have more memory than allowed."""
+        sizes = {pid: _size(pid) for pid in _pids()}
+        if sum(sizes.values()) > self._plan["memory"]:
+            largest = max(sizes, key=lambda pid: sizes[pid])
+            with contextlib.suppress(OSError):
+                self._ended_for_memory.add(os.getsid(largest))
+                os.kill(largest, signal.SIGKILL)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job runs; others that a job left may run."""
+        return not self._status
+
+
+def serve(control: socket.socket, plan: dict[str, Any], layers: int) -> NoReturn:
+    """Answer the host's requests until it hangs up; then all processes of the machine end."""
+    jobs = Jobs(plan, layers)
+    ended, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    poll.register(ended, select.POLLIN)
+    while True:
+        events = poll.poll(None if jobs.is_idle and not _pids() else _WATCH)
+        for descriptor, _ in events:
+            if descriptor == ended:
+                os.read(ended, 512)
+                jobs.reap()
+            else:
+                request, descriptors = receive(control)
+                if request is None:
+                    os._exit(0)
+                _answer(control, jobs, request, descriptors)
+        if not events:
+            jobs.watch()
+
+
+def _answer(
+    control: socket.socket, jobs: Jobs, request: dict[str, Any], descriptors: list[int]
+) -> None:
+    opened = None
+    try:
+        value, opened = getattr(jobs, request["do"])(request, descriptors)
+        answer = {"value": value}
+    except (OSError, LookupError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.args[0]
+        answer = {"error": reason or str(error)}
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    send(control, answer, [] if opened is None else [opened])
+    if opened is not None:
+        os.close(opened)
+
+
+def _user(name: str) -> tuple[int, int, list[int], str, str]:
+    """Return the ids of a user, the home folder and the name, from the machine's own files."""
+    if name in {"root", "0"}:
+        return 0, 0, [], "/root", "root"
+    for line in _lines("/etc/passwd"):
+        fields = line.split(":")
+        if len(fields) == 7 and name in {fields[0], fields[2]}:
+            groups = [
+                int(group)
+                for _, _, group, members in (
+                    each.split(":") for each in _lines("/etc/group") if each.count(":") == 3
+                )
+                if fields[0] in members.split(",")
+            ]
+            return int(fields[2]), int(fields[3]), groups, fields[5] or "/", fields[0]
+    if name.isdecimal():
+        return int(name), int(name), [], "/", name
+    raise LookupError(f"there is no user {name!r}")
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(1 << 20).splitlines()
+    except OSError:
+        return []
+
+
+def _pids() -> list[int]:
+    """Return the process ids of all processes but this one."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+
+
+def _signal_all(number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, number)
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields of a process from its parent on; none if it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[1:]
+    except OSError:
+        return []
+
+
+def _start(pid: int) -> float:
+    """Return when a process was started, as the kernel's clock since its start says."""
+    fields = _stat(pid)
+    return int(fields[18]) / _TICKS if fields else 0.0
+
+
+def _descendants(pid: int) -> list[int]:
+    parents = {one: int(fields[0]) for one in _pids() if (fields := _stat(one))}
+    found, rest = [], [pid]
+    while rest:
+        parent = rest.pop()
+        inner = [one for one, above in parents.items() if above == parent]
+        found += inner
+        rest += inner
+    return found
+
+
+def _size(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            fields = file.read().split()
+    except OSError:
+        return 0
+    return (int(fields[1]) - int(fields[2])) * _PAGE if len(fields) > 2 else 0

@@ -1,0 +1,112 @@
+"""The root file system of a machine: mounts over what machines of a kind share."""
+
+import contextlib
+import fcntl
+import os
+import socket
+import struct
+from typing import Any
+
+from gem_sandbox.machines.archive import unpack_layers
+from gem_sandbox.warm.guest import kernel
+
+__all__ = ["AT", "enter", "isolate"]
+
+AT = "/dev/shm"  # noqa: S108 - a mount point in a namespace of our own
+"""Where the server and machines mount what they need; a folder that hosts have."""
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
+_CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31))
+"""Owners and modes of files, kill, other users, capabilities, ports below 1024, chroot, audit
+messages and file capabilities: those of root in a container of Docker without raw sockets and
+devices."""
+_UP, _SET_FLAGS = 1, 0x8914
+
+
+def enter(plan: dict[str, Any], lower: list[str], snapshot: int) -> int:
+    """Make the root file system, and make it this process's.
+
+    Args:
+        plan: The machine's mount points (``layers``), ``disk``, ``hostname`` and ``folders``.
+        lower: The folders below each mount point.
+        snapshot: A descriptor of the archive of what was written; -1 for none.
+
+    Returns:
+        A descriptor of the folder that holds what is written.
+    """
+    # Before the mount that hides them, and in this process: a mount belongs to its namespace.
+    devices = [os.open(f"/dev/{name}", os.O_PATH) for name in _DEVICES]
+    below = [os.open(path, os.O_PATH) for path in lower]
+    size = plan["disk"] + (1 << 20)
+    kernel.mount("machine", AT, "tmpfs", _QUIET, f"mode=755,size={size}")
+    os.mkdir(f"{AT}/layers", 0o700)
+    root = f"{AT}/root"
+    os.mkdir(root)
+    layers = os.open(f"{AT}/layers", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if snapshot >= 0:
+        _restore(layers, snapshot)
+    for number, target in enumerate(plan["layers"]):
+        upper, work = f"{AT}/layers/{number}", f"{AT}/work{number}"
+        if snapshot < 0:
+            os.mkdir(upper, 0o755)
+        os.mkdir(work)
+        options = f"lowerdir=/proc/self/fd/{below[number]},upperdir={upper},workdir={work}"
+        kernel.mount("overlay", root + target, "overlay", kernel.MS_NODEV, f"{options},userxattr")
+    kernel.mount("proc", f"{root}/proc", "proc", _QUIET | kernel.MS_NOEXEC)
+    _make_devices(f"{root}/dev", devices)
+    for folder in plan["folders"]:
+        os.makedirs(root + folder, exist_ok=True)
+    os.chdir(root)
+    kernel.pivot_root(".", ".")
+    kernel.umount(".")
+    os.chdir("/")
+    return layers
+
+
+def _restore(layers: int, snapshot: int) -> None:
+    """Unpack a snapshot; with the folder of the layers as the root, so that it stays inside."""
+    outside = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    with os.fdopen(os.dup(snapshot), "rb") as file:
+        file.seek(0)
+        os.fchdir(layers)
+        os.chroot(".")
+        try:
+            unpack_layers(file, "/")
+        finally:
+            os.fchdir(outside)
+            os.chroot(".")
+            os.close(outside)
+
+
+def _make_devices(folder: str, devices: list[int]) -> None:
+    kernel.mount("dev", folder, "tmpfs", kernel.MS_NOSUID | kernel.MS_NOEXEC, "mode=755,size=1m")
+    for name, descriptor in zip(_DEVICES, devices, strict=True):
+        os.close(os.open(f"{folder}/{name}", os.O_CREAT | os.O_WRONLY))
+        kernel.mount(f"/proc/self/fd/{descriptor}", f"{folder}/{name}", None, kernel.MS_BIND)
+        os.close(descriptor)
+    for name in ("shm", "pts"):
+        os.mkdir(f"{folder}/{name}")
+    kernel.mount("shm", f"{folder}/shm", "tmpfs", _QUIET, "mode=1777,size=64m")
+    with contextlib.suppress(OSError):  # optional in the kernel
+        kernel.mount("pts", f"{folder}/pts", "devpts", kernel.MS_NOSUID, "newinstance,ptmxmode=666")
+        os.symlink("pts/ptmx", f"{folder}/ptmx")
+    for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+        os.symlink(f"/proc/self/fd{target}", f"{folder}/{name}")
+
+
+def isolate(plan: dict[str, Any]) -> None:
+    """Give up what the machine's processes must not have, in the machine's first process."""
+    libc = kernel._c  # noqa: SLF001
+    libc.sethostname(plan["hostname"].encode(), len(plan["hostname"]))
+    if plan["network"] == "none":
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+            fcntl.ioctl(link, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
+    kernel.take([kernel.CallFilter(plan["filter"]).apply])
+    for number in range(64):
+        if not _CAPABILITIES >> number & 1:
+            libc.prctl(24, number)
+    low, high = _CAPABILITIES & 0xFFFFFFFF, _CAPABILITIES >> 32
+    header = struct.pack("=Ii", 0x20080522, 0)
+    libc.capset(header, struct.pack("=6I", low, low, low, high, high, high))
+    kernel.take([kernel.dumpability(0)])
+    kernel.die_with_parent()

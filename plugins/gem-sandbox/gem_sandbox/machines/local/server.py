@@ -1,0 +1,239 @@
+"""The server of a host process: a process with one thread that forks machines.
+
+It ends when the host process ends, however that happens, and all its machines end with it: the
+kernel then drops their mounts, so nothing is left to clean up.
+"""
+
+import contextlib
+import marshal
+import os
+import select
+import signal
+import socket
+import struct
+from typing import Any, NoReturn
+
+from gem_sandbox.machines.local import jobs, root
+from gem_sandbox.machines.local.messages import receive, send
+from gem_sandbox.warm.guest import kernel
+
+__all__ = ["main"]
+
+_FIRST_USER, _USERS = 589_824, 65_536
+"""The host's user and group ids that those of machines are mapped to, if root started the server:
+ids that systemd leaves to containers."""
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_CLONE_TREE, _CLOSE_ON_EXEC, _EMPTY_PATH = 1, 0o2000000, 0x1000
+_MAP_IDS, _READ_ONLY, _FROM_DESCRIPTOR = 0x100000, 1, 4
+_NAMESPACES = (
+    kernel.CLONE_NEWUSER
+    | kernel.CLONE_NEWPID
+    | kernel.CLONE_NEWNS
+    | kernel.CLONE_NEWIPC
+    | kernel.CLONE_NEWUTS
+)
+
+
+class Server:
+    """Forks machines.
+
+    Args:
+        channel: The socket to the host.
+        skeleton: Folders, links and files of the default root file system.
+    """
+
+    def __init__(self, channel: socket.socket, skeleton: list[tuple[str, int, Any]]) -> None:
+        self._channel = channel
+        self._is_root = os.geteuid() == 0
+        self._user = (os.getuid(), os.getgid())
+        self._lower: dict[str, str] = {}
+        """Where the folders are that machines have below what they write."""
+        kernel.unshare(kernel.CLONE_NEWNS if self._is_root else kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
+        if not self._is_root:
+            kernel.map_user(0, self._user)
+        kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+        self._outside = os.open("/", os.O_PATH | os.O_CLOEXEC)
+        kernel.mount("machines", root.AT, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+        self._users = _user_namespace() if self._is_root else -1
+        self._lower[""] = self._make_skeleton(skeleton)
+
+    def _make_skeleton(self, skeleton: list[tuple[str, int, Any]]) -> str:
+        folder = f"{root.AT}/skeleton"
+        os.mkdir(folder, 0o755)
+        for path, mode, content in skeleton:
+            place = folder + path
+            if isinstance(content, str):
+                os.symlink(content, place)
+            elif content is None:
+                os.makedirs(place, exist_ok=True)
+                os.chmod(place, mode)
+            else:
+                with open(place, "wb") as file:
+                    file.write(content)
+                os.chmod(place, mode)
+            if self._is_root:
+                os.chown(place, _FIRST_USER, _FIRST_USER, follow_symlinks=False)
+        if self._is_root:
+            os.chown(folder, _FIRST_USER, _FIRST_USER)
+        return folder
+
+    def _shared(self, path: str) -> str:
+        """Return where a folder of the host is, with its owners as machines see them."""
+        if path not in self._lower:
+            place = f"{root.AT}/lower{len(self._lower)}"
+            os.mkdir(place)
+            source = os.open(path.lstrip("/") or ".", os.O_PATH, dir_fd=self._outside)
+            try:
+                if self._is_root:
+                    _mount_with_ids(source, place, self._users)
+                else:
+                    kernel.mount(f"/proc/self/fd/{source}", place, None, kernel.MS_BIND)
+            finally:
+                os.close(source)
+            self._lower[path] = place
+        return self._lower[path]
+
+    def serve(self, owner: int) -> NoReturn:
+        """Start machines until the host process ends or hangs up."""
+        ended, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+        poll = select.poll()
+        for descriptor in (self._channel.fileno(), ended, os.pidfd_open(owner)):
+            poll.register(descriptor, select.POLLIN)
+        while True:
+            for descriptor, _ in poll.poll():
+                if descriptor == ended:
+                    os.read(ended, 512)
+                    with contextlib.suppress(ChildProcessError):
+                        while os.waitpid(-1, os.WNOHANG)[0]:
+                            pass
+                elif descriptor == self._channel.fileno():
+                    plan, descriptors = receive(self._channel)
+                    if plan is None:
+                        os._exit(0)
+                    self._start(plan, descriptors)
+                    for one in descriptors:
+                        os.close(one)
+                else:
+                    os._exit(0)
+
+    def _start(self, plan: dict[str, Any], descriptors: list[int]) -> None:
+        control = socket.socket(fileno=os.dup(descriptors[0]))
+        snapshot = descriptors[1] if len(descriptors) > 1 else -1
+        go_on, mapped = os.pipe()
+        try:
+            lower = [self._shared(path) for path in plan["layers"].values()]
+            network = kernel.CLONE_NEWNET if plan["network"] == "none" else 0
+            pid = kernel.clone(_NAMESPACES | network)
+            if pid == 0:
+                os.close(mapped)
+                self._begin(control, plan, lower, snapshot, go_on)
+            if self._is_root:
+                for name in ("uid_map", "gid_map"):
+                    with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as file:
+                        file.write(f"0 {_FIRST_USER} {_USERS}")
+            os.write(mapped, b"!")
+        except OSError as error:
+            send(control, {"error": str(error)})
+        finally:
+            os.close(go_on)
+            os.close(mapped)
+            control.close()
+
+    def _begin(
+        self,
+        control: socket.socket,
+        plan: dict[str, Any],
+        lower: list[str],
+        snapshot: int,
+        go_on: int,
+    ) -> NoReturn:
+        """Become a machine's first process."""
+        try:
+            kernel.die_with_parent()
+            if not os.read(go_on, 1):
+                os._exit(1)
+            signal.set_wakeup_fd(-1)
+            if self._is_root:
+                os.setgroups([])
+                os.setresgid(0, 0, 0)
+                os.setresuid(0, 0, 0)
+            else:
+                kernel.map_user(0, (0, 0))
+            layers = root.enter(plan, lower, snapshot)
+            root.isolate(plan)
+            kept = {control.fileno(), layers}
+            for name in os.listdir("/proc/self/fd"):
+                if int(name) > 2 and int(name) not in kept:
+                    with contextlib.suppress(OSError):
+                        os.close(int(name))
+            send(control, {"value": None})
+            jobs.serve(control, plan, layers)
+        except BaseException as error:  # noqa: BLE001 - the host is told, and the process ends
+            with contextlib.suppress(OSError):
+                send(control, {"error": f"{type(error).__name__}: {error}"})
+        finally:
+            os._exit(1)
+
+
+def _user_namespace() -> int:
+    """Return a descriptor of a user namespace that maps the ids of machines."""
+    ready, go = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            kernel.unshare(kernel.CLONE_NEWUSER)
+            os.write(go, b"!")
+            signal.pause()
+        finally:
+            os._exit(1)
+    os.close(go)
+    try:
+        if not os.read(ready, 1):
+            raise OSError("no user namespace can be made")
+        for name in ("uid_map", "gid_map"):
+            with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as file:
+                file.write(f"0 {_FIRST_USER} {_USERS}")
+        return os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(ready)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def _mount_with_ids(source: int, place: str, users: int) -> None:
+    """Mount a folder, read-only, so that its owners are those of a user namespace."""
+    calls = kernel._c  # noqa: SLF001
+    tree = calls.syscall(_OPEN_TREE, source, b"", _CLONE_TREE | _CLOSE_ON_EXEC | _EMPTY_PATH)
+    kernel._check(tree, "open_tree")  # noqa: SLF001
+    attributes = struct.pack("=4Q", _MAP_IDS | _READ_ONLY, 0, 0, users)
+    result = calls.syscall(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH, attributes, len(attributes))
+    kernel._check(result, "mount_setattr")  # noqa: SLF001
+    result = calls.syscall(_MOVE_MOUNT, tree, b"", -100, place.encode(), _FROM_DESCRIPTOR)
+    kernel._check(result, "move_mount")  # noqa: SLF001
+    os.close(tree)
+
+
+def main(channel: int, owner: int) -> None:
+    """Run a server.
+
+    Args:
+        channel: The descriptor of the socket to the host.
+        owner: The host's process id.
+    """
+    link = socket.socket(fileno=channel)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    os.setsid()
+    _, descriptors = receive(link)
+    try:
+        with os.fdopen(descriptors[0], "rb") as file:
+            file.seek(0)
+            skeleton = marshal.load(file)  # noqa: S302 - the host's
+        server = Server(link, skeleton)
+    except OSError as error:
+        send(link, {"error": str(error)})
+        return
+    send(link, {"value": None})
+    server.serve(owner)
