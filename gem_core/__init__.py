@@ -14,6 +14,8 @@ if TYPE_CHECKING:
         list_envs,
         make,
         make_agent,
+        make_machine,
+        make_machine_provider,
         make_sandbox,
         make_tool,
         make_vec,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from gem_core.errors import GemError
     from gem_core.function_tool import FunctionTool, ToolSet, as_tool
     from gem_core.hookspecs import hookimpl
+    from gem_core.machine import Machine, MachineProvider, MachineSnapshot, MachineSpec, Shell, ShellResult
     from gem_core.observation import Action, Info, Observation, visible_text
     from gem_core.sandbox import Execution, Program, Sandbox, SandboxSession
     from gem_core.specs import (
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
         ExecutorSpec,
         Family,
         FamilySpec,
+        MachineProviderSpec,
         SandboxSpec,
         ToolSpec,
         WrapperSpec,
@@ -52,6 +56,8 @@ _MODULES = {
         "list_envs",
         "make",
         "make_agent",
+        "make_machine",
+        "make_machine_provider",
         "make_sandbox",
         "make_tool",
         "make_vec",
@@ -63,6 +69,14 @@ _MODULES = {
     "errors": ("GemError",),
     "function_tool": ("FunctionTool", "ToolSet", "as_tool"),
     "hookspecs": ("hookimpl",),
+    "machine": (
+        "Machine",
+        "MachineProvider",
+        "MachineSnapshot",
+        "MachineSpec",
+        "Shell",
+        "ShellResult",
+    ),
     "observation": ("Action", "Info", "Observation", "visible_text"),
     "sandbox": ("Execution", "Program", "Sandbox", "SandboxSession"),
     "specs": (
@@ -74,6 +88,7 @@ _MODULES = {
         "ExecutorSpec",
         "Family",
         "FamilySpec",
+        "MachineProviderSpec",
         "SandboxSpec",
         "ToolSpec",
         "WrapperSpec",
@@ -117,12 +132,19 @@ __all__ = [
     "Generation",
     "Info",
     "Layer",
+    "Machine",
+    "MachineProvider",
+    "MachineProviderSpec",
+    "MachineSnapshot",
+    "MachineSpec",
     "Observation",
     "Program",
     "Reply",
     "Sandbox",
     "SandboxSession",
     "SandboxSpec",
+    "Shell",
+    "ShellResult",
     "Step",
     "Tool",
     "ToolCall",
@@ -139,6 +161,8 @@ __all__ = [
     "list_envs",
     "make",
     "make_agent",
+    "make_machine",
+    "make_machine_provider",
     "make_sandbox",
     "make_tool",
     "make_vec",

@@ -9,6 +9,7 @@ from gem_core.errors import ConfigError
 from gem_core.factory import Part, make_factory
 from gem_core.plugins import default_registry
 from gem_core.resolve import configured, resolve
+from gem_core.machine import Machine, MachineProvider, MachineSpec
 from gem_core.sandbox import Sandbox
 from gem_core.seeding import check_seed, child_seed
 from gem_core.specs import (
@@ -16,6 +17,7 @@ from gem_core.specs import (
     EntryPoint,
     EnvSpec,
     ExecutorSpec,
+    MachineProviderSpec,
     SandboxSpec,
     Spec,
     ToolSpec,
@@ -30,6 +32,8 @@ __all__ = [
     "list_envs",
     "make",
     "make_agent",
+    "make_machine",
+    "make_machine_provider",
     "make_sandbox",
     "make_tool",
     "make_vec",
@@ -248,6 +252,33 @@ def make_sandbox(sandbox: str | Mapping[str, Any], **kwargs: Any) -> Sandbox:
         UnknownKwargError: A parameter that it does not accept.
     """
     return _make(SandboxSpec, sandbox, kwargs)  # type: ignore[no-any-return]
+
+
+def make_machine_provider(provider: str | Mapping[str, Any], **kwargs: Any) -> MachineProvider:
+    """Make a provider of machines, such as ``local``; see ``make_sandbox``."""
+    return _make(MachineProviderSpec, provider, kwargs)  # type: ignore[no-any-return]
+
+
+def make_machine(
+    provider: str | Mapping[str, Any], spec: MachineSpec | None = None, **kwargs: Any
+) -> Machine:
+    """Start a machine; for many, make the provider once and use its ``start``.
+
+    Args:
+        provider: An id (``local``, ``docker``, ...), or a mapping with an ``id`` and parameters.
+        spec: What the machine starts with, and its limits; None for the provider's default.
+        kwargs: More parameters of the provider.
+
+    Raises:
+        UnknownIdError: The id is not registered.
+        UnknownKwargError: A parameter that the provider does not accept.
+        ConfigError: The spec asks for what the provider does not have.
+        MachineError: No machine can be started.
+    """
+    wanted = spec or MachineSpec()
+    made = make_machine_provider(provider, **kwargs)
+    made.prepare(wanted)
+    return made.start(wanted)
 
 
 def _make(kind: type[Spec], part: str | Mapping[str, Any], kwargs: Mapping[str, Any]) -> Any:

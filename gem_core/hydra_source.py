@@ -12,6 +12,7 @@ group          option                 its place in the config
 ``tools``      ``search``             ``tools.search``
 ``wrappers``   ``concat``             ``wrappers.concat``
 ``sandbox``    ``warm``               ``sandbox``
+``machine``    ``local``              ``machine``
 =============  =====================  =========================================
 
 Groups whose options land under their own name take lists: ``wrappers=[concat,time_limit]``.
@@ -31,7 +32,7 @@ from omegaconf import MISSING, OmegaConf
 
 from gem_core.errors import GemError
 from gem_core.plugins import default_registry
-from gem_core.specs import AgentSpec, EnvSpec, SandboxSpec, Spec, ToolSpec, WrapperSpec
+from gem_core.specs import AgentSpec, EnvSpec, MachineProviderSpec, SandboxSpec, Spec, ToolSpec, WrapperSpec
 
 __all__ = ["GemConfigSource", "GemSearchPathPlugin", "option_key"]
 
@@ -41,6 +42,7 @@ _GROUPS: dict[str, type[Spec]] = {
     "tools": ToolSpec,
     "wrappers": WrapperSpec,
     "sandbox": SandboxSpec,
+    "machine": MachineProviderSpec,
 }
 _LIST_GROUPS = {"agent", "tools", "wrappers"}
 _GIVEN_BY_THE_STACK: dict[type[Spec], int] = {WrapperSpec: 1}

@@ -31,6 +31,7 @@ __all__ = [
     "ExecutorSpec",
     "Family",
     "FamilySpec",
+    "MachineProviderSpec",
     "SandboxSpec",
     "Spec",
     "ToolSpec",
@@ -195,6 +196,13 @@ class SandboxSpec(Spec):
     """A sandbox; its entry point returns a ``Sandbox``."""
 
     kind: ClassVar[str] = "sandbox"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineProviderSpec(Spec):
+    """A provider of machines; its entry point returns a ``MachineProvider``."""
+
+    kind: ClassVar[str] = "machine provider"
 
 
 @dataclass(frozen=True, kw_only=True)

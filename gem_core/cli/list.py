@@ -16,6 +16,7 @@ from gem_core.specs import (
     CommandSpec,
     EnvSpec,
     ExecutorSpec,
+    MachineProviderSpec,
     SandboxSpec,
     Spec,
     ToolSpec,
@@ -34,6 +35,7 @@ _KINDS: dict[str, type[Spec]] = {
     "wrappers": WrapperSpec,
     "agents": AgentSpec,
     "sandboxes": SandboxSpec,
+    "machines": MachineProviderSpec,
     "executors": ExecutorSpec,
     "commands": CommandSpec,
 }

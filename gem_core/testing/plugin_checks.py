@@ -19,6 +19,7 @@ from gem_core.specs import (
     EnvSpec,
     ExecutorSpec,
     FamilySpec,
+    MachineProviderSpec,
     SandboxSpec,
     Spec,
     ToolSpec,
@@ -179,6 +180,7 @@ _CHECKS: dict[type[Spec], Callable[[Any], Report | None]] = {
     WrapperSpec: _wrapper,
     AgentSpec: _by_a_library,
     SandboxSpec: _by_a_library,
+    MachineProviderSpec: _by_a_library,
     ExecutorSpec: _executor,
     CommandSpec: _command,
 }

@@ -1,6 +1,6 @@
 """The specs that gem-sandbox registers; no sandbox is imported here."""
 
-from gem_core import CommandSpec, SandboxSpec, hookimpl
+from gem_core import CommandSpec, MachineProviderSpec, SandboxSpec, hookimpl
 from gem_core.registry import Registry
 
 __all__ = ["gem_register"]
@@ -8,7 +8,7 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the sandboxes, and the command that reports which of them work."""
+    """Add the sandboxes, the providers of machines, and the command that reports which of them work."""
     registry.add(
         SandboxSpec(
             id="warm",
@@ -28,6 +28,20 @@ def gem_register(registry: Registry) -> None:
             id="process",
             entry_point="gem_sandbox.process:ProcessSandbox",
             description="plain processes without isolation, for trusted programs only",
+        )
+    )
+    registry.add(
+        MachineProviderSpec(
+            id="local",
+            entry_point="gem_sandbox.machines.local.provider:LocalProvider",
+            description="machines in namespaces of the kernel, which start in milliseconds",
+        )
+    )
+    registry.add(
+        MachineProviderSpec(
+            id="process",
+            entry_point="gem_sandbox.machines.process:ProcessProvider",
+            description="folders and plain processes without isolation, for trusted programs only",
         )
     )
     registry.add(

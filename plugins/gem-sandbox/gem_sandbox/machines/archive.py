@@ -17,6 +17,10 @@ _HEADER = f"SCHILY.xattr.{_OPAQUE}"
 """The name by which archives hold this extended attribute: the folder hides the one below it."""
 
 
+_AS_IT_IS: dict[str, Any] = {"filter": "fully_trusted"} if hasattr(tarfile, "data_filter") else {}
+"""What is extracted was checked before; the first releases of Python 3.11 have no filters."""
+
+
 class TooLargeError(OSError):
     """The files have more bytes than allowed."""
 
@@ -61,7 +65,7 @@ def unpack_layers(file: IO[bytes], folder: str) -> None:
     with _no_names_of_users(), tarfile.open(fileobj=file, mode="r|") as archive:
         opaque = {}
         for member in archive:
-            archive.extract(member, folder, numeric_owner=True, filter="fully_trusted")
+            archive.extract(member, folder, numeric_owner=True, **_AS_IT_IS)
             if value := member.pax_headers.get(_HEADER):
                 opaque[os.path.join(folder, member.name)] = value
         for path, value in opaque.items():
@@ -74,17 +78,27 @@ def unpack(file: IO[bytes], folder: Path) -> None:
     Devices, links that leave the folder, and owners are left out.
     """
 
-    def safe(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
-        if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
-            return None
-        try:
-            return tarfile.data_filter(member, path)
-        except tarfile.FilterError:
-            return None
-
     folder.mkdir(parents=True, exist_ok=True)
+    inside = os.path.realpath(folder)
     with tarfile.open(fileobj=file, mode="r|") as archive:
-        archive.extractall(folder, filter=safe)
+        for member in archive:
+            if _stays_inside(member, inside):
+                member.uid, member.gid = os.getuid(), os.getgid()
+                member.mode = member.mode & 0o777 | (0o700 if member.isdir() else 0o600)
+                archive.extract(member, inside, numeric_owner=True, **_AS_IT_IS)
+
+
+def _stays_inside(member: tarfile.TarInfo, folder: str) -> bool:
+    """Return whether a member is a file, folder or link that neither is nor points outside."""
+    place = os.path.join(folder, member.name)
+    pointed = [os.path.dirname(place) if member.issym() else place]
+    if member.issym():
+        pointed.append(os.path.join(os.path.dirname(place), member.linkname))
+    elif member.islnk():
+        pointed.append(os.path.join(folder, member.linkname))
+    elif not (member.isreg() or member.isdir()):
+        return False
+    return all(f"{os.path.realpath(path)}/".startswith(f"{folder}/") for path in pointed)
 
 
 @contextlib.contextmanager

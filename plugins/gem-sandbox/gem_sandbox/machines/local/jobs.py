@@ -49,6 +49,8 @@ class Jobs:
         """Start a program; the last descriptor is for its status."""
         user, group, groups, home, name = _user(request["user"])
         env = {"HOME": home, "USER": name, "LOGNAME": name, **request["env"]}
+        if user and self._plan["one_user"]:
+            raise LookupError("the machine has no user but root, as root did not start it")
         folder = os.stat(request["cwd"])
         if not stat.S_ISDIR(folder.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, "not a folder", request["cwd"])
@@ -56,9 +58,10 @@ class Jobs:
         if pid == 0:
             try:
                 self._begin(descriptors[:-1])
-                os.setgroups(groups)
-                os.setresgid(group, group, group)
-                os.setresuid(user, user, user)
+                if not self._plan["one_user"]:
+                    os.setgroups(groups)
+                    os.setresgid(group, group, group)
+                    os.setresuid(user, user, user)
                 os.chdir(request["cwd"])
                 os.execve(request["argv"][0], request["argv"], env)  # noqa: S606
             except OSError as error:

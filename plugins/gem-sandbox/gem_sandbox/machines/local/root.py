@@ -101,7 +101,8 @@ def isolate(plan: dict[str, Any]) -> None:
     if plan["network"] == "none":
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
             fcntl.ioctl(link, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
-    kernel.take([kernel.CallFilter(plan["filter"]).apply])
+    call_filter = kernel.CallFilter(plan["filter"])  # kept, as the step refers to its memory
+    kernel.take([call_filter.apply])
     for number in range(64):
         if not _CAPABILITIES >> number & 1:
             libc.prctl(24, number)

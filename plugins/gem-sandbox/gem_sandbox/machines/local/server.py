@@ -5,6 +5,7 @@ kernel then drops their mounts, so nothing is left to clean up.
 """
 
 import contextlib
+import gc
 import marshal
 import os
 import select
@@ -161,6 +162,7 @@ class Server:
                 os.setresuid(0, 0, 0)
             else:
                 kernel.map_user(0, (0, 0))
+            plan["one_user"] = not self._is_root
             layers = root.enter(plan, lower, snapshot)
             root.isolate(plan)
             kept = {control.fileno(), layers}
@@ -227,6 +229,7 @@ def main(channel: int, owner: int) -> None:
         signal.signal(number, signal.SIG_IGN)
     os.setsid()
     _, descriptors = receive(link)
+    gc.disable()
     try:
         with os.fdopen(descriptors[0], "rb") as file:
             file.seek(0)
@@ -236,4 +239,6 @@ def main(channel: int, owner: int) -> None:
         send(link, {"error": str(error)})
         return
     send(link, {"value": None})
+    del skeleton
+    gc.freeze()
     server.serve(owner)
