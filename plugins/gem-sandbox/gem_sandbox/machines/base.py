@@ -4,7 +4,6 @@ A kind of machine says how a process is started in it, and how a file is opened;
 Descriptors of processes and files are passed around, so nothing is copied on the way.
 """
 
-import contextlib
 import os
 import select
 import threading
@@ -12,10 +11,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
-from gem_core.errors import ConfigError, MachineError
-from gem_core.machine import MachineSpec, check_path
+from gem_core.errors import ConfigError, MachineError, SnapshotError
+from gem_core.machine import MachineSnapshot, MachineSpec, check_path
 from gem_core.sandbox import Execution, Limit
 from gem_sandbox.machines.archive import unpack
 from gem_sandbox.machines.local.messages import STATUS
@@ -27,8 +26,8 @@ __all__ = ["BaseMachine", "Job"]
 
 _CHUNK = 1 << 16
 _LONGEST_COMMAND = 100_000
+_HEALTHY, _PAUSE = 60.0, 0.2
 _ENVIRONMENT = {
-    "HOME": "/root",
     "LANG": "C.UTF-8",
     "PAGER": "cat",
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -55,6 +54,9 @@ class BaseMachine(ABC):
     Args:
         spec: What the machine was started with.
     """
+
+    provider: ClassVar[str]
+    """The id of the provider."""
 
     def __init__(self, spec: MachineSpec) -> None:
         self.spec = spec
@@ -103,16 +105,89 @@ class BaseMachine(ABC):
         """
 
     @abstractmethod
-    def pack(self, path: str, limit: int) -> int:
-        """Return a descriptor of an archive of a file or folder of the machine.
+    def pack(self, path: str | None, limit: int) -> int:
+        """Return a descriptor of an archive of a file or folder, or of all that was written.
 
         Raises:
             MachineError: It does not exist, or has more bytes than the limit.
         """
 
     @abstractmethod
+    def begin_files(self, data: bytes | None) -> None:
+        """Start with the files of an archive, or of the spec's image.
+
+        Raises:
+            SnapshotError: This is not an archive.
+        """
+
+    @abstractmethod
+    def replace_files(self, data: bytes) -> None:
+        """End all processes, and go on with the files of an archive.
+
+        Raises:
+            SnapshotError: This is not an archive; nothing has changed.
+        """
+
+    @abstractmethod
+    def copy(self, snapshot: MachineSnapshot) -> Self:
+        """Return another machine, in the state of a snapshot."""
+
+    @abstractmethod
+    def running(self) -> list[tuple[int, str]]:
+        """Return the process id and the command line of each process."""
+
+    @abstractmethod
+    def end_processes(self) -> None:
+        """End all processes."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """End all processes and drop the files; may be called twice."""
+
+    @abstractmethod
     def check_open(self) -> None:
         """Raise ``MachineError`` if the machine has ended."""
+
+    def begin(self, snapshot: MachineSnapshot | None) -> None:
+        """Start, in the state of a snapshot if there is one."""
+        try:
+            if snapshot is None:
+                self.begin_files(None)
+                for path, content in self.spec.files.items():
+                    self.write(path, content)
+                self._check_health()
+            else:
+                state, data = self._parts(snapshot)
+                self.begin_files(data)
+                self._shell.resume(state)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_health(self) -> None:
+        if not self.spec.healthcheck:
+            return
+        deadline = time.monotonic() + _HEALTHY
+        while not (result := self.run(self.spec.healthcheck, timeout=_HEALTHY)).ok:
+            if time.monotonic() > deadline:
+                said = (result.stderr or result.stdout)[-500:]
+                raise MachineError(
+                    f"The health check {self.spec.healthcheck!r} has failed for {_HEALTHY:.0f} s, "
+                    f"with exit status {result.exit_status}: {said}"
+                )
+            time.sleep(_PAUSE)
+
+    def _parts(self, snapshot: MachineSnapshot) -> tuple[str, bytes]:
+        if snapshot.provider != self.provider:
+            raise SnapshotError(
+                f"This is a snapshot of a machine of {snapshot.provider!r}, not of "
+                f"{self.provider!r}."
+            )
+        size = int.from_bytes(snapshot.data[:8], "little")
+        if len(snapshot.data) < 8 + size:
+            raise SnapshotError("This is not a snapshot of a machine: it is too short.")
+        state = snapshot.data[8 : 8 + size].decode("utf-8", "surrogateescape")
+        return state, snapshot.data[8 + size :]
 
     def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a command."""
@@ -225,15 +300,50 @@ class BaseMachine(ABC):
         with os.fdopen(self.pack(path, limit), "rb") as file:
             unpack(file, Path(folder))
 
-    def __enter__(self) -> "BaseMachine":
+    def snapshot(self) -> MachineSnapshot:
+        """Return the state: the files that were written, and the state of the shell."""
+        with self._lock:
+            lost = tuple(self.processes())
+            state = self._shell.state().encode("utf-8", "surrogateescape")
+            with os.fdopen(self.pack(None, self.spec.disk << 1), "rb") as file:
+                data = file.read()
+        return MachineSnapshot(
+            self.provider, len(state).to_bytes(8, "little") + state + data, lost
+        )
+
+    def restore(self, snapshot: MachineSnapshot) -> None:
+        """End all processes and return to the state of a snapshot; see ``Machine``."""
+        with self._lock:
+            self.check_open()
+            state, data = self._parts(snapshot)
+            self.replace_files(data)
+            self._shell.drop()
+            self._shell.resume(state)
+
+    def fork(self) -> Self:
+        """Return another machine in the same state; see ``Machine``."""
+        return self.copy(self.snapshot())
+
+    def processes(self) -> list[str]:
+        """Return the command lines of the processes that run; see ``Machine``."""
+        shell = self._shell.pid
+        return [line for pid, line in self.running() if pid != shell]
+
+    def kill_all(self) -> None:
+        """End all processes, also the shell's."""
+        self.end_processes()
+        self._shell.drop()
+
+    def close(self) -> None:
+        """End all processes and drop the files; may be called twice."""
+        self.end()
+        self._shell.drop()
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @abstractmethod
-    def close(self) -> None:
-        """End all processes and drop the files; may be called twice."""
 
 
 def _feed(writer: int, rest: memoryview) -> memoryview:

@@ -7,6 +7,7 @@ the end of a command is known when it happens, whatever the command prints.
 
 import contextlib
 import os
+import re
 import select
 import shlex
 import threading
@@ -30,12 +31,11 @@ _COMMAND = (
     "{{ __code=$?; printf '%s\\0%s\\0' \"$__code\" \"$PWD\" >&4; }} 2>/dev/null\n"
 )
 """The empty line is needed: after a syntax error, bash takes the next line for part of a command."""
-_STATE = (
-    "{ declare -p; declare -f; alias -p; shopt -p; set +o; } 2>/dev/null | "
-    "grep -v -E '^declare -[a-zA-Z-]*r|^declare -- (BASHOPTS|SHELLOPTS|__code|_)='"
-)
+_STATE = "declare -p; declare -f; alias -p; shopt -p; set +o"
+_NOT_OURS = re.compile(r"declare -[a-zA-Z-]*r|declare \S+ (?:__code|_|BASH\w*|EPOCH\w*|PPID|SECONDS)=")
 _CHUNK = 1 << 16
 _INTERRUPT, _KILL = 2, 9
+_LONGEST_STATE, _PATIENCE = 1 << 24, 30.0
 
 
 class BashShell:
@@ -106,17 +106,21 @@ class BashShell:
         """Return a script that brings another shell into this state; empty for a new shell."""
         with self._lock:
             process = self._process
-            if process is None or process.is_busy:
-                return f"cd {shlex.quote(self._directory)}\n"
-            kept = HeadAndTail(1 << 24)
-            process.begin(_STATE, self._status)
-            process.wait(kept, 30.0)
-            return f"{kept.text()}\ncd {shlex.quote(self._directory)}\n"
+            if process is None:
+                return ""
+            lines = []
+            if not process.is_busy:
+                kept = HeadAndTail(_LONGEST_STATE)
+                process.begin(_STATE, self._status)
+                process.wait(kept, _PATIENCE)
+                lines = [line for line in kept.text().split("\n") if not _NOT_OURS.match(line)]
+            return "\n".join([*lines, f"cd {shlex.quote(self._directory)}", ""])
 
     def resume(self, state: str) -> None:
         """Start in a state that ``state`` returned."""
-        self.send(f"{{ eval {shlex.quote(state)}; }} >/dev/null 2>&1", timeout=30.0)
-        self._status = 0
+        if state:
+            self.send(f"eval {shlex.quote(state)} >/dev/null 2>&1", timeout=_PATIENCE)
+            self._status = 0
 
     def drop(self) -> None:
         """End the shell; the next command starts another one in the working directory."""

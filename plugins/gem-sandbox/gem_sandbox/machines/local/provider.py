@@ -11,17 +11,17 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import gem_core
 import gem_sandbox
 import gem_workers
-from gem_core.errors import ConfigError, MachineError, SnapshotError
+from gem_core.errors import ConfigError, MachineError
 from gem_core.machine import MachineSnapshot, MachineSpec
-from gem_sandbox.machines.archive import unpack_layers  # noqa: F401
 from gem_sandbox.machines.base import BaseMachine, Job
 from gem_sandbox.machines.local.messages import STATUS, receive, send
 from gem_sandbox.machines.local.skeleton import skeleton
+from gem_sandbox.machines.memory_file import memory_file
 from gem_sandbox.warm.seccomp import machine_filter
 
 __all__ = ["LocalMachine", "LocalProvider"]
@@ -70,7 +70,7 @@ class _Server:
             parts = (gem_sandbox, gem_core, gem_workers)
             paths = list(dict.fromkeys(str(Path(str(part.__file__)).parents[1]) for part in parts))
             code = _START_SERVER.format(paths=paths, channel=theirs.fileno(), owner=os.getpid())
-            boot = _memory_file(marshal.dumps(code))
+            boot = memory_file(marshal.dumps(code))
             os.lseek(boot, 0, os.SEEK_SET)
             with theirs:
                 self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our code
@@ -81,7 +81,7 @@ class _Server:
                     stdin=subprocess.DEVNULL,
                 )
             os.close(boot)
-            entries = _memory_file(marshal.dumps(skeleton()))
+            entries = memory_file(marshal.dumps(skeleton()))
             send(mine, None, [entries])
             os.close(entries)
             answer, _ = receive(mine)
@@ -127,11 +127,7 @@ class LocalProvider:
         if not self._close.alive:
             raise MachineError("This provider is closed.")
         machine = LocalMachine(self, spec)
-        try:
-            machine.begin(snapshot)
-        except BaseException:
-            machine.close()
-            raise
+        machine.begin(snapshot)
         return machine
 
     def connect(self, spec: MachineSpec, data: bytes | None) -> socket.socket:
@@ -141,7 +137,7 @@ class LocalProvider:
         descriptors = [theirs.fileno()]
         with theirs, contextlib.ExitStack() as stack:
             if data is not None:
-                descriptors.append(_memory_file(data))
+                descriptors.append(memory_file(data))
                 stack.callback(os.close, descriptors[-1])
             try:
                 self._server.start(_plan(spec), descriptors)
@@ -189,13 +185,6 @@ def _layers(spec: MachineSpec) -> dict[str, str]:
     return {"": str(folder)}
 
 
-def _memory_file(data: bytes) -> int:
-    descriptor = os.memfd_create("machine")
-    with open(descriptor, "wb", closefd=False) as file:
-        file.write(data)
-    return descriptor
-
-
 def _value(answer: dict[str, Any] | None) -> Any:
     if answer is None:
         raise MachineError("The machine has ended.")
@@ -207,38 +196,23 @@ def _value(answer: dict[str, Any] | None) -> Any:
 class LocalMachine(BaseMachine):
     """A machine of ``LocalProvider``."""
 
+    provider = "local"
+
     def __init__(self, provider: LocalProvider, spec: MachineSpec) -> None:
         super().__init__(spec)
         self._provider = provider
         self._control: socket.socket | None = None
 
-    def begin(self, snapshot: MachineSnapshot | None) -> None:
-        """Start the machine's processes."""
-        if snapshot is None:
-            self._control = self._provider.connect(self.spec, None)
-            for path, content in self.spec.files.items():
-                self.write(path, content)
-            self._await_health()
-        else:
-            self._resume(snapshot)
+    def begin_files(self, data: bytes | None) -> None:
+        self._control = self._provider.connect(self.spec, data)
 
-    def _await_health(self) -> None:
-        if self.spec.healthcheck:
-            result = self.run(self.spec.healthcheck, timeout=_START)
-            if not result.ok:
-                raise MachineError(f"The health check failed: {result.stderr or result.stdout}")
-
-    def _resume(self, snapshot: MachineSnapshot) -> None:
-        if snapshot.provider != "local":
-            raise SnapshotError(f"This is a snapshot of a machine of {snapshot.provider!r}.")
-        size = int.from_bytes(snapshot.data[:8], "little")
-        state, data = snapshot.data[8 : 8 + size].decode("utf-8", "surrogateescape"), snapshot.data[8 + size :]
+    def replace_files(self, data: bytes) -> None:
         control = self._provider.connect(self.spec, data)
-        self._drop()
+        self.end()
         self._control = control
-        self._shell.drop()
-        if state:
-            self._shell.resume(state)
+
+    def copy(self, snapshot: MachineSnapshot) -> "LocalMachine":
+        return self._provider.start(self.spec, snapshot)
 
     def _ask(
         self, request: dict[str, Any], descriptors: Sequence[int] = ()
@@ -258,7 +232,6 @@ class LocalMachine(BaseMachine):
         return self._control
 
     def check_open(self) -> None:
-        """Raise ``MachineError`` if the machine has ended."""
         self._open_control()
 
     def spawn(
@@ -270,7 +243,6 @@ class LocalMachine(BaseMachine):
         user: str,
         cwd: str,
     ) -> Job:
-        """Start a process in a session of its own; see ``BaseMachine``."""
         status, theirs = os.pipe()
         try:
             request = {"do": "spawn", "argv": list(argv), "env": dict(env), "user": user, "cwd": cwd}
@@ -283,13 +255,11 @@ class LocalMachine(BaseMachine):
         return Job(pid, status)
 
     def signal(self, pid: int, number: int, *, since: float | None = None) -> None:
-        """Send a signal to a job's process group or descendants; see ``BaseMachine``."""
         if since:
             since += time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
         self._ask({"do": "signal", "pid": pid, "number": number, "since": since})
 
     def open(self, path: str, flags: int, mode: int = 0o644) -> int:
-        """Return a descriptor of a regular file; see ``BaseMachine``."""
         request = {"do": "open", "path": path, "flags": flags, "mode": mode}
         try:
             _, received = self._ask(request)
@@ -298,66 +268,32 @@ class LocalMachine(BaseMachine):
         return received[0]
 
     def pack(self, path: str | None, limit: int) -> int:
-        """Return a descriptor of an archive; see ``BaseMachine``. No path: all that was written."""
-        archive = os.memfd_create("archive")
+        archive = memory_file(b"")
         status, theirs = os.pipe()
         try:
-            self._ask({"do": "pack", "path": path, "limit": limit}, [archive, theirs])
-            os.close(theirs)
-            theirs = -1
-            with os.fdopen(status, "rb") as file:
-                report = file.read()
+            try:
+                self._ask({"do": "pack", "path": path, "limit": limit}, [archive, theirs])
+            finally:
+                os.close(theirs)
+                with os.fdopen(status, "rb") as file:
+                    report = file.read()
             if len(report) != STATUS.size or STATUS.unpack(report)[0]:
-                reason = report[: -STATUS.size].decode("utf-8", "replace") or "the machine has ended"
-                raise MachineError(f"{path or 'The machine'}: {reason}.")
+                reason = report[: -STATUS.size].decode("utf-8", "replace")
+                raise MachineError(f"{path or 'The machine'}: {reason or 'it has ended'}.")
         except BaseException:
             os.close(archive)
             raise
-        finally:
-            if theirs >= 0:
-                os.close(theirs)
         os.lseek(archive, 0, os.SEEK_SET)
         return archive
 
-    def snapshot(self) -> MachineSnapshot:
-        """Return the state: the files that were written, and the state of the shell."""
-        with self._lock:
-            lost = tuple(self.processes())
-            state = self._shell.state().encode("utf-8", "surrogateescape")
-            with os.fdopen(self.pack(None, self.spec.disk << 1), "rb") as file:
-                data = file.read()
-        return MachineSnapshot("local", len(state).to_bytes(8, "little") + state + data, lost)
+    def running(self) -> list[tuple[int, str]]:
+        found, _ = self._ask({"do": "processes"})
+        return list(found)
 
-    def restore(self, snapshot: MachineSnapshot) -> None:
-        """End all processes and return to the state of a snapshot; see ``Machine``."""
-        with self._lock:
-            self._open_control()
-            self._resume(snapshot)
-
-    def fork(self) -> Self:
-        """Return another machine in the same state; see ``Machine``."""
-        copy = type(self)(self._provider, self.spec)
-        copy.begin(self.snapshot())
-        return copy
-
-    def processes(self) -> list[str]:
-        """Return the command lines of the processes that run; see ``Machine``."""
-        shell = self._shell.pid
-        running, _ = self._ask({"do": "processes"})
-        return [line for pid, line in running if pid != shell]
-
-    def kill_all(self) -> None:
-        """End all processes, also the shell's."""
+    def end_processes(self) -> None:
         self._ask({"do": "kill_all"})
-        self._shell.drop()
 
-    def _drop(self) -> None:
+    def end(self) -> None:
         control, self._control = self._control, None
         if control is not None:
             control.close()
-
-    def close(self) -> None:
-        """End all processes and drop the files; may be called twice."""
-        with self._lock:
-            self._drop()
-            self._shell.drop()

@@ -1,0 +1,228 @@
+"""The provider ``process``: a temporary folder and plain processes, for trusted programs only."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gem_core.errors import ConfigError, MachineError, SnapshotError
+from gem_core.machine import MachineSnapshot, MachineSpec
+from gem_sandbox.guest.process_tree import descendants
+from gem_sandbox.machines.archive import TooLargeError, pack, unpack_layers
+from gem_sandbox.machines.base import BaseMachine, Job
+from gem_sandbox.machines.local.messages import STATUS
+from gem_sandbox.machines.memory_file import memory_file
+
+__all__ = ["ProcessMachine", "ProcessProvider"]
+
+_HIGH = 100
+_ENTER = 'cd "$0" && exec "$@"'
+
+
+class ProcessProvider:
+    """Machines that are folders of the host, without isolation or limits.
+
+    The machine's paths given to ``read``, ``write``, ``pull``, ``cwd`` and ``workdir`` are below a
+    temporary folder, where commands start. Absolute paths *in commands* are those of the host.
+    """
+
+    isolated = False
+
+    def __init__(self) -> None:
+        warnings.warn(
+            "Machines of 'process' run commands without isolation: they can read, write and reach "
+            "what you can. Use 'local' or 'docker' for untrusted programs.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        self._machines: weakref.WeakSet[ProcessMachine] = weakref.WeakSet()
+
+    def prepare(self, spec: MachineSpec) -> None:
+        """Check that a machine of a spec can be started; see ``MachineProvider``."""
+        if spec.image or spec.build or spec.user != "root":
+            raise ConfigError("Machines of 'process' have no images and no other users.")
+
+    def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> "ProcessMachine":
+        """Start a machine; see ``MachineProvider``."""
+        self.prepare(spec)
+        machine = ProcessMachine(self, spec, snapshot)
+        self._machines.add(machine)
+        return machine
+
+    def close(self) -> None:
+        """End all machines; may be called twice."""
+        for machine in list(self._machines):
+            machine.close()
+
+
+class ProcessMachine(BaseMachine):
+    """A machine of ``ProcessProvider``."""
+
+    provider = "process"
+
+    def __init__(
+        self, provider: ProcessProvider, spec: MachineSpec, snapshot: MachineSnapshot | None = None
+    ) -> None:
+        super().__init__(spec)
+        self._provider = provider
+        self._folder = Path(tempfile.mkdtemp(prefix="gem-machine-"))
+        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._jobs: set[int] = set()
+        self.begin(snapshot)
+
+    def begin_files(self, data: bytes | None) -> None:
+        if data is not None:
+            _unpack(data, self._folder)
+        self._inside(self.spec.workdir).mkdir(parents=True, exist_ok=True)
+
+    def replace_files(self, data: bytes) -> None:
+        fresh = Path(tempfile.mkdtemp(prefix="gem-machine-"))
+        try:
+            _unpack(data, fresh)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+        self.end_processes()
+        self._remove()
+        self._folder = fresh
+        self._remove = weakref.finalize(self, shutil.rmtree, fresh, ignore_errors=True)
+
+    def _inside(self, path: str) -> Path:
+        return self._folder / path.lstrip("/")
+
+    def check_open(self) -> None:
+        if not self._remove.alive:
+            raise MachineError("This machine is closed.")
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        descriptors: Sequence[int],
+        *,
+        env: Mapping[str, str],
+        user: str,
+        cwd: str,
+    ) -> Job:
+        self.check_open()
+        if user not in {"root", "0"}:
+            raise MachineError(f"Machines of 'process' have no user {user!r}.")
+        if not self._inside(cwd).is_dir():
+            raise MachineError(f"There is no folder {cwd!r}.")
+        home = self._inside(self.spec.workdir)
+        moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _HIGH) for one in descriptors]
+        try:
+            pid = os.posix_spawn(
+                "/bin/sh",
+                ["/bin/sh", "-c", _ENTER, str(self._inside(cwd)), *argv],
+                {"HOME": str(home), **env, "PATH": os.environ.get("PATH", env["PATH"])},
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, one, number) for number, one in enumerate(moved)
+                ],
+                setsid=True,
+            )
+        finally:
+            for one in moved:
+                os.close(one)
+        status, theirs = os.pipe()
+        self._jobs.add(pid)
+        threading.Thread(target=self._await, args=(pid, theirs), daemon=True).start()
+        return Job(pid, status)
+
+    def _await(self, pid: int, report: int) -> None:
+        _, status, usage = os.wait4(pid, 0)
+        self._jobs.discard(pid)
+        with contextlib.suppress(OSError):
+            os.write(report, STATUS.pack(status, usage.ru_maxrss << 10, False))
+        os.close(report)
+
+    def signal(self, pid: int, number: int, *, since: float | None = None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if since is None:
+                os.killpg(pid, number)
+        for one in descendants(pid) if since is not None else ():
+            with contextlib.suppress(ProcessLookupError):
+                if _start(one) >= since - 0.02:
+                    os.kill(one, number)
+
+    def open(self, path: str, flags: int, mode: int = 0o644) -> int:
+        self.check_open()
+        place = self._inside(path)
+        try:
+            if flags & os.O_CREAT:
+                place.parent.mkdir(parents=True, exist_ok=True)
+            elif not place.is_file():
+                raise MachineError(f"{path!r} is not a regular file, or does not exist.")
+            descriptor = os.open(place, flags | os.O_CLOEXEC, mode)
+            if flags & os.O_CREAT:
+                os.fchmod(descriptor, mode)
+        except OSError as error:
+            raise MachineError(f"{path!r}: {error.strerror}.") from error
+        return descriptor
+
+    def pack(self, path: str | None, limit: int) -> int:
+        self.check_open()
+        place = self._inside(path or "")
+        descriptor = memory_file(b"")
+        try:
+            with open(descriptor, "wb", closefd=False) as file:
+                pack(str(place), place.name if path else ".", file, limit)
+        except OSError as error:
+            os.close(descriptor)
+            reason = str(error) if isinstance(error, TooLargeError) else error.strerror
+            raise MachineError(f"{path or 'The machine'}: {reason}.") from error
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return descriptor
+
+    def copy(self, snapshot: MachineSnapshot) -> "ProcessMachine":
+        return self._provider.start(self.spec, snapshot)
+
+    def running(self) -> list[tuple[int, str]]:
+        self.check_open()
+        found = []
+        for pid in self._tree():
+            with contextlib.suppress(OSError):
+                line = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ")
+                if line:
+                    found.append((pid, line.decode("utf-8", "replace")))
+        return found
+
+    def _tree(self) -> list[int]:
+        return [pid for job in list(self._jobs) for pid in (job, *descendants(job))]
+
+    def end_processes(self) -> None:
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # a stopped process does not fork
+            for pid in self._tree():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+
+    def end(self) -> None:
+        self.end_processes()
+        self._remove()
+
+
+def _start(pid: int) -> float:
+    """Return when a process was started, on the clock of ``time.monotonic``."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    since_boot = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return since_boot - (time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic())
+
+
+def _unpack(data: bytes, folder: Path) -> None:
+    descriptor = memory_file(data)
+    try:
+        with os.fdopen(descriptor, "rb") as file:
+            file.seek(0)
+            unpack_layers(file, str(folder))
+    except Exception as error:
+        raise SnapshotError(f"This is not a snapshot of a machine: {error}.") from error
