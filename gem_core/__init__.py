@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from gem_core.errors import GemError
     from gem_core.function_tool import FunctionTool, ToolSet, as_tool
     from gem_core.hookspecs import hookimpl
-    from gem_core.machine import Machine, MachineProvider, MachineSnapshot, MachineSpec, Shell, ShellResult
+    from gem_core.machine import (
+        Machine,
+        MachineProvider,
+        MachineSnapshot,
+        MachineSpec,
+        Shell,
+        ShellResult,
+    )
     from gem_core.observation import Action, Info, Observation, visible_text
     from gem_core.sandbox import Execution, Program, Sandbox, SandboxSession
     from gem_core.specs import (

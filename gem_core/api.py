@@ -7,9 +7,9 @@ from gem_core.agent import Agent
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.factory import Part, make_factory
+from gem_core.machine import Machine, MachineProvider, MachineSpec
 from gem_core.plugins import default_registry
 from gem_core.resolve import configured, resolve
-from gem_core.machine import Machine, MachineProvider, MachineSpec
 from gem_core.sandbox import Sandbox
 from gem_core.seeding import check_seed, child_seed
 from gem_core.specs import (

@@ -32,7 +32,15 @@ from omegaconf import MISSING, OmegaConf
 
 from gem_core.errors import GemError
 from gem_core.plugins import default_registry
-from gem_core.specs import AgentSpec, EnvSpec, MachineProviderSpec, SandboxSpec, Spec, ToolSpec, WrapperSpec
+from gem_core.specs import (
+    AgentSpec,
+    EnvSpec,
+    MachineProviderSpec,
+    SandboxSpec,
+    Spec,
+    ToolSpec,
+    WrapperSpec,
+)
 
 __all__ = ["GemConfigSource", "GemSearchPathPlugin", "option_key"]
 

@@ -202,7 +202,7 @@ class SandboxSpec(Spec):
 class MachineProviderSpec(Spec):
     """A provider of machines; its entry point returns a ``MachineProvider``."""
 
-    kind: ClassVar[str] = "machine provider"
+    kind: ClassVar[str] = "machine"
 
 
 @dataclass(frozen=True, kw_only=True)

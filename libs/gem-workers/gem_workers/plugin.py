@@ -8,7 +8,7 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the executor ``processes`` and the check of sandboxes."""
+    """Add the executor ``processes`` and the checks of sandboxes and machines."""
     registry.add(
         ExecutorSpec(
             id="processes",
@@ -19,5 +19,10 @@ def gem_register(registry: Registry) -> None:
             id="sandbox",
             entry_point="gem_workers.testing:check_registered_sandbox",
             description="the contract of sandboxes",
+        ),
+        CheckSpec(
+            id="machine",
+            entry_point="gem_workers.testing:check_registered_machine",
+            description="the contract of machines",
         ),
     )

@@ -8,7 +8,7 @@ __all__ = ["gem_register"]
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the sandboxes, the providers of machines, and the command that reports which of them work."""
+    """Add the sandboxes, the providers of machines, and the command that says what works."""
     registry.add(
         SandboxSpec(
             id="warm",

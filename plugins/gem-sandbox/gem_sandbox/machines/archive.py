@@ -77,7 +77,6 @@ def unpack(file: IO[bytes], folder: Path) -> None:
 
     Devices, links that leave the folder, and owners are left out.
     """
-
     folder.mkdir(parents=True, exist_ok=True)
     inside = os.path.realpath(folder)
     with tarfile.open(fileobj=file, mode="r|") as archive:

@@ -26,7 +26,9 @@ __all__ = ["BaseMachine", "Job"]
 
 _CHUNK = 1 << 16
 _LONGEST_COMMAND = 100_000
+_SIZE = 8
 _HEALTHY, _PAUSE = 60.0, 0.2
+_NAME = "gem-machine-of-this-snapshot"
 _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "PAGER": "cat",
@@ -57,6 +59,8 @@ class BaseMachine(ABC):
 
     provider: ClassVar[str]
     """The id of the provider."""
+    name = ""
+    """What the machine's paths contain and those of others do not; empty if there is nothing."""
 
     def __init__(self, spec: MachineSpec) -> None:
         self.spec = spec
@@ -157,9 +161,9 @@ class BaseMachine(ABC):
                     self.write(path, content)
                 self._check_health()
             else:
-                state, data = self._parts(snapshot)
-                self.begin_files(data)
-                self._shell.resume(state)
+                self._check_snapshot(snapshot)
+                self.begin_files(_files(snapshot))
+                self._shell.resume(self._state(snapshot))
         except BaseException:
             self.close()
             raise
@@ -177,17 +181,19 @@ class BaseMachine(ABC):
                 )
             time.sleep(_PAUSE)
 
-    def _parts(self, snapshot: MachineSnapshot) -> tuple[str, bytes]:
+    def _check_snapshot(self, snapshot: MachineSnapshot) -> None:
         if snapshot.provider != self.provider:
             raise SnapshotError(
                 f"This is a snapshot of a machine of {snapshot.provider!r}, not of "
                 f"{self.provider!r}."
             )
-        size = int.from_bytes(snapshot.data[:8], "little")
-        if len(snapshot.data) < 8 + size:
+        if len(snapshot.data) < _SIZE or len(snapshot.data) < _files_at(snapshot):
             raise SnapshotError("This is not a snapshot of a machine: it is too short.")
-        state = snapshot.data[8 : 8 + size].decode("utf-8", "surrogateescape")
-        return state, snapshot.data[8 + size :]
+
+    def _state(self, snapshot: MachineSnapshot) -> str:
+        """Return the script that gives the shell its state."""
+        state = snapshot.data[_SIZE : _files_at(snapshot)].decode("utf-8", "surrogateescape")
+        return state.replace(_NAME, self.name)
 
     def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a command."""
@@ -304,21 +310,23 @@ class BaseMachine(ABC):
         """Return the state: the files that were written, and the state of the shell."""
         with self._lock:
             lost = tuple(self.processes())
-            state = self._shell.state().encode("utf-8", "surrogateescape")
+            script = self._shell.state()
+            if self.name:
+                script = script.replace(self.name, _NAME)
+            state = script.encode("utf-8", "surrogateescape")
             with os.fdopen(self.pack(None, self.spec.disk << 1), "rb") as file:
                 data = file.read()
-        return MachineSnapshot(
-            self.provider, len(state).to_bytes(8, "little") + state + data, lost
-        )
+        size = len(state).to_bytes(_SIZE, "little")
+        return MachineSnapshot(self.provider, size + state + data, lost)
 
     def restore(self, snapshot: MachineSnapshot) -> None:
         """End all processes and return to the state of a snapshot; see ``Machine``."""
         with self._lock:
             self.check_open()
-            state, data = self._parts(snapshot)
-            self.replace_files(data)
+            self._check_snapshot(snapshot)
+            self.replace_files(_files(snapshot))
             self._shell.drop()
-            self._shell.resume(state)
+            self._shell.resume(self._state(snapshot))
 
     def fork(self) -> Self:
         """Return another machine in the same state; see ``Machine``."""
@@ -344,6 +352,15 @@ class BaseMachine(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _files_at(snapshot: MachineSnapshot) -> int:
+    """Return where the archive of the files begins; before it is the state of the shell."""
+    return _SIZE + int.from_bytes(snapshot.data[:_SIZE], "little")
+
+
+def _files(snapshot: MachineSnapshot) -> bytes:
+    return snapshot.data[_files_at(snapshot) :]
 
 
 def _feed(writer: int, rest: memoryview) -> memoryview:

@@ -24,6 +24,8 @@ from gem_sandbox.machines.memory_file import memory_file
 __all__ = ["ProcessMachine", "ProcessProvider"]
 
 _HIGH = 100
+_TICK = 0.02
+"""Seconds by which the kernel rounds when a process was started."""
 _ENTER = 'cd "$0" && exec "$@"'
 
 
@@ -75,7 +77,8 @@ class ProcessMachine(BaseMachine):
         self._provider = provider
         self._folder = Path(tempfile.mkdtemp(prefix="gem-machine-"))
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._jobs: set[int] = set()
+        self.name = self._folder.name
+        self._mark = f"GEM_MACHINE={self.name}".encode()
         self.begin(snapshot)
 
     def begin_files(self, data: bytes | None) -> None:
@@ -93,6 +96,8 @@ class ProcessMachine(BaseMachine):
         self.end_processes()
         self._remove()
         self._folder = fresh
+        self.name = fresh.name
+        self._mark = f"GEM_MACHINE={self.name}".encode()
         self._remove = weakref.finalize(self, shutil.rmtree, fresh, ignore_errors=True)
 
     def _inside(self, path: str) -> Path:
@@ -122,7 +127,12 @@ class ProcessMachine(BaseMachine):
             pid = os.posix_spawn(
                 "/bin/sh",
                 ["/bin/sh", "-c", _ENTER, str(self._inside(cwd)), *argv],
-                {"HOME": str(home), **env, "PATH": os.environ.get("PATH", env["PATH"])},
+                {
+                    "HOME": str(home),
+                    **env,
+                    "PATH": os.environ.get("PATH", env["PATH"]),
+                    "GEM_MACHINE": self.name,
+                },
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, one, number) for number, one in enumerate(moved)
                 ],
@@ -132,13 +142,11 @@ class ProcessMachine(BaseMachine):
             for one in moved:
                 os.close(one)
         status, theirs = os.pipe()
-        self._jobs.add(pid)
         threading.Thread(target=self._await, args=(pid, theirs), daemon=True).start()
         return Job(pid, status)
 
     def _await(self, pid: int, report: int) -> None:
         _, status, usage = os.wait4(pid, 0)
-        self._jobs.discard(pid)
         with contextlib.suppress(OSError):
             os.write(report, STATUS.pack(status, usage.ru_maxrss << 10, False))
         os.close(report)
@@ -147,9 +155,10 @@ class ProcessMachine(BaseMachine):
         with contextlib.suppress(ProcessLookupError):
             if since is None:
                 os.killpg(pid, number)
-        for one in descendants(pid) if since is not None else ():
+                return
+        for one in descendants(pid):
             with contextlib.suppress(ProcessLookupError):
-                if _start(one) >= since - 0.02:
+                if since is not None and _start(one) >= since - _TICK:
                     os.kill(one, number)
 
     def open(self, path: str, flags: int, mode: int = 0o644) -> int:
@@ -195,17 +204,31 @@ class ProcessMachine(BaseMachine):
         return found
 
     def _tree(self) -> list[int]:
-        return [pid for job in list(self._jobs) for pid in (job, *descendants(job))]
+        """Return the processes with the machine's mark in their environment, also daemons."""
+        found = []
+        for name in os.listdir("/proc"):
+            with contextlib.suppress(OSError, ValueError):
+                if self._mark in Path(f"/proc/{name}/environ").read_bytes():
+                    found.append(int(name))
+        return found
 
     def end_processes(self) -> None:
-        for number in (signal.SIGSTOP, signal.SIGKILL):  # a stopped process does not fork
-            for pid in self._tree():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
+        while found := [pid for pid in self._tree() if not _is_ended(pid)]:
+            for number in (signal.SIGSTOP, signal.SIGKILL):  # a stopped process does not fork
+                for pid in found:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, number)
 
     def end(self) -> None:
         self.end_processes()
         self._remove()
+
+
+def _is_ended(pid: int) -> bool:
+    with contextlib.suppress(OSError, IndexError):
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+        return stat.rpartition(")")[2].split()[0] in "ZX"
+    return True
 
 
 def _start(pid: int) -> float:

@@ -28,11 +28,13 @@ _SCRIPT = 3
 _BEGIN = "trap : INT\n__status() { return $1; }\n"
 _COMMAND = (
     "__status {status}; eval {command} 4>&-\n\n"
-    "{{ __code=$?; printf '%s\\0%s\\0' \"$__code\" \"$PWD\" >&4; }} 2>/dev/null\n"
+    '{{ __code=$?; printf \'%s\\0%s\\0\' "$__code" "$PWD" >&4; }} 2>/dev/null\n'
 )
-"""The empty line is needed: after a syntax error, bash takes the next line for part of a command."""
+"""The empty line is needed: after a syntax error, the next line would be part of the command."""
 _STATE = "declare -p; declare -f; alias -p; shopt -p; set +o"
-_NOT_OURS = re.compile(r"declare -[a-zA-Z-]*r|declare \S+ (?:__code|_|BASH\w*|EPOCH\w*|PPID|SECONDS)=")
+_NOT_OURS = re.compile(
+    r"declare -[a-zA-Z-]*r|declare \S+ (?:__code|_|BASH\w*|EPOCH\w*|PPID|SECONDS)="
+)
 _CHUNK = 1 << 16
 _INTERRUPT, _KILL = 2, 9
 _LONGEST_STATE, _PATIENCE = 1 << 24, 30.0

@@ -75,8 +75,8 @@ class Jobs:
     def _begin(self, descriptors: list[int]) -> None:
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)
+        for each in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ):
+            signal.signal(each, signal.SIG_DFL)
         os.umask(0o022)
         kept = [os.dup(one) for one in descriptors]  # so that no number is overwritten too early
         for number, descriptor in enumerate(kept):

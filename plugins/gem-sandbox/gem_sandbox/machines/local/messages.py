@@ -16,7 +16,7 @@ ended for the machine's memory."""
 _MOST_DESCRIPTORS = 8
 
 
-def send(channel: socket.socket, message: object, descriptors: Sequence[int] = ()) -> None:
+def send(channel: socket.socket, message: Any, descriptors: Sequence[int] = ()) -> None:
     """Send a message."""
     socket.send_fds(channel, [marshal.dumps(message)], list(descriptors))
 

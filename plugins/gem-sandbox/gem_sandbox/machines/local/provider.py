@@ -11,12 +11,12 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import gem_core
 import gem_sandbox
 import gem_workers
-from gem_core.errors import ConfigError, MachineError
+from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.machine import MachineSnapshot, MachineSpec
 from gem_sandbox.machines.base import BaseMachine, Job
 from gem_sandbox.machines.local.messages import STATUS, receive, send
@@ -55,9 +55,10 @@ class _Server:
                 channel = self._connected()
                 try:
                     send(channel, dict(plan), descriptors)
-                    return
-                except OSError:
+                except OSError:  # it has died
                     self._drop()
+                else:
+                    return
         raise MachineError("The server of machines has died twice.")
 
     def _connected(self) -> socket.socket:
@@ -88,7 +89,9 @@ class _Server:
             if answer is None or "error" in answer:
                 mine.close()
                 self._process.wait()
-                raise MachineError(f"No machine can be started here: {(answer or {}).get('error')}.")
+                raise MachineError(
+                    f"No machine can be started here: {(answer or {}).get('error')}."
+                )
             self._channel = mine
         return self._channel
 
@@ -156,6 +159,12 @@ class LocalProvider:
         """End all machines; may be called twice."""
         self._close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 def _plan(spec: MachineSpec) -> dict[str, Any]:
     return {
@@ -188,9 +197,17 @@ def _layers(spec: MachineSpec) -> dict[str, str]:
 def _value(answer: dict[str, Any] | None) -> Any:
     if answer is None:
         raise MachineError("The machine has ended.")
+    if not answer.get("is_archive", True):
+        raise SnapshotError(f"This is not a snapshot of a machine: {answer['error']}.")
     if "error" in answer:
         raise MachineError(f"The machine refused: {answer['error']}.")
     return answer["value"]
+
+
+def _check_packed(what: str, report: bytes) -> None:
+    if len(report) != STATUS.size or STATUS.unpack(report)[0]:
+        reason = report[: -STATUS.size].decode("utf-8", "replace")
+        raise MachineError(f"{what}: {reason or 'it has ended'}.")
 
 
 class LocalMachine(BaseMachine):
@@ -245,7 +262,13 @@ class LocalMachine(BaseMachine):
     ) -> Job:
         status, theirs = os.pipe()
         try:
-            request = {"do": "spawn", "argv": list(argv), "env": dict(env), "user": user, "cwd": cwd}
+            request = {
+                "do": "spawn",
+                "argv": list(argv),
+                "env": dict(env),
+                "user": user,
+                "cwd": cwd,
+            }
             pid, _ = self._ask(request, [*descriptors, theirs])
         except BaseException:
             os.close(status)
@@ -277,9 +300,7 @@ class LocalMachine(BaseMachine):
                 os.close(theirs)
                 with os.fdopen(status, "rb") as file:
                     report = file.read()
-            if len(report) != STATUS.size or STATUS.unpack(report)[0]:
-                reason = report[: -STATUS.size].decode("utf-8", "replace")
-                raise MachineError(f"{path or 'The machine'}: {reason or 'it has ended'}.")
+            _check_packed(path or "The machine", report)
         except BaseException:
             os.close(archive)
             raise

@@ -8,6 +8,7 @@ import struct
 from typing import Any
 
 from gem_sandbox.machines.archive import unpack_layers
+from gem_sandbox.machines.local.calls import keep_capabilities, set_host_name
 from gem_sandbox.warm.guest import kernel
 
 __all__ = ["AT", "enter", "isolate"]
@@ -52,6 +53,8 @@ def enter(plan: dict[str, Any], lower: list[str], snapshot: int) -> int:
         os.mkdir(work)
         options = f"lowerdir=/proc/self/fd/{below[number]},upperdir={upper},workdir={work}"
         kernel.mount("overlay", root + target, "overlay", kernel.MS_NODEV, f"{options},userxattr")
+    for name in ("dev", "proc"):
+        os.makedirs(f"{root}/{name}", exist_ok=True)
     kernel.mount("proc", f"{root}/proc", "proc", _QUIET | kernel.MS_NOEXEC)
     _make_devices(f"{root}/dev", devices)
     for folder in plan["folders"]:
@@ -96,18 +99,12 @@ def _make_devices(folder: str, devices: list[int]) -> None:
 
 def isolate(plan: dict[str, Any]) -> None:
     """Give up what the machine's processes must not have, in the machine's first process."""
-    libc = kernel._c  # noqa: SLF001
-    libc.sethostname(plan["hostname"].encode(), len(plan["hostname"]))
+    set_host_name(plan["hostname"])
     if plan["network"] == "none":
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
             fcntl.ioctl(link, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
     call_filter = kernel.CallFilter(plan["filter"])  # kept, as the step refers to its memory
     kernel.take([call_filter.apply])
-    for number in range(64):
-        if not _CAPABILITIES >> number & 1:
-            libc.prctl(24, number)
-    low, high = _CAPABILITIES & 0xFFFFFFFF, _CAPABILITIES >> 32
-    header = struct.pack("=Ii", 0x20080522, 0)
-    libc.capset(header, struct.pack("=6I", low, low, low, high, high, high))
+    keep_capabilities(_CAPABILITIES)
     kernel.take([kernel.dumpability(0)])
     kernel.die_with_parent()

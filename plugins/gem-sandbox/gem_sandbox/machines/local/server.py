@@ -11,21 +11,20 @@ import os
 import select
 import signal
 import socket
-import struct
+import tarfile
 from typing import Any, NoReturn
 
 from gem_sandbox.machines.local import jobs, root
+from gem_sandbox.machines.local.calls import mount_with_ids
 from gem_sandbox.machines.local.messages import receive, send
 from gem_sandbox.warm.guest import kernel
 
 __all__ = ["main"]
 
+_NOBODY = 65_534
 _FIRST_USER, _USERS = 589_824, 65_536
 """The host's user and group ids that those of machines are mapped to, if root started the server:
 ids that systemd leaves to containers."""
-_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
-_CLONE_TREE, _CLOSE_ON_EXEC, _EMPTY_PATH = 1, 0o2000000, 0x1000
-_MAP_IDS, _READ_ONLY, _FROM_DESCRIPTOR = 0x100000, 1, 4
 _NAMESPACES = (
     kernel.CLONE_NEWUSER
     | kernel.CLONE_NEWPID
@@ -45,18 +44,46 @@ class Server:
 
     def __init__(self, channel: socket.socket, skeleton: list[tuple[str, int, Any]]) -> None:
         self._channel = channel
-        self._is_root = os.geteuid() == 0
-        self._user = (os.getuid(), os.getgid())
         self._lower: dict[str, str] = {}
         """Where the folders are that machines have below what they write."""
-        kernel.unshare(kernel.CLONE_NEWNS if self._is_root else kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
-        if not self._is_root:
-            kernel.map_user(0, self._user)
-        kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-        self._outside = os.open("/", os.O_PATH | os.O_CLOEXEC)
-        kernel.mount("machines", root.AT, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
-        self._users = _user_namespace() if self._is_root else -1
+        self._users = -1
+        """A descriptor of the user namespace by which files are seen; -1 if there is one user."""
+        self._outside = -1
+        """A descriptor of the host's root, from which folders are seen that mounts of ours hide."""
+        if os.geteuid() == 0:
+            with contextlib.suppress(OSError):
+                self._be_root()
+        if self._users < 0:
+            _be_one_user()
+        self._mount_place()
         self._lower[""] = self._make_skeleton(skeleton)
+
+    def _be_root(self) -> None:
+        """Prepare to map users of machines to a range of the host's.
+
+        Raises:
+            OSError: The kernel or the file system cannot show files with other owners.
+        """
+        kernel.unshare(kernel.CLONE_NEWNS)
+        users = _user_namespace()
+        self._mount_place()
+        os.mkdir(f"{root.AT}/try")
+        source = os.open("usr", os.O_PATH, dir_fd=self._outside)
+        try:
+            mount_with_ids(source, f"{root.AT}/try", users)
+        finally:
+            os.close(source)
+            kernel.umount(root.AT)
+        self._users = users
+
+    def _mount_place(self) -> None:
+        self._outside = os.open("/", os.O_PATH | os.O_CLOEXEC)  # in this namespace of mounts
+        kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+        kernel.mount("machines", root.AT, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+
+    @property
+    def _is_root(self) -> bool:
+        return self._users >= 0
 
     def _make_skeleton(self, skeleton: list[tuple[str, int, Any]]) -> str:
         folder = f"{root.AT}/skeleton"
@@ -86,7 +113,7 @@ class Server:
             source = os.open(path.lstrip("/") or ".", os.O_PATH, dir_fd=self._outside)
             try:
                 if self._is_root:
-                    _mount_with_ids(source, place, self._users)
+                    mount_with_ids(source, place, self._users)
                 else:
                     kernel.mount(f"/proc/self/fd/{source}", place, None, kernel.MS_BIND)
             finally:
@@ -174,9 +201,23 @@ class Server:
             jobs.serve(control, plan, layers)
         except BaseException as error:  # noqa: BLE001 - the host is told, and the process ends
             with contextlib.suppress(OSError):
-                send(control, {"error": f"{type(error).__name__}: {error}"})
+                is_archive = not isinstance(error, tarfile.TarError)
+                send(control, {"error": str(error), "is_archive": is_archive})
         finally:
             os._exit(1)
+
+
+def _be_one_user() -> None:
+    """Enter a user namespace in which this user, and not root of the host, is root."""
+    if os.geteuid() == 0:
+        with contextlib.suppress(OSError):  # in a user namespace already, root is not the host's
+            os.setgroups([])
+            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+            kernel.take([kernel.dumpability(1)])  # else the mapping of users could not be written
+    user = os.geteuid(), os.getegid()
+    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
+    kernel.map_user(0, user)
 
 
 def _user_namespace() -> int:
@@ -202,19 +243,6 @@ def _user_namespace() -> int:
         os.close(ready)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-
-
-def _mount_with_ids(source: int, place: str, users: int) -> None:
-    """Mount a folder, read-only, so that its owners are those of a user namespace."""
-    calls = kernel._c  # noqa: SLF001
-    tree = calls.syscall(_OPEN_TREE, source, b"", _CLONE_TREE | _CLOSE_ON_EXEC | _EMPTY_PATH)
-    kernel._check(tree, "open_tree")  # noqa: SLF001
-    attributes = struct.pack("=4Q", _MAP_IDS | _READ_ONLY, 0, 0, users)
-    result = calls.syscall(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH, attributes, len(attributes))
-    kernel._check(result, "mount_setattr")  # noqa: SLF001
-    result = calls.syscall(_MOVE_MOUNT, tree, b"", -100, place.encode(), _FROM_DESCRIPTOR)
-    kernel._check(result, "move_mount")  # noqa: SLF001
-    os.close(tree)
 
 
 def main(channel: int, owner: int) -> None:

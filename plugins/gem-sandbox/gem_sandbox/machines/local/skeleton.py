@@ -13,19 +13,32 @@ __all__ = ["Entry", "skeleton"]
 Entry = tuple[str, int, str | bytes | None]
 """A path, its mode, and the target of a link, the content of a file, or None for a folder."""
 
-_FOLDERS = ("home", "media", "mnt", "opt", "srv", "var", "var/lib", "var/log", "var/cache", "var/mail")
+_FOLDERS = (
+    "home",
+    "media",
+    "mnt",
+    "opt",
+    "srv",
+    "var",
+    "var/lib",
+    "var/log",
+    "var/cache",
+    "var/mail",
+)
 _MOUNT_POINTS = ("dev", "proc", "sys", "usr")
 _OPEN = ("tmp", "var/tmp", "run", "run/lock")
 _SHARED = (
-    "adduser.conf", "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "debian_version",
-    "default/locale", "default/useradd", "deluser.conf", "environment", "fonts", "gai.conf", "gitconfig", "issue", "java-17-openjdk",
+    "adduser.conf", "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf",
+    "debian_version", "default/locale", "default/useradd", "deluser.conf", "environment",
+    "fonts", "gai.conf", "gitconfig", "group", "issue", "java-17-openjdk", "java-21-openjdk",
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.gen", "localtime",
     "login.defs", "lsb-release", "machine-id", "magic", "mime.types", "nanorc", "networks",
-    "nsswitch.conf", "os-release", "pam.conf", "pam.d", "passwd", "group", "perl", "profile",
+    "nsswitch.conf", "os-release", "pam.conf", "pam.d", "passwd", "perl", "profile",
     "profile.d", "protocols", "python3", "python3.11", "python3.12", "python3.13", "rpc",
-    "security", "services", "shells", "skel", "ssl/certs", "ssl/openssl.cnf", "sudoers", "sudoers.d",
-    "timezone", "vim", "wgetrc", "xattr.conf",
+    "security", "services", "shells", "skel", "ssl/certs", "ssl/openssl.cnf", "sudoers",
+    "sudoers.d", "timezone", "vim", "wgetrc", "xattr.conf",
 )  # fmt: skip
+"""What machines see of ``/etc``."""
 _LINKED = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 _LARGEST, _MOST = 1 << 20, 1 << 23
 _HOSTS = b"127.0.0.1 localhost machine\n::1 localhost\n"
@@ -33,10 +46,14 @@ _HOSTS = b"127.0.0.1 localhost machine\n::1 localhost\n"
 
 def skeleton() -> list[Entry]:
     """Return the entries, folders before what they contain."""
-    entries: list[Entry] = [(f"/{name}", 0o755, None) for name in (*_MOUNT_POINTS, *_FOLDERS, "etc")]
+    entries: list[Entry] = [
+        (f"/{name}", 0o755, None) for name in (*_MOUNT_POINTS, *_FOLDERS, "etc")
+    ]
     entries += [(f"/{name}", 0o1777, None) for name in _OPEN]
     entries.append(("/root", 0o700, None))
-    entries += [(f"/{name}", 0o777, f"usr/{name}") for name in _LINKED if Path("/usr", name).is_dir()]
+    entries += [
+        (f"/{name}", 0o777, f"usr/{name}") for name in _LINKED if Path("/usr", name).is_dir()
+    ]
     entries += _shared()
     entries.append(("/etc/hostname", 0o644, b"machine\n"))
     entries.append(("/etc/hosts", 0o644, _HOSTS))

@@ -1,0 +1,266 @@
+"""Machines keep the contract, stay isolated, and leave nothing behind however they end."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import gem_core
+from gem_core.errors import ConfigError, GemError, MachineError, SnapshotError
+from gem_core.machine import MachineSnapshot, MachineSpec
+from gem_sandbox.machines.local.provider import LocalProvider
+from gem_sandbox.machines.output import HeadAndTail
+from gem_workers.testing import MACHINE_CHECKS, check_machine
+
+
+def why_not_local() -> str:
+    try:
+        with LocalProvider() as provider:
+            provider.start(MachineSpec()).close()
+    except MachineError as error:
+        return str(error)
+    return ""
+
+
+NO_LOCAL = why_not_local()
+needs_local = pytest.mark.skipif(bool(NO_LOCAL), reason=NO_LOCAL or "-")
+quiet = pytest.mark.filterwarnings("ignore:Machines of 'process':RuntimeWarning")
+
+
+@pytest.fixture(scope="module")
+def provider():
+    with LocalProvider() as made:
+        yield made
+
+
+@pytest.fixture
+def machine(provider):
+    with provider.start(MachineSpec()) as made:
+        yield made
+
+
+@needs_local
+@pytest.mark.parametrize("check", MACHINE_CHECKS)
+def test_local_machines_keep_the_contract(check):
+    check_machine("local", checks=[check]).raise_for_findings()
+
+
+@quiet
+@pytest.mark.parametrize("check", [*MACHINE_CHECKS])
+def test_process_machines_keep_the_contract(check):
+    report = check_machine("process", checks=[check])
+    report.raise_for_findings()
+    assert bool(report.unchecked) == (check in {"isolation", "limits"})
+
+
+def test_process_machines_warn_that_they_do_not_isolate():
+    with pytest.warns(RuntimeWarning, match="without isolation"):
+        gem_core.make_machine("process").close()
+
+
+@needs_local
+def test_a_user_of_one_id_has_the_same_machines():
+    """As any user but root, and in a container, all files belong to one user."""
+    script = (
+        "from gem_workers.testing import check_machine\n"
+        "check_machine('local', checks=['commands', 'files', 'states', 'isolation'])"
+        ".raise_for_findings()"
+    )
+    command = ["unshare", "--user", "--map-root-user", sys.executable, "-c", script]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if "unshare: " in found.stderr:
+        pytest.skip(f"no user namespace: {found.stderr.strip()}")
+    assert found.returncode == 0, found.stderr
+
+
+@needs_local
+def test_a_machine_writes_over_the_host_s_programs_and_the_host_does_not_change(machine):
+    before = Path("/usr/bin/env").stat()
+    found = machine.run("echo changed > /usr/bin/env && cat /usr/bin/env; rm -rf /usr/share/doc")
+    if os.geteuid() != 0:
+        assert not found.ok  # root of the machine is not the owner of these files
+    else:
+        assert found.stdout == "changed\n"
+    assert Path("/usr/bin/env").stat() == before
+
+
+@needs_local
+def test_a_folder_is_an_image(provider, tmp_path):
+    for name in ("usr", "bin", "lib", "lib64"):
+        if Path("/", name).is_symlink():
+            (tmp_path / name).symlink_to(Path("/", name).readlink())
+    (tmp_path / "usr").mkdir(exist_ok=True)
+    for name in ("bin", "lib", "lib64"):
+        (tmp_path / "usr" / name).mkdir(exist_ok=True)
+    needed = subprocess.run(["ldd", "/bin/bash"], capture_output=True, text=True, check=True).stdout
+    for path in ["/usr/bin/bash", *(w for w in needed.split() if w.startswith("/"))]:
+        place = tmp_path / os.path.realpath(path).lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(Path(path).read_bytes())
+        place.chmod(0o755)
+        link = tmp_path / path.lstrip("/")
+        if not link.exists():
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.write_bytes(Path(path).read_bytes())
+            link.chmod(0o755)
+    tmp_path.chmod(0o755)
+    with provider.start(MachineSpec(image=str(tmp_path), workdir="/work")) as machine:
+        found = machine.run("echo here > file; echo $(<file) $PWD; ls")
+        assert found.stdout == "here /work\n"
+        assert "ls: command not found" in found.stderr
+    assert not (tmp_path / "work").exists()
+
+
+@needs_local
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"image": "relative"}, ConfigError),
+        ({"image": "/missing/image"}, ConfigError),
+        ({"healthcheck": "false", "image": ""}, MachineError),
+        ({"user": "nobody-known", "healthcheck": "true"}, MachineError),
+    ],
+)
+def test_a_machine_that_cannot_start_says_why(provider, fields, error, monkeypatch):
+    monkeypatch.setattr("gem_sandbox.machines.base._HEALTHY", 0.1)
+    with pytest.raises(error, match=r"image|health check|no user"):
+        provider.start(MachineSpec(**fields))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"memory": 0},
+        {"cpus": -1},
+        {"processes": 0},
+        {"workdir": "relative"},
+        {"files": {"../etc/passwd": b""}},
+        {"files": {"/a/../b": b""}},
+        {"network": "bridge"},
+        {"image": "/a", "build": "/b"},
+    ],
+)
+def test_a_spec_of_nonsense_is_refused(fields):
+    with pytest.raises(ConfigError):
+        MachineSpec(**fields)
+
+
+def test_ids_of_providers_are_checked():
+    with pytest.raises(GemError, match=r"local"):
+        gem_core.make_machine("locl")
+    with pytest.raises(GemError, match="takes no argument"):
+        gem_core.make_machine("local", speed=3)
+
+
+@needs_local
+@pytest.mark.parametrize("data", [b"", b"\xff" * 9, b"\0" * 8 + b"not an archive" * 99])
+def test_a_broken_snapshot_is_refused_and_changes_nothing(machine, data):
+    machine.shell().send("x=1; touch file")
+    with pytest.raises(SnapshotError):
+        machine.restore(MachineSnapshot("local", data))
+    assert machine.shell().send("echo $x; ls").text == "1\nfile\n"
+
+
+@needs_local
+def test_what_a_machine_deleted_stays_deleted_in_a_fork(machine):
+    """Deleted and replaced folders of the lower layer are marks in the upper one."""
+    if os.geteuid() != 0:
+        pytest.skip("only root's machines can delete files of the host's /usr")
+    machine.run("rm /usr/bin/env; rm -rf /usr/share/doc /etc/alternatives; mkdir /etc/alternatives")
+    with machine.fork() as copy:
+        found = copy.run("ls /usr/bin/env /usr/share/doc; ls -A /etc/alternatives")
+        assert found.stdout == ""
+        assert found.stderr.count("No such file") == 2
+
+
+@needs_local
+@pytest.mark.parametrize("how", ["kill", "exit", "drop"])
+def test_nothing_is_left_of_a_machine_whose_owner_ends(how, tmp_path):
+    ending = {
+        "kill": "os.kill(os.getpid(), 9)",
+        "exit": "os._exit(0)",
+        "drop": "del machine; gc.collect()",
+    }[how]
+    mark = f"sleep 9{os.getpid()}{len(how)}"
+    script = (
+        "import gc, os, gem_core\n"
+        "machine = gem_core.make_machine('local')\n"
+        f"machine.shell().send('setsid {mark} & (setsid {mark} &)')\n"
+        f"{ending}\n"
+    )
+    subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        listed = subprocess.run(["pgrep", "-f", mark], capture_output=True, check=False).stdout
+        if not listed:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"processes are left: {listed!r}")
+
+
+@needs_local
+def test_a_dead_server_is_replaced_and_its_machines_say_so(provider):
+    machine = provider.start(MachineSpec())
+    process = provider._server._process
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    with pytest.raises(MachineError, match=r"ended|answer"):
+        machine.run("true")
+    with provider.start(MachineSpec()) as other:
+        assert other.run("echo well").stdout == "well\n"
+    machine.close()
+
+
+@needs_local
+def test_no_descriptor_is_left_open(provider):
+    def count() -> int:
+        gc.collect()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    provider.start(MachineSpec()).close()
+    before = count()
+    for _ in range(3):
+        with provider.start(MachineSpec()) as machine:
+            machine.run("true")
+            machine.shell().send("echo 1; exit")
+            machine.shell().send("sleep 9", timeout=0.01)
+            machine.fork().close()
+            machine.restore(machine.snapshot())
+            with pytest.raises(MachineError):
+                machine.read("/missing")
+    assert count() == before
+
+
+@needs_local
+def test_the_memory_of_the_first_process_cannot_be_reached(machine):
+    found = machine.run("cat /proc/1/maps /proc/1/environ; ls /proc/1/fd; head -c1 /proc/1/mem")
+    assert found.stdout == ""
+    assert found.stderr.count("Permission denied") == 4
+
+
+@needs_local
+def test_hostile_folders_do_not_stop_a_snapshot_or_a_close(machine):
+    machine.run(
+        "for i in $(seq 400); do mkdir d && cd d || break; done; touch $'new\\nline' $'\\377';"
+        "ln -s loop loop; ln -s /etc/passwd ../out; mkfifo pipe; chmod 0 .."
+    )
+    with machine.fork() as copy:
+        assert copy.run("find / -name pipe 2>/dev/null | wc -l").stdout == "1\n"
+
+
+@pytest.mark.parametrize("pieces", [[b"abcdef"], [b"abc", b"def"], [b"a", b"b", b"c", b"d", b"ef"]])
+@pytest.mark.parametrize(("limit", "text", "left"), [(6, "abcdef", 0), (4, "ab", 2), (2, "a", 4)])
+def test_head_and_tail_are_kept(pieces, limit, text, left):
+    output = HeadAndTail(limit)
+    for piece in pieces:
+        output.add(piece)
+    found = output.text()
+    assert found.startswith(text)
+    assert output.left_out == left
+    assert (f"[{left} bytes left out]" in found) == bool(left)
+    assert found.endswith("f")
