@@ -1,0 +1,89 @@
+"""A task in a terminal, whatever format it was read from."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from gem_core.errors import ConfigError
+from gem_core.machine import MachineSpec
+
+__all__ = ["TerminalTask", "UnsupportedTaskError"]
+
+_TIMEOUTS = ("build_timeout", "agent_timeout", "verifier_timeout")
+
+
+class UnsupportedTaskError(ConfigError):
+    """A task is well-formed, but needs what no machine of gem-core has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TerminalTask:
+    """An instruction, the machine on which it is carried out, and the program that grades it.
+
+    Args:
+        id: The name of the task.
+        instruction: What the agent is told.
+        machine: What the machine starts with. Its network is ``none``; see ``internet``.
+        prebuilt: The name of an image that was built from ``machine.build``; empty for none.
+        internet: Whether the author of the task lets the agent use the internet.
+        build_timeout: Seconds of wall time for building the image.
+        tests: Files that are written after the agent has finished: path below ``/tests`` to content.
+        verify_command: The command that grades, run in the machine's working directory.
+        verifier_timeout: Seconds of wall time for ``verify_command``.
+        verifier_env: Environment variables of ``verify_command``.
+        verifier_user: The user that runs it; None for the machine's.
+        agent_timeout: Seconds of wall time that the agent has.
+        agent_user: The user that runs the agent's commands; None for the machine's.
+        solution: Files of the reference solution: path below ``/solution`` to content. The script
+            ``solve.sh`` is run with bash. Empty if there is none.
+        solution_env: Environment variables of the reference solution.
+        mode: Where ``verify_command`` runs: on a ``fresh`` machine with the agent's files, or on
+            the machine that the agent used (``shared``), with the processes that it left.
+        reward: Where the reward comes from: ``harbor`` for ``/logs/verifier/reward.json``, or
+            ``reward.txt`` beside it; ``pytest`` for the results in the output of
+            ``verify_command``.
+        metadata: What else the author says about the task.
+        unread: Names of fields that the reader did not use, such as ``environment.skills_dir``.
+
+    Raises:
+        ConfigError: A value is not valid.
+    """
+
+    id: str
+    instruction: str
+    machine: MachineSpec = field(default_factory=MachineSpec)
+    prebuilt: str = ""
+    internet: bool = False
+    build_timeout: float = 600.0
+    tests: Mapping[str, bytes]
+    verify_command: str = "bash /tests/test.sh"
+    verifier_timeout: float = 600.0
+    verifier_env: Mapping[str, str] = field(default_factory=dict)
+    verifier_user: str | None = None
+    agent_timeout: float = 600.0
+    agent_user: str | None = None
+    solution: Mapping[str, bytes] = field(default_factory=dict)
+    solution_env: Mapping[str, str] = field(default_factory=dict)
+    mode: Literal["fresh", "shared"] = "fresh"
+    reward: Literal["harbor", "pytest"] = "harbor"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("id", "instruction", "verify_command"):
+            if not getattr(self, name).strip():
+                raise ConfigError(f"{name} of a task must not be empty.")
+        for name in _TIMEOUTS:
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise ConfigError(f"{name} must be a number of seconds above 0; got {value!r}.")
+        if self.mode not in {"fresh", "shared"}:
+            raise ConfigError(f"mode must be 'fresh' or 'shared'; got {self.mode!r}.")
+        if self.reward not in {"harbor", "pytest"}:
+            raise ConfigError(f"reward must be 'harbor' or 'pytest'; got {self.reward!r}.")
+        for path in (*self.tests, *self.solution):
+            pure = PurePosixPath(path)
+            if not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in path:
+                raise ConfigError(f"A file of a task has a relative path without '..'; got {path!r}.")
