@@ -4,7 +4,7 @@ A sandbox runs a program and forgets it; a machine keeps what was done to it. Th
 here; plugins bring the providers. Environments ask for one by id (``make_machine("local")``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol, Self, runtime_checkable
@@ -13,6 +13,7 @@ from gem_core.errors import ConfigError
 from gem_core.sandbox import Execution
 
 __all__ = [
+    "FileChange",
     "Machine",
     "MachineProvider",
     "MachineSnapshot",
@@ -93,6 +94,22 @@ class MachineSnapshot:
     provider: str
     data: bytes
     lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A path of a machine that is not as in its image.
+
+    Args:
+        path: The path.
+        kind: What is there now. A folder is listed if it is new, if its owner or mode has changed,
+            and if something below it has; ``replaced`` is one that hides the folder of the image.
+        in_image: Whether the image has this path.
+    """
+
+    path: str
+    kind: Literal["file", "folder", "replaced", "link", "deleted", "other"]
+    in_image: bool
 
 
 @dataclass(frozen=True)
@@ -203,8 +220,14 @@ class Machine(Protocol):
             MachineError: It does not exist, or has more than ``limit`` bytes.
         """
 
-    def snapshot(self) -> MachineSnapshot:
-        """Return the state, from which ``restore`` and ``MachineProvider.start`` go on."""
+    def snapshot(self, *, keep: Callable[[FileChange], bool] | None = None) -> MachineSnapshot:
+        """Return the state, from which ``restore`` and ``MachineProvider.start`` go on.
+
+        Args:
+            keep: Called for each change of files; where it returns False, the path is as in the
+                image in machines that go on from the snapshot. The state of the shell is then left
+                out. None to keep everything.
+        """
 
     def restore(self, snapshot: MachineSnapshot) -> None:
         """End all processes and return to the state of a snapshot.

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-__all__ = ["TooLargeError", "pack", "unpack", "unpack_layers"]
+__all__ = ["OPAQUE_HEADER", "TooLargeError", "no_names_of_users", "pack", "unpack", "unpack_layers"]
 
 _OPAQUE = "user.overlay.opaque"
-_HEADER = f"SCHILY.xattr.{_OPAQUE}"
+OPAQUE_HEADER = f"SCHILY.xattr.{_OPAQUE}"
 """The name by which archives hold this extended attribute: the folder hides the one below it."""
 
 
@@ -48,10 +48,10 @@ def pack(path: str, name: str, file: IO[bytes], limit: int) -> None:
         if member.isdir():
             inner = path + member.name.removeprefix(name)
             with contextlib.suppress(OSError):
-                member.pax_headers = {_HEADER: os.getxattr(inner, _OPAQUE).decode()}
+                member.pax_headers = {OPAQUE_HEADER: os.getxattr(inner, _OPAQUE).decode()}
         return member
 
-    with _no_names_of_users(), tarfile.open(fileobj=file, mode="w|") as archive:
+    with no_names_of_users(), tarfile.open(fileobj=file, mode="w|") as archive:
         archive.add(path, name, filter=note)
 
 
@@ -62,11 +62,11 @@ def unpack_layers(file: IO[bytes], folder: str) -> None:
         file: The archive; it is trusted.
         folder: An empty folder.
     """
-    with _no_names_of_users(), tarfile.open(fileobj=file, mode="r|") as archive:
+    with no_names_of_users(), tarfile.open(fileobj=file, mode="r|") as archive:
         opaque = {}
         for member in archive:
             archive.extract(member, folder, numeric_owner=True, **_AS_IT_IS)
-            if value := member.pax_headers.get(_HEADER):
+            if value := member.pax_headers.get(OPAQUE_HEADER):
                 opaque[os.path.join(folder, member.name)] = value
         for path, value in opaque.items():
             os.setxattr(path, _OPAQUE, value.encode())
@@ -101,7 +101,7 @@ def _stays_inside(member: tarfile.TarInfo, folder: str) -> bool:
 
 
 @contextlib.contextmanager
-def _no_names_of_users() -> Iterator[None]:
+def no_names_of_users() -> Iterator[None]:
     """Do not look up users: in a machine, that would load libraries of the machine."""
     module = cast("Any", tarfile)
     before = module.pwd, module.grp

@@ -9,14 +9,15 @@ import select
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Self
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
-from gem_core.machine import MachineSnapshot, MachineSpec, check_path
+from gem_core.machine import FileChange, MachineSnapshot, MachineSpec, check_path
 from gem_core.sandbox import Execution, Limit
 from gem_sandbox.machines.archive import unpack
+from gem_sandbox.machines.changes import filtered
 from gem_sandbox.machines.local.messages import STATUS
 from gem_sandbox.machines.output import HeadAndTail
 from gem_sandbox.machines.pipes import Pipes
@@ -114,6 +115,14 @@ class BaseMachine(ABC):
 
         Raises:
             MachineError: It does not exist, or has more bytes than the limit.
+        """
+
+    @abstractmethod
+    def find(self, name: str) -> tuple[str, bool]:
+        """Return the path of a member of an archive of all that was written.
+
+        Returns:
+            The path, empty for what is no path of the machine; and whether the image has it.
         """
 
     @abstractmethod
@@ -306,16 +315,18 @@ class BaseMachine(ABC):
         with os.fdopen(self.pack(path, limit), "rb") as file:
             unpack(file, Path(folder))
 
-    def snapshot(self) -> MachineSnapshot:
+    def snapshot(self, *, keep: Callable[[FileChange], bool] | None = None) -> MachineSnapshot:
         """Return the state: the files that were written, and the state of the shell."""
         with self._lock:
             lost = tuple(self.processes())
-            script = self._shell.state()
+            script = self._shell.state() if keep is None else ""
             if self.name:
                 script = script.replace(self.name, _NAME)
             state = script.encode("utf-8", "surrogateescape")
             with os.fdopen(self.pack(None, self.spec.disk << 1), "rb") as file:
                 data = file.read()
+        if keep is not None:
+            data = filtered(data, keep, self.find)
         size = len(state).to_bytes(_SIZE, "little")
         return MachineSnapshot(self.provider, size + state + data, lost)
 

@@ -176,6 +176,9 @@ class ProcessMachine(BaseMachine):
             raise MachineError(f"{path!r}: {error.strerror}.") from error
         return descriptor
 
+    def find(self, name: str) -> tuple[str, bool]:
+        return "" if name == "." else name.removeprefix("."), False
+
     def pack(self, path: str | None, limit: int) -> int:
         self.check_open()
         place = self._inside(path or "")

@@ -1,6 +1,7 @@
 """The provider ``local``: machines that start in milliseconds and are forked in mid-episode."""
 
 import contextlib
+import functools
 import marshal
 import os
 import socket
@@ -155,6 +156,14 @@ class LocalProvider:
             raise
         return mine
 
+    def has(self, spec: MachineSpec, path: str) -> bool:
+        """Return whether the image of a spec has a path."""
+        if spec.image:
+            return os.path.lexists(Path(spec.image).expanduser() / path.lstrip("/"))
+        return path in _skeleton_paths() or (
+            path.startswith("/usr/") and os.path.lexists(path)
+        )
+
     def close(self) -> None:
         """End all machines; may be called twice."""
         self._close()
@@ -164,6 +173,11 @@ class LocalProvider:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@functools.cache
+def _skeleton_paths() -> frozenset[str]:
+    return frozenset(path for path, _, _ in skeleton())
 
 
 def _plan(spec: MachineSpec) -> dict[str, Any]:
@@ -289,6 +303,12 @@ class LocalMachine(BaseMachine):
         except MachineError as error:
             raise MachineError(f"{path!r}: {error}") from None
         return received[0]
+
+    def find(self, name: str) -> tuple[str, bool]:
+        _, layer, *rest = [*name.split("/", 2), ""][:3] if "/" in name else ("", "")
+        target = list(_layers(self.spec))[int(layer)] if layer else ""
+        path = f"{target}/{rest[0]}" if rest and rest[0] else ""
+        return path, bool(path) and self._provider.has(self.spec, path)
 
     def pack(self, path: str | None, limit: int) -> int:
         archive = memory_file(b"")
