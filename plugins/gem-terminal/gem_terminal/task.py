@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -87,3 +87,7 @@ class TerminalTask:
             pure = PurePosixPath(path)
             if not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in path:
                 raise ConfigError(f"A file of a task has a relative path without '..'; got {path!r}.")
+
+    def in_mode(self, mode: Literal["fresh", "shared"]) -> "TerminalTask":
+        """Return the same task, graded in another mode."""
+        return replace(self, mode=mode)

@@ -1,0 +1,435 @@
+"""An agent at a terminal: it runs commands on a machine of its own until it says that it is done."""
+
+import base64
+import re
+import shlex
+import textwrap
+import time
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from gem_core import Action, BaseAgent, BaseEnv, Env, Info, Observation, Step
+from gem_core.api import make_machine_provider
+from gem_core.calls import CallFormat, Catalog, Reading, Request
+from gem_core.errors import ConfigError, MachineError
+from gem_core.factory import make_call_format
+from gem_core.faults import boundary
+from gem_core.machine import Machine, MachineProvider, MachineSnapshot, ShellResult
+from gem_core.observation import text_of
+from gem_core.tool import Function
+from gem_terminal.task import TerminalTask
+from gem_terminal.tasks import Tasks
+from gem_terminal.terminal_text import plain_text
+from gem_terminal.verify import Grade, Verifier
+
+__all__ = ["FUNCTIONS", "SolutionOracle", "TerminalEnv"]
+
+FUNCTIONS = (
+    Function(
+        "shell",
+        "Run a command in bash. The directory, variables and jobs stay from call to call. While a "
+        "command is still running, the text goes to its standard input instead; C-c interrupts it.",
+        {
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "The command; several lines are fine."},
+                "timeout": {"type": "number", "description": "Seconds to wait for it."},
+            },
+            "required": ["command"],
+        },
+    ),
+    Function(
+        "write_file",
+        "Write a file, and create its folders.",
+        {
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "The absolute path."},
+                "content": {"type": "string"},
+            },
+            "required": ["path", "content"],
+        },
+    ),
+    Function(
+        "finish",
+        "Say that the task is done. It is graded then, and the episode ends.",
+        {"type": "object", "properties": {}},
+    ),
+)
+"""What an agent can call, with a call format."""
+
+_BASH_BLOCK = re.compile(
+    r"^```[ \t]*(?:bash|sh|shell|console)[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE
+)
+_FINISH, _INTERRUPT = "finish", {"C-c", "^C", "\x03"}
+_HOW_BASH = (
+    "You work in bash on a machine of your own. In each turn, write one block\n\n"
+    "```bash\nyour commands\n```\n\n"
+    "and you will see what they print. The directory, variables and jobs stay from turn to turn. If "
+    "a command is still running after {timeout:g} seconds, the next block is typed into it; a block "
+    "with only C-c interrupts it. When the task is done, write a block with only the word finish."
+)
+_HOW_CALLS = (
+    "You work on a machine of your own. Call functions to do so; call finish when the task is done."
+)
+_LIMITS = "You have {turns} turns, and {seconds:g} seconds for all commands together."
+_NO_COMMAND = "There is no command in this answer. Write one ```bash block."
+_SKIPPED = "[not run]"
+_HARMLESS = ("ls -la", "pwd", "cat /etc/os-release", "find . | head", "ps", "finish")
+_NO_CALL = "There is no call in this answer, and no ```bash block."
+
+
+class _Terminal:
+    """What has the functions, for the check of calls against their schemas."""
+
+    name = "terminal"
+
+    def functions(self) -> tuple[Function, ...]:
+        return FUNCTIONS
+
+
+class TerminalEnv(BaseEnv):
+    """Terminal tasks: an instruction, a machine, and tests that grade what was done.
+
+    An action is an answer with a ``bash`` block or, with a call format, with calls of ``FUNCTIONS``.
+    The observation is what the commands printed, without escapes, with the exit status and the
+    directory. The reward comes at the end and is what the task's tests say; an agent that does
+    nothing gets 0. A machine or tests that fail raise an error: they are a fault, not a reward.
+
+    Args:
+        tasks: Where tasks come from.
+        machine: The id of a provider of machines, or a mapping with an ``id`` and parameters.
+        call_format: The id of a call format, a mapping or an object; None for ``bash`` blocks.
+        instructions: Where the functions are described: in the first observation (``text``), or in
+            ``info["tool_schemas"]`` of ``reset`` (``schemas``).
+        max_turns: The number of turns; then the episode is truncated.
+        command_timeout: Seconds to wait for a command.
+        output_limit: Bytes of output of a command to show, half of them from its beginning and half
+            from its end.
+        agent_timeout: Seconds for all commands of an episode together, after which it is truncated;
+            None for the task's. The time in which the agent thinks does not count.
+        grade_truncated: Whether a truncated episode is graded.
+        mode: ``fresh`` to grade on a fresh machine with the agent's files, ``shared`` to grade on
+            the agent's machine; None for the task's.
+
+    Raises:
+        ConfigError: A limit is not above 0, or a value is not known.
+    """
+
+    shared: ClassVar[tuple[str, ...]] = ("_tasks", "_provider", "_verifier", "_format", "_catalog")
+
+    def __init__(
+        self,
+        *,
+        tasks: Tasks,
+        machine: str | Mapping[str, Any] = "local",
+        call_format: str | Mapping[str, Any] | CallFormat | None = None,
+        instructions: Literal["text", "schemas"] = "text",
+        max_turns: int = 50,
+        command_timeout: float = 60.0,
+        output_limit: int = 10_000,
+        agent_timeout: float | None = None,
+        grade_truncated: bool = True,
+        mode: Literal["fresh", "shared"] | None = None,
+    ) -> None:
+        limits = {
+            "max_turns": max_turns,
+            "command_timeout": command_timeout,
+            "output_limit": output_limit,
+            "agent_timeout": 1.0 if agent_timeout is None else agent_timeout,
+        }
+        for name, value in limits.items():
+            if not value > 0:
+                raise ConfigError(f"{name} must be above 0; got {value!r}.")
+        if mode not in {None, "fresh", "shared"}:
+            raise ConfigError(f"mode must be 'fresh' or 'shared'; got {mode!r}.")
+        if instructions not in {"text", "schemas"}:
+            raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
+        super().__init__()
+        self._tasks = tasks
+        self._provider: MachineProvider = make_machine_provider(machine)
+        self._verifier = Verifier(self._provider)
+        self._format = None if call_format is None else _format(call_format)
+        self._catalog = Catalog([_Terminal()])  # type: ignore[list-item] - asked for functions only
+        self.instructions = instructions
+        self.max_turns = max_turns
+        self.command_timeout = command_timeout
+        self.output_limit = output_limit
+        self.agent_timeout = agent_timeout
+        self.grade_truncated = grade_truncated
+        self.mode = mode
+        self._machine: Machine | None = None
+        self.task: TerminalTask | None = None
+        self.turns = 0
+        self.seconds = 0.0
+        self._is_running = False
+
+    @property
+    def blocking(self) -> bool:
+        """Whether a step may wait; it does."""
+        return True
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a command of the agent is still running."""
+        return self._is_running
+
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
+        """Return the task of episode ``number`` of a run; see ``BaseEnv``."""
+        return self._tasks.reset_options(number, seed)
+
+    def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
+        """Start a machine for the next task, or for task ``idx``.
+
+        Raises:
+            ConfigError: There is no task ``idx``, or no such machine.
+            MachineError: No machine can be started.
+        """
+        self._close_machine()
+        idx, task = self._tasks.draw(self.rng, idx)
+        if self.mode is not None:
+            task = task.in_mode(self.mode)
+        self.task, self.turns, self.seconds = task, 0, 0.0
+        begin = time.monotonic()
+        with boundary("sandbox"):
+            self._provider.prepare(task.machine)
+            prepared = time.monotonic()
+            self._machine = self._provider.start(task.machine)
+        info: Info = {
+            "task_id": task.id,
+            "prepare_seconds": prepared - begin,
+            "start_seconds": time.monotonic() - prepared,
+        }
+        if idx is not None:
+            info["idx"] = idx
+        if self._format is not None and self.instructions == "schemas":
+            info["tool_schemas"] = [function.to_openai() for function in FUNCTIONS]
+        return self._first_observation(task), info
+
+    def _first_observation(self, task: TerminalTask) -> str:
+        if self._format is None:
+            how = _HOW_BASH.format(timeout=self.command_timeout)
+        elif self.instructions == "schemas":
+            how = _HOW_CALLS
+        else:
+            how = f"{_HOW_CALLS}\n\n{self._format.instructions(FUNCTIONS)}"
+        limits = _LIMITS.format(turns=self.max_turns, seconds=self._seconds_allowed)
+        return f"{how}\n{limits}\n\n{task.instruction.strip()}\n"
+
+    @property
+    def _seconds_allowed(self) -> float:
+        if self.agent_timeout is not None:
+            return self.agent_timeout
+        return self._running_task.agent_timeout
+
+    @property
+    def _running_task(self) -> TerminalTask:
+        if self.task is None:
+            raise self._not_running()
+        return self.task
+
+    @property
+    def _running_machine(self) -> Machine:
+        if self._machine is None:
+            raise self._not_running()
+        return self._machine
+
+    def step(self, action: Action) -> Step:
+        """Run the commands of an answer."""
+        self.turns += 1
+        reading = self._read(action)
+        info: Info = {"format_error": not reading.requests}
+        outputs: list[str] = []
+        calls: list[dict[str, Any]] = []
+        is_finished = False
+        for request in reading.requests:
+            output, call = self._run(request)
+            outputs.append(output)
+            calls.append(call)
+            is_finished = request.function == _FINISH
+            if is_finished or self.seconds >= self._seconds_allowed:
+                break
+        if calls:
+            info |= {"use_tool": True, "tool_calls": calls, "parsed_action": reading.text}
+        observation = self._observation(reading, outputs, info)
+        limit = "" if is_finished else self._limit_reached()
+        if not is_finished and not limit:
+            return Step(observation, 0.0, False, False, info)
+        reward = 0.0
+        if limit:
+            info["truncated_by"] = limit
+        if is_finished or self.grade_truncated:
+            reward = self._grade(info)
+        self._close_machine()
+        return Step(observation, reward, is_finished, bool(limit), info)
+
+    def _limit_reached(self) -> str:
+        if self.seconds >= self._seconds_allowed:
+            return "agent_timeout"
+        return "max_turns" if self.turns >= self.max_turns else ""
+
+    def _read(self, action: Action) -> Reading:
+        """Return the calls of an action; without any, a bash block is a call of ``shell``."""
+        if self._format is not None:
+            reading = self._format.read(action)
+            if reading.requests:
+                return reading
+        text = text_of(action)
+        block = _BASH_BLOCK.search(text)
+        if block is None:
+            return Reading(action, (), text)
+        command = block[1].rstrip("\n")
+        if command.strip() == _FINISH:
+            request = Request(_FINISH)
+        else:
+            request = Request("shell", {"command": command})
+        shown = text[: block.end()]
+        return Reading(action, (request,), shown, {"role": "assistant", "content": shown})
+
+    def _run(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Run a call; return its output and its record."""
+        problem = self._catalog.problem(request)
+        call: dict[str, Any] = {"function": request.function, "arguments": dict(request.arguments)}
+        if problem:
+            return problem, {**call, "ok": False}
+        if request.function == _FINISH:
+            return "", {**call, "ok": True}
+        begin = time.monotonic()
+        with boundary("sandbox"):
+            if request.function == "shell":
+                output, record = self._shell(**request.arguments)
+            else:
+                output, record = self._write(**request.arguments)
+        spent = time.monotonic() - begin
+        self.seconds += spent
+        return output, {**call, **record, "seconds": spent}
+
+    def _shell(self, command: str, timeout: float | None = None) -> tuple[str, dict[str, Any]]:
+        left = max(0.0, self._seconds_allowed - self.seconds)
+        wait = min(left, self.command_timeout if timeout is None else max(0.0, timeout))
+        shell = self._running_machine.shell()
+        if command.strip() in _INTERRUPT:
+            result = shell.interrupt()
+        else:
+            text = command.replace("\0", "")
+            typed = f"{text}\n" if self._is_running else text
+            result = shell.send(typed, timeout=wait, output_limit=self.output_limit)
+        self._is_running = result.running
+        record = {"exit_status": result.exit_status, "directory": result.directory}
+        return _shown(result, wait), {**record, "ok": result.exit_status == 0}
+
+    def _write(self, path: str, content: str) -> tuple[str, dict[str, Any]]:
+        try:
+            self._running_machine.write(path, content)
+        except (ConfigError, MachineError) as error:
+            return str(error), {"ok": False}
+        return f"Written: {path}", {"ok": True}
+
+    def _observation(self, reading: Reading, outputs: list[str], info: Info) -> str:
+        """Return what the agent sees of the outputs, and note it as messages for a chat."""
+        if not reading.requests:
+            return _NO_COMMAND if self._format is None else _NO_CALL
+        skipped = [_SKIPPED] * (len(reading.requests) - len(outputs))
+        if self._format is None or not reading.message.get("tool_calls", reading.text != ""):
+            return "\n".join([*outputs, *skipped])
+        info["tool_messages"] = self._format.messages(reading, [*outputs, *skipped])
+        return self._format.show(reading, [*outputs, *skipped])
+
+    def _grade(self, info: Info) -> float:
+        with boundary("grader"):
+            grade: Grade = self._verifier.grade(self._running_machine, self._running_task)
+        info["correct"] = grade.reward >= 1.0
+        info["verifier_output"] = grade.output
+        info["verifier_seconds"] = grade.seconds
+        if grade.rewards:
+            info["rewards"] = dict(grade.rewards)
+        if grade.left:
+            info["left_behind"] = list(grade.left)
+        return grade.reward
+
+    def solution(self) -> str:
+        """Return an answer whose commands are the task's own solution; see ``SolutionOracle``."""
+        task = self._running_task
+        if not task.solution:
+            raise ConfigError(f"The task {task.id!r} has no solution.")
+        lines = ["mkdir -p /solution"]
+        for path, content in task.solution.items():
+            place = shlex.quote(f"/solution/{path}")
+            lines.append(f'mkdir -p "$(dirname {place})"')
+            encoded = base64.b64encode(content).decode()
+            lines += [f"base64 -d > {place} <<'END'", *textwrap.wrap(encoded, 1000), "END"]
+        variables = [f"{name}={shlex.quote(text)}" for name, text in task.solution_env.items()]
+        lines.append(" ".join([*variables, "bash /solution/solve.sh"]))
+        return _block("\n".join(lines))
+
+    def sample_random_action(self) -> Action:
+        """Return an answer with a harmless command."""
+        return _block(self.action_rng.choice(_HARMLESS))
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the state; that of the machine is its files and its shell."""
+        state = super().get_state()
+        machine = state["_machine"]
+        state["_machine"] = None if machine is None else machine.snapshot()
+        return state
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Set the state; the machine starts anew, without the processes that were running."""
+        saved: MachineSnapshot | None = state["_machine"]
+        task: TerminalTask | None = state["task"]
+        machine = None
+        if saved is not None and task is not None:
+            machine = self._provider.start(task.machine, saved)
+        if "_machine" in self.__dict__:
+            self._close_machine()
+        super().set_state({**state, "_machine": machine, "_is_running": False})
+
+    def _close_machine(self) -> None:
+        machine, self._machine = self._machine, None
+        self._is_running = False
+        if machine is not None:
+            machine.close()
+
+    def close(self) -> None:
+        """End the machine."""
+        self._close_machine()
+        super().close()
+
+
+class SolutionOracle(BaseAgent):
+    """An agent that runs the task's own solution, and finishes."""
+
+    def reset(self, env: Env) -> None:
+        """Start an episode."""
+        self._env: Any = env.unwrapped
+        self._has_begun = False
+
+    def act(self, observation: Observation, info: Info) -> Action:
+        """Run the solution; while it runs, wait; then finish."""
+        if not self._has_begun:
+            self._has_begun = True
+            return self._env.solution()  # type: ignore[no-any-return]
+        if self._env.is_running:
+            return _block("")
+        return _block(_FINISH)
+
+
+def _block(command: str) -> str:
+    return f"```bash\n{command}\n```"
+
+
+def _format(part: str | Mapping[str, Any] | CallFormat) -> CallFormat:
+    made = make_call_format(part)
+    if isinstance(made, str):
+        raise ConfigError("call_format='tags' has no functions; use None, or another format.")
+    return made
+
+
+def _shown(result: ShellResult, waited: float) -> str:
+    """Return the result of a command as the agent sees it."""
+    text = plain_text(result.text)
+    if text and not text.endswith("\n"):
+        text += "\n"
+    if result.running:
+        return f"{text}[still running after {waited:.0f} s]"
+    return f"{text}[exit status {result.exit_status}, in {result.directory}]"
