@@ -23,7 +23,7 @@ from gem_terminal.task import TerminalTask, UnsupportedTaskError
 __all__ = ["read_harbor"]
 
 _SCHEMAS = ("1.0", "1.1", "1.2", "1.3", "1.4")
-_COMPOSE = ("docker-compose.yaml", "docker-compose.yml", "compose.yaml", "compose.yml")
+_COMPOSE = "docker-compose.yaml"
 _NETWORK_MODES = ("no-network", "public", "allowlist")
 _MIB = 1 << 20
 
@@ -161,9 +161,8 @@ def _environment(folder: Path, fields: Fields, variables: Mapping[str, str]) -> 
 
 
 def _service(folder: Path, variables: Mapping[str, str]) -> Service:
-    for name in _COMPOSE:
-        if has_file(folder, name):
-            return read_compose(folder, name, variables)
+    if has_file(folder, _COMPOSE):
+        return read_compose(folder, _COMPOSE, variables)
     return Service(image="", context=None, env={}, workdir="", user="", unread=())
 
 
