@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from gem_core.errors import ConfigError
-from gem_terminal.fields import Fields, variables_of
+from gem_terminal.fields import Fields, number_of, size_of, variables_of
 from gem_terminal.files import read_text
 from gem_terminal.task import UnsupportedTaskError
 
@@ -30,6 +30,8 @@ class Service:
         env: Environment variables.
         workdir: The working directory; empty if it does not say.
         user: The user; empty if it does not say.
+        cpus: The processors that it may use; None if it does not say.
+        memory: The bytes of memory that it may use; None if it does not say.
         unread: Names of fields that are not used.
     """
 
@@ -38,6 +40,8 @@ class Service:
     env: Mapping[str, str]
     workdir: str
     user: str
+    cpus: float | None
+    memory: int | None
     unread: tuple[str, ...]
 
 
@@ -92,6 +96,7 @@ def read_compose(folder: Path, name: str, variables: Mapping[str, str]) -> Servi
     image = fields.text("image")
     _check_command(fields, name)
     env = _environment(fields, variables)
+    cpus, memory, not_read = _limits(fields)
     for key in ("container_name", "build", "stdin_open", "tty", "init", "restart", "pull_policy"):
         fields.anything(key)
     return Service(
@@ -100,7 +105,9 @@ def read_compose(folder: Path, name: str, variables: Mapping[str, str]) -> Servi
         env=env,
         workdir=fields.text("working_dir"),
         user=fields.user("user") or "",
-        unread=(*top.left(), *unread, *_without_log_volumes(fields)),
+        cpus=cpus,
+        memory=memory,
+        unread=(*top.left(), *unread, *not_read, *_without_log_volumes(fields)),
     )
 
 
@@ -126,6 +133,21 @@ def _check_command(fields: Fields, name: str) -> None:
         line = " ".join(map(str, words)).strip()
         if line and not line.endswith(_IDLE):
             raise UnsupportedTaskError(f"{name} starts the container with {line[:80]!r}.")
+
+
+def _limits(fields: Fields) -> tuple[float | None, int | None, tuple[str, ...]]:
+    deploy = fields.table("deploy")
+    resources = deploy.table("resources")
+    limits, reserved = resources.table("limits"), resources.table("reservations")
+    if reserved.anything("devices"):
+        raise UnsupportedTaskError("The task reserves devices, such as a GPU.")
+    cpus, memory = (str(limits.anything(key) or "$") for key in ("cpus", "memory"))
+    left = (*deploy.left(), *resources.left(), *limits.left(), *reserved.left())
+    return (
+        None if "$" in cpus else number_of(cpus, "limits.cpus"),
+        None if "$" in memory else size_of(memory, "limits.memory"),
+        left,
+    )
 
 
 def _environment(fields: Fields, variables: Mapping[str, str]) -> dict[str, str]:

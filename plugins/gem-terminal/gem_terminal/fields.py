@@ -6,7 +6,7 @@ from typing import Any
 
 from gem_core.errors import ConfigError
 
-__all__ = ["Fields", "expand", "size_of", "variables_of"]
+__all__ = ["Fields", "expand", "number_of", "size_of", "variables_of"]
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?:(:?-)([^}]*))?\}")
 _SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([KMGT])(?:i?B)?", re.IGNORECASE)
@@ -140,6 +140,21 @@ def expand(text: str, variables: Mapping[str, str], name: str) -> str:
         return str(default)
 
     return _VARIABLE.sub(value, text)
+
+
+def number_of(text: str, name: str) -> float:
+    """Return the number above 0 that a text has.
+
+    Raises:
+        ConfigError: This is not such a number.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < _LARGEST:
+        raise ConfigError(f"{name} must be a number above 0; got {_short(text)}.")
+    return value
 
 
 def size_of(text: str, name: str) -> int:

@@ -146,8 +146,8 @@ def _environment(folder: Path, fields: Fields, variables: Mapping[str, str]) -> 
         workdir=fields.text("workdir") or service.workdir or workdir_of(instructions),
         user=service.user or user_of(instructions),
         env={**service.env, **fields.variables("env", variables)},
-        cpus=fields.number("cpus", 1.0),
-        memory=_size(fields, "memory", 2048),
+        cpus=fields.number("cpus", service.cpus or 1.0),
+        memory=_size(fields, "memory", (service.memory or 2 << 30) / _MIB),
         disk=_size(fields, "storage", 10240),
         healthcheck=_healthcheck(fields),
     )
@@ -163,7 +163,9 @@ def _environment(folder: Path, fields: Fields, variables: Mapping[str, str]) -> 
 def _service(folder: Path, variables: Mapping[str, str]) -> Service:
     if has_file(folder, _COMPOSE):
         return read_compose(folder, _COMPOSE, variables)
-    return Service(image="", context=None, env={}, workdir="", user="", unread=())
+    return Service(
+        image="", context=None, env={}, workdir="", user="", cpus=None, memory=None, unread=()
+    )
 
 
 def _refuse_hardware(fields: Fields) -> None:
@@ -177,7 +179,7 @@ def _refuse_hardware(fields: Fields) -> None:
         raise UnsupportedTaskError("The task gives the agent MCP servers.")
 
 
-def _size(fields: Fields, name: str, default: int) -> int:
+def _size(fields: Fields, name: str, default: float) -> int:
     """Take a size in bytes; the older form, such as ``memory = "2G"``, comes first."""
     older = fields.text(name)
     size = fields.number(f"{name}_mb", default)

@@ -81,22 +81,24 @@ def read_terminal_bench(
 
 
 def _machine(folder: Path, service: Service) -> MachineSpec:
-    if service.context is None:
-        return MachineSpec(
-            image=service.image,
-            env=service.env,
-            workdir=service.workdir or "/",
-            user=service.user or "root",
-        )
-    context = posixpath.normpath(service.context)
-    if posixpath.isabs(context) or context.startswith(".."):
-        raise ConfigError(f"The image is built from {context[:80]!r}, which is outside the task.")
-    instructions = read_dockerfile(folder, f"{context}/Dockerfile")
+    build, workdir, user = "", "/", "root"
+    if service.context is not None:
+        context = posixpath.normpath(service.context)
+        if posixpath.isabs(context) or context.startswith(".."):
+            raise ConfigError(
+                f"The image is built from {context[:80]!r}, which is outside the task."
+            )
+        instructions = read_dockerfile(folder, f"{context}/Dockerfile")
+        build = str((folder / context).resolve())
+        workdir, user = workdir_of(instructions), user_of(instructions)
     return MachineSpec(
-        build=str((folder / context).resolve()),
+        image="" if build else service.image,
+        build=build,
         env=service.env,
-        workdir=service.workdir or workdir_of(instructions),
-        user=service.user or user_of(instructions),
+        workdir=service.workdir or workdir,
+        user=service.user or user,
+        cpus=service.cpus or 1.0,
+        memory=service.memory or 2 << 30,
     )
 
 

@@ -37,6 +37,9 @@ services:
       - EMPTY
     volumes:
       - ${T_BENCH_TASK_LOGS_PATH}:${T_BENCH_CONTAINER_LOGS_PATH}
+    deploy:
+      resources:
+        limits: {cpus: "0.5", memory: 512M, pids: 10}
 """
 FILES = {
     "task.yaml": TASK,
@@ -71,7 +74,11 @@ def test_every_field_of_a_task_is_read(folder):
     assert (task.mode, task.internet) == ("fresh", True)
     assert task.metadata["tags"] == ["sort", "3"]
     assert task.metadata["author_name"] == "A. Writer"
-    assert task.unread == ("mood",)
+    assert task.unread == (
+        "mood",
+        "docker-compose.yaml: services.client.deploy.resources.limits.pids",
+    )
+    assert (task.machine.cpus, task.machine.memory) == (0.5, 512 << 20)
     assert Path(task.machine.build) == folder
     assert task.machine.workdir == "/app"
     assert task.machine.env == {"TEST_DIR": "/tests", "EMPTY": ""}
@@ -112,6 +119,13 @@ def test_keys_of_a_solution_cannot_become_a_script(folder):
         ({"task.yaml": "instruction: x\nparser_name: swebench\n"}, "'swebench'"),
         ({"docker-compose.yaml": f"{COMPOSE}  db:\n    image: postgres\n"}, "2 services"),
         ({"docker-compose.yaml": f"{COMPOSE}    cap_add: [NET_ADMIN]\n"}, "cap_add"),
+        (
+            {
+                "docker-compose.yaml": "services: {a: {image: x, deploy: {resources: "
+                "{reservations: {devices: [gpu]}}}}}"
+            },
+            "devices",
+        ),
         ({"docker-compose.yaml": "services: {a: {build: {dockerfile: Other}}}"}, "'Other'"),
     ],
 )
