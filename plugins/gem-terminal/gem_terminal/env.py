@@ -1,12 +1,14 @@
-"""An agent at a terminal: it runs commands on a machine of its own until it says that it is done."""
+"""An agent at a terminal: it runs commands on a machine of its own until the task is done."""
 
 import base64
+import dataclasses
 import re
 import shlex
 import textwrap
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal, cast
 
 from gem_core import Action, BaseAgent, BaseEnv, Env, Info, Observation, Step
 from gem_core.api import make_machine_provider
@@ -16,9 +18,9 @@ from gem_core.factory import make_call_format
 from gem_core.faults import boundary
 from gem_core.machine import Machine, MachineProvider, MachineSnapshot, ShellResult
 from gem_core.observation import text_of
-from gem_core.tool import Function
+from gem_core.tool import Function, Tool
 from gem_terminal.task import TerminalTask
-from gem_terminal.tasks import Tasks
+from gem_terminal.tasks import Tasks, find_tasks
 from gem_terminal.terminal_text import plain_text
 from gem_terminal.verify import Grade, Verifier
 
@@ -32,7 +34,10 @@ FUNCTIONS = (
         {
             "type": "object",
             "properties": {
-                "command": {"type": "string", "description": "The command; several lines are fine."},
+                "command": {
+                    "type": "string",
+                    "description": "The command; several lines are fine.",
+                },
                 "timeout": {"type": "number", "description": "Seconds to wait for it."},
             },
             "required": ["command"],
@@ -65,9 +70,10 @@ _FINISH, _INTERRUPT = "finish", {"C-c", "^C", "\x03"}
 _HOW_BASH = (
     "You work in bash on a machine of your own. In each turn, write one block\n\n"
     "```bash\nyour commands\n```\n\n"
-    "and you will see what they print. The directory, variables and jobs stay from turn to turn. If "
-    "a command is still running after {timeout:g} seconds, the next block is typed into it; a block "
-    "with only C-c interrupts it. When the task is done, write a block with only the word finish."
+    "and you will see what they print. The directory, variables and jobs stay from turn to turn. "
+    "If a command is still running after {timeout:g} seconds, the next block is typed into it; a "
+    "block with only C-c interrupts it. When the task is done, write a block with only the word "
+    "finish."
 )
 _HOW_CALLS = (
     "You work on a machine of your own. Call functions to do so; call finish when the task is done."
@@ -80,7 +86,7 @@ _NO_CALL = "There is no call in this answer, and no ```bash block."
 
 
 class _Terminal:
-    """What has the functions, for the check of calls against their schemas."""
+    """What has the functions, so that calls are checked against their schemas."""
 
     name = "terminal"
 
@@ -91,13 +97,15 @@ class _Terminal:
 class TerminalEnv(BaseEnv):
     """Terminal tasks: an instruction, a machine, and tests that grade what was done.
 
-    An action is an answer with a ``bash`` block or, with a call format, with calls of ``FUNCTIONS``.
-    The observation is what the commands printed, without escapes, with the exit status and the
+    An action is an answer with a ``bash`` block or, with a call format, calls of ``FUNCTIONS``. The
+    observation is what the commands printed, without escapes, with the exit status and the
     directory. The reward comes at the end and is what the task's tests say; an agent that does
     nothing gets 0. A machine or tests that fail raise an error: they are a fault, not a reward.
 
     Args:
-        tasks: Where tasks come from.
+        tasks: ``sample`` for the tasks that are shipped, ``easy`` or ``hard`` for generated ones,
+            ``harbor`` or ``terminal-bench`` for those of the folder ``data``, or an object.
+        data: A folder with tasks, or with one task.
         machine: The id of a provider of machines, or a mapping with an ``id`` and parameters.
         call_format: The id of a call format, a mapping or an object; None for ``bash`` blocks.
         instructions: Where the functions are described: in the first observation (``text``), or in
@@ -116,12 +124,14 @@ class TerminalEnv(BaseEnv):
         ConfigError: A limit is not above 0, or a value is not known.
     """
 
+    blocking = True
     shared: ClassVar[tuple[str, ...]] = ("_tasks", "_provider", "_verifier", "_format", "_catalog")
 
     def __init__(
         self,
         *,
-        tasks: Tasks,
+        tasks: str | Tasks = "sample",
+        data: str | Path | None = None,
         machine: str | Mapping[str, Any] = "local",
         call_format: str | Mapping[str, Any] | CallFormat | None = None,
         instructions: Literal["text", "schemas"] = "text",
@@ -146,11 +156,11 @@ class TerminalEnv(BaseEnv):
         if instructions not in {"text", "schemas"}:
             raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
         super().__init__()
-        self._tasks = tasks
+        self._tasks = find_tasks(tasks, data)
         self._provider: MachineProvider = make_machine_provider(machine)
         self._verifier = Verifier(self._provider)
         self._format = None if call_format is None else _format(call_format)
-        self._catalog = Catalog([_Terminal()])  # type: ignore[list-item] - asked for functions only
+        self._catalog = Catalog([cast("Tool", _Terminal())])
         self.instructions = instructions
         self.max_turns = max_turns
         self.command_timeout = command_timeout
@@ -163,11 +173,6 @@ class TerminalEnv(BaseEnv):
         self.turns = 0
         self.seconds = 0.0
         self._is_running = False
-
-    @property
-    def blocking(self) -> bool:
-        """Whether a step may wait; it does."""
-        return True
 
     @property
     def is_running(self) -> bool:
@@ -188,7 +193,7 @@ class TerminalEnv(BaseEnv):
         self._close_machine()
         idx, task = self._tasks.draw(self.rng, idx)
         if self.mode is not None:
-            task = task.in_mode(self.mode)
+            task = dataclasses.replace(task, mode=self.mode)
         self.task, self.turns, self.seconds = task, 0, 0.0
         begin = time.monotonic()
         with boundary("sandbox"):
@@ -408,7 +413,7 @@ class SolutionOracle(BaseAgent):
         """Run the solution; while it runs, wait; then finish."""
         if not self._has_begun:
             self._has_begun = True
-            return self._env.solution()  # type: ignore[no-any-return]
+            return str(self._env.solution())
         if self._env.is_running:
             return _block("")
         return _block(_FINISH)

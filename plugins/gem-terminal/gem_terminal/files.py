@@ -10,11 +10,23 @@ from pathlib import Path
 
 from gem_core.errors import ConfigError
 
-__all__ = ["read_bytes", "read_files", "read_text"]
+__all__ = ["has_file", "read_bytes", "read_files", "read_text"]
 
 _TEXT_LIMIT = 1 << 20
 _TREE_LIMIT = 1 << 27
 _COUNT_LIMIT = 10_000
+
+
+def has_file(folder: Path, name: str) -> bool:
+    """Return whether there is something of a name in the folder of a task.
+
+    Raises:
+        ConfigError: The folder cannot be read.
+    """
+    try:
+        return (folder / name).exists()
+    except OSError as error:
+        raise ConfigError(f"{folder / name} cannot be read: {error}.") from error
 
 
 def read_bytes(folder: Path, name: str, *, limit: int = _TREE_LIMIT) -> bytes:
@@ -34,7 +46,7 @@ def read_bytes(folder: Path, name: str, *, limit: int = _TREE_LIMIT) -> bytes:
         if not real.is_relative_to(folder.resolve()):
             raise ConfigError(f"{path} is a link to a file outside the task.")
         # A pipe or a device could be there: look at what was opened, and do not wait.
-        with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with os.fdopen(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ConfigError(f"{path} is not a regular file.")
             content = file.read(limit + 1)
@@ -98,6 +110,6 @@ def _walk(top: Path) -> Iterator[Path]:
         raise ConfigError(f"{top} is a link to a folder.")
     for parent, folders, names in os.walk(top, onerror=fail):
         for each in folders:
-            if os.path.islink(os.path.join(parent, each)):
+            if Path(parent, each).is_symlink():
                 raise ConfigError(f"{Path(parent, each)} is a link to a folder.")
         yield from (Path(parent, each) for each in names)

@@ -1,14 +1,35 @@
 """The specs that gem-terminal adds to the registry. Nothing here imports an environment."""
 
-from gem_core import CommandSpec, hookimpl
+from typing import Any
+
+from gem_core import CommandSpec, EnvSpec, hookimpl
 from gem_core.registry import Registry
 
 __all__ = ["gem_register"]
 
+_ENVS: dict[str, tuple[dict[str, Any], str]] = {
+    "Sample": ({"tasks": "sample"}, "24 tasks at a terminal, such as mending files and services"),
+    "Generated-easy": ({"tasks": "easy"}, "endless tasks at a terminal, drawn from the seed"),
+    "Generated-hard": ({"tasks": "hard"}, "the same, with more to do and more to find out"),
+    "Harbor": ({"tasks": "harbor"}, "Harbor's task folders, such as those of Terminal-Bench 2"),
+    "TerminalBench": ({"tasks": "terminal-bench"}, "task folders of Terminal-Bench 1"),
+}
+
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the commands."""
+    """Add the environments and the command."""
+    for name, (kwargs, description) in _ENVS.items():
+        registry.add(
+            EnvSpec(
+                id=f"terminal:{name}",
+                entry_point="gem_terminal.env:TerminalEnv",
+                kwargs=kwargs,
+                oracle="gem_terminal.env:SolutionOracle",
+                return_range=(0.0, 1.0),
+                description=description,
+            )
+        )
     registry.add(
         CommandSpec(
             id="terminal",

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ class TerminalTask:
         prebuilt: The name of an image that was built from ``machine.build``; empty for none.
         internet: Whether the author of the task lets the agent use the internet.
         build_timeout: Seconds of wall time for building the image.
-        tests: Files that are written after the agent has finished: path below ``/tests`` to content.
+        tests: Files that are written when the agent has finished: path below ``/tests`` to content.
         verify_command: The command that grades, run in the machine's working directory.
         verifier_timeout: Seconds of wall time for ``verify_command``.
         verifier_env: Environment variables of ``verify_command``.
@@ -86,8 +86,6 @@ class TerminalTask:
         for path in (*self.tests, *self.solution):
             pure = PurePosixPath(path)
             if not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in path:
-                raise ConfigError(f"A file of a task has a relative path without '..'; got {path!r}.")
-
-    def in_mode(self, mode: Literal["fresh", "shared"]) -> "TerminalTask":
-        """Return the same task, graded in another mode."""
-        return replace(self, mode=mode)
+                raise ConfigError(
+                    f"A file of a task has a relative path without '..'; got {path!r}."
+                )

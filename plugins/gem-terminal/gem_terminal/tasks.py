@@ -1,16 +1,24 @@
 """Where the tasks of an environment come from: a folder, or a generator."""
 
+import functools
 import operator
+import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
 from gem_core.errors import ConfigError
 from gem_core.seeding import child_seed
 from gem_tasks.order import permute
+from gem_terminal.folders import read_folder, sample_tasks
+from gem_terminal.generated import generate
 from gem_terminal.task import TerminalTask
 
-__all__ = ["GeneratedTasks", "ListedTasks", "Tasks"]
+__all__ = ["GeneratedTasks", "ListedTasks", "Tasks", "find_tasks"]
+
+_FORMATS = ("harbor", "terminal-bench")
+_LEVELS = ("easy", "hard")
 
 
 class Tasks(Protocol):
@@ -74,6 +82,45 @@ class GeneratedTasks:
     def reset_options(self, number: int, seed: int | None) -> dict[str, Any]:
         """Return no options: the seed of an episode decides its task."""
         return {}
+
+
+def find_tasks(tasks: str | Tasks, data: str | Path | None) -> Tasks:
+    """Return a source of tasks; see ``TerminalEnv`` for the arguments.
+
+    Raises:
+        ConfigError: The name is not known, or the folder has no task that can be read.
+    """
+    if not isinstance(tasks, str):
+        return tasks
+    if tasks not in {"sample", *_LEVELS, *_FORMATS}:
+        known = ", ".join(("sample", *_LEVELS, *_FORMATS))
+        raise ConfigError(f"tasks must be one of {known}, or an object; got {tasks!r}.")
+    if (tasks in _FORMATS) != (data is not None):
+        wanted = "needs data=, a folder of tasks" if tasks in _FORMATS else "takes no data="
+        raise ConfigError(f"tasks={tasks!r} {wanted}; got {data!r}.")
+    if data is not None:
+        return ListedTasks(_of_folder(Path(data).expanduser(), tasks))
+    if tasks == "sample":
+        return ListedTasks(sample_tasks())
+    return GeneratedTasks(functools.partial(generate, difficulty=tasks))
+
+
+def _of_folder(folder: Path, name: str) -> list[TerminalTask]:
+    """Return the tasks of a folder in a format; warn of those that cannot be read."""
+    found = [one for one in read_folder(folder) if one.format in {name, ""}]
+    tasks = [one.task for one in found if one.task is not None]
+    refused = [f"{one.path}: {one.refusal}" for one in found if one.task is None]
+    how = f"`gem-core terminal tasks {folder}` lists all with the reasons"
+    if not tasks:
+        first = f" The first problem: {refused[0]}" if refused else ""
+        raise ConfigError(f"No task of the format {name} can be read in {folder}; {how}.{first}")
+    if refused:
+        warnings.warn(
+            f"{len(refused)} of {len(found)} tasks in {folder} are left out; {how}. The first: "
+            f"{refused[0]}",
+            stacklevel=4,
+        )
+    return tasks
 
 
 def _index(idx: Any, count: int) -> int:

@@ -120,8 +120,10 @@ class Verifier:
                 f"The tests of {task.id!r} were ended by the limit {execution.limit} after "
                 f"{seconds:.1f} s: {output}"
             )
-        value = _reward_of_pytest(task, execution) if task.reward == "pytest" else _read(
-            machine, task, output
+        value = (
+            _reward_of_pytest(task, execution)
+            if task.reward == "pytest"
+            else _read(machine, task, output)
         )
         rewards = value if isinstance(value, dict) else {}
         reward = _total(rewards) if isinstance(value, dict) else value

@@ -2,112 +2,30 @@
 
 import contextlib
 import functools
-import marshal
 import os
 import socket
-import subprocess
-import sys
-import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import gem_core
-import gem_sandbox
-import gem_workers
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.machine import MachineSnapshot, MachineSpec
 from gem_sandbox.machines.base import BaseMachine, Job
 from gem_sandbox.machines.local.messages import STATUS, receive, send
+from gem_sandbox.machines.local.server_process import ServerProcess
 from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
+from gem_sandbox.shared_pools import shared_pools
 from gem_sandbox.warm.seccomp import machine_filter
 
 __all__ = ["LocalMachine", "LocalProvider"]
 
-_BOOT = "import os, marshal; exec(marshal.loads(os.read({}, 1 << 16)))"
-"""The rest comes in a file: machines can see the command line."""
-_START_SERVER = """\
-import sys
-sys.path[:0] = {paths!r}
-from gem_sandbox.machines.local.server import main
-main({channel}, {owner})
-"""
 _START = 30.0
+_KEY = "machines"
 _SYSTEM = ("/usr",)
 """The folders of the host that the default root file system has."""
-
-
-class _Server:
-    """The connection to a server; it is started when there is a first machine."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._channel: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._owner = 0
-
-    def start(self, plan: Mapping[str, Any], descriptors: Sequence[int]) -> None:
-        """Ask for a machine, whose control socket is the first descriptor."""
-        with self._lock:
-            for _ in range(2):
-                channel = self._connected()
-                try:
-                    send(channel, dict(plan), descriptors)
-                except OSError:  # it has died
-                    self._drop()
-                else:
-                    return
-        raise MachineError("The server of machines has died twice.")
-
-    def _connected(self) -> socket.socket:
-        if self._owner != os.getpid():  # in a fork, the server belongs to the parent
-            self._drop()
-        if self._channel is None:
-            self._owner = os.getpid()
-            mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            mine.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
-            parts = (gem_sandbox, gem_core, gem_workers)
-            paths = list(dict.fromkeys(str(Path(str(part.__file__)).parents[1]) for part in parts))
-            code = _START_SERVER.format(paths=paths, channel=theirs.fileno(), owner=os.getpid())
-            boot = memory_file(marshal.dumps(code))
-            os.lseek(boot, 0, os.SEEK_SET)
-            with theirs:
-                self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our code
-                    [sys.executable, "-I", "-S", "-c", _BOOT.format(boot)],
-                    pass_fds=[theirs.fileno(), boot],
-                    cwd="/",
-                    env={},
-                    stdin=subprocess.DEVNULL,
-                )
-            os.close(boot)
-            entries = memory_file(marshal.dumps(skeleton()))
-            send(mine, None, [entries])
-            os.close(entries)
-            answer, _ = receive(mine)
-            if answer is None or "error" in answer:
-                mine.close()
-                self._process.wait()
-                raise MachineError(
-                    f"No machine can be started here: {(answer or {}).get('error')}."
-                )
-            self._channel = mine
-        return self._channel
-
-    def _drop(self) -> None:
-        channel, self._channel = self._channel, None
-        process, self._process = self._process, None
-        if channel is not None:
-            channel.close()
-        if process is not None and self._owner == os.getpid():
-            process.wait()
-
-    def close(self) -> None:
-        """End the server and its machines; may be called twice."""
-        with self._lock:
-            self._drop()
 
 
 class LocalProvider:
@@ -119,8 +37,9 @@ class LocalProvider:
     isolated = True
 
     def __init__(self) -> None:
-        self._server = _Server()
-        self._close = weakref.finalize(self, self._server.close)
+        self._server = shared_pools.lease(_KEY, ServerProcess)
+        self._close = weakref.finalize(self, shared_pools.release, _KEY)
+        self._machines: weakref.WeakSet[LocalMachine] = weakref.WeakSet()
 
     def prepare(self, spec: MachineSpec) -> None:
         """Check that a machine of a spec can be started; see ``MachineProvider``."""
@@ -131,6 +50,7 @@ class LocalProvider:
         if not self._close.alive:
             raise MachineError("This provider is closed.")
         machine = LocalMachine(self, spec)
+        self._machines.add(machine)
         machine.begin(snapshot)
         return machine
 
@@ -160,13 +80,13 @@ class LocalProvider:
         """Return whether the image of a spec has a path."""
         if spec.image:
             return os.path.lexists(Path(spec.image).expanduser() / path.lstrip("/"))
-        return path in _skeleton_paths() or (
-            path.startswith("/usr/") and os.path.lexists(path)
-        )
+        return path in _skeleton_paths() or (path.startswith("/usr/") and os.path.lexists(path))
 
     def close(self) -> None:
         """End all machines; may be called twice."""
         self._close()
+        for machine in list(self._machines):
+            machine.close()
 
     def __enter__(self) -> Self:
         return self
