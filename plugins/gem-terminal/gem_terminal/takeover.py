@@ -56,6 +56,8 @@ class Takeover:
 
     def keeps(self, change: FileChange) -> bool:
         """Return whether a change goes to the fresh machine."""
+        if _is_below(change.path, _RESERVED):
+            return False
         kept = self._is_harmless(change)
         if not kept and not (change.kind == "folder" and change.in_image):
             self.left.append(change.path)
@@ -63,7 +65,7 @@ class Takeover:
 
     def _is_harmless(self, change: FileChange) -> bool:
         path = change.path
-        if _is_below(path, _RESERVED) or _LOADED_AT_START.fullmatch(path):
+        if _LOADED_AT_START.fullmatch(path):
             return False
         if _PYTEST.fullmatch(path) or _hides_a_module(path):
             return PurePosixPath(path).name in self.instruction

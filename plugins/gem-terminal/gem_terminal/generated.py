@@ -1,0 +1,2 @@
+"""Stub until merged."""
+def generate(rng, difficulty="easy"): raise RuntimeError
