@@ -1,2 +1,0 @@
-"""Stub until merged."""
-def generate(rng, difficulty="easy"): raise RuntimeError
