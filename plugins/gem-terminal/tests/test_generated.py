@@ -1,0 +1,78 @@
+"""Generated tasks: the seed decides, the solution is paid, and nothing done is not."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gem_core.errors import ConfigError
+from gem_terminal import families
+from gem_terminal.families import FAMILIES
+from gem_terminal.generated import generate_task
+
+SEEDS = range(3)
+CASES = [(family, difficulty) for family in FAMILIES for difficulty in ("easy", "hard")]
+
+
+@pytest.mark.parametrize(("family", "difficulty"), CASES)
+class TestEveryFamily:
+    def test_a_seed_gives_the_same_task_again_and_another_one_another(self, family, difficulty):
+        def task(seed):
+            return generate_task(seed, difficulty=difficulty, family=family)
+
+        assert [task(seed) for seed in range(5)] == [task(seed) for seed in range(5)]
+        assert (
+            len({json.dumps(sorted(map(repr, task(s).machine.files.items()))) for s in range(20)})
+            == 20
+        )
+        assert len({task(seed).tests["checks.json"] for seed in range(20)}) == 20
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_the_solution_has_the_reward_1(self, bench, family, difficulty, seed):
+        task = generate_task(seed, difficulty=difficulty, family=family)
+        machine = bench.start(task)
+        try:
+            bench.solve(machine, task)
+            assert bench.grade(machine, task) == 1
+        finally:
+            machine.close()
+
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_nothing_done_has_the_reward_0(self, bench, family, difficulty, seed):
+        task = generate_task(seed, difficulty=difficulty, family=family)
+        machine = bench.start(task)
+        try:
+            assert bench.grade(machine, task) == 0
+        finally:
+            machine.close()
+
+
+def test_another_process_draws_the_same_tasks():
+    code = "from gem_terminal.generated import *; print([generate_task(s) for s in range(5)])"
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+
+
+def test_every_family_is_listed_and_drawn():
+    modules = {path.stem for path in Path(families.__file__).parent.glob("*.py")}
+    helpers = {"__init__", "draft", "words", "git_objects"}
+    assert {draw.__module__.rpartition(".")[2] for draw in FAMILIES.values()} == modules - helpers
+    drawn = {generate_task(seed, difficulty="hard").metadata["family"] for seed in range(200)}
+    assert drawn == set(FAMILIES)
+
+
+def test_what_is_not_known_is_an_error():
+    with pytest.raises(ConfigError, match="'easy' or 'hard'"):
+        generate_task(0, difficulty="odd")
+    with pytest.raises(ConfigError, match="Did you mean 'logs'"):
+        generate_task(0, family="log")
