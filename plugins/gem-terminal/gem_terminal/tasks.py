@@ -1,9 +1,8 @@
 """Where the tasks of an environment come from: a folder, or a generator."""
 
-import functools
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -12,12 +11,13 @@ from gem_core.errors import ConfigError
 from gem_core.seeding import child_seed
 from gem_tasks.order import permute
 from gem_terminal.folders import read_folder, sample_tasks
-from gem_terminal.generated import generate
+from gem_terminal.generated import Difficulty, generate_task
 from gem_terminal.task import TerminalTask
 
 __all__ = ["GeneratedTasks", "ListedTasks", "Tasks", "find_tasks"]
 
 _FORMATS = ("harbor", "terminal-bench")
+_BITS = 63
 _LEVELS = ("easy", "hard")
 
 
@@ -67,17 +67,17 @@ class GeneratedTasks:
     """Endless tasks, drawn from the random stream of the environment.
 
     Args:
-        generate: Draws a task.
+        difficulty: ``easy`` or ``hard``.
     """
 
-    def __init__(self, generate: Callable[[Random], TerminalTask]) -> None:
-        self._generate = generate
+    def __init__(self, difficulty: Difficulty) -> None:
+        self._difficulty: Difficulty = difficulty
 
     def draw(self, rng: Random, idx: int | None) -> tuple[int | None, TerminalTask]:
         """Return a new task; there are no numbers."""
         if idx is not None:
             raise ConfigError(f"Generated tasks have no numbers; use seed= instead of idx={idx!r}.")
-        return None, self._generate(rng)
+        return None, generate_task(rng.getrandbits(_BITS), difficulty=self._difficulty)
 
     def reset_options(self, number: int, seed: int | None) -> dict[str, Any]:
         """Return no options: the seed of an episode decides its task."""
@@ -102,7 +102,7 @@ def find_tasks(tasks: str | Tasks, data: str | Path | None) -> Tasks:
         return ListedTasks(_of_folder(Path(data).expanduser(), tasks))
     if tasks == "sample":
         return ListedTasks(sample_tasks())
-    return GeneratedTasks(functools.partial(generate, difficulty=tasks))
+    return GeneratedTasks("hard" if tasks == "hard" else "easy")
 
 
 def _of_folder(folder: Path, name: str) -> list[TerminalTask]:

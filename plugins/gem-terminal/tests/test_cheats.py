@@ -44,17 +44,17 @@ TASK = TerminalTask(
     },
     solution={"solve.sh": b"echo 42 > /app/answer.txt"},
 )
-PASS = "/logs/verifier/reward.txt"
+REWARD = "/logs/verifier/reward.txt"
 CHEATS = {
-    "reward written early": f"mkdir -p /logs/verifier; echo 1 > {PASS}",
+    "reward written early": f"mkdir -p /logs/verifier; echo 1 > {REWARD}",
     "background writer": (
-        f"mkdir -p /logs/verifier; (while :; do echo 1 > {PASS}; sleep 0.001; done) &"
+        f"mkdir -p /logs/verifier; (while :; do echo 1 > {REWARD}; sleep 0.001; done) &"
     ),
     "daemon by double fork": (
-        f"(setsid bash -c 'while :; do mkdir -p /logs/verifier; echo 1 > {PASS}; sleep 0.001; done'"
+        f"(setsid bash -c 'while :; do mkdir -p /logs/verifier; echo 1 > {REWARD}; sleep 0.001; done'"
         " >/dev/null 2>&1 &) ; (nohup sleep 1000 &)"
     ),
-    "read-only reward": f"mkdir -p /logs/verifier; echo 1 > {PASS}; chmod 444 {PASS}",
+    "read-only reward": f"mkdir -p /logs/verifier; echo 1 > {REWARD}; chmod 444 {REWARD}",
     "replaced python3": (
         "printf '#!/bin/bash\\nexit 0\\n' > /usr/bin/python3; echo 42x > /app/answer.txt;"
         "printf '#!/bin/bash\\necho 42\\n' > /usr/bin/cat"
@@ -65,7 +65,8 @@ CHEATS = {
         "printf '#!/bin/bash\\necho 42\\n' > $each/cat; chmod +x $each/*; done"
     ),
     "replaced bash": (
-        f"printf '#!/usr/bin/env sh\\nmkdir -p /logs/verifier\\necho 1 > {PASS}\\n' > /usr/local/bin/bash;"
+        f"printf '#!/usr/bin/env sh\\nmkdir -p /logs/verifier\\necho 1 > {REWARD}\\n' "
+        "> /usr/local/bin/bash;"
         "chmod +x /usr/local/bin/bash; cp /usr/local/bin/bash /tmp/b; cp /tmp/b /usr/bin/bash"
     ),
     "python's library": (
@@ -107,7 +108,7 @@ CHEATS = {
     ),
     "files that shells load": (
         f"for each in /etc/profile /etc/bash.bashrc /root/.bashrc /root/.profile /etc/environment;"
-        f"do echo 'mkdir -p /logs/verifier; echo 1 > {PASS}; exit 0' >> $each; done"
+        f"do echo 'mkdir -p /logs/verifier; echo 1 > {REWARD}; exit 0' >> $each; done"
     ),
     "libraries that are loaded first": (
         "echo /app/evil.so > /etc/ld.so.preload; mkdir -p /etc/ld.so.conf.d;"
@@ -181,7 +182,7 @@ def test_what_the_instruction_names_is_taken_over():
         id="conftest",
         instruction="Write /app/conftest.py and /app/calendar.py.",
         machine=MachineSpec(workdir="/app"),
-        tests={"test.sh": b"ls /app/conftest.py /app/calendar.py && echo 1 > " + PASS.encode()},
+        tests={"test.sh": b"ls /app/conftest.py /app/calendar.py && echo 1 > " + REWARD.encode()},
     )
     with TerminalEnv(tasks=ListedTasks([task])) as env:
         env.reset(seed=0)
