@@ -19,6 +19,8 @@ class SeededEnv(Stateful):
     multi_agent: ClassVar[bool] = False
     """Whether ``step`` takes a mapping from agents to actions instead of one action."""
     blocking: bool = False
+    unseeded_info: ClassVar[frozenset[str]] = frozenset()
+    """Keys of ``info`` whose values the seed does not decide, such as times."""
     spec: EnvSpec | None = None
     _ended: bool | None = None
     """None before the first reset."""

@@ -71,11 +71,13 @@ class Bench:
 
     def reset(self, env: Env, seed: int | None = 0) -> tuple[Observation, Info]:
         """Reset, and wait if it is asynchronous."""
-        return now(env.reset(seed=seed))  # type: ignore[no-any-return]
+        observation, info = now(env.reset(seed=seed))
+        return observation, _seeded(env, info)
 
     def step(self, env: Env, action: Action) -> Step:
         """Step, and wait if it is asynchronous."""
-        return now(env.step(action))  # type: ignore[no-any-return]
+        step: Step = now(env.step(action))
+        return step._replace(info=_seeded(env, step.info)) if isinstance(step, Step) else step
 
     def transcript(
         self, env: Env, seed: int | None, actions: Iterable[Action] | None = None
@@ -157,6 +159,14 @@ def now(value: Any) -> Any:
         return await awaitable
 
     return asyncio.run(wait(value))
+
+
+def _seeded(env: Env, info: Info) -> Info:
+    """Return what the seed decides of an info; what is no dict is another check's finding."""
+    others = env.unwrapped.unseeded_info
+    if not others or not isinstance(info, dict):
+        return info
+    return {name: value for name, value in info.items() if name not in others}
 
 
 def _construction(bench: Bench) -> None:

@@ -81,7 +81,7 @@ _HOW_CALLS = (
 _LIMITS = "You have {turns} turns, and {seconds:g} seconds for all commands together."
 _NO_COMMAND = "There is no command in this answer. Write one ```bash block."
 _SKIPPED = "[not run]"
-_HARMLESS = ("ls -la", "pwd", "cat /etc/os-release", "find . | head", "ps", "finish")
+_HARMLESS = ("ls", "pwd", "cat /etc/os-release", "find . | sort | head", "finish")
 _NO_CALL = "There is no call in this answer, and no ```bash block."
 
 
@@ -101,6 +101,9 @@ class TerminalEnv(BaseEnv):
     observation is what the commands printed, without escapes, with the exit status and the
     directory. The reward comes at the end and is what the task's tests say; an agent that does
     nothing gets 0. A machine or tests that fail raise an error: they are a fault, not a reward.
+
+    ``info["seconds"]`` has the wall time of ``prepare`` and ``start`` of the machine, and of
+    ``verify``; it is kept apart from the agent's.
 
     Args:
         tasks: ``sample`` for the tasks that are shipped, ``easy`` or ``hard`` for generated ones,
@@ -125,6 +128,7 @@ class TerminalEnv(BaseEnv):
     """
 
     blocking = True
+    unseeded_info = frozenset({"seconds", "verifier_output"})
     shared: ClassVar[tuple[str, ...]] = ("_tasks", "_provider", "_verifier", "_format", "_catalog")
 
     def __init__(
@@ -173,7 +177,6 @@ class TerminalEnv(BaseEnv):
         self.turns = 0
         self.seconds = 0.0
         self._is_running = False
-
     @property
     def is_running(self) -> bool:
         """Whether a command of the agent is still running."""
@@ -200,11 +203,8 @@ class TerminalEnv(BaseEnv):
             self._provider.prepare(task.machine)
             prepared = time.monotonic()
             self._machine = self._provider.start(task.machine)
-        info: Info = {
-            "task_id": task.id,
-            "prepare_seconds": prepared - begin,
-            "start_seconds": time.monotonic() - prepared,
-        }
+        seconds = {"prepare": prepared - begin, "start": time.monotonic() - prepared}
+        info: Info = {"task_id": task.id, "seconds": seconds}
         if idx is not None:
             info["idx"] = idx
         if self._format is not None and self.instructions == "schemas":
@@ -305,9 +305,8 @@ class TerminalEnv(BaseEnv):
                 output, record = self._shell(**request.arguments)
             else:
                 output, record = self._write(**request.arguments)
-        spent = time.monotonic() - begin
-        self.seconds += spent
-        return output, {**call, **record, "seconds": spent}
+        self.seconds += time.monotonic() - begin
+        return output, {**call, **record}
 
     def _shell(self, command: str, timeout: float | None = None) -> tuple[str, dict[str, Any]]:
         left = max(0.0, self._seconds_allowed - self.seconds)
@@ -345,7 +344,7 @@ class TerminalEnv(BaseEnv):
             grade: Grade = self._verifier.grade(self._running_machine, self._running_task)
         info["correct"] = grade.reward >= 1.0
         info["verifier_output"] = grade.output
-        info["verifier_seconds"] = grade.seconds
+        info["seconds"] = {"verify": grade.seconds}
         if grade.rewards:
             info["rewards"] = dict(grade.rewards)
         if grade.left:

@@ -4,6 +4,7 @@ A kind of machine says how a process is started in it, and how a file is opened;
 Descriptors of processes and files are passed around, so nothing is copied on the way.
 """
 
+import contextlib
 import os
 import select
 import threading
@@ -357,6 +358,10 @@ class BaseMachine(ABC):
         """End all processes and drop the files; may be called twice."""
         self.end()
         self._shell.drop()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # it may not be complete
+            self.close()
 
     def __enter__(self) -> Self:
         return self
