@@ -4,12 +4,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from gem_core.errors import ConfigError
 from gem_terminal import families
-from gem_terminal.families import FAMILIES
+from gem_terminal.families import FAMILIES, failing_script
 from gem_terminal.generated import generate_task
 
 SEEDS = range(3)
@@ -61,6 +62,31 @@ def test_another_process_draws_the_same_tasks():
         for seed in ("1", "2")
     }
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("script", failing_script._SCRIPTS, ids=lambda script: script.name)
+def test_every_fault_of_a_script_changes_an_answer(script, tmp_path):
+    random = Random(0)
+    inputs = [script.draw(random) for _ in range(6)] + [""]
+
+    def answers(text):
+        (tmp_path / "script").write_text(text)
+        program = [sys.executable, "-I", "-S"] if script.command == "python3" else ["bash"]
+        return [
+            subprocess.run(
+                [*program, tmp_path / "script"],
+                input=each,
+                capture_output=True,
+                text=True,
+                check=False,
+            ).stdout
+            for each in inputs
+        ]
+
+    expected = [script.answer(each) for each in inputs]
+    assert answers(script.text) == expected
+    for right, wrong in script.faults:
+        assert answers(script.text.replace(right, wrong)) != expected, wrong
 
 
 def test_every_family_is_listed_and_drawn():

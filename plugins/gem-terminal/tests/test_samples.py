@@ -1,4 +1,4 @@
-"""The sample tasks: each can be read, runs on a local machine, and is paid for its solution alone."""
+"""The sample tasks: each can be read, runs locally, and is paid for its solution alone."""
 
 import pytest
 
