@@ -2,8 +2,8 @@
 mkdir -p /logs/verifier
 if python3 -I - <<'END'
 assert open("/app/status.txt").read().splitlines() == [
-    "ok alpha.bin", "changed beta.bin", "ok delta.bin", "unknown eps.bin", "ok gamma data.bin",
-    "missing theta.bin", "changed zeta.bin",
+    "ok alpha.dat", "changed beta.dat", "ok delta.dat", "unknown eps.dat", "ok gamma data.dat",
+    "missing theta.dat", "changed zeta.dat",
 ]
 END
 then
