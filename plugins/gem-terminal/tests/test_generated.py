@@ -102,3 +102,23 @@ def test_what_is_not_known_is_an_error():
         generate_task(0, difficulty="odd")
     with pytest.raises(ConfigError, match="Did you mean 'logs'"):
         generate_task(0, family="log")
+
+
+def test_a_program_of_the_agent_does_not_find_the_answers(bench):
+    task = next(
+        task
+        for task in (generate_task(seed, family="script") for seed in range(20))
+        if "/app/totals.py" in task.machine.files
+    )
+    cheat = (
+        "import json, sys\n"
+        "text = sys.stdin.read()\n"
+        "for check in json.load(open('/tests/checks.json')):\n"
+        "    if check.get('stdin') == text: print(check['stdout'])\n"
+    )
+    machine = bench.start(task)
+    try:
+        machine.write("/app/totals.py", cheat)
+        assert bench.grade(machine, task) == 0
+    finally:
+        machine.close()

@@ -43,3 +43,33 @@ class TestEachSample:
 def test_the_folder_of_the_samples_has_nothing_else():
     [root] = {task.machine.build.rpartition("/")[0].rpartition("/")[0] for task in TASKS}
     assert [found.task for found in read_folder(root)] == TASKS
+
+
+CHEATS = {
+    "bash-functions": {"/app/lib.sh": "echo same; exit 0"},
+    "backup-script": {"/app/backup.sh": "echo 4; exit 0"},
+}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_program_that_ends_early_is_not_paid(bench, name):
+    [task] = [task for task in TASKS if task.id.endswith(f"/{name}")]
+    machine = bench.start(task)
+    try:
+        for path, content in CHEATS[name].items():
+            machine.write(path, content)
+        assert bench.grade(machine, task) == 0
+    finally:
+        machine.close()
+
+
+def test_a_merged_program_that_ends_the_interpreter_is_not_paid(bench):
+    [task] = [task for task in TASKS if task.id.endswith("/git-finish-merge")]
+    machine = bench.start(task)
+    try:
+        bench.solve(machine, task)
+        change = "echo 'import os; os._exit(0)' > prices.py; git commit -qa --amend -m Merge"
+        assert machine.run(change, cwd="/app/shop").ok
+        assert bench.grade(machine, task) == 0
+    finally:
+        machine.close()

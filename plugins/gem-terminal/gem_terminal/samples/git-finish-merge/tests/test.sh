@@ -8,13 +8,14 @@ if [ "$parents" = 3 ] && [ "$(git symbolic-ref HEAD)" = refs/heads/main ] &&
   [ -z "$(git status --porcelain --untracked-files=no)" ] && [ ! -e .git/MERGE_HEAD ] &&
   [ "$(git show main:NOTES.txt)" = "Discounts are percentages." ] &&
   ! git show main:prices.py | grep -qE '^(<<<<<<<|=======|>>>>>>>)' &&
-  git show main:prices.py > /tmp/prices_under_test.py && python3 -I - <<'END'
-import runpy
-price = runpy.run_path("/tmp/prices_under_test.py")["price"]
-assert price(100) == 120.0
-assert price(100, discount=10) == 108.0
-assert price(19.99, 15) == 20.39
-assert price(0.1) == 0.12
+  python3 -I - <<'END'
+import json, subprocess, sys
+command = ["git", "-c", "safe.directory=*", "show", "main:prices.py"]
+program = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+# In another process: what the program does to its own must not decide here.
+program += "\nimport json\nprint(json.dumps([price(100), price(100, discount=10), price(19.99, 15), price(0.1)]))\n"
+done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=20)
+assert json.loads(done.stdout) == [120.0, 108.0, 20.39, 0.12], done
 END
 then
   echo 1 > /logs/verifier/reward.txt
