@@ -1,6 +1,7 @@
 """Generated tasks: the seed decides, the solution is paid, and nothing done is not."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from random import Random
 import pytest
 
 from gem_core.errors import ConfigError
-from gem_terminal import families
+from gem_terminal import checker, families
 from gem_terminal.families import FAMILIES, failing_script
 from gem_terminal.generated import generate_task
 
@@ -122,3 +123,27 @@ def test_a_program_of_the_agent_does_not_find_the_answers(bench):
         assert bench.grade(machine, task) == 0
     finally:
         machine.close()
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "same"),
+    [
+        ({"a": 25.0}, {"a": 25}, True),
+        ({"a": True}, {"a": 1}, False),
+        ({"a": 0}, {"a": False}, False),
+        ({"a": "25"}, {"a": 25}, False),
+        ({"a": [1, 2]}, {"a": [2, 1]}, False),
+        ({"a": 1, "b": 2}, {"a": 1}, False),
+        ([], {}, False),
+        ({"a": None}, {"a": None}, True),
+    ],
+)
+def test_json_is_compared_by_value_and_type(tmp_path, found, expected, same):
+    file = tmp_path / "found.json"
+    file.write_text(json.dumps(found))
+    assert checker._json(str(file), expected) is same
+
+
+def test_a_pipe_in_the_place_of_a_file_does_not_block_the_checks(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert not checker._passes({"kind": "text", "path": str(tmp_path / "pipe"), "text": ""})
