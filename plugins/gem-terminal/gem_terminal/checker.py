@@ -178,13 +178,14 @@ def _passes(check: dict[str, Any]) -> bool:
 
 def main() -> None:
     """Run the checks, print those that fail, and write the reward: 1 if all pass, else 0."""
-    checks = json.loads(Path(sys.argv[0]).with_name("checks.json").read_bytes())
-    results = [_passes(dict(check)) for check in checks]
-    for check, passed in zip(checks, results, strict=True):
-        if not passed:
-            print("failed:", {key: check[key] for key in ("kind", "path", "ref") if key in check})
+    expected = Path(sys.argv[0]).with_name("checks.json")
+    checks = json.loads(expected.read_bytes())
+    expected.unlink()  # programs of the agent, which run below, must not find the answers
+    failed = [check for check in checks if not _passes(dict(check))]
+    for check in failed:
+        print("failed:", {key: check[key] for key in ("kind", "path", "ref") if key in check})
     _REWARD.parent.mkdir(parents=True, exist_ok=True)
-    _REWARD.write_text(f"{int(all(results))}\n")
+    _REWARD.write_text(f"{int(not failed)}\n")
 
 
 if __name__ == "__main__":

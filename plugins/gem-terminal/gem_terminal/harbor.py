@@ -50,6 +50,7 @@ def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = Non
     tests = read_files(folder, "tests")
     if "test.sh" not in tests:
         raise ConfigError(f"{folder / 'tests' / 'test.sh'} is missing.")
+    mode, not_used = _mode(folder, verifier)
     package = tables["task"].text("name")
     return TerminalTask(
         id=package or folder.resolve().name,
@@ -59,7 +60,7 @@ def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = Non
         internet=environment.internet,
         build_timeout=environment.build_timeout,
         tests=tests,
-        mode=_mode(verifier),
+        mode=mode,
         verifier_timeout=verifier.number("timeout_sec", 600.0),
         verifier_env=verifier.variables("env", variables or {}),
         verifier_user=verifier.user("user"),
@@ -72,6 +73,7 @@ def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = Non
             *top.left(),
             *agent.left(),
             *verifier.left(),
+            *not_used,
             *solution.left(),
             *environment.unread,
         ),
@@ -114,15 +116,26 @@ def _solution(folder: Path) -> dict[str, bytes]:
     return files
 
 
-def _mode(verifier: Fields) -> Literal["fresh", "shared"]:
+def _mode(folder: Path, verifier: Fields) -> tuple[Literal["fresh", "shared"], tuple[str, ...]]:
+    """Return where the tests run, and the fields of the verifier's machine that are not used.
+
+    ``separate`` without an image or a build of its own is a copy of the agent's machine.
+    """
     mode = verifier.text("environment_mode")
-    if mode == "separate" or verifier.take("environment", "a table", dict):
-        raise UnsupportedTaskError("The verifier has an image of its own.")
-    if mode not in {"", "shared"}:
+    if mode not in {"", "separate", "shared"}:
         raise ConfigError(
             f"verifier.environment_mode must be shared or separate; got {mode[:40]!r}."
         )
-    return "shared" if mode else "fresh"
+    own = verifier.table("environment")
+    is_separate = mode == "separate" or bool(own.left())
+    definitions = (f"tests/{name}" for name in ("Dockerfile", _COMPOSE))
+    if is_separate and (
+        own.text("docker_image") or any(has_file(folder, name) for name in definitions)
+    ):
+        raise UnsupportedTaskError("The verifier has an image of its own.")
+    if mode == "shared" and own.left():
+        raise ConfigError("verifier.environment cannot be used with environment_mode 'shared'.")
+    return "shared" if mode == "shared" else "fresh", own.left()
 
 
 @dataclass(frozen=True)
@@ -172,6 +185,8 @@ def _refuse_hardware(fields: Fields) -> None:
     if fields.count("gpus", 0):
         raise UnsupportedTaskError("The task needs a GPU.")
     fields.items("gpu_types")
+    if fields.table("tpu").left():
+        raise UnsupportedTaskError("The task needs a TPU.")
     system = fields.text("os", "linux").lower()
     if system != "linux":
         raise UnsupportedTaskError(f"The task runs on {system[:40]!r}, not on Linux.")

@@ -127,6 +127,13 @@ def test_the_verifier_shares_the_machine_if_the_task_says_so(folder):
     assert read_harbor(make(folder, toml)).mode == "shared"
 
 
+def test_a_separate_verifier_without_an_image_runs_on_a_fresh_machine(folder):
+    toml = '[verifier]\nenvironment_mode = "separate"\n[verifier.environment]\ncpus = 2\n'
+    task = read_harbor(make(folder, toml))
+    assert task.mode == "fresh"
+    assert task.unread == ("verifier.environment.cpus",)
+
+
 def test_an_image_without_a_dockerfile_is_the_machines_image(folder):
     task = read_harbor(make(folder, '[environment]\ndocker_image = "example/mend:1"\n'))
     assert (task.machine.image, task.prebuilt) == ("example/mend:1", "")
@@ -166,10 +173,15 @@ COMPOSE = "services:\n  main:\n    build: .\n"
     ("toml", "files", "reason"),
     [
         ("[environment]\ngpus = 1\n", {}, "GPU"),
+        ('[environment.tpu]\ntype = "v4"\n', {}, "TPU"),
         ('[environment]\nos = "Windows"\n', {}, "windows"),
         ('[[steps]]\nname = "one"\n', {}, "several steps"),
         ("", {"steps/one/instruction.md": "x"}, "several steps"),
-        ('[verifier]\nenvironment_mode = "separate"\n', {}, "image of its own"),
+        (
+            '[verifier]\nenvironment_mode = "separate"\n',
+            {"tests/Dockerfile": "FROM x"},
+            "image of its own",
+        ),
         ('[verifier.environment]\ndocker_image = "x"\n', {}, "image of its own"),
         ('[environment]\nnetwork_mode = "allowlist"\n', {}, "some hosts"),
         ('[environment]\nallowed_hosts = ["example.org"]\n', {}, "some hosts"),
@@ -204,6 +216,10 @@ def test_what_machines_do_not_have_is_refused_with_the_reason(folder, toml, file
         ('[environment.env]\n"A=B" = "c"', "not valid"),
         ("[environment.env]\nA = 1", r"environment\.env\.A must be a text"),
         ('[verifier]\nenvironment_mode = "other"', "shared or separate"),
+        (
+            '[verifier]\nenvironment_mode = "shared"\n[verifier.environment]\ncpus = 2',
+            "cannot be used with",
+        ),
         ("[verifier]\nuser = 1.5", "name or number of a user"),
         ("gpus = [1]\nenvironment = []", "environment must be a table"),
     ],

@@ -152,7 +152,7 @@ print("sum", sum(totals.values()))
             ("totals.get(name, 0) + int(amount)", "int(amount)"),
             ("(-pair[1], pair[0])", "(pair[1], pair[0])"),
             ('print("sum", sum(totals.values()))', 'print("sum", len(totals))'),
-            ("+ int(amount)", "+ abs(int(amount))"),
+            ("print(name, total)", 'print(name, total, sep="=")'),
         ),
         draw=_accounts,
         answer=_totals,

@@ -1,0 +1,5 @@
+"""Prices of the shop."""
+
+
+def price(amount):
+    return round(amount, 2)
