@@ -21,6 +21,8 @@ __all__ = [
     "HubError",
     "InvalidActionError",
     "InvalidIdError",
+    "MachineError",
+    "NoMachineError",
     "PluginError",
     "SandboxError",
     "SnapshotError",
@@ -88,6 +90,10 @@ class SandboxError(GemError, RuntimeError):
 
 class MachineError(GemError, RuntimeError):
     """A machine cannot do what was asked: it has ended, or a file or something else is missing."""
+
+
+class NoMachineError(MachineError):
+    """No machine can be started on this host; the message says what is missing."""
 
 
 class WrapperOrderError(ConfigError):

@@ -132,6 +132,8 @@ class EnvSpec(Spec):
         oracle_return: Mean return that the oracle reaches at least, if chance keeps it below the
             largest return.
         varies: Whether episodes depend on the seed; False for a puzzle with a single start.
+        check_kwargs: Parameters with which the conformance kit makes it, such as data of its own
+            and short time limits.
     """
 
     kind: ClassVar[str] = "environment"
@@ -141,6 +143,7 @@ class EnvSpec(Spec):
     return_range: tuple[float, float] | None = None
     oracle_return: float | None = None
     varies: bool = True
+    check_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from gem_core.agent import Agent, OracleAgent, RandomAgent, Reply, SilentAgent
 from gem_core.env import Env, Step
-from gem_core.errors import EpisodeEndedError, GemError, UnknownKwargError
+from gem_core.errors import EpisodeEndedError, GemError, NoMachineError, UnknownKwargError
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.faults import boundary_of
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Action, Info, Observation
 from gem_core.optional import reset_options, seed_agent
+from gem_core.resolve import resolve
 from gem_core.seeding import child_seed
 from gem_core.specs import EnvSpec
 from gem_core.testing.odd_actions import ODD_TEXTS, odd_variants
@@ -124,6 +125,8 @@ class Bench:
                 observation, info = step.observation, step.info
                 rewards.append(step.reward)
                 ended = step.terminated or step.truncated
+        except NoMachineError:
+            raise
         except Exception as error:
             raise CheckFailedError(
                 f"with seed {seed} the {boundary_of(error, source)} raised "
@@ -145,7 +148,10 @@ def check_env(
     Raises:
         UnknownIdError: Nobody registered the id.
     """
-    factory = env if isinstance(env, EnvFactory) else make_factory(env)
+    if not isinstance(env, EnvFactory):
+        spec = resolve(EnvSpec, env)
+        env = make_factory(spec, kwargs=spec.check_kwargs)
+    factory = env
     report = Report(factory.spec.id)
     return run_checks(report, ENV_CHECKS, lambda: Bench(factory, episodes, report.facts), checks)
 

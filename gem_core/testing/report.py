@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from gem_core.errors import GemError
+from gem_core.errors import GemError, NoMachineError
 
 __all__ = ["CheckFailedError", "Finding", "Report", "require", "run_checks"]
 
@@ -68,12 +68,17 @@ def run_checks(
     make_subject: Callable[[], Subject],
     names: Iterable[str] | None = None,
 ) -> Report:
-    """Run each check on a new subject; an exception of any kind is a finding."""
+    """Run each check on a new subject; an exception of any kind is a finding.
+
+    Where no machine can be started, a check that needs one is ``unchecked``.
+    """
     for name in checks if names is None else names:
         try:
             checks[name](make_subject())
         except CheckFailedError as failure:
             report.findings.append(Finding(name, str(failure)))
+        except NoMachineError as error:
+            report.unchecked.append(f"{name}: {error}")
         except Exception as error:  # noqa: BLE001 - any error is a finding
             report.findings.append(Finding(name, f"raised {type(error).__name__}: {error}"))
     return report

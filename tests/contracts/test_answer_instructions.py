@@ -18,8 +18,8 @@ def one_of_each_kind():
     for spec in find_envs("*"):
         named = sorted(set(spec.kwargs) - {"dataset_name", "split", "data", "name"})
         level = spec.id if spec.namespace == "game" else ""
-        kinds.setdefault((str(spec.entry_point), spec.namespace, *named, level), spec.id)
-    return sorted(kinds.values())
+        kinds.setdefault((str(spec.entry_point), spec.namespace, *named, level), spec)
+    return sorted(kinds.values(), key=lambda spec: spec.id)
 
 
 def first_text(env):
@@ -28,10 +28,11 @@ def first_text(env):
         return visible_text(observation, info), env.sample_random_action()
 
 
-@pytest.mark.parametrize("env_id", one_of_each_kind())
-def test_the_first_observation_of_a_command_shows_the_form_of_an_answer(env_id):
+@pytest.mark.parametrize("spec", one_of_each_kind(), ids=lambda spec: spec.id)
+def test_the_first_observation_of_a_command_shows_the_form_of_an_answer(spec):
     """A form that a random action has is in the text, too."""
-    (factory,) = env_factories({"env": env_id, "answer_instruction": "default"})
+    env = {"id": spec.id, **spec.check_kwargs}
+    (factory,) = env_factories({"env": env, "answer_instruction": "default"})
     text, action = first_text(factory())
     forms = [name for name, form in FORMS.items() if re.search(form, str(action))]
     assert not forms or any(re.search(FORMS[name], text) for name in forms)

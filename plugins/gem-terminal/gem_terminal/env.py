@@ -316,7 +316,7 @@ class TerminalEnv(BaseEnv):
             result = shell.interrupt()
         else:
             text = command.replace("\0", "")
-            typed = f"{text}\n" if self._is_running else text
+            typed = f"{text}\n" if text and self._is_running else text
             result = shell.send(typed, timeout=wait, output_limit=self.output_limit)
         self._is_running = result.running
         record = {"exit_status": result.exit_status, "directory": result.directory}

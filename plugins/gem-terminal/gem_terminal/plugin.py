@@ -7,6 +7,7 @@ from gem_core.registry import Registry
 
 __all__ = ["gem_register"]
 
+_QUICK = {"command_timeout": 0.5, "max_turns": 6}
 _ENVS: dict[str, tuple[dict[str, Any], str]] = {
     "Sample": ({"tasks": "sample"}, "24 tasks at a terminal, such as mending files and services"),
     "Generated-easy": ({"tasks": "easy"}, "endless tasks at a terminal, drawn from the seed"),
@@ -27,6 +28,7 @@ def gem_register(registry: Registry) -> None:
                 kwargs=kwargs,
                 oracle="gem_terminal.env:SolutionOracle",
                 return_range=(0.0, 1.0),
+                check_kwargs=_QUICK | (_SAMPLES if "data" in kwargs else {}),
                 description=description,
             )
         )

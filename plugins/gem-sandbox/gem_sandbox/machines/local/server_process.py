@@ -13,7 +13,7 @@ from typing import Any
 import gem_core
 import gem_sandbox
 import gem_workers
-from gem_core.errors import MachineError
+from gem_core.errors import MachineError, NoMachineError
 from gem_sandbox.machines.local.messages import receive, send
 from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
@@ -76,7 +76,7 @@ class ServerProcess:
             if answer is None or "error" in answer:
                 mine.close()
                 self._process.wait()
-                raise MachineError(
+                raise NoMachineError(
                     f"No machine can be started here: {(answer or {}).get('error')}."
                 )
             self._channel = mine
