@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from gem_terminal.dockerfile import Instruction, read_dockerfile
+from gem_workers.dockerfile import Instruction, read_dockerfile
 from gem_terminal.task import TerminalTask
 
 __all__ = ["Placement", "machine_for"]

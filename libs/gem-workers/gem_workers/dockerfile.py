@@ -3,13 +3,13 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gem_terminal.files import read_text
+from gem_workers.untrusted_files import read_text
 
-__all__ = ["Instruction", "read_dockerfile", "user_of", "workdir_of"]
+__all__ = ["Instruction", "assignments", "read_dockerfile", "substitute", "user_of", "workdir_of"]
 
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*(\S)\s*", re.IGNORECASE)
 _HERE_DOCUMENT = re.compile(r"\d*<<-?(['\"]?)([A-Za-z_]\w*)\1")
@@ -101,9 +101,9 @@ def workdir_of(instructions: Sequence[Instruction]) -> str:
         if each.name == "FROM":
             folder = "/"
         elif each.name in {"ENV", "ARG"}:
-            variables.update(_assignments(each.arguments, variables))
+            variables.update(assignments(each.arguments, variables))
         elif each.name == "WORKDIR":
-            folder = posixpath.join(folder, _substitute(each.arguments.strip("\"'"), variables))
+            folder = posixpath.join(folder, substitute(each.arguments.strip("\"'"), variables))
     return "/" + posixpath.normpath(folder).lstrip("/")
 
 
@@ -114,22 +114,24 @@ def user_of(instructions: Sequence[Instruction]) -> str:
         if each.name == "FROM":
             user = "root"
         elif each.name in {"ENV", "ARG"}:
-            variables.update(_assignments(each.arguments, variables))
+            variables.update(assignments(each.arguments, variables))
         elif each.name == "USER":
-            user = _substitute(each.arguments.strip("\"'"), variables).partition(":")[0]
+            user = substitute(each.arguments.strip("\"'"), variables).partition(":")[0]
     return user or "root"
 
 
-def _assignments(arguments: str, variables: dict[str, str]) -> dict[str, str]:
+def assignments(arguments: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that ``ENV`` or ``ARG`` sets; none if its quotes do not match."""
     try:
         words = shlex.split(arguments)
     except ValueError:
         return {}
     if words and "=" not in words[0]:
-        return {words[0]: _substitute(" ".join(words[1:]), variables)}
+        return {words[0]: substitute(" ".join(words[1:]), variables)}
     pairs = (word.partition("=") for word in words)
-    return {name: _substitute(value, variables) for name, _, value in pairs}
+    return {name: substitute(value, variables) for name, _, value in pairs}
 
 
-def _substitute(text: str, variables: dict[str, str]) -> str:
+def substitute(text: str, variables: Mapping[str, str]) -> str:
+    """Return a text with the values of ``$NAME``, ``${NAME}`` and ``${NAME:-default}``."""
     return _VARIABLE.sub(lambda match: variables.get(match[1] or match[3]) or match[2] or "", text)

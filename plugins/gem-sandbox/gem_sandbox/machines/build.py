@@ -1,0 +1,294 @@
+"""Carry out a Dockerfile on a machine, without a container engine.
+
+The subset is that of most terminal tasks: one stage that sets variables, copies files of its own
+folder and runs commands. What is not in it is refused with the file and the line.
+"""
+
+import fnmatch
+import hashlib
+import json
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gem_core.errors import ConfigError, MachineError
+from gem_core.machine import Machine
+from gem_workers.dockerfile import Instruction, assignments, read_dockerfile, substitute
+from gem_workers.untrusted_files import read_bytes
+
+__all__ = ["Recipe", "read_recipe"]
+
+_IGNORED = frozenset({"CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME"})
+"""Instructions that change nothing of a machine's files."""
+_KNOWN = frozenset({"ADD", "ARG", "COPY", "ENV", "FROM", "RUN", "USER", "WORKDIR"})
+_REMOTE = ("http://", "https://", "ftp://", "git@")
+_ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+_RUN_TIMEOUT = 600.0
+_INSTALLS = re.compile(
+    r"apt(?:-get)?(?:\s+-\S+)*\s+install\s+(?P<apt>.*)|apk\s+add\s+(?P<apk>.*)"
+    r"|(?:python3?\s+-m\s+)?pip3?\s+install\s+(?P<pip>.*)"
+)
+_HOUSEKEEPING = re.compile(
+    r"apt(?:-get)?(?:\s+-\S+)*\s+(?:update|clean|autoclean|autoremove|upgrade)(?:\s+-\S+)*"
+    r"|rm\s+-rf?\s+/var/(?:lib/apt/lists|cache/apt)\S*|set\s+-\S+|export\s+DEBIAN_FRONTEND=\S+|true"
+)
+_IS_THERE = (
+    'for each in "$@"; do [ -e "/usr/share/doc/$each" ] || command -v "$each" >/dev/null || '
+    'python3 -c "import importlib.metadata, sys; importlib.metadata.version(sys.argv[1])" "$each" '
+    '2>/dev/null || { echo "$each"; exit 1; }; done'
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a Dockerfile does.
+
+    Args:
+        folder: The folder with the Dockerfile and the files that it copies.
+        steps: The instructions, in order.
+        base: The image that it starts from.
+        digest: A hash of the instructions and of all files in the folder.
+    """
+
+    folder: Path
+    steps: tuple[Instruction, ...]
+    base: str
+    digest: str
+    env: dict[str, str] = field(default_factory=dict)
+    """The environment of commands, known when the recipe has been read."""
+
+    def carry_out(self, machine: Machine, *, skip_prelude: bool = True) -> None:
+        """Do on a machine what the Dockerfile says.
+
+        Args:
+            machine: A machine with the base image.
+            skip_prelude: Leave out commands that only install packages which are there already.
+
+        Raises:
+            ConfigError: An instruction cannot be carried out; the message has the file and line.
+            MachineError: The machine failed.
+        """
+        state = _State(self, machine, skip_prelude=skip_prelude)
+        for step in self.steps:
+            try:
+                state.take(step)
+            except ConfigError as error:
+                raise _refusal(self.folder, step, str(error)) from error
+
+
+def read_recipe(folder: str | Path) -> Recipe:
+    """Read the Dockerfile of a folder.
+
+    Raises:
+        ConfigError: It cannot be read, or has an instruction that only an engine can carry out.
+    """
+    place = Path(folder).expanduser()
+    steps = read_dockerfile(place)
+    for step in steps:
+        if problem := _problem(step):
+            raise _refusal(place, step, problem)
+    bases = [step for step in steps if step.name == "FROM"]
+    if len(bases) != 1:
+        raise ConfigError(f"{place / 'Dockerfile'}: it must have one FROM; it has {len(bases)}.")
+    variables: dict[str, str] = {}
+    env: dict[str, str] = {}
+    for step in steps:
+        if step.name in {"ARG", "ENV"}:
+            found = assignments(step.arguments, variables)
+            variables |= found
+            env |= found if step.name == "ENV" else {}
+    base = substitute(bases[0].arguments, variables).split()[0]
+    return Recipe(place, tuple(steps), base, _digest(place, steps), env)
+
+
+def _problem(step: Instruction) -> str:
+    """Return why an instruction cannot be carried out; empty if it can."""
+    words = step.arguments.split()
+    options = [word for word in words if word.startswith("--")]
+    if step.name not in _KNOWN | _IGNORED:
+        return f"{step.name[:40]} needs a container engine"
+    if step.here_documents:
+        return f"{step.name} with a here-document needs a container engine"
+    if step.name == "RUN" and words and words[0].startswith("--"):
+        return f"RUN {words[0][:40]} needs a container engine"
+    if step.name in {"ADD", "COPY"}:
+        other = [one for one in options if not one.startswith(("--chown=", "--chmod="))]
+        if other:
+            return f"{step.name} {other[0][:40]} needs a container engine"
+        if any(word.startswith(_REMOTE) for word in words):
+            return f"{step.name} of a remote file needs a network"
+    return "it has no argument" if not words else ""
+
+
+def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
+    return ConfigError(f"{folder / 'Dockerfile'}, line {step.line}: {problem}.")
+
+
+def _digest(folder: Path, steps: Sequence[Instruction]) -> str:
+    digest = hashlib.sha256(json.dumps([(s.name, s.arguments) for s in steps]).encode())
+    for name in _names(folder):
+        digest.update(f"{name}\0{(folder / name).stat().st_mode}\0".encode())
+        digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
+    return digest.hexdigest()
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the files below a folder that its ``.dockerignore`` does not exclude."""
+    ignored = folder / ".dockerignore"
+    lines = ignored.read_text("utf-8").splitlines() if ignored.is_file() else []
+    patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    names = (path.relative_to(folder).as_posix() for path in paths)
+    return [name for name in names if not _is_ignored(name, patterns)]
+
+
+def _is_ignored(name: str, patterns: Sequence[str]) -> bool:
+    ignored = False
+    for pattern in patterns:
+        wanted = pattern.removeprefix("!").strip("/")
+        above = [name, *(str(one) for one in Path(name).parents if str(one) != ".")]
+        if any(fnmatch.fnmatch(one, wanted) for one in above):
+            ignored = not pattern.startswith("!")
+    return ignored
+
+
+class _State:
+    """A machine on which instructions are carried out, with their variables."""
+
+    def __init__(self, recipe: Recipe, machine: Machine, *, skip_prelude: bool) -> None:
+        self._recipe = recipe
+        self._machine = machine
+        self._skip_prelude = skip_prelude
+        self._names = _names(recipe.folder)
+        self._variables: dict[str, str] = {}
+        self._folder, self._user = "/", "root"
+
+    def take(self, step: Instruction) -> None:
+        """Carry out an instruction."""
+        text = step.arguments
+        if step.name in {"ARG", "ENV"}:
+            self._variables |= assignments(text, self._variables)
+        elif step.name == "WORKDIR":
+            self._folder = self._absolute(substitute(text.strip("\"'"), self._variables))
+            self._do(["mkdir", "-p", self._folder], user="root", cwd="/")
+        elif step.name == "USER":
+            self._user = substitute(text.strip("\"'"), self._variables).partition(":")[0]
+        elif step.name in {"ADD", "COPY"}:
+            self._copy(step)
+        elif step.name == "RUN" and not (self._skip_prelude and self._is_prelude(text)):
+            self._run(text)
+
+    def _absolute(self, path: str) -> str:
+        return "/" + posixpath.normpath(posixpath.join(self._folder, path)).lstrip("/")
+
+    def _do(self, words: Sequence[str], *, user: str, cwd: str) -> None:
+        found = self._machine.run(shlex.join(words), user=user, cwd=cwd)
+        if not found.ok:
+            raise ConfigError(found.stderr.strip() or f"{words[0]} failed")
+
+    def _run(self, text: str) -> None:
+        command = _exec_form(text)
+        found = self._machine.run(
+            text if command is None else shlex.join(command),
+            timeout=_RUN_TIMEOUT,
+            user=self._user,
+            cwd=self._folder,
+            env=self._variables,
+        )
+        if not found.ok:
+            why = f"the limit {found.limit}" if found.limit else f"exit status {found.exit_status}"
+            said = (found.stderr or found.stdout).strip()[-500:]
+            raise ConfigError(f"RUN ended with {why} (machines have no network): {said}")
+
+    def _is_prelude(self, text: str) -> bool:
+        """Return whether a command only installs packages, and all of them are there."""
+        wanted: list[str] = []
+        for part in re.split(r"\s*(?:&&|;)\s*", text.strip()):
+            installs = _INSTALLS.fullmatch(part)
+            if installs:
+                listed = next(group for group in installs.groups() if group is not None)
+                wanted += [_bare(word) for word in listed.split() if not word.startswith("-")]
+            elif part and not _HOUSEKEEPING.fullmatch(part):
+                return False
+        script = f"bash -c {shlex.quote(_IS_THERE)} - {shlex.join(wanted)}"
+        return self._machine.run(script, user="root", cwd="/").ok
+
+    def _copy(self, step: Instruction) -> None:
+        words = _exec_form(step.arguments) or shlex.split(step.arguments)
+        options = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
+        paths = [substitute(word, self._variables) for word in words if not word.startswith("--")]
+        if len(paths) < 2:
+            raise ConfigError(f"{step.name} needs a source and a destination")
+        *sources, target = paths
+        place = self._absolute(target)
+        is_folder = target.endswith(("/", "/.")) or target in {".", ".."} or len(sources) > 1
+        for source in sources:
+            found = list(self._sources(source))
+            if not found:
+                raise ConfigError(f"{step.name}: there is no {source!r} in {self._recipe.folder}")
+            for name, inner in found:
+                self._put(step.name, name, place, inner, is_folder=is_folder, options=options)
+
+    def _sources(self, source: str) -> Iterator[tuple[str, str]]:
+        """Return the files of a source: their names, and where they go below the destination.
+
+        The second is empty for a source that is itself a file.
+        """
+        pattern = posixpath.normpath(source.lstrip("/"))
+        for name in self._names:
+            if pattern == ".":
+                yield name, name
+                continue
+            for above in (name, *(str(one) for one in Path(name).parents)):
+                if above != "." and fnmatch.fnmatchcase(above, pattern):
+                    yield name, name[len(above) + 1 :]
+                    break
+
+    def _put(
+        self,
+        how: str,
+        name: str,
+        place: str,
+        inner: str,
+        *,
+        is_folder: bool,
+        options: Mapping[str, str],
+    ) -> None:
+        file = self._recipe.folder / name
+        if inner:
+            path = posixpath.join(place, inner)
+        else:
+            path = posixpath.join(place, posixpath.basename(name)) if is_folder else place
+        mode = int(options.get("chmod", "0"), 8) or (0o755 if file.stat().st_mode & 0o111 else 0o644)
+        content = read_bytes(self._recipe.folder, name)
+        if how == "ADD" and not inner and name.endswith(_ARCHIVES):
+            self._machine.write("/tmp/.added", content)  # noqa: S108 - of the machine
+            self._do(["mkdir", "-p", place], user="root", cwd="/")
+            self._do(["tar", "-xf", "/tmp/.added", "-C", place], user="root", cwd="/")  # noqa: S108
+            self._do(["rm", "/tmp/.added"], user="root", cwd="/")  # noqa: S108
+            return
+        try:
+            self._machine.write(path, content, mode=mode)
+        except MachineError as error:
+            raise ConfigError(f"{how}: {error}") from error
+        if "chown" in options:
+            self._do(["chown", options["chown"], path], user="root", cwd="/")
+
+
+def _bare(requirement: str) -> str:
+    """Return the name of a package without its version and quotes."""
+    return re.split(r"[=<>~!\[]", requirement.strip("\"'"))[0]
+
+
+def _exec_form(text: str) -> list[str] | None:
+    """Return the words of the form ``["program", "argument"]``; None for the shell form."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        words = json.loads(text)
+    except ValueError:
+        return None
+    return words if isinstance(words, list) and all(isinstance(w, str) for w in words) else None
