@@ -9,11 +9,25 @@ from pathlib import Path
 
 from gem_workers.untrusted_files import read_text
 
-__all__ = ["Instruction", "assignments", "read_dockerfile", "substitute", "user_of", "workdir_of"]
+__all__ = [
+    "Instruction",
+    "assignments",
+    "needs_engine",
+    "read_dockerfile",
+    "substitute",
+    "user_of",
+    "workdir_of",
+]
 
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*(\S)\s*", re.IGNORECASE)
 _HERE_DOCUMENT = re.compile(r"\d*<<-?(['\"]?)([A-Za-z_]\w*)\1")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
+
+
+_IGNORED = frozenset({"CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME"})
+"""Instructions that change none of an image's files."""
+_KNOWN = frozenset({"ADD", "ARG", "COPY", "ENV", "FROM", "RUN", "USER", "WORKDIR"})
+_REMOTE = ("http://", "https://", "ftp://", "git@")
 
 
 @dataclass(frozen=True)
@@ -135,3 +149,22 @@ def assignments(arguments: str, variables: Mapping[str, str]) -> dict[str, str]:
 def substitute(text: str, variables: Mapping[str, str]) -> str:
     """Return a text with the values of ``$NAME``, ``${NAME}`` and ``${NAME:-default}``."""
     return _VARIABLE.sub(lambda match: variables.get(match[1] or match[3]) or match[2] or "", text)
+
+
+def needs_engine(step: Instruction) -> str:
+    """Return why only a container engine can carry out an instruction; empty if others can."""
+    words = step.arguments.split()
+    if step.name not in _KNOWN | _IGNORED:
+        return f"{step.name[:40]} needs a container engine"
+    if step.here_documents:
+        return f"{step.name} with a here-document needs a container engine"
+    if step.name == "RUN" and words and words[0].startswith("--"):
+        return f"RUN {words[0][:40]} needs a container engine"
+    if step.name in {"ADD", "COPY"}:
+        options = [word for word in words if word.startswith("--")]
+        other = [one for one in options if not one.startswith(("--chown=", "--chmod="))]
+        if other:
+            return f"{step.name} {other[0][:40]} needs a container engine"
+        if any(word.startswith(_REMOTE) for word in words):
+            return f"{step.name} of a remote file needs a container engine"
+    return ""

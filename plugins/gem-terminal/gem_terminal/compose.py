@@ -10,8 +10,8 @@ import yaml
 
 from gem_core.errors import ConfigError
 from gem_terminal.fields import Fields, number_of, size_of, variables_of
-from gem_workers.untrusted_files import read_text
 from gem_terminal.task import UnsupportedTaskError
+from gem_workers.untrusted_files import read_text
 
 __all__ = ["Service", "read_compose", "read_yaml"]
 

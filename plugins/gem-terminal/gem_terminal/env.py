@@ -177,6 +177,7 @@ class TerminalEnv(BaseEnv):
         self.turns = 0
         self.seconds = 0.0
         self._is_running = False
+
     @property
     def is_running(self) -> bool:
         """Whether a command of the agent is still running."""

@@ -3,13 +3,10 @@
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from gem_workers.dockerfile import Instruction, read_dockerfile
 from gem_terminal.task import TerminalTask
+from gem_workers.dockerfile import needs_engine, read_dockerfile
 
 __all__ = ["Placement", "machine_for"]
-
-_LOCAL = frozenset({"ADD", "ARG", "COPY", "ENV", "FROM", "RUN", "USER", "WORKDIR"})
-_REMOTE = ("http://", "https://", "git@", "ftp://")
 
 
 class Placement(NamedTuple):
@@ -35,25 +32,8 @@ def machine_for(task: TerminalTask) -> Placement:
     if not task.machine.build:
         return Placement("local")
     instructions = read_dockerfile(Path(task.machine.build))
-    reasons = (_why_not(each) for each in instructions)
-    reason = next(filter(None, reasons), "")
+    reasons = ((each.line, needs_engine(each)) for each in instructions)
+    reason = next((f"Dockerfile line {line}: {why}" for line, why in reasons if why), "")
     if not reason and sum(each.name == "FROM" for each in instructions) != 1:
         reason = "the Dockerfile does not have one stage"
     return Placement("docker", reason) if reason else Placement("local")
-
-
-def _why_not(each: Instruction) -> str:
-    """Return why an instruction needs a container engine; empty if it does not."""
-    line = f"Dockerfile line {each.line}: "
-    words = each.arguments.split()
-    if each.name not in _LOCAL:
-        return f"{line}{each.name[:40]}"
-    if each.here_documents:
-        return f"{line}{each.name} with a here-document"
-    if each.name in {"ADD", "COPY"} and any(word.startswith("--from") for word in words):
-        return f"{line}{each.name} from another stage"
-    if each.name == "ADD" and any(word.startswith(_REMOTE) for word in words):
-        return f"{line}ADD of a remote file"
-    if each.name == "RUN" and words and words[0].startswith("--"):
-        return f"{line}RUN {words[0][:40]}"
-    return ""

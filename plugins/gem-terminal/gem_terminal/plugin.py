@@ -1,5 +1,6 @@
 """The specs that gem-terminal adds to the registry. Nothing here imports an environment."""
 
+from pathlib import Path
 from typing import Any
 
 from gem_core import CommandSpec, EnvSpec, hookimpl
@@ -7,6 +8,11 @@ from gem_core.registry import Registry
 
 __all__ = ["gem_register"]
 
+_HERE = Path(__file__).parent
+_DATA = {
+    "Harbor": {"data": str(_HERE / "samples")},
+    "TerminalBench": {"data": str(_HERE / "samples_terminal_bench")},
+}
 _QUICK = {"command_timeout": 0.5, "max_turns": 6}
 _ENVS: dict[str, tuple[dict[str, Any], str]] = {
     "Sample": ({"tasks": "sample"}, "24 tasks at a terminal, such as mending files and services"),
@@ -28,7 +34,7 @@ def gem_register(registry: Registry) -> None:
                 kwargs=kwargs,
                 oracle="gem_terminal.env:SolutionOracle",
                 return_range=(0.0, 1.0),
-                check_kwargs=_QUICK | (_SAMPLES if "data" in kwargs else {}),
+                check_kwargs=_QUICK | _DATA.get(name, {}),
                 description=description,
             )
         )

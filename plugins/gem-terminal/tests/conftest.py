@@ -8,8 +8,8 @@ import pytest
 
 from gem_core.errors import MachineError
 from gem_core.machine import Machine, MachineSpec
-from gem_workers.dockerfile import read_dockerfile
 from gem_terminal.task import TerminalTask
+from gem_workers.dockerfile import read_dockerfile
 
 
 class Bench:

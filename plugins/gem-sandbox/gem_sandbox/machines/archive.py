@@ -6,7 +6,7 @@ Only the standard library is imported, as machines use this inside.
 import contextlib
 import os
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -55,16 +55,21 @@ def pack(path: str, name: str, file: IO[bytes], limit: int) -> None:
         archive.add(path, name, filter=note)
 
 
-def unpack_layers(file: IO[bytes], folder: str) -> None:
+def unpack_layers(
+    file: IO[bytes], folder: str, *, owner: Callable[[int], int] | None = None
+) -> None:
     """Restore all that ``pack`` wrote: owners, times, links, devices and opaque folders.
 
     Args:
         file: The archive; it is trusted.
         folder: An empty folder.
+        owner: Returns the user or group here of one in the archive; None for the same.
     """
     with no_names_of_users(), tarfile.open(fileobj=file, mode="r|") as archive:
         opaque = {}
         for member in archive:
+            if owner is not None:
+                member.uid, member.gid = owner(member.uid), owner(member.gid)
             archive.extract(member, folder, numeric_owner=True, **_AS_IT_IS)
             if value := member.pax_headers.get(OPAQUE_HEADER):
                 opaque[os.path.join(folder, member.name)] = value

@@ -35,6 +35,7 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "PAGER": "cat",
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONUNBUFFERED": "1",
     "TERM": "dumb",
 }
@@ -66,6 +67,8 @@ class BaseMachine(ABC):
 
     def __init__(self, spec: MachineSpec) -> None:
         self.spec = spec
+        self.image_env: Mapping[str, str] = {}
+        """Environment variables of the image."""
         self._lock = threading.RLock()
         self._shell = BashShell(self)
 
@@ -207,7 +210,7 @@ class BaseMachine(ABC):
 
     def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a command."""
-        return {**_ENVIRONMENT, **self.spec.env, **(env or {})}
+        return {**_ENVIRONMENT, **self.image_env, **self.spec.env, **(env or {})}
 
     def run(
         self,

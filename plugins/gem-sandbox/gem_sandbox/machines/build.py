@@ -16,15 +16,17 @@ from pathlib import Path
 
 from gem_core.errors import ConfigError, MachineError
 from gem_core.machine import Machine
-from gem_workers.dockerfile import Instruction, assignments, read_dockerfile, substitute
+from gem_workers.dockerfile import (
+    Instruction,
+    assignments,
+    needs_engine,
+    read_dockerfile,
+    substitute,
+)
 from gem_workers.untrusted_files import read_bytes
 
 __all__ = ["Recipe", "read_recipe"]
 
-_IGNORED = frozenset({"CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME"})
-"""Instructions that change nothing of a machine's files."""
-_KNOWN = frozenset({"ADD", "ARG", "COPY", "ENV", "FROM", "RUN", "USER", "WORKDIR"})
-_REMOTE = ("http://", "https://", "ftp://", "git@")
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _RUN_TIMEOUT = 600.0
 _INSTALLS = re.compile(
@@ -88,7 +90,7 @@ def read_recipe(folder: str | Path) -> Recipe:
     place = Path(folder).expanduser()
     steps = read_dockerfile(place)
     for step in steps:
-        if problem := _problem(step):
+        if problem := needs_engine(step):
             raise _refusal(place, step, problem)
     bases = [step for step in steps if step.name == "FROM"]
     if len(bases) != 1:
@@ -102,25 +104,6 @@ def read_recipe(folder: str | Path) -> Recipe:
             env |= found if step.name == "ENV" else {}
     base = substitute(bases[0].arguments, variables).split()[0]
     return Recipe(place, tuple(steps), base, _digest(place, steps), env)
-
-
-def _problem(step: Instruction) -> str:
-    """Return why an instruction cannot be carried out; empty if it can."""
-    words = step.arguments.split()
-    options = [word for word in words if word.startswith("--")]
-    if step.name not in _KNOWN | _IGNORED:
-        return f"{step.name[:40]} needs a container engine"
-    if step.here_documents:
-        return f"{step.name} with a here-document needs a container engine"
-    if step.name == "RUN" and words and words[0].startswith("--"):
-        return f"RUN {words[0][:40]} needs a container engine"
-    if step.name in {"ADD", "COPY"}:
-        other = [one for one in options if not one.startswith(("--chown=", "--chmod="))]
-        if other:
-            return f"{step.name} {other[0][:40]} needs a container engine"
-        if any(word.startswith(_REMOTE) for word in words):
-            return f"{step.name} of a remote file needs a network"
-    return "it has no argument" if not words else ""
 
 
 def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
@@ -262,7 +245,9 @@ class _State:
             path = posixpath.join(place, inner)
         else:
             path = posixpath.join(place, posixpath.basename(name)) if is_folder else place
-        mode = int(options.get("chmod", "0"), 8) or (0o755 if file.stat().st_mode & 0o111 else 0o644)
+        mode = int(options.get("chmod", "0"), 8) or (
+            0o755 if file.stat().st_mode & 0o111 else 0o644
+        )
         content = read_bytes(self._recipe.folder, name)
         if how == "ADD" and not inner and name.endswith(_ARCHIVES):
             self._machine.write("/tmp/.added", content)  # noqa: S108 - of the machine

@@ -8,11 +8,12 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.machine import MachineSnapshot, MachineSpec
 from gem_sandbox.machines.base import BaseMachine, Job
+from gem_sandbox.machines.local.images import BuiltImage, find_or_build
 from gem_sandbox.machines.local.messages import STATUS, receive, send
 from gem_sandbox.machines.local.server_process import ServerProcess
 from gem_sandbox.machines.local.skeleton import skeleton
@@ -31,19 +32,70 @@ _SYSTEM = ("/usr",)
 class LocalProvider:
     """Machines in namespaces of the kernel: root of their own users, without a network.
 
-    What a machine writes is kept in memory; it counts towards ``disk``.
+    What a machine writes is kept in memory; it counts towards ``disk``. Images are folders of the
+    host, or are built from a Dockerfile (``build``) without a container engine and without a
+    network: of one stage, with files of its own folder.
+
+    Args:
+        images: Folders with a root file system for the names in ``FROM``, which may have wildcards,
+            such as ``{"debian:*": "/srv/debian"}``. Other names stand for the default: the host's
+            ``/usr``.
+        prelude: ``skip`` to leave out commands of a Dockerfile that only install packages which
+            are there already, or ``run``.
     """
 
     isolated = True
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        images: Mapping[str, str] | None = None,
+        prelude: Literal["skip", "run"] = "skip",
+    ) -> None:
+        if prelude not in {"skip", "run"}:
+            raise ConfigError(f"prelude must be 'skip' or 'run'; got {prelude!r}.")
+        self._images = dict(images or {})
+        self._skip_prelude = prelude == "skip"
+        self._built: dict[str, BuiltImage] = {}
         self._server = shared_pools.lease(_KEY, ServerProcess)
         self._close = weakref.finalize(self, shared_pools.release, _KEY)
         self._machines: weakref.WeakSet[LocalMachine] = weakref.WeakSet()
 
     def prepare(self, spec: MachineSpec) -> None:
-        """Check that a machine of a spec can be started; see ``MachineProvider``."""
-        _layers(spec)
+        """Build the image of a spec, unless it was built before; see ``MachineProvider``."""
+        self.image(spec, build=True)
+
+    def image(self, spec: MachineSpec, *, build: bool = False) -> BuiltImage | None:
+        """Return the image that was built for a spec; None if it has no Dockerfile.
+
+        Args:
+            spec: The spec.
+            build: Whether to look again for changes of the Dockerfile and its files.
+        """
+        if not spec.build:
+            self.layers(spec)
+            return None
+        if build or spec.build not in self._built:
+            self._built[spec.build] = find_or_build(
+                spec.build, self._images, self.start, skip_prelude=self._skip_prelude
+            )
+        return self._built[spec.build]
+
+    def layers(self, spec: MachineSpec) -> dict[str, str]:
+        """Return the mount points of a machine with the host's folders below them.
+
+        An empty name of a folder is the skeleton of the default root.
+        """
+        image = self._built[spec.build].base if spec.build else spec.image
+        if not image:
+            return {"": "", **{path: path for path in _SYSTEM}}
+        folder = Path(image).expanduser()
+        if not folder.is_absolute() or not folder.is_dir():
+            raise ConfigError(
+                f"The provider 'local' takes the absolute path of a folder as image, which holds "
+                f"a root file system; got {image!r}."
+            )
+        return {"": str(folder)}
 
     def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> "LocalMachine":
         """Start a machine; see ``MachineProvider``."""
@@ -63,8 +115,18 @@ class LocalProvider:
             if data is not None:
                 descriptors.append(memory_file(data))
                 stack.callback(os.close, descriptors[-1])
+            built = self.image(spec)
+            if built is not None:
+                descriptors.append(memory_file(built.archive))
+                stack.callback(os.close, descriptors[-1])
+            plan = {
+                **_plan(spec),
+                "layers": self.layers(spec),
+                "built": "" if built is None else built.key,
+                "has_snapshot": data is not None,
+            }
             try:
-                self._server.start(_plan(spec), descriptors)
+                self._server.start(plan, descriptors)
             except BaseException:
                 mine.close()
                 raise
@@ -78,8 +140,16 @@ class LocalProvider:
 
     def has(self, spec: MachineSpec, path: str) -> bool:
         """Return whether the image of a spec has a path."""
-        if spec.image:
-            return os.path.lexists(Path(spec.image).expanduser() / path.lstrip("/"))
+        layers = self.layers(spec)
+        built = self.image(spec)
+        if built is not None:
+            targets = [target for target in layers if f"{path}/".startswith(f"{target}/")]
+            target = max(targets, key=len)
+            name = f"./{list(layers).index(target)}{path.removeprefix(target)}"
+            if name in built.names:
+                return True
+        if layers[""]:
+            return os.path.lexists(layers[""] + path)
         return path in _skeleton_paths() or (path.startswith("/usr/") and os.path.lexists(path))
 
     def close(self) -> None:
@@ -102,7 +172,6 @@ def _skeleton_paths() -> frozenset[str]:
 
 def _plan(spec: MachineSpec) -> dict[str, Any]:
     return {
-        "layers": _layers(spec),
         "folders": [spec.workdir],
         "network": spec.network,
         "hostname": "machine",
@@ -111,21 +180,6 @@ def _plan(spec: MachineSpec) -> dict[str, Any]:
         "processes": spec.processes,
         "filter": machine_filter(),
     }
-
-
-def _layers(spec: MachineSpec) -> dict[str, str]:
-    """Return the mount points of a machine, with the folders below them; empty for the skeleton."""
-    if spec.build:
-        raise ConfigError("The provider 'local' does not build images yet; give a folder as image.")
-    if not spec.image:
-        return {"": "", **{path: path for path in _SYSTEM}}
-    folder = Path(spec.image).expanduser()
-    if not folder.is_absolute() or not folder.is_dir():
-        raise ConfigError(
-            f"The provider 'local' takes the absolute path of a folder as image, which holds a "
-            f"root file system; got {spec.image!r}."
-        )
-    return {"": str(folder)}
 
 
 def _value(answer: dict[str, Any] | None) -> Any:
@@ -156,6 +210,8 @@ class LocalMachine(BaseMachine):
 
     def begin_files(self, data: bytes | None) -> None:
         self._control = self._provider.connect(self.spec, data)
+        image = self._provider.image(self.spec)
+        self.image_env = {} if image is None else image.env
 
     def replace_files(self, data: bytes) -> None:
         control = self._provider.connect(self.spec, data)
@@ -226,7 +282,7 @@ class LocalMachine(BaseMachine):
 
     def find(self, name: str) -> tuple[str, bool]:
         _, layer, *rest = [*name.split("/", 2), ""][:3] if "/" in name else ("", "")
-        target = list(_layers(self.spec))[int(layer)] if layer else ""
+        target = list(self._provider.layers(self.spec))[int(layer)] if layer else ""
         path = f"{target}/{rest[0]}" if rest and rest[0] else ""
         return path, bool(path) and self._provider.has(self.spec, path)
 

@@ -24,12 +24,12 @@ devices."""
 _UP, _SET_FLAGS = 1, 0x8914
 
 
-def enter(plan: dict[str, Any], lower: list[str], snapshot: int) -> int:
+def enter(plan: dict[str, Any], lower: list[list[str]], snapshot: int) -> int:
     """Make the root file system, and make it this process's.
 
     Args:
         plan: The machine's mount points (``layers``), ``disk``, ``hostname`` and ``folders``.
-        lower: The folders below each mount point.
+        lower: The folders below each mount point, upper ones first.
         snapshot: A descriptor of the archive of what was written; -1 for none.
 
     Returns:
@@ -37,7 +37,7 @@ def enter(plan: dict[str, Any], lower: list[str], snapshot: int) -> int:
     """
     # Before the mount that hides them, and in this process: a mount belongs to its namespace.
     devices = [os.open(f"/dev/{name}", os.O_PATH) for name in _DEVICES]
-    below = [os.open(path, os.O_PATH) for path in lower]
+    below = [[os.open(path, os.O_PATH) for path in paths] for paths in lower]
     size = plan["disk"] + (1 << 20)
     kernel.mount("machine", AT, "tmpfs", _QUIET, f"mode=755,size={size}")
     os.mkdir(f"{AT}/layers", 0o700)
@@ -51,7 +51,8 @@ def enter(plan: dict[str, Any], lower: list[str], snapshot: int) -> int:
         if snapshot < 0:
             os.mkdir(upper, 0o755)
         os.mkdir(work)
-        options = f"lowerdir=/proc/self/fd/{below[number]},upperdir={upper},workdir={work}"
+        folders = ":".join(f"/proc/self/fd/{each}" for each in below[number])
+        options = f"lowerdir={folders},upperdir={upper},workdir={work}"
         kernel.mount("overlay", root + target, "overlay", kernel.MS_NODEV, f"{options},userxattr")
     for name in ("dev", "proc"):
         os.makedirs(f"{root}/{name}", exist_ok=True)

@@ -14,6 +14,7 @@ import socket
 import tarfile
 from typing import Any, NoReturn
 
+from gem_sandbox.machines.archive import unpack_layers
 from gem_sandbox.machines.local import jobs, root
 from gem_sandbox.machines.local.calls import mount_with_ids
 from gem_sandbox.machines.local.messages import receive, send
@@ -121,6 +122,18 @@ class Server:
             self._lower[path] = place
         return self._lower[path]
 
+    def _unpacked(self, key: str, archive: int) -> str:
+        """Return where the layers of an image are that was built, and unpack it the first time."""
+        if key not in self._lower:
+            place = f"{root.AT}/built{len(self._lower)}"
+            os.mkdir(place)
+            shift = _FIRST_USER if self._is_root else None
+            with os.fdopen(os.dup(archive), "rb") as file:
+                file.seek(0)
+                unpack_layers(file, place, owner=lambda one: 0 if shift is None else one + shift)
+            self._lower[key] = place
+        return self._lower[key]
+
     def serve(self, owner: int) -> NoReturn:
         """Start machines until the host process ends or hangs up."""
         ended, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -148,10 +161,14 @@ class Server:
 
     def _start(self, plan: dict[str, Any], descriptors: list[int]) -> None:
         control = socket.socket(fileno=os.dup(descriptors[0]))
-        snapshot = descriptors[1] if len(descriptors) > 1 else -1
+        snapshot = descriptors[1] if plan["has_snapshot"] else -1
         go_on, mapped = os.pipe()
         try:
-            lower = [self._shared(path) for path in plan["layers"].values()]
+            lower = [[self._shared(path)] for path in plan["layers"].values()]
+            if plan["built"]:
+                built = self._unpacked(plan["built"], descriptors[-1])
+                for number, paths in enumerate(lower):
+                    paths.insert(0, f"{built}/{number}")
             network = kernel.CLONE_NEWNET if plan["network"] == "none" else 0
             pid = kernel.clone(_NAMESPACES | network)
             if pid == 0:
@@ -162,7 +179,7 @@ class Server:
                     with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as file:
                         file.write(f"0 {_FIRST_USER} {_USERS}")
             os.write(mapped, b"!")
-        except OSError as error:
+        except (OSError, tarfile.TarError) as error:
             send(control, {"error": str(error)})
         finally:
             os.close(go_on)
@@ -173,7 +190,7 @@ class Server:
         self,
         control: socket.socket,
         plan: dict[str, Any],
-        lower: list[str],
+        lower: list[list[str]],
         snapshot: int,
         go_on: int,
     ) -> NoReturn:

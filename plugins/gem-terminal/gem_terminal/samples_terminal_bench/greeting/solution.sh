@@ -1,0 +1,2 @@
+#!/bin/bash
+sed 's/.*/Hello, &!/' /app/names.txt > /app/greetings.txt
