@@ -35,8 +35,9 @@ _INSTALLS = re.compile(
 )
 _HOUSEKEEPING = re.compile(
     r"apt(?:-get)?(?:\s+-\S+)*\s+(?:update|clean|autoclean|autoremove|upgrade)(?:\s+-\S+)*"
-    r"|rm\s+-rf?\s+/var/(?:lib/apt/lists|cache/apt)\S*|set\s+-\S+|export\s+DEBIAN_FRONTEND=\S+|true"
+    r"|rm\s+-rf?\s+/var/(?:lib/apt/lists|cache/apt)\S*"
 )
+_HARMLESS = re.compile(r"set\s+-\S+|export\s+DEBIAN_FRONTEND=\S+|true|")
 _IS_THERE = (
     'for each in "$@"; do [ -e "/usr/share/doc/$each" ] || command -v "$each" >/dev/null || '
     'python3 -c "import importlib.metadata, sys; importlib.metadata.version(sys.argv[1])" "$each" '
@@ -71,13 +72,12 @@ class Recipe:
 
         Raises:
             ConfigError: An instruction cannot be carried out; the message has the file and line.
-            MachineError: The machine failed.
         """
         state = _State(self, machine, skip_prelude=skip_prelude)
         for step in self.steps:
             try:
                 state.take(step)
-            except ConfigError as error:
+            except (ConfigError, MachineError) as error:
                 raise _refusal(self.folder, step, str(error)) from error
 
 
@@ -189,13 +189,19 @@ class _State:
     def _is_prelude(self, text: str) -> bool:
         """Return whether a command only installs packages, and all of them are there."""
         wanted: list[str] = []
+        is_prelude = False
         for part in re.split(r"\s*(?:&&|;)\s*", text.strip()):
             installs = _INSTALLS.fullmatch(part)
             if installs:
                 listed = next(group for group in installs.groups() if group is not None)
                 wanted += [_bare(word) for word in listed.split() if not word.startswith("-")]
-            elif part and not _HOUSEKEEPING.fullmatch(part):
-                return False
+            elif not _HOUSEKEEPING.fullmatch(part):
+                if not _HARMLESS.fullmatch(part):
+                    return False
+                continue
+            is_prelude = True
+        if not is_prelude:
+            return False
         script = f"bash -c {shlex.quote(_IS_THERE)} - {shlex.join(wanted)}"
         return self._machine.run(script, user="root", cwd="/").ok
 
@@ -226,7 +232,7 @@ class _State:
                 yield name, name
                 continue
             for above in (name, *(str(one) for one in Path(name).parents)):
-                if above != "." and fnmatch.fnmatchcase(above, pattern):
+                if above != "." and _matches(above, pattern):
                     yield name, name[len(above) + 1 :]
                     break
 
@@ -245,9 +251,8 @@ class _State:
             path = posixpath.join(place, inner)
         else:
             path = posixpath.join(place, posixpath.basename(name)) if is_folder else place
-        mode = int(options.get("chmod", "0"), 8) or (
-            0o755 if file.stat().st_mode & 0o111 else 0o644
-        )
+        default = 0o755 if file.stat().st_mode & 0o111 else 0o644
+        mode = int(options["chmod"], 8) if "chmod" in options else default
         content = read_bytes(self._recipe.folder, name)
         if how == "ADD" and not inner and name.endswith(_ARCHIVES):
             self._machine.write("/tmp/.added", content)  # noqa: S108 - of the machine
@@ -261,6 +266,12 @@ class _State:
             raise ConfigError(f"{how}: {error}") from error
         if "chown" in options:
             self._do(["chown", options["chown"], path], user="root", cwd="/")
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Return whether a path matches a pattern, in which ``*`` is within a folder."""
+    parts, wanted = name.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
 
 
 def _bare(requirement: str) -> str:

@@ -108,30 +108,24 @@ class LocalProvider:
 
     def connect(self, spec: MachineSpec, data: bytes | None) -> socket.socket:
         """Start a machine's processes; return its control socket."""
+        built = self.image(spec)
+        plan = {
+            **_plan(spec),
+            "layers": self.layers(spec),
+            "built": "" if built is None else built.key,
+            "has_snapshot": data is not None,
+        }
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         mine.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
-        descriptors = [theirs.fileno()]
-        with theirs, contextlib.ExitStack() as stack:
-            if data is not None:
-                descriptors.append(memory_file(data))
-                stack.callback(os.close, descriptors[-1])
-            built = self.image(spec)
-            if built is not None:
-                descriptors.append(memory_file(built.archive))
-                stack.callback(os.close, descriptors[-1])
-            plan = {
-                **_plan(spec),
-                "layers": self.layers(spec),
-                "built": "" if built is None else built.key,
-                "has_snapshot": data is not None,
-            }
-            try:
-                self._server.start(plan, descriptors)
-            except BaseException:
-                mine.close()
-                raise
-        mine.settimeout(_START)
         try:
+            with theirs, contextlib.ExitStack() as stack:
+                descriptors = [theirs.fileno()]
+                for content in (data, None if built is None else built.archive):
+                    if content is not None:
+                        descriptors.append(memory_file(content))
+                        stack.callback(os.close, descriptors[-1])
+                self._server.start(plan, descriptors)
+            mine.settimeout(_START)
             _value(receive(mine)[0])
         except BaseException:
             mine.close()
@@ -170,6 +164,9 @@ def _skeleton_paths() -> frozenset[str]:
     return frozenset(path for path, _, _ in skeleton())
 
 
+_filter = functools.cache(machine_filter)
+
+
 def _plan(spec: MachineSpec) -> dict[str, Any]:
     return {
         "folders": [spec.workdir],
@@ -178,7 +175,7 @@ def _plan(spec: MachineSpec) -> dict[str, Any]:
         "memory": spec.memory,
         "disk": spec.disk,
         "processes": spec.processes,
-        "filter": machine_filter(),
+        "filter": _filter(),
     }
 
 

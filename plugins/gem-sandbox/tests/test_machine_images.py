@@ -1,0 +1,221 @@
+"""Machines from a Dockerfile, without a container engine."""
+
+import subprocess
+import sys
+import tarfile
+import time
+
+import pytest
+from test_machines import NO_LOCAL
+
+from gem_core.errors import ConfigError
+from gem_core.machine import MachineSpec
+from gem_sandbox.machines.local.images import cache_folder
+from gem_sandbox.machines.local.provider import LocalProvider
+
+pytestmark = pytest.mark.skipif(bool(NO_LOCAL), reason=NO_LOCAL or "-")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return cache_folder()
+
+
+@pytest.fixture(scope="module")
+def provider():
+    with LocalProvider() as made:
+        yield made
+
+
+@pytest.fixture
+def context(tmp_path):
+    """Return a function that writes a folder with a Dockerfile and files."""
+
+    def write(dockerfile, files=()):
+        folder = tmp_path / "context"
+        folder.mkdir(exist_ok=True)
+        for name, content in {**dict(files), "Dockerfile": dockerfile}.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return MachineSpec(build=str(folder), workdir="/app")
+
+    return write
+
+
+def started(provider, spec):
+    provider.prepare(spec)
+    return provider.start(spec)
+
+
+FILES = {
+    "a.txt": "a\n",
+    "b.txt": "b\n",
+    "tree/c.txt": "c\n",
+    "tree/in/d.txt": "d\n",
+    "run.sh": "echo run\n",
+    ".dockerignore": "*.log\n!keep.log\nsecret\n",
+    "x.log": "x",
+    "keep.log": "k",
+    "secret/s": "s",
+}
+PRINT = "cd / && find app -type f | sort | while read f; do echo $f $(head -c 20 $f); done"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("COPY a.txt /app/", "app/a.txt a"),
+        ("COPY a.txt /app/renamed", "app/renamed a"),
+        ("COPY a.txt b.txt /app/", "app/a.txt a\napp/b.txt b"),
+        ("COPY *.txt /app/", "app/a.txt a\napp/b.txt b"),
+        ("COPY tree /app/new", "app/new/c.txt c\napp/new/in/d.txt d"),
+        ("COPY tree/ /app/", "app/c.txt c\napp/in/d.txt d"),
+        ("WORKDIR /app\nCOPY tree/in .", "app/d.txt d"),
+        ('COPY ["a.txt", "/app/with space"]', "app/with space"),
+        ("ADD a.txt /app/", "app/a.txt a"),
+        ("ADD pack.tar.gz /app", "app/packed p"),
+        ("COPY *.log /app/", "app/keep.log k"),
+        ("ENV A=1 B='2 3'\nRUN echo $A$B > /app/f", "app/f 12 3"),
+        ("ARG X=4\nENV Y=${X}5\nRUN echo $X$Y > /app/f", "app/f 445"),
+        ("ENV D=/app/deep\nWORKDIR $D\nWORKDIR er\nRUN pwd > f", "app/deep/er/f /app/deep/er"),
+        ('RUN ["sh", "-c", "echo exec > /app/f"]', "app/f exec"),
+        ("RUN echo a \\\n  b \\\n# comment\n  c > /app/f", "app/f a b c"),
+        ("COPY --chmod=600 a.txt /app/\nRUN stat -c %a /app/a.txt > /app/f", "app/f 600"),
+        ("COPY run.sh /app/\nRUN bash /app/run.sh > /app/f && rm /app/run.sh", "app/f run"),
+        ("CMD x\nEXPOSE 80\nLABEL a=b\nENTRYPOINT y\nCOPY a.txt /app/", "app/a.txt a"),
+        ("RUN apt-get update && apt-get install -y bash && rm -rf /var/lib/apt/lists/*", ""),
+    ],
+)
+def test_instructions_do_what_they_do_in_docker(provider, context, lines, expected):
+    spec = context(f"FROM debian:12\nRUN mkdir -p /app\n{lines}\n", FILES)
+    packed = f"{spec.build}/pack.tar.gz"
+    with tarfile.open(packed, "w:gz") as archive:
+        member = tarfile.TarInfo("packed")
+        member.size = 1
+        archive.addfile(member, __import__("io").BytesIO(b"p"))
+    with started(provider, spec) as machine:
+        found = machine.run(PRINT).stdout
+    assert [line.rstrip() for line in found.splitlines()] == expected.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "message"),
+    [
+        ("FROM a\nFROM b\n", "one FROM"),
+        ("RUN true\n", "one FROM"),
+        ("FROM a\nONBUILD RUN x\n", "line 2: ONBUILD"),
+        ("FROM a\nCOPY --from=b /x /y\n", "line 2: COPY --from=b"),
+        ("FROM a\n\nADD https://example.org/x /x\n", "line 3: ADD of a remote file"),
+        ("FROM a\nRUN <<EOF\necho\nEOF\n", "line 2: RUN with a here-document"),
+        ("FROM a\nCOPY missing.txt /app/\n", "line 2: COPY: there is no 'missing.txt'"),
+        ("FROM a\nCOPY a.txt\n", "line 2: COPY needs a source and a destination"),
+        ("FROM a\nRUN echo said >&2; exit 3\n", "line 2: RUN ended with exit status 3.*said"),
+        ("FROM a\nUSER nobody-known\nRUN true\n", "line 3.*no user"),
+        ("FROM a\nRUN apt-get install -y no-such-package-here\n", "line 2: RUN ended"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused_with_the_line(
+    provider, context, dockerfile, message
+):
+    spec = context(dockerfile, {"a.txt": "a"})
+    with pytest.raises(ConfigError, match=f"(?s)Dockerfile.*{message}"):
+        provider.prepare(spec)
+
+
+def test_an_image_is_built_once_and_again_after_a_change(provider, context, cache):
+    dockerfile = "FROM a\nCOPY a.txt /app/\nRUN date +%s%N > /app/built\n"
+    with started(provider, context(dockerfile, {"a.txt": "1"})) as machine:
+        first = machine.read("/app/built")
+    with LocalProvider() as other, started(other, context(dockerfile, {"a.txt": "1"})) as machine:
+        assert machine.read("/app/built") == first
+    assert len(list(cache.iterdir())) == 1
+    with started(provider, context(dockerfile, {"a.txt": "2"})) as machine:
+        assert machine.read("/app/built") != first
+        assert machine.read("/app/a.txt") == b"2"
+    assert len(list(cache.iterdir())) == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 100])
+def test_a_damaged_cache_is_rebuilt(context, cache, damage):
+    spec = context("FROM a\nRUN mkdir -p /app && echo 1 > /app/f\n")
+    for _ in range(2):
+        with LocalProvider() as provider, started(provider, spec) as machine:
+            assert machine.read("/app/f") == b"1\n"
+        for file in cache.iterdir():
+            file.write_bytes(damage)
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(context, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    spec = context("FROM a\nRUN mkdir -p /app && echo 1 > /app/f\n")
+    with LocalProvider() as provider, started(provider, spec) as machine:
+        assert machine.read("/app/f") == b"1\n"
+
+
+def test_two_processes_build_the_same_image_at_the_same_time(context, cache):
+    spec = context("FROM a\nRUN mkdir -p /app && sleep 0.2 && echo 1 > /app/f\n")
+    script = (
+        "import gem_core\n"
+        f"spec = gem_core.MachineSpec(build={spec.build!r}, workdir='/app')\n"
+        "print(gem_core.make_machine('local', spec).read('/app/f'))\n"
+    )
+    command = [sys.executable, "-c", script]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    assert [one.communicate(timeout=60)[0] for one in both] == [b"b'1\\n'\n"] * 2
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_snapshots_and_forks_hold_what_was_written_over_the_image(provider, context):
+    spec = context(
+        "FROM a\nENV MARK=from-image\nRUN mkdir -p /app/d && echo 1 > /app/f && echo 2 > /app/d/g\n"
+    )
+    with started(provider, spec) as machine:
+        machine.shell().send("echo $MARK > seen; rm f; rm -rf d; mkdir d; echo 3 > d/new")
+        changes = []
+        kept = machine.snapshot(keep=lambda one: changes.append(one) or one.path == "/app/seen")
+        assert {one.path: (one.kind, one.in_image) for one in changes} == {
+            "/app": ("folder", True),
+            "/app/seen": ("file", False),
+            "/app/f": ("deleted", True),
+            "/app/d": ("replaced", True),
+            "/app/d/new": ("file", False),
+        }
+        with machine.fork() as copy, provider.start(spec, kept) as fresh:
+            show = "cat seen; find . -type f | sort"
+            assert copy.run(show).stdout == "from-image\n./d/new\n./seen\n"
+            assert fresh.run(show).stdout == "from-image\n./d/g\n./f\n./seen\n"
+
+
+def test_names_of_images_stand_for_folders(context, tmp_path):
+    spec = context("FROM special:1\nRUN true\n")
+    with (
+        LocalProvider(images={"special:*": str(tmp_path / "missing")}) as provider,
+        pytest.raises(ConfigError, match="root file system"),
+    ):
+        provider.prepare(spec)
+    with pytest.raises(ConfigError, match="prelude"):
+        LocalProvider(prelude="maybe")
+
+
+def test_packages_that_are_there_are_left_out_unless_asked(context):
+    spec = context(
+        "FROM a\nRUN apt-get update && apt-get install -y --no-install-recommends bash\n"
+    )
+    with LocalProvider() as provider:
+        provider.prepare(spec)
+    with LocalProvider(prelude="run") as provider, pytest.raises(ConfigError, match="line 2: RUN"):
+        provider.prepare(spec)
+
+
+def test_a_built_image_starts_as_fast_as_any(provider, context):
+    """The image is unpacked once, not for each machine: its files are the same ones."""
+    spec = context("FROM a\nRUN mkdir /app && head -c 3000000 /dev/urandom > /app/large\n")
+    provider.prepare(spec)
+    seen = set()
+    for _ in range(3):
+        with provider.start(spec) as machine:
+            seen.add(machine.run("stat -c %Y-%Z large; md5sum < large").stdout)
+            time.sleep(0.01)
+    assert len(seen) == 1
