@@ -82,7 +82,10 @@ PRINT = "cd / && find app -type f | sort | while read f; do echo $f $(head -c 20
         ("ENV D=/app/deep\nWORKDIR $D\nWORKDIR er\nRUN pwd > f", "app/deep/er/f /app/deep/er"),
         ('RUN ["sh", "-c", "echo exec > /app/f"]', "app/f exec"),
         ("RUN echo a \\\n  b \\\n# comment\n  c > /app/f", "app/f a b c"),
-        ("COPY --chmod=600 a.txt /app/\nRUN stat -c %a /app/a.txt > /app/f", "app/f 600"),
+        (
+            "COPY --chmod=600 a.txt /app/\nRUN stat -c %a /app/a.txt > /app/f",
+            "app/a.txt a\napp/f 600",
+        ),
         ("COPY run.sh /app/\nRUN bash /app/run.sh > /app/f && rm /app/run.sh", "app/f run"),
         ("CMD x\nEXPOSE 80\nLABEL a=b\nENTRYPOINT y\nCOPY a.txt /app/", "app/a.txt a"),
         ("RUN apt-get update && apt-get install -y bash && rm -rf /var/lib/apt/lists/*", ""),

@@ -51,8 +51,8 @@ CHEATS = {
         f"mkdir -p /logs/verifier; (while :; do echo 1 > {REWARD}; sleep 0.001; done) &"
     ),
     "daemon by double fork": (
-        f"(setsid bash -c 'while :; do mkdir -p /logs/verifier; echo 1 > {REWARD}; sleep 0.01; done'"
-        " >/dev/null 2>&1 &) ; (nohup sleep 1000 &)"
+        "(setsid bash -c 'while :; do mkdir -p /logs/verifier;"
+        f"echo 1 > {REWARD}; sleep 0.001; done' >/dev/null 2>&1 &) ; (nohup sleep 1000 &)"
     ),
     "read-only reward": f"mkdir -p /logs/verifier; echo 1 > {REWARD}; chmod 444 {REWARD}",
     "replaced python3": (
