@@ -84,10 +84,11 @@ def test_sampler_and_learner_agree_on_every_token(folder, tmp_path):
 
 @pytest.mark.parametrize("is_frozen", [False, True])
 def test_garbage_collection_is_restored_after_training(folder, tmp_path, is_frozen):
-    during, frozen = [], 0
+    during, frozen, before = [], 0, gc.get_freeze_count()
     trainer = trainer_of(
         folder, tmp_path, steps=1, after_step=lambda *_: during.append(gc.get_freeze_count())
     )
+    gc.unfreeze()
     if is_frozen:
         gc.freeze()
         frozen = gc.get_freeze_count()
@@ -97,7 +98,7 @@ def test_garbage_collection_is_restored_after_training(folder, tmp_path, is_froz
         assert (gc.get_freeze_count() > 0) == is_frozen
         assert max(during) <= frozen or not is_frozen
     finally:
-        gc.unfreeze()
+        (gc.freeze if before else gc.unfreeze)()
 
 
 @pytest.mark.parametrize(
