@@ -13,13 +13,13 @@ from RL2.datasets import Sample
 from RL2.utils.communication import async_request
 
 from gem_adapters.cached import row_envs
-from gem_adapters.sglang import Episode, Piece, Waiting, request, stop_strings
+from gem_adapters.sglang import Episode, Piece, Waiting, stop_strings, with_turn_limit
 from gem_core.errors import ConfigError
 from gem_rollout import (
     FaultPolicy,
     Limits,
-    Prompt,
     ReplyError,
+    ReplyInterruptedError,
     Row,
     Trajectory,
     training_rows,
@@ -84,7 +84,7 @@ class Generate:
         if sample.status is Sample.Status.DONE:
             return
         params = OmegaConf.to_container(config.sampling_params, resolve=True)
-        limits = self._limited(params.get("max_new_tokens"))
+        limits = with_turn_limit(self._limits, params.get("max_new_tokens"))
         episode = self._waiting.take(sample) or Episode(
             self._envs.session(
                 sample.sample,
@@ -95,88 +95,50 @@ class Generate:
                 **{"stop": stop_strings(params.get("stop")), **self._options},
             )
         )
-        sample.status = Sample.Status.RUNNING
 
-        async def generate(prompt: Prompt) -> Piece:
-            sample.state_dict = _state_dict(Row(prompt.ids, [], [], []))
-            body = request(prompt, episode.sampled, params)
+        async def ask(body: dict[str, Any]) -> Piece:
             piece = Piece.of(await async_request(router_url, "generate", json=body))
             if piece.finish == "abort" and not config.get("partial_rollout"):
                 raise ReplyError("The engine aborted the request, and partial_rollout is false.")
-            _add(sample, piece)
             return piece
 
-        if await episode.play(generate):
-            _finish(sample, episode.session.trajectory, limits, self._one_sequence, tokenizer)
-        else:
+        sample.status = Sample.Status.RUNNING
+        try:
+            trajectory = await episode.play(ask, params)
+        except ReplyInterruptedError:
             sample.status = Sample.Status.ABORTED
             self._waiting.put(sample, episode)
-
-    def _limited(self, turn: int | None) -> Limits:
-        """Return the limits with RL2's limit of a reply."""
-        given = self._limits
-        return Limits(
-            prompt_tokens=given.prompt_tokens,
-            response_tokens=given.response_tokens,
-            turn_tokens=min((most for most in (given.turn_tokens, turn) if most), default=None),
-            context=given.context,
-        )
+        else:
+            rows = training_rows(trajectory, limits=limits, one_sequence=self._one_sequence)
+            _finish(sample, trajectory, rows, tokenizer)
 
 
-def _add(sample: Sample, piece: Piece) -> None:
-    """Note a piece of a reply in the fields that RL2 has for it."""
-    sample.previous_action_text += piece.text
-    sample.previous_response_length += len(piece.ids)
-    if piece.finish != "abort":
-        sample.action_text, sample.previous_action_text = sample.previous_action_text, ""
-        sample.previous_response_length = 0
-
-
-def _finish(
-    sample: Sample,
-    trajectory: Trajectory,
-    limits: Limits,
-    one_sequence: Literal["raise", "split"],
-    tokenizer: Any,
-) -> None:
+def _finish(sample: Sample, trajectory: Trajectory, rows: Sequence[Row], tokenizer: Any) -> None:
     """Write an episode that has ended into its sample."""
-    rows = training_rows(trajectory, limits=limits, one_sequence=one_sequence)
     error = trajectory.error
     if error is not None:
         _LOG.warning("%s: %s: %s", trajectory.env_name, error["type"], error["message"])
-        rows = [_masked(row) for row in rows] or [_empty(sample, tokenizer)]
-    sample.state_text = tokenizer.decode(sample.state_dict.get("states", []))
-    sample.state_dicts = [_state_dict(row) for row in rows]
+    end = tokenizer.eos_token_id or 0
+    rows = rows or [Row([end], [end], [False], [0.0], token_rewards=[0.0])]  # RL2 needs two tokens
+    sample.state_dicts = [_state_dict(row, is_masked=error is not None) for row in rows]
     sample.state_dict = sample.state_dicts[-1]
-    sample.previous_action_text, sample.previous_response_length = "", 0
+    sample.state_text = tokenizer.decode(sample.state_dict["states"])
     sample.turn = len(trajectory.turns)
     sample.status = Sample.Status.DONE
     for name, values in _metrics(trajectory).items():
         sample.metrics[name].extend(values)
 
 
-def _masked(row: Row) -> Row:
-    zeros = [0.0] * len(row.response_ids)
-    return Row(row.prompt_ids, row.response_ids, [False] * len(zeros), zeros, token_rewards=zeros)
-
-
-def _empty(sample: Sample, tokenizer: Any) -> Row:
-    """Return the row of an episode without a turn: RL2 needs at least two tokens."""
-    end = tokenizer.eos_token_id or 0
-    prompt = sample.state_dict.get("states") or [end]
-    return Row(prompt, [end], [False], [0.0], token_rewards=[0.0])
-
-
-def _state_dict(row: Row) -> dict[str, list[Any]]:
+def _state_dict(row: Row, *, is_masked: bool) -> dict[str, list[Any]]:
     """Return the tokens of a row in the fields of RL2."""
-    first = len(row.prompt_ids)
-    pairs = zip(row.response_ids, row.mask, strict=True)
+    first = [0] * len(row.prompt_ids)
+    mask = [int(sampled and not is_masked) for sampled in row.mask]
     return {
         "states": row.prompt_ids + row.response_ids,
-        "actions": [0] * first + [token if sampled else 0 for token, sampled in pairs],
-        "action_mask": [0] * first + [int(sampled) for sampled in row.mask],
-        "logps": [0.0] * first + row.logprobs,
-        "rewards": [0.0] * first + row.token_rewards,
+        "actions": first + [a * b for a, b in zip(row.response_ids, mask, strict=True)],
+        "action_mask": first + mask,
+        "logps": [*map(float, first), *row.logprobs],
+        "rewards": [*map(float, first), *(0.0 if is_masked else r for r in row.token_rewards)],
     }
 
 
@@ -187,7 +149,7 @@ def _metrics(trajectory: Trajectory) -> dict[str, list[Any]]:
         "response_length": [len(reply.token_ids or ()) for reply in replies],
         "length_clip_ratio": [reply.finish_reason == "length" for reply in replies],
         "turns": [len(turns)],
-        "rewards": [0.0 if failed else sum(turn.reward for turn in turns)],
+        "rewards": [0.0 if failed else trajectory.episode_return],
         "truncated": [bool(turns) and bool(turns[-1].truncated)],
         "failed": [failed],
     }

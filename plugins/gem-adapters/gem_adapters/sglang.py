@@ -7,13 +7,22 @@ for the rest later, with the same sample. The episode waits in ``Waiting`` until
 import asyncio
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gem_core.errors import ConfigError
-from gem_rollout import Prompt, ReplyError, TokenSession
+from gem_rollout import (
+    Limits,
+    Prompt,
+    ReplyError,
+    ReplyInterruptedError,
+    Sampled,
+    TokenSession,
+    Trajectory,
+    play_tokens,
+)
 
-__all__ = ["Episode", "Piece", "Waiting", "request", "stop_strings"]
+__all__ = ["Episode", "Piece", "Waiting", "stop_strings", "with_turn_limit"]
 
 
 @dataclass(frozen=True)
@@ -61,30 +70,15 @@ class Piece:
         return cls(ids, logprobs, finish, str(output.get("text") or ""), dict(meta))
 
 
-def request(
-    prompt: Prompt, sampled: Sequence[int], sampling_params: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the body of a request for the rest of a reply.
-
-    Args:
-        prompt: The prompt of the reply.
-        sampled: The tokens of the reply so far.
-        sampling_params: SGLang's; their limit and stop strings are replaced.
-
-    Raises:
-        ConfigError: The reply has no limit, for which SGLang would set a low one.
-    """
-    if prompt.room is None:
-        raise ConfigError("Replies have no limit: set max_new_tokens, or limits of the adapter.")
-    params = {**sampling_params, "max_new_tokens": prompt.room - len(sampled), "no_stop_trim": True}
-    params["stop"] = list(prompt.stop) or None
-    ids = [*prompt.ids, *sampled]
-    return {"input_ids": ids, "sampling_params": params, "return_logprob": True}
-
-
 def stop_strings(stop: str | Sequence[str] | None) -> list[str]:
     """Return the stop strings of sampling parameters as a list."""
     return [stop] if isinstance(stop, str) else list(stop or ())
+
+
+def with_turn_limit(limits: Limits, tokens: int | None) -> Limits:
+    """Return limits whose replies also keep the trainer's limit, if there is one."""
+    both = [most for most in (limits.turn_tokens, tokens) if most is not None]
+    return replace(limits, turn_tokens=min(both, default=None))
 
 
 class Episode:
@@ -96,66 +90,62 @@ class Episode:
 
     def __init__(self, session: TokenSession) -> None:
         self.session = session
-        self.sampled: list[int] = []
-        """The tokens of the reply so far."""
-        self._logprobs: list[float] = []
+        self.pieces: dict[int, list[Piece]] = {}
+        """The pieces of each turn's reply."""
         self._prompt: Prompt | None = None
 
-    async def play(self, generate: Callable[[Prompt], Awaitable[Piece]]) -> bool:
-        """Play on until the episode ends or a reply is interrupted.
+    async def play(
+        self,
+        ask: Callable[[dict[str, Any]], Awaitable[Piece]],
+        sampling_params: Mapping[str, Any],
+    ) -> Trajectory:
+        """Play the episode to its end.
 
         Args:
-            generate: Samples the rest of the reply to a prompt. What it raises is a fault.
-
-        Returns:
-            Whether the episode has ended; if not, call this again.
+            ask: Sends the body of a request to the server. What it raises is a fault.
+            sampling_params: SGLang's; their limit and stop strings are replaced.
 
         Raises:
             ConfigError: The episode cannot be played.
-            Exception: A fault, if the policy says so. The episode has ended.
+            ReplyInterruptedError: A reply was aborted; call this again to go on.
         """
-        waits = False
-        try:
-            if self._prompt is None:
-                self._prompt = await self.session.begin()
-            else:
-                self.session.resume()
-            while self._prompt is not None or self.session.retry():
-                if self._prompt is None:
-                    self._prompt = await self.session.begin()
-                elif waits := await self._is_interrupted(self._prompt, generate):
-                    self.session.pause()
-                    return False
-            return True
-        finally:
-            if not waits:
-                await self.session.aclose()
 
-    async def _is_interrupted(
-        self, prompt: Prompt, generate: Callable[[Prompt], Awaitable[Piece]]
-    ) -> bool:
-        """Sample a reply; feed it to the session unless it was interrupted."""
-        try:
-            piece = await generate(prompt)
-        except ConfigError:
-            raise
-        except Exception as error:  # noqa: BLE001 - recorded, or raised by the session
-            self._clear()
-            await self.session.abort(error)
-            return False
-        self.sampled += piece.ids
-        self._logprobs += piece.logprobs
-        is_full = prompt.room is not None and len(self.sampled) >= prompt.room
-        if piece.finish == "abort" and not is_full:
-            return True
-        ids, logprobs = self.sampled, self._logprobs
-        self._clear()
-        turned = await self.session.feed(ids, logprobs, complete=piece.finish == "stop")
-        self._prompt = turned.prompt
-        return False
+        async def generate(prompt: Prompt) -> Sampled:
+            if prompt is not self._prompt:
+                self._prompt, self.pieces[prompt.turn] = prompt, []
+            pieces = self.pieces[prompt.turn]
+            pieces.append(await ask(_request(prompt, pieces, sampling_params)))
+            ids = [token for piece in pieces for token in piece.ids]
+            if pieces[-1].finish == "abort" and len(ids) != prompt.room:
+                raise ReplyInterruptedError(f"The reply of turn {prompt.turn + 1} was aborted.")
+            logprobs = [value for piece in pieces for value in piece.logprobs]
+            return Sampled(ids, logprobs, pieces[-1].finish == "stop")
 
-    def _clear(self) -> None:
-        self._prompt, self.sampled, self._logprobs = None, [], []
+        return await play_tokens(self.session, generate)
+
+
+def _request(
+    prompt: Prompt, pieces: Sequence[Piece], sampling_params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the body of a request for the rest of a reply.
+
+    Raises:
+        ConfigError: The reply has no limit, for which SGLang would set a low one.
+    """
+    if prompt.room is None:
+        raise ConfigError(
+            "Replies have no limit: set the trainer's limit of new tokens, or limits of the "
+            "adapter."
+        )
+    sampled = [token for piece in pieces for token in piece.ids]
+    params = {
+        **sampling_params,
+        "max_new_tokens": prompt.room - len(sampled),
+        "stop": list(prompt.stop) or None,
+        "no_stop_trim": True,
+    }
+    ids = [*prompt.ids, *sampled]
+    return {"input_ids": ids, "sampling_params": params, "return_logprob": True}
 
 
 class Waiting:
