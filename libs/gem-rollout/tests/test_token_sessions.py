@@ -691,12 +691,12 @@ class TestAnInterruption:
 
     def test_does_not_count_towards_the_deadline(self, tokenizer: Any, counting: Any) -> None:
         async def play_late() -> Trajectory:
-            policy = FaultPolicy(turn_deadline=0.2)
+            policy = FaultPolicy(turn_deadline=0.5)
             session = TokenSession(counting, tokenizer, seed=0, policy=policy)
             generate = self.generate(tokenizer, {1})
             with pytest.raises(ReplyInterruptedError):
                 await play_tokens(session, generate)
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.6)
             return await play_tokens(session, generate)
 
         trajectory = asyncio.run(play_late())

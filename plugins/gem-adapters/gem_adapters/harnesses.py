@@ -11,6 +11,12 @@ from gem_rollout.testing.stub_adapters import STUBS
 
 __all__ = ["MissingFrameworkError", "harness_names", "load_harness", "version_of"]
 
+_SOURCES = {
+    "rl2": " git+https://github.com/ChenmienTan/RL2",
+    "slime": " git+https://github.com/THUDM/slime",
+}
+"""Frameworks that no package index has."""
+
 
 class MissingFrameworkError(ConfigError):
     """The framework of an adapter is not installed."""
@@ -60,7 +66,8 @@ def _imported(module: str, name: str) -> object:
         missing = error.name or ""
         if f"{module}.".startswith(f"{missing}."):
             raise ConfigError(f"There is no module {missing!r}, which {name!r} names.") from error
-        extra = "" if ":" in name else f": pip install 'gem-adapters[{name}]'"
+        command = f"pip install 'gem-adapters[{name}]'{_SOURCES.get(name, '')}"
+        extra = "" if ":" in name else f": {command}"
         raise MissingFrameworkError(f"{missing} is not installed{extra}") from error
     except ImportError as error:
         raise MissingFrameworkError(f"the framework cannot be imported: {error}") from error

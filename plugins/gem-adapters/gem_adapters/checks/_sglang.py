@@ -1,6 +1,6 @@
 """A local HTTP server that answers SGLang's ``/generate`` with the model of a case."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,10 +18,16 @@ class Server:
     Args:
         model: The model.
         aborts: How many of the first requests are aborted when half of the tokens are sampled.
+        spoil: Changes each response.
     """
 
-    def __init__(self, model: ScriptedModel, aborts: int = 0) -> None:
-        self.model, self.aborts = model, aborts
+    def __init__(
+        self,
+        model: ScriptedModel,
+        aborts: int = 0,
+        spoil: Callable[[dict[str, Any]], Any] | None = None,
+    ) -> None:
+        self.model, self.aborts, self._spoil = model, aborts, spoil
         self.url = ""
         """Where it listens."""
         self.requests: list[dict[str, Any]] = []
@@ -57,18 +63,19 @@ class Server:
             ],
         }
         text = self.model.tokenizer.decode(ids)
-        return web.json_response({"text": text, "output_ids": ids, "meta_info": meta})
+        response = {"text": text, "output_ids": ids, "meta_info": meta}
+        return web.json_response(self._spoil(response) if self._spoil else response)
 
 
 @asynccontextmanager
-async def serve(model: ScriptedModel, aborts: int = 0) -> AsyncIterator[Server]:
+async def serve(model: ScriptedModel, **options: Any) -> AsyncIterator[Server]:
     """Serve a model on a free port.
 
     Args:
         model: The model.
-        aborts: See ``Server``.
+        **options: Further arguments of ``Server``.
     """
-    server = Server(model, aborts)
+    server = Server(model, **options)
     app = web.Application(client_max_size=2**26)
     app.router.add_post("/generate", server.generate)
     runner = web.AppRunner(app, access_log=None)

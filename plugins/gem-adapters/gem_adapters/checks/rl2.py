@@ -10,7 +10,6 @@ from RL2.utils.communication import with_session
 
 from gem_adapters.checks._sglang import Server, serve
 from gem_adapters.rl2 import Generate
-from gem_adapters.rows import plain_layout
 from gem_rollout.rows import Row
 from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
 
@@ -61,9 +60,9 @@ def play(
     model: ScriptedModel,
     *,
     samples: int = 1,
-    aborts: int = 0,
     partial: bool = True,
     look: Callable[[SampleGroup, Server], None] | None = None,
+    server: dict[str, Any] | None = None,
     **sampling: Any,
 ) -> list[SampleGroup | BaseException]:
     """Return the group of each row, or its error.
@@ -74,10 +73,9 @@ def play(
         tokenizer: The tokenizer.
         model: The model that replies.
         samples: Number of episodes of each row.
-        aborts: How many of the first requests are aborted; a group is called again until all its
-            episodes have ended.
-        partial: RL2's ``partial_rollout``.
-        look: Called with a group before it is called again, and the server.
+        partial: RL2's ``partial_rollout``. A group is played again until its episodes have ended.
+        look: Called with a group before it is played again, and the server.
+        server: Further arguments of ``Server``.
         **sampling: Sampling parameters.
     """
     config = OmegaConf.create(
@@ -87,19 +85,19 @@ def play(
             "sampling_params": {"temperature": 1.0, "max_new_tokens": _UNLIMITED, **sampling},
         }
     )
-    groups = [SampleGroup(config, tokenizer, plain_layout(row)) for row in rows]
+    groups = [SampleGroup(config, tokenizer, dict(row)) for row in rows]
 
-    async def finish(group: SampleGroup, server: Server) -> SampleGroup:
-        await group.generate(server.url, generate)
+    async def finish(group: SampleGroup, served: Server) -> SampleGroup:
+        await group.generate(served.url, generate)
         while any(sample.status is Sample.Status.ABORTED for sample in group.samples):
             if look is not None:
-                look(group, server)
-            await group.generate(server.url, generate)
+                look(group, served)
+            await group.generate(served.url, generate)
         return group
 
     async def run() -> list[SampleGroup | BaseException]:
-        async with serve(model, aborts) as server:
-            tasks = [finish(group, server) for group in groups]
+        async with serve(model, **(server or {})) as served:
+            tasks = [finish(group, served) for group in groups]
             return await asyncio.gather(*tasks, return_exceptions=True)
 
     played: list[SampleGroup | BaseException] = asyncio.run(with_session(run)())
