@@ -30,7 +30,7 @@ ENV = "game:Mastermind-v0-easy"
 generate = Generate(config=["tools=[python]"], limits=Limits(context=4096))
 
 
-async def answer(request: web.Request) -> web.Response:
+async def answer(_: web.Request) -> web.Response:
     """Return eight random tokens, as SGLang returns those of a model."""
     tokens = random.choices(range(3, 250), k=8)
     meta = {

@@ -83,7 +83,7 @@ class Generate:
         """
         if sample.status is Sample.Status.DONE:
             return
-        params = OmegaConf.to_container(config.sampling_params, resolve=True)
+        params: Any = OmegaConf.to_container(config.sampling_params, resolve=True)
         limits = with_turn_limit(self._limits, params.get("max_new_tokens"))
         episode = self._waiting.take(sample) or Episode(
             self._envs.session(
