@@ -90,7 +90,7 @@ class Episode:
 
     def __init__(self, session: TokenSession) -> None:
         self.session = session
-        self.pieces: dict[int, list[Piece]] = {}
+        self.pieces: list[list[Piece]] = []
         """The pieces of each turn's reply."""
         self._prompt: Prompt | None = None
 
@@ -112,8 +112,8 @@ class Episode:
 
         async def generate(prompt: Prompt) -> Sampled:
             if prompt is not self._prompt:
-                self._prompt, self.pieces[prompt.turn] = prompt, []
-            pieces = self.pieces[prompt.turn]
+                self._prompt, self.pieces[prompt.turn :] = prompt, [[]]
+            pieces = self.pieces[-1]
             pieces.append(await ask(_request(prompt, pieces, sampling_params)))
             ids = [token for piece in pieces for token in piece.ids]
             if pieces[-1].finish == "abort" and len(ids) != prompt.room:
