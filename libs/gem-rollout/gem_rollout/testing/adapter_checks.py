@@ -393,7 +393,7 @@ def _has(harness: Harness, name: str) -> bool:
 
 
 def _key(row: Row) -> tuple[Any, ...]:
-    return list(row.prompt_ids), list(row.response_ids), list(row.logprobs or ())
+    return list(row.prompt_ids), list(row.response_ids)
 
 
 def _compare_field(expected: Any, found: Any, where: str) -> None:

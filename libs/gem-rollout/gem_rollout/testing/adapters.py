@@ -68,8 +68,9 @@ class EngineError(RuntimeError):
 class ScriptedModel:
     """A model whose k-th reply to a prompt is a fixed function of the prompt and k.
 
-    Replies are split into tokens as the tokenizer would not split them. Log-probabilities are
-    numbers that 32-bit floats hold exactly.
+    The first replies to a prompt differ, so that the rows of a group do not depend on the order in
+    which a framework asks for them. Replies are split into tokens as the tokenizer would not split
+    them. Log-probabilities are numbers that 32-bit floats hold exactly.
 
     Args:
         tokenizer: The tokenizer of the case.
@@ -100,8 +101,10 @@ class ScriptedModel:
         prompt = tuple(prompt_ids)
         count = self._asked[prompt]
         self._asked[prompt] += 1
+        texts = [text.format(number) for text in _TEXTS for number in range(10)]
+        random.Random(f"{self.seed} {prompt}").shuffle(texts)
+        text = texts[count % len(texts)]
         rng = random.Random(f"{self.seed} {count} {prompt}")
-        text = rng.choice(_TEXTS).format(rng.randrange(10))
         ids = [one for letter in text for one in self._encode(letter)]
         end = self.tokenizer.eos_token_id
         how = self.misbehaves if self.misbehaves and self._is_faulty(prompt) else ""
