@@ -35,6 +35,7 @@ with warnings.catch_warnings():
             name, reason=f"{name} is not installed: see docs/trainers/slime.md for the commands"
         )
     from slime.rollout.sglang_rollout import GenerateState
+    from slime.utils.async_utils import run
     from slime.utils.types import Sample
 
     from gem_adapters.checks.slime import make_args, play, row_of_sample
@@ -326,16 +327,11 @@ class TestSeveralSequences:
     def test_are_one_sample_in_an_evaluation(
         self, counted_room: Any, forgetful: ScriptedModel
     ) -> None:
-        adapter = Generate(one_sequence="split")
-        (row,) = env_rows(counted_room.id, 1)
-        play_rows([row], forgetful, adapter)  # makes slime's state
-
-        async def evaluate() -> Any:
-            args = make_args(adapter, eval_max_context_len=1, sglang_router_ip="127.0.0.1")
-            return await adapter(args, Sample(metadata=row), {"max_new_tokens": 9}, evaluation=True)
-
-        with pytest.raises(PromptTooLongError, match="context is 1"):
-            asyncio.run(evaluate())
+        rows, adapter = env_rows(counted_room.id, 1), Generate(one_sequence="split")
+        ((sample,),) = play_rows(rows, forgetful, adapter, evaluation=True)
+        assert (sample.status, sample.reward) == (Sample.Status.COMPLETED, 6.0)
+        (error,) = play_rows(rows, forgetful, adapter, evaluation=True, eval_max_context_len=1)
+        assert isinstance(error, PromptTooLongError)
 
 
 class TestAFault:
@@ -391,6 +387,17 @@ class TestAFault:
         ((sample,),) = play_rows(rows, ScriptedModel(tokenizer, misbehaves="raises"))
         check_removed(sample)
         assert "500 Internal Server Error" in sample.metadata["error"]["message"]
+
+    def test_of_a_server_that_is_gone_removes_the_sample(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
+        adapter = Generate(max_retries=1)
+        (row,) = env_rows(counted_room.id, 1)
+        play_rows([row], model)  # makes slime's state
+        args = make_args(adapter, sglang_router_ip="127.0.0.1", sglang_router_port=9)
+        sample = run(adapter(args, Sample(metadata=row), {"max_new_tokens": 9}))
+        check_removed(sample)
+        assert sample.metadata["error"]["type"] == "ConnectError"
 
 
 class TestARefusal:

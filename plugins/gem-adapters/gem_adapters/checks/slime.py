@@ -144,6 +144,7 @@ def play(
     model: ScriptedModel,
     *,
     samples: int = 1,
+    evaluation: bool = False,
     look: Callable[[list[Any], Server], None] | None = None,
     server: dict[str, Any] | None = None,
     **changes: Any,
@@ -156,6 +157,7 @@ def play(
         tokenizer: The tokenizer.
         model: The model that replies.
         samples: Number of episodes of each line.
+        evaluation: Whether slime evaluates.
         look: Called with a group before it is played again, as one of its episodes was aborted, and
             the server.
         server: Further arguments of ``Server``.
@@ -171,12 +173,14 @@ def play(
     state.tokenizer = tokenizer
 
     async def finish(group: list[Any], served: Server) -> list[Any]:
-        group = await generate_and_rm_group(args, group, state.sampling_params.copy())
-        while any(getattr(one, "status", None) is Sample.Status.ABORTED for one in group):
+        while True:
+            params = state.sampling_params.copy()
+            played: list[Any] = await generate_and_rm_group(args, group, params, evaluation)
+            if all(getattr(one, "status", None) is not Sample.Status.ABORTED for one in played):
+                return played
             if look is not None:
-                look(group, served)
-            group = await generate_and_rm_group(args, group, state.sampling_params.copy())
-        return group
+                look(played, served)
+            group = played
 
     async def run() -> list[Any]:
         async with serve(model, **(server or {})) as served:
