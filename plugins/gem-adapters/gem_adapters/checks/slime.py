@@ -187,10 +187,11 @@ def play(
             address = urlsplit(served.url)
             args.sglang_router_ip, args.sglang_router_port = address.hostname, address.port
             tasks = [finish(group, served) for group in groups]
-            return await asyncio.gather(*tasks, return_exceptions=True)
+            found: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
+            return found
 
-    found: list[Any] = async_utils.run(run())
-    return found
+    played: list[Any] = async_utils.run(run())
+    return played
 
 
 def row_of_sample(sample: Sample) -> Row:
