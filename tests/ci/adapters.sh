@@ -59,7 +59,7 @@ for name in "${names[@]}"; do
   printf '\n== %s\n' "$name"
   venv=.venv-adapters/$name
   if ! errors=$(install "$venv" "$name" 2>&1); then
-    reason=$(grep -i error <<<"$errors" | tail -n 1)
+    reason=$(grep -E '^ *(ERROR|fatal):' <<<"$errors" | tail -n 1 | sed 's/^ *//')
     echo "$name cannot be installed: ${reason:-$(tail -n 1 <<<"$errors")}"
     missing+=("$name")
     continue

@@ -33,14 +33,12 @@ class Piece:
         ids: The sampled tokens.
         logprobs: The log-probability of each.
         finish: ``stop``, ``length`` or ``abort``.
-        text: The text.
         meta: SGLang's ``meta_info``.
     """
 
     ids: list[int]
     logprobs: list[float]
     finish: str
-    text: str
     meta: dict[str, Any]
 
     @classmethod
@@ -67,7 +65,7 @@ class Piece:
                 f"The server sampled {tokens} tokens, and returned {len(ids)} with {len(logprobs)} "
                 f"log-probabilities; there must be one for each token."
             )
-        return cls(ids, logprobs, finish, str(output.get("text") or ""), dict(meta))
+        return cls(ids, logprobs, finish, dict(meta))
 
 
 def stop_strings(stop: str | Sequence[str] | None) -> list[str]:
@@ -92,6 +90,8 @@ class Episode:
         self.session = session
         self.pieces: list[list[Piece]] = []
         """The pieces of each turn's reply."""
+        self.resumed = (0, 0)
+        """The turn and number of the first piece since the last interruption."""
         self._prompt: Prompt | None = None
 
     async def play(
@@ -113,6 +113,7 @@ class Episode:
         async def generate(prompt: Prompt) -> Sampled:
             if prompt is not self._prompt:
                 self._prompt, self.pieces[prompt.turn :] = prompt, [[]]
+                self.resumed = min(self.resumed, (prompt.turn, 0))  # less in another attempt
             pieces = self.pieces[-1]
             pieces.append(await ask(_request(prompt, pieces, sampling_params)))
             ids = [token for piece in pieces for token in piece.ids]
@@ -121,7 +122,11 @@ class Episode:
             logprobs = [value for piece in pieces for value in piece.logprobs]
             return Sampled(ids, logprobs, pieces[-1].finish == "stop")
 
-        return await play_tokens(self.session, generate)
+        try:
+            return await play_tokens(self.session, generate)
+        except ReplyInterruptedError:
+            self.resumed = len(self.pieces) - 1, len(self.pieces[-1])
+            raise
 
 
 def _request(
@@ -174,6 +179,3 @@ class Waiting:
     def take(self, sample: object) -> Episode | None:
         """Return the episode of a sample, which is kept no longer; None without one."""
         return self._episodes.pop(id(sample), None)
-
-    def __len__(self) -> int:
-        return len(self._episodes)

@@ -197,7 +197,7 @@ def _fill(sample: Sample, row: Row, episode: Episode, args: Any, tokenizer: Any)
     sample.loss_mask = sample.rollout_log_probs = None
     if args.rollout_top_p != 1.0:  # slime replays the tokens that were possible
         sample.rollout_top_p_token_ids, sample.rollout_top_p_token_offsets = [], [0]
-    fresh = _first_fresh(episode) if args.mask_offpolicy_in_partial_rollout else (0, 0)
+    fresh = episode.resumed if args.mask_offpolicy_in_partial_rollout else (0, 0)
     for ids, place, piece in _parts(row, episode):
         is_trained = piece is not None and place >= fresh and not sample.remove_sample
         sample.append_response_tokens(
@@ -223,19 +223,6 @@ def _parts(row: Row, episode: Episode) -> Iterator[tuple[list[int], tuple[int, i
             yield piece.ids, (turn, number), piece
         done = end
     yield row.response_ids[done:], (0, 0), None
-
-
-def _first_fresh(episode: Episode) -> tuple[int, int]:
-    """Return the turn and number of the first piece after the last interruption."""
-    return max(
-        (
-            (turn, number + 1)
-            for turn, pieces in enumerate(episode.pieces)
-            for number, piece in enumerate(pieces)
-            if piece.finish == "abort"
-        ),
-        default=(0, 0),
-    )
 
 
 def group_rewards(args: Any, samples: Sequence[Sample]) -> tuple[list[float], list[float]]:

@@ -237,11 +237,18 @@ class TestAnInterruption:
             GenerateState(None).aborted = not requests
             return response
 
+        rows = env_rows(counted_room.id, 1)
+        ((whole,),) = reference_rows(rows, model)
         ((sample,),) = play_rows(
-            env_rows(counted_room.id, 1), model, look=look, server={"spoil": abort}
+            rows,
+            model,
+            mask_offpolicy_in_partial_rollout=True,
+            look=look,
+            server={"spoil": abort},
         )
         assert requests == [1]
         assert (sample.status, sample.reward) == (Sample.Status.COMPLETED, 6.0)
+        assert sample.loss_mask.index(1) == whole.spans[1][0]
 
     def test_of_a_sample_that_is_dropped_closes_its_environment(
         self, counted_room: Any, model: ScriptedModel
@@ -352,8 +359,11 @@ class TestAFault:
     def test_is_played_again_if_asked_to(self, counted_room: Any, model: ScriptedModel) -> None:
         adapter = Generate(policy=FaultPolicy(on_error="retry", retries=2))
         rows = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise", "most": 2})
-        ((sample,),) = play_rows(rows, model, adapter, server={"aborts": 4})
+        ((sample,),) = play_rows(
+            rows, model, adapter, mask_offpolicy_in_partial_rollout=True, server={"aborts": 1}
+        )
         assert (sample.status, sample.reward) == (Sample.Status.COMPLETED, 6.0)
+        assert sample.loss_mask[0] == 1
         assert counted_room.made == 3
 
     def test_is_raised_if_asked_to(self, counted_room: Any, model: ScriptedModel) -> None:
