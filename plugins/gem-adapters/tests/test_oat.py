@@ -7,6 +7,7 @@ fields elsewhere.
 import asyncio
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ from gem_rollout import (
     play_tokens,
     training_rows,
 )
+from gem_rollout.models.tiny_model import save_tiny_model
 from gem_rollout.testing.adapters import (
     FAULTY,
     FORGETFUL_TEMPLATE,
@@ -38,7 +40,7 @@ pytest.importorskip("tokenizers")
 
 ENVS = ["Game", "Turns", "Sums", "Asynchronous"]
 GAMES = ["game:GuessTheNumber-v0-easy", "game:Mastermind-v0-easy"]
-LEARNER = Path(__file__).with_name("oat_learner.py")
+PROCESS = Path(__file__).with_name("oat_process.py")
 SEEDS = 16
 
 
@@ -243,27 +245,44 @@ def test_the_fields_are_those_of_oat() -> None:
     assert ours == theirs
 
 
-@pytest.mark.parametrize("gamma", [1.0, 0.5])
-def test_oats_own_learner_takes_them(tokenizer: Any, gamma: float) -> None:
+def in_oat(mode: str, path: Path, gamma: float = 1.0) -> dict[str, Any]:
+    """Return the batch that Oat's own actor and learner make."""
     pytest.importorskip("oat.types", reason="see docs/trainers/oat.md")
+    command = [sys.executable, str(PROCESS), mode, str(path), str(gamma)]
+    environ = {**os.environ, "GEM_PYTHON": sys.executable}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    assert ran.returncode == 0, ran.stderr
+    batch: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return batch
+
+
+def returns(rewards: list[float], gamma: float) -> list[float]:
+    """Return the discounted sum of the rewards from each turn on."""
+    return [
+        sum(reward * gamma**turn for turn, reward in enumerate(rewards[first:]))
+        for first in range(len(rewards))
+    ]
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.5])
+def test_oats_own_learner_takes_them(tokenizer: Any, tmp_path: Path, gamma: float) -> None:
     trajectories = [one for env in ENVS for one in played(env, tokenizer, 4)]
     episodes = [transitions(one, dict, tokenizer, ignore_no_eos=True) for one in trajectories]
-    given = json.dumps({"episodes": episodes, "gamma": gamma})
-    command = [sys.executable, str(LEARNER)]
-    ran = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    held = json.loads(ran.stdout)
-    flat = [fields for episode in episodes for fields in episode]
-    for name in ("response_ids", "rewards"):
-        assert held[name] == [fields[name] for fields in flat]
-    assert held["logprobs"] == [fields["response_logprobs"] for fields in flat]
-    assert held["loss_masks"] == [fields["loss_mask"] for fields in flat]
-    expected = []
-    for episode in episodes:
-        later, returns = 0.0, []
-        for fields in reversed(episode):
-            later = fields["rewards"] + gamma * later
-            returns.append(later)
-        expected += reversed(returns)
-    assert held["returns"] == pytest.approx(expected, rel=1e-6)
-    assert held["length"] == pytest.approx(len(flat) / len(episodes))
+    path = tmp_path / "episodes.json"
+    path.write_text(json.dumps(episodes))
+    batch = in_oat("learn", path, gamma)
+    turns = [fields for episode in episodes for fields in episode]
+    for name in ("response_ids", "response_logprobs", "rewards", "loss_mask"):
+        assert batch[name] == [fields[name] for fields in turns]
+    expected = [returns([turn["rewards"] for turn in episode], gamma) for episode in episodes]
+    assert batch["returns"] == pytest.approx([one for each in expected for one in each], rel=1e-6)
+    assert batch["length"] == pytest.approx(len(turns) / len(episodes))
+
+
+def test_the_actor_of_the_example_samples_for_the_program_that_plays(tmp_path: Path) -> None:
+    batch = in_oat("act", save_tiny_model(tmp_path))
+    assert sum(batch["lengths"]) >= 20
+    assert all(batch["loss_mask"])
+    for ids, logprobs in zip(batch["response_ids"], batch["response_logprobs"], strict=True):
+        assert logprobs == [-one / 64 for one in ids]
+    assert {len(ids) for ids in batch["response_ids"]} == {6, 256}
