@@ -11,7 +11,7 @@
 
 The argument is the path of the model, whose tokenizer is used::
 
-    pip install gem-adapters gem-games transformers
+    pip install gem-adapters gem-games gem-tools transformers
 """
 
 import asyncio
