@@ -56,7 +56,7 @@ def main(path: str) -> None:
             envs.session(row, tokenizer, limits=LIMITS, one_sequence="split") for row in rows
         ]
         played = asyncio.run(play_batch(sessions, actor.sample))
-        episodes = [transitions(one, dict, tokenizer) for one in played]
+        episodes = [transitions(one, dict[str, Any], tokenizer) for one in played]
         actor.tell({"episodes": [one for one in episodes if one]})
 
 
