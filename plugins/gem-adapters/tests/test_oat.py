@@ -63,12 +63,18 @@ class Fields:
     info: dict[str, Any] | None = None
 
 
+@pytest.fixture(scope="module")
+def oat() -> Any:
+    """Oat's types."""
+    return pytest.importorskip("oat.types", reason="see docs/trainers/oat.md")
+
+
 @pytest.fixture(scope="module", params=["ours", "oat"])
 def transition(request: pytest.FixtureRequest) -> Any:
     """The type of a transition."""
     if request.param == "ours":
         return Fields
-    return pytest.importorskip("oat.types", reason="see docs/trainers/oat.md").Transition
+    return request.getfixturevalue("oat").Transition
 
 
 @pytest.fixture(scope="module")
@@ -237,8 +243,7 @@ class TestOtherProcesses:
             assert found == transitions(trajectory, transition, tokenizer)
 
 
-def test_the_fields_are_those_of_oat() -> None:
-    oat = pytest.importorskip("oat.types", reason="see docs/trainers/oat.md")
+def test_the_fields_are_those_of_oat(oat: Any) -> None:
     ours, theirs = (
         {f.name: f.default for f in dataclasses.fields(c)} for c in (Fields, oat.Transition)
     )
@@ -247,7 +252,6 @@ def test_the_fields_are_those_of_oat() -> None:
 
 def in_oat(mode: str, path: Path, gamma: float = 1.0) -> dict[str, Any]:
     """Return the batch that Oat's own actor and learner make."""
-    pytest.importorskip("oat.types", reason="see docs/trainers/oat.md")
     command = [sys.executable, str(PROCESS), mode, str(path), str(gamma)]
     environ = {**os.environ, "GEM_PYTHON": sys.executable}
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
@@ -265,6 +269,7 @@ def returns(rewards: list[float], gamma: float) -> list[float]:
 
 
 @pytest.mark.parametrize("gamma", [1.0, 0.5])
+@pytest.mark.usefixtures("oat")
 def test_oats_own_learner_takes_them(tokenizer: Any, tmp_path: Path, gamma: float) -> None:
     trajectories = [one for env in ENVS for one in played(env, tokenizer, 4)]
     episodes = [transitions(one, dict, tokenizer, ignore_no_eos=True) for one in trajectories]
@@ -279,6 +284,7 @@ def test_oats_own_learner_takes_them(tokenizer: Any, tmp_path: Path, gamma: floa
     assert batch["length"] == pytest.approx(len(turns) / len(episodes))
 
 
+@pytest.mark.usefixtures("oat")
 def test_the_actor_of_the_example_samples_for_the_program_that_plays(tmp_path: Path) -> None:
     batch = in_oat("act", save_tiny_model(tmp_path))
     assert sum(batch["lengths"]) >= 20
