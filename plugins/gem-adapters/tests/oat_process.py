@@ -18,6 +18,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import torch
+from tokenizers import Tokenizer
 
 ABSENT = {
     *("Levenshtein", "datasets", "deepspeed", "einops", "httpx", "latex2sympy2_extended"),
@@ -65,9 +66,10 @@ class SamplingParams(SimpleNamespace):
 
 
 class LLM:
-    """Replies with random letters; a reply that has no room for its end is cut off."""
+    """Replies with random guesses; a reply that has no room for its end is cut off."""
 
-    def __init__(self, **_: Any) -> None:
+    def __init__(self, *, model: str, **_: Any) -> None:
+        self.tokenizer = Tokenizer.from_file(f"{model}/tokenizer.json")
         self.rng = random.Random(0)
 
     def get_tokenizer(self) -> Any:
@@ -80,9 +82,9 @@ class LLM:
         ]
 
     def reply(self, params: SamplingParams) -> Any:
-        length = self.rng.choice([5, 300])
-        ids = [*self.rng.choices(range(70, 90), k=length), END][: params.max_tokens]
-        logprobs = [{one: SimpleNamespace(logprob=-one / 64), 99: None} for one in ids]
+        text = rf"\boxed{{{self.rng.choice(['12', '21', '34', '56', 'x' * 300])}}}"
+        ids = [*self.tokenizer.encode(text).ids, END][: params.max_tokens]
+        logprobs = [{one: SimpleNamespace(logprob=-one / 64), -1: None} for one in ids]
         reason = "stop" if ids[-1] == END else "length"
         return SimpleNamespace(token_ids=tuple(ids), logprobs=logprobs, finish_reason=reason)
 
@@ -109,7 +111,7 @@ def acted(model: str) -> Any:
     actor = module.Actor.__new__(module.Actor)
     actor.args = MagicMock(pretrain=model, oracle="", rollout_batch_size_per_device=20)
     actor.args.lora_rank = 0
-    actor.ipc_server, actor.vllm_args = None, {}
+    actor.ipc_server, actor.vllm_args = None, {"model": model}
     actor.init(3, "")
     try:
         return stepped(actor)
@@ -142,6 +144,7 @@ def learnt(episodes: Any, gamma: float) -> dict[str, Any]:
             ids[mask].tolist() for ids, mask in zip(batch["input_ids"], masks, strict=True)
         ],
         "response_logprobs": batch["action_logprobs"],
+        "is_truncated": [turn.response_is_truncated for one in episodes for turn in one],
         "loss_mask": batch["loss_masks"],
         "rewards": torch.tensor(batch["rewards"], dtype=torch.float64).tolist(),
     }
