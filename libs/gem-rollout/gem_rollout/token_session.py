@@ -377,7 +377,7 @@ class TokenSession:
 
 
 async def play_tokens(
-    session: TokenSession, generate: Callable[[Prompt], Awaitable[Sampled]]
+    session: TokenSession, generate: Callable[[Prompt], Awaitable[Sampled | None]]
 ) -> Trajectory:
     """Play an episode with a function that samples.
 
@@ -413,7 +413,7 @@ async def play_tokens(
 
 
 async def _answer(
-    session: TokenSession, prompt: Prompt, generate: Callable[[Prompt], Awaitable[Sampled]]
+    session: TokenSession, prompt: Prompt, generate: Callable[[Prompt], Awaitable[Sampled | None]]
 ) -> Prompt | None:
     try:
         sampled = await generate(prompt)
@@ -440,7 +440,8 @@ async def play_batch(
     sessions: Sequence[TokenSession],
     generate: Callable[
         [list[Prompt]],
-        Sequence[Sampled | BaseException] | Awaitable[Sequence[Sampled | BaseException]],
+        Sequence[Sampled | BaseException | None]
+        | Awaitable[Sequence[Sampled | BaseException | None]],
     ],
 ) -> list[Trajectory]:
     """Play episodes in lock step with a function that samples for many prompts at once.

@@ -39,7 +39,16 @@ __all__ = [
 ]
 
 Misbehaviour = Literal[
-    "", "raises", "empty", "no_logprobs", "short_logprobs", "nan_logprobs", "past_eos", "no_eos"
+    "",
+    "raises",
+    "cancels",
+    "none",
+    "empty",
+    "no_logprobs",
+    "short_logprobs",
+    "nan_logprobs",
+    "past_eos",
+    "no_eos",
 ]
 """What a ``ScriptedModel`` does wrong; ``no_eos`` is not wrong, but rare."""
 
@@ -88,8 +97,8 @@ class ScriptedModel:
         """Return a model with the same replies that has not been asked yet."""
         return type(self)(self.tokenizer, seed=self.seed, misbehaves=self.misbehaves)
 
-    def sample(self, prompt_ids: Sequence[int], room: int | None = None) -> Sampled:
-        """Return the next reply to a prompt.
+    def sample(self, prompt_ids: Sequence[int], room: int | None = None) -> Sampled | None:
+        """Return the next reply to a prompt; None if the model is told to return nothing.
 
         Args:
             prompt_ids: Token ids of the prompt.
@@ -97,6 +106,7 @@ class ScriptedModel:
 
         Raises:
             EngineError: The model is told to raise.
+            CancelledError: It is told to cancel, as a trainer does that ends its tasks.
         """
         prompt = tuple(prompt_ids)
         count = self._asked[prompt]
@@ -114,13 +124,12 @@ class ScriptedModel:
         if room is not None and len(ids) > room:
             ids, is_complete = ids[:room], False
         logprobs = [-rng.randrange(1, _LONGEST_LOGPROB) / _LONGEST_LOGPROB for _ in ids]
-        sampled = Sampled(ids, logprobs, is_complete)
-        if how:
-            sampled = _spoilt(sampled, how, end)
-        self.replies.add(tuple(sampled.ids))
+        sampled = _spoilt(Sampled(ids, logprobs, is_complete), how, end)
+        if sampled is not None:
+            self.replies.add(tuple(sampled.ids))
         return sampled
 
-    async def asample(self, prompt_ids: Sequence[int], room: int | None = None) -> Sampled:
+    async def asample(self, prompt_ids: Sequence[int], room: int | None = None) -> Sampled | None:
         """Return the next reply to a prompt, as an engine that other requests do not wait for."""
         await asyncio.sleep(0)
         return self.sample(prompt_ids, room)
@@ -134,22 +143,26 @@ class ScriptedModel:
         return f" {FAULTY}:" in text and "Turn 1:" in text and "Turn 2:" not in text
 
 
-def _spoilt(sampled: Sampled, how: str, end: int | None) -> Sampled:
+def _spoilt(sampled: Sampled, how: str, end: int | None) -> Sampled | None:
     ids, logprobs = sampled.ids, sampled.logprobs
     match how:
         case "raises":
             raise EngineError("The engine failed in turn 2.")
+        case "cancels":
+            raise asyncio.CancelledError
+        case "none":
+            return None
         case "empty":
-            return replace(sampled, ids=[], logprobs=[])
+            ids, logprobs = [], []
         case "no_logprobs":
-            return replace(sampled, logprobs=[])
+            logprobs = []
         case "short_logprobs":
-            return replace(sampled, logprobs=logprobs[:-1])
+            logprobs = logprobs[:-1]
         case "nan_logprobs":
-            return replace(sampled, logprobs=[math.nan, *logprobs[1:]])
+            logprobs = [math.nan, *logprobs[1:]]
         case "past_eos":
-            return replace(sampled, ids=[end or 0, *ids], logprobs=[-0.5, *logprobs])
-    return sampled
+            ids, logprobs = [end or 0, *ids], [-0.5, *logprobs]
+    return replace(sampled, ids=ids, logprobs=logprobs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,7 +298,7 @@ def reference(case: Case) -> list[Played]:
         ConfigError: The case cannot be played.
     """
 
-    async def generate(prompt: Prompt) -> Sampled:
+    async def generate(prompt: Prompt) -> Sampled | None:
         return case.model.sample(prompt.ids, prompt.room)
 
     async def play() -> list[Played]:
