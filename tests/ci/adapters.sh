@@ -46,7 +46,8 @@ install() {
   "${pip[@]}" "$torch" gem-core gem-rollout gem-adapters gem-games gem-math gem-rg gem-sandbox gem-tools \
     "${tests[@]}" -r "$requirements/$name.txt" || return
   if [ -e "$requirements/$name.no-deps.txt" ]; then
-    "${pip[@]}" --no-deps -r "$requirements/$name.no-deps.txt" || return
+    # Oat's actors need an older Python; its types do not.
+    "${pip[@]}" --no-deps --ignore-requires-python -r "$requirements/$name.no-deps.txt" || return
   fi
   echo "$stamp" >"$venv/.installed"
 }
@@ -59,7 +60,7 @@ for name in "${names[@]}"; do
   printf '\n== %s\n' "$name"
   venv=.venv-adapters/$name
   if ! errors=$(install "$venv" "$name" 2>&1); then
-    reason=$(grep -i error <<<"$errors" | tail -n 1)
+    reason=$(grep -E '^ *(ERROR|fatal):' <<<"$errors" | tail -n 1 | sed 's/^ *//')
     echo "$name cannot be installed: ${reason:-$(tail -n 1 <<<"$errors")}"
     missing+=("$name")
     continue

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gem_rollout.token_session import (
         Prompt,
         ReplyError,
+        ReplyInterruptedError,
         TokenSession,
         Turned,
         play_batch,
@@ -56,6 +57,7 @@ _MODULES = {
     "token_session": (
         "Prompt",
         "ReplyError",
+        "ReplyInterruptedError",
         "TokenSession",
         "Turned",
         "play_batch",
@@ -81,6 +83,7 @@ __all__ = [
     "Prompt",
     "PromptTooLongError",
     "ReplyError",
+    "ReplyInterruptedError",
     "Report",
     "Request",
     "Rollout",

@@ -38,6 +38,7 @@ class Row:
         sample: Number of the episode among those that share the start state.
         index: Number of the episode.
         error: The error that ended the episode; None without one.
+        has_logprobs: Whether the log-probabilities of all sampled tokens are known.
     """
 
     prompt_ids: list[int]
@@ -55,6 +56,7 @@ class Row:
     sample: int = 0
     index: int = 0
     error: Info | None = None
+    has_logprobs: bool = True
 
 
 def training_rows(
@@ -65,6 +67,7 @@ def training_rows(
     limits: Limits | None = None,
     one_sequence: OneSequence = "raise",
     logprobs: Literal["required", "optional"] = "required",
+    replies: Literal["required", "optional"] = "required",
 ) -> list[Row]:
     """Return the rows of an episode, one for each sequence of tokens.
 
@@ -78,6 +81,7 @@ def training_rows(
         one_sequence: ``raise`` refuses an episode of several sequences, ``split`` returns all, and
             ``last`` returns the last one.
         logprobs: Whether sampled tokens without log-probabilities are refused.
+        replies: Whether turns without a sampled token are refused.
 
     Returns:
         The rows; none if the episode has no turn.
@@ -102,9 +106,11 @@ def training_rows(
         sequences = sequences[-1:]
     rows = []
     for sequence in sequences:
-        row = _row(trajectory, sequence, required=logprobs == "required")
+        row = _row(trajectory, sequence)
+        _check_turns(row, sequence, logprobs=logprobs == "required", replies=replies == "required")
         row.reward = sum(row.turn_rewards) if reward == "turns" else scalar
-        _check_limits(row, limits or Limits())
+        if limits is not None:
+            _check_limits(row, limits)
         rows.append(row)
     return rows
 
@@ -149,14 +155,14 @@ def _check(trajectory: Trajectory, sequences: list[TokenSequence]) -> None:
             )
 
 
-def _row(trajectory: Trajectory, sequence: TokenSequence, *, required: bool) -> Row:
+def _row(trajectory: Trajectory, sequence: TokenSequence) -> Row:
     first = sequence.spans[0][1]
-    response = sequence.ids[first:]
+    response, mask = sequence.ids[first:], sequence.mask[first:]
     logprobs = sequence.logprobs[first:]
     row = Row(
         prompt_ids=sequence.ids[:first],
         response_ids=response,
-        mask=sequence.mask[first:],
+        mask=mask,
         logprobs=[0.0 if value is None else value for value in logprobs],
         token_rewards=[0.0] * len(response),
         terminated=bool(trajectory.turns[-1].terminated),
@@ -165,22 +171,28 @@ def _row(trajectory: Trajectory, sequence: TokenSequence, *, required: bool) -> 
         sample=trajectory.sample,
         index=trajectory.index,
         error=trajectory.error,
+        has_logprobs=logprobs.count(None) == mask.count(False),
     )
     for number, start, end in sequence.spans:
-        span = start - first, end - first
-        if start == end:
-            raise DataError(f"Turn {number + 1} of episode {trajectory.index} has an empty reply.")
-        if required and None in logprobs[span[0] : span[1]]:
-            raise DataError(
-                f"Turn {number + 1} of episode {trajectory.index} has no log-probabilities. Ask "
-                f"the engine for them, or set logprobs='optional'."
-            )
         reward = trajectory.turns[number].reward
         row.turns.append(number)
         row.turn_rewards.append(reward)
-        row.spans.append(span)
-        row.token_rewards[span[1] - 1] = reward
+        row.spans.append((start - first, end - first))
+        if start < end:
+            row.token_rewards[end - first - 1] = reward
     return row
+
+
+def _check_turns(row: Row, sequence: TokenSequence, *, logprobs: bool, replies: bool) -> None:
+    """Raise an error if sampled tokens or their log-probabilities are required and missing."""
+    for number, start, end in sequence.spans:
+        if replies and start == end:
+            raise DataError(f"Turn {number + 1} of episode {row.index} has an empty reply.")
+        if logprobs and None in sequence.logprobs[start:end]:
+            raise DataError(
+                f"Turn {number + 1} of episode {row.index} has no log-probabilities. Ask the "
+                f"engine for them, or set logprobs='optional'."
+            )
 
 
 def _check_limits(row: Row, limits: Limits) -> None:

@@ -27,7 +27,15 @@ from gem_rollout.token_agent import UNLIMITED, OneSequence, TokenAgent
 from gem_rollout.trajectory import Trajectory
 from gem_rollout.transcript import PromptTokens
 
-__all__ = ["Prompt", "ReplyError", "TokenSession", "Turned", "play_batch", "play_tokens"]
+__all__ = [
+    "Prompt",
+    "ReplyError",
+    "ReplyInterruptedError",
+    "TokenSession",
+    "Turned",
+    "play_batch",
+    "play_tokens",
+]
 
 _ROUNDING = 1e-6
 """How much a log-probability may be above 0."""
@@ -35,6 +43,10 @@ _ROUNDING = 1e-6
 
 class ReplyError(GemError, ValueError):
     """What an engine returned cannot be the reply to its prompt."""
+
+
+class ReplyInterruptedError(GemError):
+    """The engine stopped in the middle of a reply, which it will continue later."""
 
 
 class Prompt(NamedTuple):
@@ -158,6 +170,11 @@ class TokenSession:
         self._task: asyncio.Task[None] | None = None
         self._prompt: Prompt | None = None
         self._closed = False
+
+    @property
+    def prompt(self) -> Prompt | None:
+        """The prompt that waits for a reply; None if there is none."""
+        return self._prompt
 
     async def begin(self) -> Prompt | None:
         """Reset the environment, and return the first prompt.
@@ -360,12 +377,13 @@ class TokenSession:
 
 
 async def play_tokens(
-    session: TokenSession, generate: Callable[[Prompt], Awaitable[Sampled]]
+    session: TokenSession, generate: Callable[[Prompt], Awaitable[Sampled | None]]
 ) -> Trajectory:
     """Play an episode with a function that samples.
 
     Args:
-        session: The session; it is closed at the end.
+        session: The session; it is closed at the end. After an interruption, the episode goes on
+            with the prompt that waits for a reply.
         generate: Samples a reply to a prompt. What it raises is a fault of the agent.
 
     Returns:
@@ -373,23 +391,34 @@ async def play_tokens(
 
     Raises:
         ConfigError: See ``TokenSession``.
+        ReplyInterruptedError: ``generate`` raised it. The session waits: play it again to go on, or
+            close it.
     """
+    waits = False
     try:
+        session.resume()
         while True:
-            prompt = await session.begin()
+            prompt = session.prompt or await session.begin()
             while prompt is not None:
                 prompt = await _answer(session, prompt, generate)
             if not session.retry():
                 return session.trajectory
+    except ReplyInterruptedError:
+        waits = True
+        session.pause()
+        raise
     finally:
-        await session.aclose()
+        if not waits:
+            await session.aclose()
 
 
 async def _answer(
-    session: TokenSession, prompt: Prompt, generate: Callable[[Prompt], Awaitable[Sampled]]
+    session: TokenSession, prompt: Prompt, generate: Callable[[Prompt], Awaitable[Sampled | None]]
 ) -> Prompt | None:
     try:
         sampled = await generate(prompt)
+    except ReplyInterruptedError:
+        raise
     except Exception as error:  # noqa: BLE001 - recorded, or raised by the session
         await session.abort(error)
         return None
@@ -411,7 +440,8 @@ async def play_batch(
     sessions: Sequence[TokenSession],
     generate: Callable[
         [list[Prompt]],
-        Sequence[Sampled | BaseException] | Awaitable[Sequence[Sampled | BaseException]],
+        Sequence[Sampled | BaseException | None]
+        | Awaitable[Sequence[Sampled | BaseException | None]],
     ],
 ) -> list[Trajectory]:
     """Play episodes in lock step with a function that samples for many prompts at once.

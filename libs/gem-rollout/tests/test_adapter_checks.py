@@ -1,10 +1,11 @@
 """The conformance suite catches what adapters get wrong."""
 
+import asyncio
 import copy
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -21,6 +22,7 @@ from gem_rollout.testing.adapter_checks import (
     run_bad_input,
     run_check,
 )
+from gem_rollout.testing.adapter_envs import Game
 from gem_rollout.testing.adapters import (
     Case,
     Harness,
@@ -186,6 +188,46 @@ def test_an_adapter_that_accepts_a_bad_input_fails(name: str) -> None:
     result = run_bad_input(Careless(), name)
     assert not result.passed
     assert "nothing was raised" in result.message
+
+
+class Refusing(PushStub):
+    """Refuses seeds of numpy."""
+
+    def play(self, case: Case) -> list[Played]:
+        if any(type(row["seed"]) is not int for row in case.rows):
+            raise TypeError("int64 is not JSON")
+        return super().play(case)
+
+
+class Leaking(PushStub):
+    """Leaves an environment open when its trainer cancels."""
+
+    left: ClassVar[list[Game]] = []
+
+    def play(self, case: Case) -> list[Played]:
+        env = Game()
+        env.reset(seed=0)
+        self.left.append(env)
+        raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize(
+    ("harness", "name", "message"),
+    [
+        (Refusing(), "seed of numpy", "int64 is not JSON"),
+        (Ignoring(), "no reply", "fault of the engine: the outcome is row instead of masked"),
+        (Leaking(), "cancelled", "1 environments are still open"),
+    ],
+)
+def test_an_adapter_that_harms_an_unusual_input_fails(
+    harness: Harness, name: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gem_rollout.testing.adapter_checks._ENDING_SECONDS", 0.05)
+    result = run_bad_input(harness, name)
+    assert not result.passed
+    assert re.search(message, result.message), result.message
+    for env in Leaking.left:
+        env.close()
 
 
 def test_what_the_framework_does_not_take_is_skipped_with_the_reason() -> None:

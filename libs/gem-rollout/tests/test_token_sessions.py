@@ -21,6 +21,7 @@ from gem_rollout import (
     Prompt,
     PromptTooLongError,
     ReplyError,
+    ReplyInterruptedError,
     RowEnvs,
     Sampled,
     SequenceError,
@@ -649,3 +650,67 @@ class TestADeadlineOfATurn:
         assert (first.episode_return, last.episode_return) == (15.0, 15.0)
         assert hanging.error is not None
         assert hanging.error["type"] == "DeadlineError"
+
+
+class TestAnInterruption:
+    """An engine that stops in the middle of a reply, and continues it later."""
+
+    @staticmethod
+    def generate(tokenizer: Any, turns: set[int]) -> Callable[[Prompt], Any]:
+        """Return a sampler that is interrupted once in each of some turns."""
+
+        async def reply(prompt: Prompt) -> Sampled:
+            if prompt.turn in turns:
+                turns.remove(prompt.turn)
+                raise ReplyInterruptedError("The weights are updated.")
+            sampled: Sampled = await sampler(tokenizer)(prompt)
+            return sampled
+
+        return reply
+
+    def test_leaves_no_trace_in_the_rows(self, tokenizer: Any, counting: Any) -> None:
+        async def play_in_parts(turns: set[int]) -> tuple[Trajectory, int]:
+            session, generate = (
+                TokenSession(counting, tokenizer, seed=0),
+                self.generate(tokenizer, turns),
+            )
+            waits = 0
+            while True:
+                try:
+                    return await play_tokens(session, generate), waits
+                except ReplyInterruptedError:
+                    assert session.prompt is not None
+                    assert counting.closed == 1
+                    waits += 1
+
+        whole, _ = asyncio.run(play_in_parts(set()))
+        parts, waits = asyncio.run(play_in_parts({0, 2}))
+        assert training_rows(parts) == training_rows(whole)
+        assert waits == 2
+        assert counting.made == counting.closed == 2
+
+    def test_does_not_count_towards_the_deadline(self, tokenizer: Any, counting: Any) -> None:
+        async def play_late() -> Trajectory:
+            policy = FaultPolicy(turn_deadline=0.5)
+            session = TokenSession(counting, tokenizer, seed=0, policy=policy)
+            generate = self.generate(tokenizer, {1})
+            with pytest.raises(ReplyInterruptedError):
+                await play_tokens(session, generate)
+            await asyncio.sleep(0.6)
+            return await play_tokens(session, generate)
+
+        trajectory = asyncio.run(play_late())
+        assert (trajectory.error, trajectory.episode_return) == (None, 15.0)
+
+    def test_may_be_the_end(self, tokenizer: Any, counting: Any) -> None:
+        async def drop() -> None:
+            session = TokenSession(counting, tokenizer, seed=0)
+            generate = self.generate(tokenizer, {1})
+            with pytest.raises(ReplyInterruptedError):
+                await play_tokens(session, generate)
+            await session.aclose()
+            with pytest.raises(EpisodeEndedError):
+                await play_tokens(session, generate)
+
+        asyncio.run(drop())
+        assert counting.made == counting.closed == 1

@@ -5,11 +5,19 @@ import pkgutil
 from importlib import metadata
 
 from gem_adapters import checks
+from gem_adapters.specs import HarnessSpec
 from gem_core.errors import ConfigError, near_names
+from gem_core.plugins import default_registry
 from gem_rollout.testing.adapters import Harness
 from gem_rollout.testing.stub_adapters import STUBS
 
 __all__ = ["MissingFrameworkError", "harness_names", "load_harness", "version_of"]
+
+_SOURCES = {
+    "rl2": " git+https://github.com/ChenmienTan/RL2",
+    "slime": " git+https://github.com/THUDM/slime",
+}
+"""Frameworks that no package index has."""
 
 
 class MissingFrameworkError(ConfigError):
@@ -19,10 +27,16 @@ class MissingFrameworkError(ConfigError):
 def harness_names() -> list[str]:
     """Return the names of the adapters that have a harness, installed frameworks or not.
 
-    Modules of ``gem_adapters.checks`` whose names begin with an underscore have none.
+    They are the modules of ``gem_adapters.checks`` whose names do not begin with an underscore,
+    and what plugins register as ``HarnessSpec``.
     """
-    names = (module.name for module in pkgutil.iter_modules(checks.__path__))
-    return sorted(name for name in names if not name.startswith("_"))
+    return sorted(_entry_points())
+
+
+def _entry_points() -> dict[str, str]:
+    names = [module.name for module in pkgutil.iter_modules(checks.__path__)]
+    own = {name: f"{checks.__name__}.{name}:HARNESS" for name in names if name[0] != "_"}
+    return {one.id: str(one.entry_point) for one in default_registry().list(HarnessSpec)} | own
 
 
 def load_harness(name: str) -> Harness:
@@ -38,15 +52,14 @@ def load_harness(name: str) -> Harness:
     stubs = {stub.name: stub for stub in STUBS}
     if name in stubs:
         return stubs[name]
-    module, _, attribute = name.partition(":")
-    if not attribute:
-        known = [*harness_names(), *stubs]
-        if name not in known:
-            raise ConfigError(
-                f"There is no adapter {name!r}.{near_names(name, known)} There are: "
-                f"{', '.join(known)}. The harness of another package is named module:attribute."
-            )
-        module, attribute = f"{checks.__name__}.{name}", "HARNESS"
+    entry_points = _entry_points()
+    known = [*sorted(entry_points), *stubs]
+    if ":" not in name and name not in known:
+        raise ConfigError(
+            f"There is no adapter {name!r}.{near_names(name, known)} There are: "
+            f"{', '.join(known)}. The harness of another package is named module:attribute."
+        )
+    module, _, attribute = entry_points.get(name, name).partition(":")
     found = getattr(_imported(module, name), attribute, None)
     if not isinstance(found, Harness):
         raise ConfigError(f"{module}:{attribute} must be a Harness; got {found!r}.")
@@ -60,7 +73,8 @@ def _imported(module: str, name: str) -> object:
         missing = error.name or ""
         if f"{module}.".startswith(f"{missing}."):
             raise ConfigError(f"There is no module {missing!r}, which {name!r} names.") from error
-        extra = "" if ":" in name else f": pip install 'gem-adapters[{name}]'"
+        command = f"pip install 'gem-adapters[{name}]'{_SOURCES.get(name, '')}"
+        extra = "" if ":" in name else f": {command}"
         raise MissingFrameworkError(f"{missing} is not installed{extra}") from error
     except ImportError as error:
         raise MissingFrameworkError(f"the framework cannot be imported: {error}") from error

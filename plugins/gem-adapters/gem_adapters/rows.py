@@ -19,6 +19,7 @@ __all__ = [
     "plain_layout",
     "rows",
     "skyrl_layout",
+    "slime_layout",
     "trl_layout",
     "verl_layout",
 ]
@@ -63,11 +64,20 @@ def skyrl_layout(row: Mapping[str, Any]) -> Row:
     return {"prompt": [{"role": "user", "content": text}], "env_class": "gem", **fields}
 
 
+def slime_layout(row: Mapping[str, Any]) -> Row:
+    """Return slime's ``prompt``, which is only shown in logs, and the row as ``metadata``."""
+    fields = plain_layout(row)
+    text = f"{fields['env']}, seed {fields['seed']}, episode {fields['index']}"
+    return {"prompt": text, "label": "", "metadata": fields}
+
+
 LAYOUTS: dict[str, Callable[[Mapping[str, Any]], Row]] = {
     "areal": plain_layout,
     "openrlhf": openrlhf_layout,
     "plain": plain_layout,
+    "rl2": plain_layout,
     "skyrl": skyrl_layout,
+    "slime": slime_layout,
     "tinker": plain_layout,
     "trl": trl_layout,
     "verl": verl_layout,

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gem_adapters import check_adapter
+from gem_adapters import check_adapter, harnesses
 from gem_adapters.check_adapter import command
 from gem_adapters.harnesses import harness_names, load_harness
+from gem_adapters.specs import HarnessSpec
 from gem_core.errors import ConfigError
+from gem_core.registry import Registry
 from gem_rollout.testing.adapter_checks import BAD_INPUTS, CHECKS
 from gem_rollout.testing.adapters import Case, Played
 from gem_rollout.testing.stub_adapters import PushStub
@@ -64,6 +66,14 @@ def test_runs_the_harness_of_another_package_and_warns_of_an_untested_version() 
     assert done.exit_code == 0
     version = importlib.metadata.version("click")
     assert f"Warning: click {version} is installed" in done.stderr
+
+
+def test_plugins_offer_harnesses_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = Registry()
+    registry.add(HarnessSpec(id="foreign", entry_point="acme_adapters:FOREIGN"))
+    monkeypatch.setattr(harnesses, "default_registry", lambda: registry)
+    assert {"foreign", "trl"} < set(harness_names())
+    assert isinstance(load_harness("foreign"), Foreign)
 
 
 def test_exits_with_1_and_names_the_field_and_place_that_differ() -> None:

@@ -20,6 +20,8 @@ def carried(row, layout):
         return json.loads(row["prompt"][0]["content"])
     if layout == "verl":
         return row["extra_info"]
+    if layout == "slime":
+        return row["metadata"]
     return json.loads(row["label"]) if layout == "openrlhf" else row
 
 

@@ -11,7 +11,7 @@ Suffixes name the axes: N turns, S rows, L positions, E episodes, T turns of an 
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import torch
 
@@ -145,8 +145,8 @@ def batch_of(
 
     Args:
         transitions: Turns of whole episodes, in any order; turn i of the batch is transition i.
-        rows: ``turns`` for one row per turn. ``episodes`` for one row per episode: a prompt that
-            extends all tokens before it continues the row, any other prompt begins a new row.
+        rows: ``turns`` for one row per turn. ``episodes`` for one row per sequence of tokens of an
+            episode, see ``gem_rollout.training_rows``.
         pad_id: The padding token; nothing reads it.
         dtype: Type of rewards and log-probabilities.
 
@@ -165,13 +165,12 @@ def batch_of(
     def column(name: str, kind: torch.dtype) -> torch.Tensor:
         return torch.tensor([getattr(transition, name) for transition in transitions], dtype=kind)
 
-    ids = padded((row.ids for row in made), pad_id, torch.long)
     lengths = torch.tensor([len(row.ids) for row in made])
-    known = all(transition.logprobs is not None for transition in transitions)
+    known = all(transition.row.has_logprobs for transition in transitions)
     every = torch.ones(len(transitions), dtype=torch.bool)
     return Batch(
-        ids=ids,
-        attention=torch.arange(ids.shape[1]) < lengths[:, None],
+        ids=padded((row.ids for row in made), pad_id, torch.long),
+        attention=torch.arange(width) < lengths[:, None],
         turn_of=padded((row.turn_of for row in made), -1, torch.long),
         sampler_logprobs=padded((row.logprobs for row in made), 0, dtype) if known else None,
         reward=column("reward", dtype),
@@ -272,42 +271,38 @@ def unique_rows(batch: Batch) -> tuple[Batch, torch.Tensor | None]:
     return batch.select(torch.tensor(list(index), device=device)), unique_S
 
 
-class _Row:
-    """A sequence of tokens to which turns are appended."""
+class _Columns(NamedTuple):
+    """One value for each token of a row."""
 
-    def __init__(self, episode: int) -> None:
-        self.episode = episode
-        self.ids: list[int] = []
-        self.turn_of: list[int] = []
-        self.logprobs: list[float] = []
-
-    def is_extended_by(self, transition: Transition) -> bool:
-        is_same = self.episode == transition.episode
-        return is_same and transition.prompt_ids[: len(self.ids)] == self.ids
-
-    def add(self, number: int, transition: Transition) -> None:
-        given = transition.prompt_ids[len(self.ids) :]
-        sampled = transition.response_ids
-        self.ids += given + sampled
-        self.turn_of += [-1] * len(given) + [number] * len(sampled)
-        self.logprobs += [0.0] * len(given) + (transition.logprobs or [0.0] * len(sampled))
+    ids: list[int]
+    turn_of: list[int]
+    logprobs: list[float]
 
 
-def _rows_of_turns(transitions: Sequence[Transition]) -> list[_Row]:
-    rows = [_Row(transition.episode) for transition in transitions]
-    for number, (row, transition) in enumerate(zip(rows, transitions, strict=True)):
-        row.add(number, transition)
-    return rows
+def _rows_of_turns(transitions: Sequence[Transition]) -> list[_Columns]:
+    return [_columns([numbered]) for numbered in enumerate(transitions)]
 
 
-def _rows_of_episodes(transitions: Sequence[Transition]) -> list[_Row]:
-    rows: list[_Row] = []
+def _rows_of_episodes(transitions: Sequence[Transition]) -> list[_Columns]:
+    turns: dict[int, list[tuple[int, Transition]]] = {}
     in_order = sorted(enumerate(transitions), key=lambda pair: (pair[1].episode, pair[1].turn))
     for number, transition in in_order:
-        if not rows or not rows[-1].is_extended_by(transition):
-            rows.append(_Row(transition.episode))
-        rows[-1].add(number, transition)
-    return rows
+        turns.setdefault(id(transition.row), []).append((number, transition))
+    return [_columns(of_row) for of_row in turns.values()]
+
+
+def _columns(turns: Sequence[tuple[int, Transition]]) -> _Columns:
+    """Return the tokens of a row up to the last of these turns, in which only they are sampled."""
+    last = turns[-1][1]
+    row, first, end = last.row, len(last.row.prompt_ids), last.span[1]
+    columns = _Columns(
+        row.prompt_ids + row.response_ids[:end], [-1] * (first + end), [0.0] * (first + end)
+    )
+    for number, transition in turns:
+        start, end = transition.span
+        columns.turn_of[first + start : first + end] = [number] * (end - start)
+        columns.logprobs[first + start : first + end] = row.logprobs[start:end]
+    return columns
 
 
 def _check(transitions: Sequence[Transition]) -> None:
@@ -315,7 +310,7 @@ def _check(transitions: Sequence[Transition]) -> None:
         raise DataError("A batch needs at least one transition, got none.")
     turns: dict[int, dict[int, Transition]] = {}
     for transition in transitions:
-        if not transition.prompt_ids:
+        if not transition.row.prompt_ids:
             raise DataError(
                 f"Turn {transition.turn} of episode {transition.episode} has an empty prompt; a "
                 f"prompt needs at least one token."

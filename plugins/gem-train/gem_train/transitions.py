@@ -1,14 +1,13 @@
 """Transitions: the turns of trajectories as numbers to train on.
 
 A transition is one turn. Its state is the whole prompt, its action the whole response. The token
-ids are those that the model was given and sampled; no text is tokenised again.
+ids are those of the rows of ``gem_rollout.training_rows``, which turns of one sequence share.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gem_core.errors import DataError
-from gem_rollout import Trajectory
+from gem_rollout import Row, Trajectory, training_rows
 
 __all__ = ["Transition", "trainable", "transitions_of"]
 
@@ -18,9 +17,8 @@ class Transition:
     """One turn of an episode.
 
     Args:
-        prompt_ids: Token ids of the whole prompt, earlier turns included.
-        response_ids: Token ids that were sampled.
-        logprobs: The sampler's log-probability of each of them, in nats; None if not known.
+        row: The row that has the turn's tokens.
+        span: ``(start, end)`` of the reply in ``row.response_ids``.
         reward: Reward of the step.
         done: Whether it is the last turn of its episode, for any reason.
         truncated: Whether the episode was truncated at this turn, for example by a turn limit.
@@ -31,9 +29,8 @@ class Transition:
         group: Index of the group; the episodes of a group share a start state.
     """
 
-    prompt_ids: list[int]
-    response_ids: list[int]
-    logprobs: list[float] | None
+    row: Row
+    span: tuple[int, int]
     reward: float
     done: bool
     truncated: bool
@@ -42,6 +39,21 @@ class Transition:
     episode: int
     turn: int
     group: int
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        """Token ids of the whole prompt, earlier turns included."""
+        return self.row.prompt_ids + self.row.response_ids[: self.span[0]]
+
+    @property
+    def response_ids(self) -> list[int]:
+        """Token ids that were sampled."""
+        return self.row.response_ids[slice(*self.span)]
+
+    @property
+    def logprobs(self) -> list[float] | None:
+        """The sampler's log-probability of each of them, in nats; None if not known."""
+        return self.row.logprobs[slice(*self.span)] if self.row.has_logprobs else None
 
 
 def trainable(trajectories: Iterable[Trajectory], *, keep_failed: bool = False) -> list[Trajectory]:
@@ -78,22 +90,15 @@ def transitions_of(
 
 
 def _of_episode(trajectory: Trajectory, episode: int, group: int) -> list[Transition]:
-    agents = sorted({turn.agent for turn in trajectory.turns})
-    if len(agents) > 1:
-        raise DataError(
-            f"Episode {trajectory.index} of {trajectory.env_id} has turns of {', '.join(agents)}; "
-            f"training needs episodes of one agent. Make one trajectory of each agent's turns."
-        )
+    rows = training_rows(trajectory, one_sequence="split", logprobs="optional", replies="optional")
     transitions = []
-    for sequence in trajectory.tokens():
-        for number, start, end in sequence.spans:
+    for row in rows:
+        for number, span in zip(row.turns, row.spans, strict=True):
             turn = trajectory.turns[number]
-            logprobs = [value for value in sequence.logprobs[start:end] if value is not None]
             transitions.append(
                 Transition(
-                    prompt_ids=sequence.ids[:start],
-                    response_ids=sequence.ids[start:end],
-                    logprobs=logprobs if len(logprobs) == end - start else None,
+                    row=row,
+                    span=span,
                     reward=turn.reward,
                     done=number == len(trajectory.turns) - 1,
                     truncated=turn.truncated,
@@ -104,12 +109,4 @@ def _of_episode(trajectory: Trajectory, episode: int, group: int) -> list[Transi
                     group=group,
                 )
             )
-    if len(transitions) < len(trajectory.turns):
-        known = {transition.turn for transition in transitions}
-        first = next(number for number in range(len(trajectory.turns)) if number not in known)
-        raise DataError(
-            f"Turn {first} of episode {trajectory.index} of {trajectory.env_id} has no token ids. "
-            f"Play it with an agent that records them: 'transformers', or 'openai' with an "
-            f"endpoint that returns token ids."
-        )
     return transitions

@@ -3,7 +3,7 @@
 import random
 
 import torch
-from plays import tokens_of
+from plays import episode_of, tokens_of, turn_of
 from rich.console import Console
 
 from gem_core.factory import make_factory
@@ -13,7 +13,7 @@ from gem_train.batch import batch_of
 from gem_train.config import TrainConfig
 from gem_train.learner import Learner
 from gem_train.trainer import Trainer
-from gem_train.transitions import Transition
+from gem_train.transitions import transitions_of
 
 GUESS = "game:GuessTheNumber-v0-easy"
 
@@ -29,28 +29,19 @@ def learner_of(policy, algo="rebn", options=None, **config):
 def batch_for(policy, count=12, seed=0, reward=None, rows="episodes"):
     """Episodes of tokens drawn at random, with the policy's own log-probabilities."""
     rng = random.Random(seed)
-    transitions = []
+    trajectories = []
     for episode in range(count):
-        seen, turns = tokens_of(rng, 1), rng.randint(1, 3)
-        for turn in range(turns):
+        given, turns, seen = tokens_of(rng, 1), [], []
+        for turn in range(rng.randint(1, 3)):
             response = [rng.randrange(1, 300) for _ in range(rng.randint(1, 6))]
-            transitions.append(
-                Transition(
-                    prompt_ids=seen,
-                    response_ids=response,
-                    logprobs=logprobs_of(policy.model, seen, response),
-                    reward=rng.choice([0.0, 1.0]) if reward is None else reward,
-                    done=turn == turns - 1,
-                    truncated=False,
-                    cut=False,
-                    formatted=True,
-                    episode=episode,
-                    turn=turn,
-                    group=episode // 4,
-                )
-            )
-            seen = seen + response + tokens_of(rng, 1)
-    return batch_of(transitions, rows=rows)
+            seen += given
+            logprobs = logprobs_of(policy.model, seen, response)
+            gained = rng.choice([0.0, 1.0]) if reward is None else reward
+            turns.append(turn_of(given, response, logprobs, gained, extends=turn > 0))
+            seen += response
+            given = tokens_of(rng, 1)
+        trajectories.append(episode_of(turns, episode, group=episode // 4))
+    return batch_of(transitions_of(trajectories), rows=rows)
 
 
 @torch.no_grad()

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import gem_core
 from gem_core.agent import BaseAgent, Generation, Reply
-from gem_rollout import collect
+from gem_rollout import Trajectory, Turn, collect
 from gem_train.batch import batch_of
-from gem_train.transitions import Transition
+from gem_train.transitions import transitions_of
 
 torch.set_num_threads(1)  # so small tensors only lose by more
 
@@ -22,34 +22,45 @@ ALL = ["reinforce", "rebn", "grpo", "drgrpo", "rloo", "episode_reinforce", "ppo"
 def plays(draw, rewards=REWARDS, max_episodes=6, max_turns=4):
     """Transitions of whole episodes in any order; some prompts extend the turn before."""
     rng = random.Random(draw(st.integers(0, 2**32)))
-    transitions = []
+    trajectories = []
     for episode in range(draw(st.integers(1, max_episodes))):
-        turns = draw(st.integers(1, max_turns))
-        group = rng.randrange(3)
-        seen = []
-        for turn in range(turns):
-            if rng.random() < 0.3:
-                seen = []
-            seen = seen + tokens_of(rng, 1 if not seen else 0)
+        turns = []
+        for number in range(draw(st.integers(1, max_turns))):
+            extends = number > 0 and rng.random() < 0.7
             response = tokens_of(rng, 0 if rng.random() < 0.1 else 1)
-            transitions.append(
-                Transition(
-                    prompt_ids=seen,
-                    response_ids=response,
-                    logprobs=[-3 * rng.random() for _ in response],
-                    reward=draw(rewards),
-                    done=turn == turns - 1,
-                    truncated=turn == turns - 1 and rng.random() < 0.2,
+            turns.append(
+                turn_of(
+                    tokens_of(rng, 0 if extends else 1),
+                    response,
+                    [-3 * rng.random() for _ in response],
+                    draw(rewards),
+                    extends=extends,
                     cut=rng.random() < 0.2,
                     formatted=rng.random() < 0.8,
-                    episode=episode,
-                    turn=turn,
-                    group=group,
                 )
             )
-            seen = seen + response
+        turns[-1].truncated = rng.random() < 0.2
+        trajectories.append(episode_of(turns, episode, group=rng.randrange(3)))
+    transitions = transitions_of(trajectories)
     rng.shuffle(transitions)
     return transitions
+
+
+def turn_of(given, sampled, logprobs, reward, *, extends, cut=False, formatted=True):
+    """A turn with these tokens; ``given`` are those of its prompt that are new."""
+    generation = Generation(
+        prompt_ids=given,
+        token_ids=sampled,
+        logprobs=logprobs,
+        extends=extends,
+        finish_reason="length" if cut else "stop",
+    )
+    info = {} if formatted else {"format_error": True}
+    return Turn("policy", "", "", reward, False, False, info, 0, 0, generation)
+
+
+def episode_of(turns, index=0, *, group=0):
+    return Trajectory("game:X-v0", "policy", index, 0, turns, group=group)
 
 
 @st.composite

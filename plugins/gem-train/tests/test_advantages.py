@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from plays import ALL, FRACTIONS, REWARDS, batches, episodes_of, numbers, plays
+from plays import ALL, FRACTIONS, REWARDS, batches, episode_of, episodes_of, numbers, plays, turn_of
 
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_train.algorithm import ALGORITHMS, load_algorithm
@@ -15,7 +15,7 @@ from gem_train.algorithms.grpo import dr_grpo, grpo, rloo
 from gem_train.algorithms.ppo import gae, targets, value_loss
 from gem_train.batch import batch_of, subsample
 from gem_train.returns import discounted_returns
-from gem_train.transitions import Transition
+from gem_train.transitions import transitions_of
 
 
 def near(values):
@@ -232,10 +232,8 @@ class TestInvariants:
 
 
 def plays_of_two():
-    return [
-        Transition([1], [2], [-0.5], reward, turn == 1, False, False, True, 0, turn, 0)
-        for turn, reward in enumerate((0.0, 1.0))
-    ]
+    turns = [turn_of([1], [2], [-0.5], reward, extends=False) for reward in (0.0, 1.0)]
+    return transitions_of([episode_of(turns)])
 
 
 class TestTheTable:

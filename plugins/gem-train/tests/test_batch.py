@@ -57,7 +57,7 @@ class TestSamples:
         batch_of(kept)
 
     def test_without_token_ids_there_are_none(self):
-        with pytest.raises(DataError, match=r"Turn 0 of episode 0 .* has no token ids"):
+        with pytest.raises(DataError, match=r"Turn 1 of episode 0 .* has no token ids"):
             transitions_of(played(ids=False, logprobs=False))
 
     def test_turns_of_several_agents_are_refused(self):

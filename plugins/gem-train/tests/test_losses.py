@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from plays import batches, numbers, plays
+from plays import batches, episode_of, numbers, plays, turn_of
 
 from gem_core.errors import ConfigError
 from gem_train.batch import batch_of, drop_cut, subsample, token_batches
@@ -20,7 +20,7 @@ from gem_train.losses import (
     reinforce_loss,
     token_logprobs,
 )
-from gem_train.transitions import Transition
+from gem_train.transitions import transitions_of
 
 LOGPROBS = st.floats(-15, 0)
 ADVANTAGES = st.floats(-5, 5)
@@ -265,4 +265,6 @@ def test_a_batch_without_a_trained_token_weighs_nothing():
 
 
 def plays_of_one(*, cut=False):
-    return [Transition([1], [2, 3], [-0.5, -1.0], 1.0, True, False, cut, True, 0, 0, 0)]
+    return transitions_of(
+        [episode_of([turn_of([1], [2, 3], [-0.5, -1.0], 1.0, extends=False, cut=cut)])]
+    )

@@ -8,11 +8,12 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import learner_of, weights_of
+from plays import episode_of, turn_of
 
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_train.batch import batch_of
 from gem_train.policy import Critic, Policy
-from gem_train.transitions import Transition
+from gem_train.transitions import transitions_of
 
 SMALL = {"vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 MODELS = {
@@ -45,30 +46,16 @@ def grouped(seed, groups=3, size=4, prompt=12):
     def some(least, most):
         return [rng.randrange(1, 300) for _ in range(rng.randint(least, most))]
 
-    transitions = []
+    trajectories = []
     for group in range(groups):
         first = some(2, prompt)
         for episode in range(group * size, group * size + size):
-            seen, turns = list(first), rng.randint(1, 3)
-            for turn in range(turns):
-                response = some(1, 5)
-                transitions.append(
-                    Transition(
-                        prompt_ids=seen,
-                        response_ids=response,
-                        logprobs=None,
-                        reward=rng.random(),
-                        done=turn == turns - 1,
-                        truncated=False,
-                        cut=False,
-                        formatted=True,
-                        episode=episode,
-                        turn=turn,
-                        group=group,
-                    )
-                )
-                seen = seen + response + some(1, 3)
-    return batch_of(transitions, rows="episodes")
+            given, turns = first, []
+            for turn in range(rng.randint(1, 3)):
+                turns.append(turn_of(given, some(1, 5), None, rng.random(), extends=turn > 0))
+                given = some(1, 3)
+            trajectories.append(episode_of(turns, episode, group=group))
+    return batch_of(transitions_of(trajectories), rows="episodes")
 
 
 def whole(model):

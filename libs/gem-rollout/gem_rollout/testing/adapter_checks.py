@@ -1,11 +1,15 @@
-"""The conformance suite of adapters: nine checks and a table of bad inputs.
+"""The conformance suite of adapters: nine checks and a table of unusual inputs.
 
 Each check plays cases with a harness and with ``play_tokens``, and compares the rows of each group
 as multisets, as a framework may play the samples of a group in any order.
 """
 
+import asyncio
+import contextlib
 import itertools
 import math
+import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +18,7 @@ from gem_core.testing.report import CheckFailedError, require
 from gem_rollout.limits import Limits
 from gem_rollout.policy import FaultPolicy
 from gem_rollout.rows import Row
+from gem_rollout.testing.adapter_envs import OPEN
 from gem_rollout.testing.adapters import (
     FAULTY,
     FORGETFUL_TEMPLATE,
@@ -42,6 +47,7 @@ __all__ = [
 SEEDS = 16
 MANY = 64
 _DEADLINE = 1.0
+_ENDING_SECONDS = 5.0
 _numbers = itertools.count()
 
 
@@ -77,29 +83,25 @@ def check_adapter(harness: Harness, checks: Iterable[str] | None = None) -> list
 
 
 def check_bad_inputs(harness: Harness) -> list[Result]:
-    """Return whether a harness refuses each of ``BAD_INPUTS`` with a clear error."""
+    """Return whether a harness treats each of ``BAD_INPUTS`` as the table requires."""
     return [run_bad_input(harness, name) for name in BAD_INPUTS]
 
 
 def run_bad_input(harness: Harness, name: str) -> Result:
-    """Return whether a harness refuses an input with a clear error.
+    """Return whether a harness treats an input as the table requires.
 
     Args:
         harness: The harness of the adapter.
         name: A name from ``BAD_INPUTS``.
     """
     bad = BAD_INPUTS[name]
-    if bad.needs and bad.needs not in harness.takes:
-        return Result(name, passed=False, skipped=f"the framework takes no {bad.needs}")
-    try:
-        message = _error_of(harness, bad.make())
-    except CheckFailedError as error:
-        return Result(name, passed=False, message=str(error))
-    missing = [word for word in bad.words if word not in message]
-    if not missing:
-        return Result(name, passed=True)
-    found = f"the error is {message!r}" if message else "nothing was raised"
-    return Result(name, passed=False, message=f"{found}; it must have {', '.join(missing)}")
+
+    def check(harness: Harness) -> None:
+        if bad.needs and bad.needs not in harness.takes:
+            raise _SkippedError(f"the framework takes no {bad.needs}")
+        bad.check(harness, bad.make())
+
+    return _result(name, check, harness)
 
 
 def run_check(harness: Harness, check: str) -> Result:
@@ -109,15 +111,19 @@ def run_check(harness: Harness, check: str) -> Result:
         harness: The harness of the adapter.
         check: A name from ``CHECKS``.
     """
+    return _result(check, CHECKS[check], harness)
+
+
+def _result(name: str, check: Callable[[Harness], None], harness: Harness) -> Result:
     try:
-        CHECKS[check](harness)
+        check(harness)
     except _SkippedError as reason:
-        return Result(check, passed=False, skipped=str(reason))
+        return Result(name, passed=False, skipped=str(reason))
     except CheckFailedError as error:
-        return Result(check, passed=False, message=str(error))
+        return Result(name, passed=False, message=str(error))
     except Exception as error:  # noqa: BLE001 - of somebody else's code
-        return Result(check, passed=False, message=f"{type(error).__name__}: {error}")
-    return Result(check, passed=True)
+        return Result(name, passed=False, message=f"{type(error).__name__}: {error}")
+    return Result(name, passed=True)
 
 
 def make_case(rows: list[dict[str, Any]], *, misbehaves: Misbehaviour = "", **fields: Any) -> Case:
@@ -263,17 +269,68 @@ CHECKS: dict[str, Callable[[Harness], None]] = {
 
 @dataclass(frozen=True)
 class BadInput:
-    """An input that must be refused.
+    """An input that must be refused, or must do no harm.
 
     Args:
         make: Makes the case.
-        words: What the error must contain.
+        check: Plays it, and raises ``CheckFailedError``.
         needs: What the framework must take for it, from ``Harness.takes``; empty for nothing.
     """
 
     make: Callable[[], Case]
-    words: tuple[str, ...]
+    check: Callable[[Harness, Case], None]
     needs: str = ""
+
+
+def _refused(*words: str) -> Callable[[Harness, Case], None]:
+    """Return a check that a case is refused with an error that has these words."""
+
+    def check(harness: Harness, case: Case) -> None:
+        message = _error_of(harness, case)
+        missing = [word for word in words if word not in message]
+        found = f"the error is {message!r}" if message else "nothing was raised"
+        require(not missing, f"{found}; it must have {', '.join(missing)}")
+
+    return check
+
+
+def _accepted(harness: Harness, case: Case) -> None:
+    """Require that a case has the rows of the reference."""
+    _compare(harness, case, "accepted input")
+
+
+def _accepted_or_refused(*words: str) -> Callable[[Harness, Case], None]:
+    """Return a check that a case has the rows of the reference, or an error with these words."""
+
+    def check(harness: Harness, case: Case) -> None:
+        if _error_of(harness, case.fresh()):
+            _refused(*words)(harness, case)
+        else:
+            _accepted(harness, case)
+
+    return check
+
+
+def _fault(harness: Harness, case: Case) -> None:
+    """Require that the last row of a case ends as the harness declares for faults."""
+    _faulty(harness, case, "fault of the engine")
+
+
+def _cancelled(harness: Harness, case: Case) -> None:
+    """Require that a cancelled case leaves no environment open, and no thread."""
+    before, threads = len(OPEN), _step_threads()
+    with contextlib.suppress(Exception, asyncio.CancelledError):
+        harness.play(case)
+    end = time.monotonic() + _ENDING_SECONDS
+    while (len(OPEN) > before or _step_threads() - threads) and time.monotonic() < end:
+        time.sleep(0.01)
+    require(len(OPEN) <= before, f"{len(OPEN) - before} environments are still open")
+    left = _step_threads() - threads
+    require(not left, f"threads of steps are left: {', '.join(one.name for one in left)}")
+
+
+def _step_threads() -> set[threading.Thread]:
+    return {one for one in threading.enumerate() if one.name.startswith("gem-rollout-")}
 
 
 def _row(**changes: Any) -> Callable[[], Case]:
@@ -284,24 +341,53 @@ def _row(**changes: Any) -> Callable[[], Case]:
     return make
 
 
+def _numpy_seed(kind: str, value: float) -> Callable[[], Case]:
+    def make() -> Case:
+        import numpy as np  # noqa: PLC0415 - the libraries do without it
+
+        return _row(seed=getattr(np, kind)(value))()
+
+    return make
+
+
+def _engine(misbehaves: Misbehaviour) -> Callable[[], Case]:
+    def make() -> Case:
+        rows = [*case_rows("Game", 3), *case_rows("Turns", first=3, label=FAULTY)]
+        return make_case(rows, misbehaves=misbehaves)
+
+    return make
+
+
+def _tokenizer(**changes: Any) -> Callable[[], Case]:
+    return lambda: make_case(case_rows("Game", 3), tokenizer=make_tokenizer(**changes))
+
+
 BAD_INPUTS: dict[str, BadInput] = {
-    "unknown environment": BadInput(_row(env="conformance:Gane"), ("conformance:Gane",)),
-    "unknown parameter": BadInput(_row(env_kwargs={"lable": "x"}), ("lable", "label")),
-    "no seed": BadInput(_row(seed=...), ("seed",)),
-    "negative seed": BadInput(_row(seed=-1), ("seed", "-1")),
-    "seed as text": BadInput(_row(seed="seven"), ("seed", "seven")),
-    "fractional seed": BadInput(_row(seed=0.5), ("seed", "0.5")),
-    "several agents": BadInput(_row(env="conformance:TwoAgents"), ("several agents",)),
-    "image": BadInput(_row(env="conformance:Picture"), ("image",)),
+    "unknown environment": BadInput(_row(env="conformance:Gane"), _refused("conformance:Gane")),
+    "unknown parameter": BadInput(_row(env_kwargs={"lable": "x"}), _refused("lable", "label")),
+    "no seed": BadInput(_row(seed=...), _refused("seed")),
+    "negative seed": BadInput(_row(seed=-1), _refused("seed", "-1")),
+    "seed as text": BadInput(_row(seed="seven"), _refused("seed", "seven")),
+    "fractional seed": BadInput(_row(seed=0.5), _refused("seed", "0.5")),
+    "seed of numpy": BadInput(_numpy_seed("int64", 7), _accepted),
+    "fractional seed of numpy": BadInput(_numpy_seed("float64", 7.0), _refused("seed", "7.0")),
+    "colliding columns": BadInput(
+        _row(prompt="Hello", label="x", reward=1.0, sample=5, group=5, answer="4"), _accepted
+    ),
+    "several agents": BadInput(_row(env="conformance:TwoAgents"), _refused("several agents")),
+    "image": BadInput(_row(env="conformance:Picture"), _refused("image")),
     "long prompt": BadInput(
         lambda: make_case(case_rows("Game"), limits=Limits(prompt_tokens=7, response_tokens=64)),
-        ("prompt", "7"),
+        _refused("prompt", "7"),
         needs="limits",
     ),
-    "no chat template": BadInput(
-        lambda: make_case(case_rows("Game"), tokenizer=make_tokenizer(chat_template=None)),
-        ("chat template",),
-    ),
+    "no chat template": BadInput(_tokenizer(chat_template=None), _refused("chat template")),
+    "no end token": BadInput(_tokenizer(eos_token=None), _accepted_or_refused("eos")),
+    "no padding token": BadInput(_tokenizer(pad_token=None), _accepted_or_refused("pad")),
+    "no reply": BadInput(_engine("none"), _fault),
+    "empty reply": BadInput(_engine("empty"), _fault),
+    "tokens past the end": BadInput(_engine("past_eos"), _fault),
+    "cancelled": BadInput(_engine("cancels"), _cancelled),
 }
 """The inputs by name."""
 

@@ -18,6 +18,7 @@ from gem_core.wrappers.tools import ToolWrapper
 from gem_rollout.multi_agent.env import MultiAgentEnv
 
 __all__ = [
+    "OPEN",
     "Adder",
     "Asynchronous",
     "Failing",
@@ -37,6 +38,9 @@ PIXEL = (
 )
 _MEETING_SECONDS = 10.0
 
+OPEN: set[int] = set()
+"""The identities of the environments that were reset and are not closed yet."""
+
 
 class _Rules:
     """The rules that the environments share.
@@ -54,6 +58,7 @@ class _Rules:
         self.label = label
 
     def opening(self) -> tuple[Observation, Info]:
+        OPEN.add(id(self))
         self.turn, self.total = 0, 0
         self.number = self.rng.randrange(10**8, 10**9)
         return f"{type(self).__name__} {self.number} {self.label}: name a digit.", {}
@@ -65,6 +70,9 @@ class _Rules:
         ended = self.turn == self.turns
         seen = f"Turn {self.turn}: {points} points for {action}, {self.total} in all."
         return Step(seen, points / 8, ended and not self.cut, ended and self.cut, {})
+
+    def close(self) -> None:
+        OPEN.discard(id(self))
 
 
 class Game(_Rules, BaseEnv):

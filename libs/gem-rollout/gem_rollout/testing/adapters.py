@@ -39,7 +39,16 @@ __all__ = [
 ]
 
 Misbehaviour = Literal[
-    "", "raises", "empty", "no_logprobs", "short_logprobs", "nan_logprobs", "past_eos", "no_eos"
+    "",
+    "raises",
+    "cancels",
+    "none",
+    "empty",
+    "no_logprobs",
+    "short_logprobs",
+    "nan_logprobs",
+    "past_eos",
+    "no_eos",
 ]
 """What a ``ScriptedModel`` does wrong; ``no_eos`` is not wrong, but rare."""
 
@@ -68,8 +77,9 @@ class EngineError(RuntimeError):
 class ScriptedModel:
     """A model whose k-th reply to a prompt is a fixed function of the prompt and k.
 
-    Replies are split into tokens as the tokenizer would not split them. Log-probabilities are
-    numbers that 32-bit floats hold exactly.
+    The first replies to a prompt differ, so that the rows of a group do not depend on the order in
+    which a framework asks for them. Replies are split into tokens as the tokenizer would not split
+    them. Log-probabilities are numbers that 32-bit floats hold exactly.
 
     Args:
         tokenizer: The tokenizer of the case.
@@ -87,8 +97,8 @@ class ScriptedModel:
         """Return a model with the same replies that has not been asked yet."""
         return type(self)(self.tokenizer, seed=self.seed, misbehaves=self.misbehaves)
 
-    def sample(self, prompt_ids: Sequence[int], room: int | None = None) -> Sampled:
-        """Return the next reply to a prompt.
+    def sample(self, prompt_ids: Sequence[int], room: int | None = None) -> Sampled | None:
+        """Return the next reply to a prompt; None if the model is told to return nothing.
 
         Args:
             prompt_ids: Token ids of the prompt.
@@ -96,12 +106,15 @@ class ScriptedModel:
 
         Raises:
             EngineError: The model is told to raise.
+            CancelledError: It is told to cancel, as a trainer does that ends its tasks.
         """
         prompt = tuple(prompt_ids)
         count = self._asked[prompt]
         self._asked[prompt] += 1
+        texts = [text.format(number) for text in _TEXTS for number in range(10)]
+        random.Random(f"{self.seed} {prompt}").shuffle(texts)
+        text = texts[count % len(texts)]
         rng = random.Random(f"{self.seed} {count} {prompt}")
-        text = rng.choice(_TEXTS).format(rng.randrange(10))
         ids = [one for letter in text for one in self._encode(letter)]
         end = self.tokenizer.eos_token_id
         how = self.misbehaves if self.misbehaves and self._is_faulty(prompt) else ""
@@ -111,13 +124,12 @@ class ScriptedModel:
         if room is not None and len(ids) > room:
             ids, is_complete = ids[:room], False
         logprobs = [-rng.randrange(1, _LONGEST_LOGPROB) / _LONGEST_LOGPROB for _ in ids]
-        sampled = Sampled(ids, logprobs, is_complete)
-        if how:
-            sampled = _spoilt(sampled, how, end)
-        self.replies.add(tuple(sampled.ids))
+        sampled = _spoilt(Sampled(ids, logprobs, is_complete), how, end)
+        if sampled is not None:
+            self.replies.add(tuple(sampled.ids))
         return sampled
 
-    async def asample(self, prompt_ids: Sequence[int], room: int | None = None) -> Sampled:
+    async def asample(self, prompt_ids: Sequence[int], room: int | None = None) -> Sampled | None:
         """Return the next reply to a prompt, as an engine that other requests do not wait for."""
         await asyncio.sleep(0)
         return self.sample(prompt_ids, room)
@@ -131,22 +143,26 @@ class ScriptedModel:
         return f" {FAULTY}:" in text and "Turn 1:" in text and "Turn 2:" not in text
 
 
-def _spoilt(sampled: Sampled, how: str, end: int | None) -> Sampled:
+def _spoilt(sampled: Sampled, how: str, end: int | None) -> Sampled | None:
     ids, logprobs = sampled.ids, sampled.logprobs
     match how:
         case "raises":
             raise EngineError("The engine failed in turn 2.")
+        case "cancels":
+            raise asyncio.CancelledError
+        case "none":
+            return None
         case "empty":
-            return replace(sampled, ids=[], logprobs=[])
+            ids, logprobs = [], []
         case "no_logprobs":
-            return replace(sampled, logprobs=[])
+            logprobs = []
         case "short_logprobs":
-            return replace(sampled, logprobs=logprobs[:-1])
+            logprobs = logprobs[:-1]
         case "nan_logprobs":
-            return replace(sampled, logprobs=[math.nan, *logprobs[1:]])
+            logprobs = [math.nan, *logprobs[1:]]
         case "past_eos":
-            return replace(sampled, ids=[end or 0, *ids], logprobs=[-0.5, *logprobs])
-    return sampled
+            ids, logprobs = [end or 0, *ids], [-0.5, *logprobs]
+    return replace(sampled, ids=ids, logprobs=logprobs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,7 +298,7 @@ def reference(case: Case) -> list[Played]:
         ConfigError: The case cannot be played.
     """
 
-    async def generate(prompt: Prompt) -> Sampled:
+    async def generate(prompt: Prompt) -> Sampled | None:
         return case.model.sample(prompt.ids, prompt.room)
 
     async def play() -> list[Played]:

@@ -11,7 +11,7 @@ from gem_rollout.background import BackgroundLoop
 from gem_rollout.rows import training_rows
 from gem_rollout.sampler import Sampled
 from gem_rollout.testing.adapters import Case, Harness, Played, sessions_of
-from gem_rollout.token_session import Prompt, TokenSession, play_batch
+from gem_rollout.token_session import Prompt, ReplyError, TokenSession, play_batch
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["STUBS", "PullStub", "PushStub", "played_of"]
@@ -55,6 +55,9 @@ class PushStub(Harness):
                 except Exception as error:  # noqa: BLE001 - the session records it
                     await session.abort(error)
                     break
+                if reply is None:
+                    await session.abort(ReplyError("The engine returned nothing."))
+                    break
                 turned = await session.feed(reply.ids, reply.logprobs, complete=reply.is_complete)
                 prompt = turned.prompt
         finally:
@@ -74,8 +77,8 @@ def played_of(trajectory: Trajectory, case: Case) -> Played:
     return Played(rows, "masked", trajectory.error["message"])
 
 
-def _batch(case: Case, prompts: Sequence[Prompt]) -> list[Sampled | BaseException]:
-    replies: list[Sampled | BaseException] = []
+def _batch(case: Case, prompts: Sequence[Prompt]) -> list[Sampled | BaseException | None]:
+    replies: list[Sampled | BaseException | None] = []
     for prompt in prompts:
         try:
             replies.append(case.model.sample(prompt.ids, prompt.room))

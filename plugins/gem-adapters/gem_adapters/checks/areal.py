@@ -52,9 +52,11 @@ class _Engine:
     def get_version(self) -> int:
         return 0
 
-    async def agenerate(self, request: ModelRequest) -> ModelResponse:
+    async def agenerate(self, request: ModelRequest) -> ModelResponse | None:
         room = request.gconfig.max_new_tokens
         sampled = await self._model.asample(request.input_ids, room)
+        if sampled is None:
+            return None
         return ModelResponse(
             input_tokens=request.input_ids,
             output_tokens=sampled.ids,

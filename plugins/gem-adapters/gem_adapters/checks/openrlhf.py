@@ -153,6 +153,8 @@ class _Engine:
         self, prompt: Any, params: Any, request_id: Any = None
     ) -> AsyncIterator[SimpleNamespace]:
         sampled = await self._model.asample(prompt["prompt_token_ids"], params.max_tokens)
+        if sampled is None:
+            return
         logprobs = [
             {token: SimpleNamespace(logprob=value)}
             for token, value in zip(sampled.ids, sampled.logprobs, strict=False)

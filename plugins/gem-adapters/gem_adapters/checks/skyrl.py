@@ -63,9 +63,11 @@ class _Engine:
     def __init__(self, model: ScriptedModel) -> None:
         self._model = model
 
-    async def generate(self, batch: dict[str, Any]) -> dict[str, Any]:
+    async def generate(self, batch: dict[str, Any]) -> dict[str, Any] | None:
         (ids,) = batch["prompt_token_ids"]
         sampled = await self._model.asample(ids, batch["sampling_params"].get("max_tokens"))
+        if sampled is None:
+            return None
         return {
             "responses": [self._model.tokenizer.decode(sampled.ids)],
             "response_ids": [sampled.ids],

@@ -47,8 +47,10 @@ class _Completer(TokenCompleter):  # type: ignore[misc]  # tinker-cookbook is no
 
     async def __call__(
         self, model_input: Any, stop: Any, *, max_tokens: int | None = None
-    ) -> TokensWithLogprobs:
+    ) -> TokensWithLogprobs | None:
         sampled = await self._model.asample(model_input.to_ints(), max_tokens)
+        if sampled is None:
+            return None
         reason = "stop" if sampled.is_complete else "length"
         return TokensWithLogprobs(sampled.ids, sampled.logprobs, reason)
 

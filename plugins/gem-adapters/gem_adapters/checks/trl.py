@@ -1,6 +1,7 @@
 """The conformance suite's harness of ``gem_adapters.trl.rollout``."""
 
 import json
+import operator
 import tempfile
 import warnings
 from collections.abc import Sequence
@@ -46,7 +47,8 @@ class TrlRollout(Harness):
         trainer.rollout_func = rollout(
             case.config, limits=case.limits, policy=case.policy, engine=_engine(case.model)
         )
-        messages = [[{"role": "user", "content": json.dumps(row)}] for row in case.rows]
+        texts = [json.dumps(row, default=operator.index) for row in case.rows]
+        messages = [[{"role": "user", "content": text}] for text in texts]
         inputs = [{"prompt": one} for one in messages for _ in range(case.samples)]
         trainer.model.train()
         with warnings.catch_warnings():
@@ -56,7 +58,7 @@ class TrlRollout(Harness):
 
 
 def _engine(model: ScriptedModel) -> Any:
-    def reply(prompt: Prompt) -> Sampled | BaseException:
+    def reply(prompt: Prompt) -> Sampled | BaseException | None:
         try:
             return model.sample(prompt.ids, prompt.room)
         except Exception as error:  # noqa: BLE001 - the suite tells the model to raise

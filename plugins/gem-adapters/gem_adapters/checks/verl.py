@@ -66,8 +66,10 @@ class _Server:
 
     async def generate(
         self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any
-    ) -> TokenOutput:
+    ) -> TokenOutput | None:
         sampled = await self._model.asample(prompt_ids, sampling_params["max_tokens"])
+        if sampled is None:
+            return None
         return TokenOutput(
             token_ids=sampled.ids, log_probs=sampled.logprobs, stop_reason="completed"
         )

@@ -60,6 +60,11 @@ class GemGenerator(GeneratorInterface):  # type: ignore[misc]
         policy: FaultPolicy | None = None,
         **options: Any,
     ) -> None:
+        if tokenizer.pad_token_id is None:
+            raise ConfigError(
+                "The tokenizer has no padding token, and SkyRL pads its batches with it. Set "
+                "tokenizer.pad_token = tokenizer.eos_token."
+            )
         self._tokenizer, self._engine = tokenizer, engine
         self._envs = row_envs(config)
         self._by_token = reward == "tokens"

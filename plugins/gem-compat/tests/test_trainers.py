@@ -1,16 +1,24 @@
-"""The contract of trainers that subclass gem-llm's classes, with subclasses written as theirs are.
+"""What trainers do with gem-llm, in code written as theirs is, one part for each trainer.
 
 ROLL replaces constructors, resets and steps of the tasks, of the Python tool and of the wrapper of
-tools, and grades in a pool of processes of its own.
+tools, and grades in a pool of processes of its own. RL2 keeps a pool of environments.
+``test_peoples_code.py`` has vectors, copies and seeds as Oat and tinker use them.
 """
 
+import asyncio
+import copy
 import multiprocessing
 import random
 import re
+import sys
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import datasets
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
 import gem
 from gem import Env
@@ -24,7 +32,11 @@ from gem.tools.tool_env_wrapper import ToolEnvWrapper as GEMToolEnvWrapper
 from gem.utils.constants import TERMINAL_STATE
 from gem.utils.parsing import extract_code_from_model, extract_last_boxed_answer
 from gem.utils.sandbox import run_python
+from gem.wrappers.wrapper_factory import get_wrapper_fns
 from gem_core.specs import load_entry_point
+
+# ROLL
+
 
 MATHS = [{"problem": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(8)]
 
@@ -312,3 +324,216 @@ def test_a_manager_of_episodes_can_play_the_ids_of_its_configurations(env_id):
     assert isinstance(terminated, bool)
     assert isinstance(truncated, bool)
     assert not info.get("use_tool", False)
+
+
+@pytest.mark.parametrize(
+    "env_id",
+    [
+        *("math:ASDiv2K", "math:DeepScaleR40K", "math:Math12K", "math:Math8K-3to5"),
+        *("code:CodeContest", "code:PrimeIntellect15k", "code:Taco8k", "qa:NaturalQuestions"),
+        *(f"logic:RuleTaker-d{depth}" for depth in (0, 1, 2, 3, 5)),
+        *("rg:advanced_geometry", "rg:leg_counting", "rg:sokoban"),
+    ],
+)
+def test_the_ids_of_its_other_configurations_are_registered(env_id):
+    assert env_id in ENV_REGISTRY
+
+
+@pytest.mark.parametrize(
+    ("env_id", "config"),
+    [
+        ("game:GuessTheNumber-v0", {"min_number": 1, "max_number": 20}),
+        ("game:Mastermind-v0", {"code_length": 4, "num_numbers": 6, "duplicate_numbers": False}),
+        ("game:Wordle-v0", {"word_length": 5}),
+        ("game:Minesweeper-v0", {"rows": 8, "cols": 8, "num_mines": 10}),
+        ("game:FifteenPuzzle-v0", {"num_rows": 3}),
+    ],
+)
+def test_the_parameters_of_games_come_from_a_composed_configuration(env_id, config):
+    composed = OmegaConf.create({"most": 6, "config": {**config, "max_turns": "${most}"}})
+    env = gem.make(env_id=env_id, **composed.config)
+    assert {name: getattr(env, name) for name in config} == config
+    assert env.max_turns == 6
+    env.reset(seed=1)
+
+
+def test_the_wrapper_of_tools_is_made_from_a_configuration():
+    config = OmegaConf.create(
+        {
+            "wrapper_args": {"tool_reward": 0.5, "tool_success_reward": 0, "max_tool_uses": 2},
+            "tool_configs": [{"timeout": 5, "patterns": ["RUN (.*)"]}],
+        }
+    )
+    tools = [PythonCodeTool(**arguments) for arguments in config.tool_configs]
+    env = ToolEnvWrapper(gem.make(env_id="game:GuessTheNumber-v0"), tools, **config.wrapper_args)
+    env.reset(seed=1)
+    observation, reward, *_ = env.step(action="RUN print(3)")
+    assert (observation, reward) == ("Code execution result: 3\n\n", 0.5)
+
+
+@contextmanager
+def all_seed(seed):
+    """Seed the global generators for a while."""
+    before = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
+
+
+class ChatEnv(Env):
+    """Shows the conversation so far as a list of messages, and takes one message."""
+
+    def __init__(self, max_steps=2, **kwargs):
+        object.__setattr__(self, "_failed", False)
+        super().__init__()
+        self.config, self.max_steps, self.current_step = kwargs, max_steps, 0
+
+    @property
+    def env_reset_failed(self):
+        return self._failed
+
+    def reset(self, seed=None):
+        super().reset(seed=seed)
+        object.__setattr__(self, "_failed", seed == 13)
+        with all_seed(seed):
+            self.number = int(np.random.randint(10**6)) + random.randint(1, 9)
+        self.messages = [{"role": "user", "content": f"Repeat {self.number}."}]
+        self.current_step = 0
+        return copy.deepcopy(self.messages), {"tools": [], "error_msg": ""}
+
+    def step(self, action):
+        self.current_step += 1
+        self.messages.append(action)
+        done = self.current_step == self.max_steps
+        reward = float(str(self.number) in action["content"])
+        return copy.deepcopy(self.messages), reward, done, done, {"metrics": {"raw_reward": reward}}
+
+
+class LoudChatEnv(ChatEnv):
+    """Adds a message, and calls the methods that it inherits."""
+
+    def reset(self, seed=None):
+        messages, info = super().reset(seed)
+        return [{"role": "system", "content": "Shout."}, *messages], info
+
+    def close(self):
+        super().close()
+        self.is_closed = True
+
+
+@pytest.mark.usefixtures("registered")
+def test_environments_that_are_imported_later_may_show_messages(monkeypatch):
+    gem.register("chat", entry_point="late_chats:LoudChatEnv")
+    monkeypatch.setitem(sys.modules, "late_chats", sys.modules[__name__])
+    env = gem.make(env_id="chat", max_steps=2, reward="last")
+    messages, info = env.reset(seed=5)
+    assert [one["role"] for one in messages] == ["system", "user"]
+    assert (info["tools"], env.env_reset_failed) == ([], False)
+    assert env.reset(seed=5)[0] == messages
+    assert env.reset(seed=6)[0] != messages
+    env.reset(seed=5)
+    answer = {"role": "assistant", "content": str(env.number)}
+    observation, reward, terminated, *_ = env.step(action=answer)
+    assert (observation[-1], reward, terminated) == (answer, 1.0, False)
+    assert env.step(action={**answer, "content": ""})[1:4] == (0.0, True, True)
+    env.reset(seed=13)
+    assert env.env_reset_failed
+    env.close()
+    assert env.is_closed
+
+
+@pytest.mark.parametrize(
+    "env_id", ["game:Wordle-v0", "game:Sudoku-v0-easy", "rg:letter_counting", "math:Sample"]
+)
+def test_a_group_of_threads_starts_alike(env_id):
+    def play(member):
+        """Play two episodes, as the manager of an environment does."""
+        env = gem.make(env_id=env_id, seed=7)
+        seen = []
+        for seed in (7, 8):
+            observation, info = env.reset(seed=seed)
+            seen.append(observation)
+            history = [{"observation": observation, **info}]
+            for _ in range(3):
+                observation, reward, terminated, truncated, info = env.step(action=f"no {member}")
+                suffix = info.pop("suffix", None)
+                history[-1].update(info, reward=reward)
+                history.append({"observation": observation, "suffix": suffix})
+                if terminated or truncated:
+                    break
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        played = list(pool.map(play, range(4)))
+    assert all(one == played[0] for one in played)
+
+
+# RL2
+
+
+def pool_of(env_id, number, wrappers=""):
+    """Make the environments that its episodes share, with seeds of their own."""
+    pool = []
+    for index in range(number):
+        env = gem.make(env_id=env_id, seed=233 + index)
+        for wrapper in get_wrapper_fns(wrappers, tokenizer=None):
+            env = wrapper(env)
+        pool.append(env)
+    return pool
+
+
+def test_episodes_take_turns_with_a_pool_of_environments():
+    pool = pool_of("rg:letter_counting", 4)
+    free, used, busy = deque(range(4)), [], set()
+    semaphore = asyncio.Semaphore(4)
+
+    async def episode(number):
+        await semaphore.acquire()
+        index = free.popleft()
+        assert index not in busy
+        busy.add(index)
+        prompt, _ = pool[index].reset()
+        await asyncio.sleep(0)
+        answer = pool[index].data["answer"] if number % 2 else "none"
+        prompt_after, reward, terminated, truncated, _ = pool[index].step(rf"\boxed{{{answer}}}")
+        used.append(index)
+        busy.remove(index)
+        if terminated or truncated:
+            free.append(index)
+            semaphore.release()
+        return prompt, f"Question: {prompt_after}", reward
+
+    async def play():
+        return await asyncio.gather(*(episode(number) for number in range(24)))
+
+    prompts, after, rewards = zip(*asyncio.run(play()), strict=True)
+    assert set(used) == set(range(4))
+    assert len(set(prompts)) > 4
+    assert set(after) == {f"Question: {TERMINAL_STATE}"}
+    assert list(rewards[1::2]) == [1.0] * 12
+    assert set(rewards[::2]) == {0.0}
+
+
+def test_a_pool_is_the_same_in_the_next_run():
+    first, second = ([env.reset()[0] for env in pool_of("rg:letter_counting", 4)] for _ in "12")
+    assert first == second
+    assert len(set(first)) == 4
+
+
+@pytest.mark.parametrize("wrappers", ["concat", "python_tool,concat_with_action,episode_tracking"])
+def test_its_environments_may_have_wrappers_and_several_turns(wrappers):
+    (env,) = pool_of("game:GuessTheNumber-v0", 1, wrappers)
+    prompt, _ = env.reset()
+    assert isinstance(prompt, str)
+    done, turns = False, 0
+    while not done:
+        following, reward, terminated, truncated, _ = env.step(env.sample_random_action())
+        assert isinstance(following, str)
+        assert isinstance(reward, float)
+        done, turns = terminated or truncated, turns + 1
+    assert 1 <= turns <= 10
+    assert env.reset()[0] != prompt
