@@ -46,6 +46,8 @@ class Server:
                 sampled = await self.model.asample(prompt, room)
         except RuntimeError as error:
             return web.json_response({"error": str(error)}, status=500)
+        if sampled is None:
+            return web.json_response(None)
         finish = "stop" if sampled.is_complete else "length"
         ids, logprobs = sampled.ids, list(sampled.logprobs)
         if self.aborts:
