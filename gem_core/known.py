@@ -15,6 +15,7 @@ _IDS = {
         ),
         "gem-rg": "rg",
         "gem-rollout": "conformance",
+        "gem-terminal": "terminal",
         "gem-tools": "mcp",
     },
     "tool": {"gem-tools": "mcp python python_session search"},

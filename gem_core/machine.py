@@ -20,6 +20,7 @@ __all__ = [
     "MachineSpec",
     "Shell",
     "ShellResult",
+    "check_path",
 ]
 
 _LIMITS = ("cpus", "memory", "disk", "processes")

@@ -68,7 +68,7 @@ def test_every_entry_point_leads_to_a_module_of_the_wheel(built):
 def test_no_test_or_script_is_inside(built):
     _, everything = built
     # A sample is a task folder, to which its tests belong.
-    files = [path for path in everything if not path.startswith("gem_terminal/samples/")]
+    files = [path for path in everything if not path.startswith("gem_terminal/samples")]
     tests = [path for path in files if "/tests/" in path or Path(path).name.startswith("test_")]
     assert not tests
     tops = {path.split("/")[0] for path in files if ".dist-info/" not in path}

@@ -1,0 +1,1 @@
+"""Machines, beside containers of Docker; see ``suite.py``."""

@@ -1,0 +1,2 @@
+#!/bin/bash
+awk 'length > length(best) { best = $0 } END { print best }' /app/names.txt > /app/longest.txt
