@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tarfile
 import time
+from pathlib import Path
 
 import pytest
 from test_machines import NO_LOCAL
@@ -74,6 +75,7 @@ PRINT = "cd / && find app -type f | sort | while read f; do echo $f $(head -c 20
         ("COPY tree/ /app/", "app/c.txt c\napp/in/d.txt d"),
         ("WORKDIR /app\nCOPY tree/in .", "app/d.txt d"),
         ('COPY ["a.txt", "/app/with space"]', "app/with space"),
+        ("COPY a.txt /app", "app/a.txt a"),
         ("ADD a.txt /app/", "app/a.txt a"),
         ("ADD pack.tar.gz /app", "app/packed p"),
         ("COPY *.log /app/", "app/keep.log k"),
@@ -113,6 +115,8 @@ def test_instructions_do_what_they_do_in_docker(provider, context, lines, expect
         ("FROM a\n\nADD https://example.org/x /x\n", "line 3: ADD of a remote file"),
         ("FROM a\nRUN <<EOF\necho\nEOF\n", "line 2: RUN with a here-document"),
         ("FROM a\nCOPY missing.txt /app/\n", "line 2: COPY: there is no 'missing.txt'"),
+        ("FROM a\nCOPY --chmod=u+x a.txt /app/\n", "line 2: --chmod=u\\+x is not a mode"),
+        ("FROM a\nRUN pip install .\n", "line 2: RUN ended"),
         ("FROM a\nCOPY a.txt\n", "line 2: COPY needs a source and a destination"),
         ("FROM a\nRUN echo said >&2; exit 3\n", "line 2: RUN ended with exit status 3.*said"),
         ("FROM a\nUSER nobody-known\nRUN true\n", "line 3.*no user"),
@@ -124,6 +128,57 @@ def test_what_cannot_be_carried_out_is_refused_with_the_line(
 ):
     spec = context(dockerfile, {"a.txt": "a"})
     with pytest.raises(ConfigError, match=f"(?s)Dockerfile.*{message}"):
+        provider.prepare(spec)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "left"),
+    [
+        ("*.log", "in/a.log in/b.txt"),
+        ("**/*.log", "in/b.txt"),
+        ("in/*\n!in/b.txt", "a.log in/b.txt"),
+        ("/in/", "a.log"),
+        ("in/[ab].???", "a.log"),
+        ("# nothing", "a.log in/a.log in/b.txt"),
+    ],
+)
+def test_patterns_of_dockerignore_mean_what_they_mean_in_docker(provider, context, ignored, left):
+    files = {"a.log": "", "in/a.log": "", "in/b.txt": "", ".dockerignore": f"Dockerfile\n{ignored}"}
+    with started(provider, context("FROM a\nCOPY . /app/\n", files)) as machine:
+        found = machine.run("find . -type f ! -name '.*' -printf '%P\n' | sort | xargs").stdout
+    assert found.strip() == left
+
+
+def test_a_copied_folder_keeps_its_links_and_empty_folders(provider, context):
+    spec = context("FROM a\nCOPY --chmod=750 tree /app/tree\n", {"tree/f": "1"})
+    tree = Path(spec.build, "tree")
+    (tree / "empty").mkdir()
+    (tree / "dangling").symlink_to("../../nowhere")
+    with started(provider, spec) as machine:
+        found = machine.run("find tree -printf '%p %y %l %m\n' | sort").stdout
+    assert found.splitlines() == [
+        "tree d  750",
+        "tree/dangling l ../../nowhere 777",
+        "tree/empty d  750",
+        "tree/f f  750",
+    ]
+
+
+def test_the_owner_of_what_is_copied(provider, context):
+    with provider.start(MachineSpec()) as machine:
+        if not machine.run("touch f && chown 7:8 f").ok:
+            pytest.skip("all files of a machine belong to one user here")
+    spec = context("FROM a\nCOPY --chown=7:8 tree /app/tree\n", FILES)
+    Path(spec.build, "tree/link").symlink_to("c.txt")
+    with started(provider, spec) as machine:
+        found = machine.run("find tree -printf '%U:%G\n' | sort | uniq -c | xargs").stdout
+    assert found == "5 7:8\n"
+
+
+def test_a_link_to_a_folder_is_no_source(provider, context):
+    spec = context("FROM a\nCOPY link /app/\n")
+    Path(spec.build, "link").symlink_to("/etc")
+    with pytest.raises(ConfigError, match="line 2: COPY: 'link' is a link to a folder"):
         provider.prepare(spec)
 
 

@@ -4,7 +4,9 @@ The subset is that of most terminal tasks: one stage that sets variables, copies
 folder and runs commands. What is not in it is refused with the file and the line.
 """
 
+import contextlib
 import fnmatch
+import functools
 import hashlib
 import json
 import posixpath
@@ -37,6 +39,9 @@ _HOUSEKEEPING = re.compile(
     r"apt(?:-get)?(?:\s+-\S+)*\s+(?:update|clean|autoclean|autoremove|upgrade)(?:\s+-\S+)*"
     r"|rm\s+-rf?\s+/var/(?:lib/apt/lists|cache/apt)\S*"
 )
+_PACKAGE = re.compile(r"[A-Za-z0-9][\w.+-]*")
+_GLOB = re.compile(r"\*\*/|\*\*|\*|\?|\[[^]]+\]|.")
+_MODE = re.compile(r"[0-7]{3,4}")
 _HARMLESS = re.compile(r"set\s+-\S+|export\s+DEBIAN_FRONTEND=\S+|true|")
 _IS_THERE = (
     'for each in "$@"; do [ -e "/usr/share/doc/$each" ] || command -v "$each" >/dev/null || '
@@ -113,29 +118,45 @@ def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
 def _digest(folder: Path, steps: Sequence[Instruction]) -> str:
     digest = hashlib.sha256(json.dumps([(s.name, s.arguments) for s in steps]).encode())
     for name in _names(folder):
-        digest.update(f"{name}\0{(folder / name).stat().st_mode}\0".encode())
-        digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
+        path = folder / name
+        digest.update(f"{name}\0{path.lstat().st_mode}\0".encode())
+        if path.is_symlink():
+            digest.update(f"{path.readlink()}\0".encode())
+            with contextlib.suppress(ConfigError):  # it may point to nothing that can be copied
+                digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
+        elif not path.is_dir():
+            digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
     return digest.hexdigest()
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the files below a folder that its ``.dockerignore`` does not exclude."""
+    """Return what is below a folder and is not excluded by its ``.dockerignore``."""
     ignored = folder / ".dockerignore"
     lines = ignored.read_text("utf-8").splitlines() if ignored.is_file() else []
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    names = (path.relative_to(folder).as_posix() for path in paths)
+    names = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")))
     return [name for name in names if not _is_ignored(name, patterns)]
 
 
 def _is_ignored(name: str, patterns: Sequence[str]) -> bool:
+    above = [name, *(str(one) for one in Path(name).parents if str(one) != ".")]
     ignored = False
     for pattern in patterns:
-        wanted = pattern.removeprefix("!").strip("/")
-        above = [name, *(str(one) for one in Path(name).parents if str(one) != ".")]
-        if any(fnmatch.fnmatch(one, wanted) for one in above):
+        wanted = _expression(posixpath.normpath(pattern.removeprefix("!").strip().strip("/")))
+        if any(map(wanted.fullmatch, above)):
             ignored = not pattern.startswith("!")
     return ignored
+
+
+@functools.cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Return a pattern of a ``.dockerignore``, in which only ``**`` goes beyond a folder."""
+    special = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = (
+        special.get(part) or (part if part.startswith("[") and len(part) > 1 else re.escape(part))
+        for part in _GLOB.findall(pattern)
+    )
+    return re.compile("".join(parts))
 
 
 class _State:
@@ -194,7 +215,10 @@ class _State:
             installs = _INSTALLS.fullmatch(part)
             if installs:
                 listed = next(group for group in installs.groups() if group is not None)
-                wanted += [_bare(word) for word in listed.split() if not word.startswith("-")]
+                names = [_bare(word) for word in listed.split() if not word.startswith("-")]
+                if not all(map(_PACKAGE.fullmatch, names)):
+                    return False  # a path or an address: what is installed is not known
+                wanted += names
             elif not _HOUSEKEEPING.fullmatch(part):
                 if not _HARMLESS.fullmatch(part):
                     return False
@@ -207,13 +231,20 @@ class _State:
 
     def _copy(self, step: Instruction) -> None:
         words = _exec_form(step.arguments) or shlex.split(step.arguments)
+        words = [substitute(word, self._variables) for word in words]
         options = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
-        paths = [substitute(word, self._variables) for word in words if not word.startswith("--")]
+        paths = [word for word in words if not word.startswith("--")]
+        if not _MODE.fullmatch(options.get("chmod", "644")):
+            raise ConfigError(f"--chmod={options['chmod']} is not a mode such as 755")
         if len(paths) < 2:
             raise ConfigError(f"{step.name} needs a source and a destination")
         *sources, target = paths
         place = self._absolute(target)
-        is_folder = target.endswith(("/", "/.")) or target in {".", ".."} or len(sources) > 1
+        is_folder = (
+            target.endswith(("/", "/."))
+            or len(sources) > 1
+            or self._machine.run(f"test -d {shlex.quote(place)}", user="root", cwd="/").ok
+        )
         for source in sources:
             found = list(self._sources(source))
             if not found:
@@ -222,11 +253,13 @@ class _State:
                 self._put(step.name, name, place, inner, is_folder=is_folder, options=options)
 
     def _sources(self, source: str) -> Iterator[tuple[str, str]]:
-        """Return the files of a source: their names, and where they go below the destination.
+        """Return what a source is made of: the names, and where they go below the destination.
 
-        The second is empty for a source that is itself a file.
+        The second is empty for what is itself named by the source.
         """
         pattern = posixpath.normpath(source.lstrip("/"))
+        if pattern == ".":
+            yield ".", ""
         for name in self._names:
             if pattern == ".":
                 yield name, name
@@ -247,12 +280,20 @@ class _State:
         options: Mapping[str, str],
     ) -> None:
         file = self._recipe.folder / name
+        if file.is_symlink() and file.is_dir() and not inner:
+            raise ConfigError(f"{how}: {name!r} is a link to a folder")
+        if file.is_dir() and not file.is_symlink():
+            self._make_folder(posixpath.normpath(posixpath.join(place, inner)), options)
+            return
         if inner:
             path = posixpath.join(place, inner)
         else:
             path = posixpath.join(place, posixpath.basename(name)) if is_folder else place
-        default = 0o755 if file.stat().st_mode & 0o111 else 0o644
-        mode = int(options["chmod"], 8) if "chmod" in options else default
+        if file.is_symlink() and inner:
+            self._do(["mkdir", "-p", posixpath.dirname(path)], user="root", cwd="/")
+            self._do(["ln", "-sfn", "--", str(file.readlink()), path], user="root", cwd="/")
+            self._own(path, options)
+            return
         content = read_bytes(self._recipe.folder, name)
         if how == "ADD" and not inner and name.endswith(_ARCHIVES):
             self._machine.write("/tmp/.added", content)  # noqa: S108 - of the machine
@@ -260,12 +301,24 @@ class _State:
             self._do(["tar", "-xf", "/tmp/.added", "-C", place], user="root", cwd="/")  # noqa: S108
             self._do(["rm", "/tmp/.added"], user="root", cwd="/")  # noqa: S108
             return
+        default = "755" if file.stat().st_mode & 0o111 else "644"
         try:
-            self._machine.write(path, content, mode=mode)
+            self._machine.write(path, content, mode=int(options.get("chmod", default), 8))
         except MachineError as error:
             raise ConfigError(f"{how}: {error}") from error
+        self._own(path, options)
+
+    def _make_folder(self, path: str, options: Mapping[str, str]) -> None:
+        """Create a folder; one that is there keeps its owner and mode."""
+        if not self._machine.run(f"test -d {shlex.quote(path)}", user="root", cwd="/").ok:
+            self._do(["mkdir", "-p", path], user="root", cwd="/")
+            if "chmod" in options:
+                self._do(["chmod", options["chmod"], path], user="root", cwd="/")
+            self._own(path, options)
+
+    def _own(self, path: str, options: Mapping[str, str]) -> None:
         if "chown" in options:
-            self._do(["chown", options["chown"], path], user="root", cwd="/")
+            self._do(["chown", "-h", options["chown"], path], user="root", cwd="/")
 
 
 def _matches(name: str, pattern: str) -> bool:

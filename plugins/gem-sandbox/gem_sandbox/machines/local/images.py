@@ -22,7 +22,7 @@ from gem_sandbox.machines.build import Recipe, read_recipe
 
 __all__ = ["BuiltImage", "cache_folder", "find_or_build"]
 
-_FORMAT = "1"
+_FORMAT = "2"
 _DIGEST = hashlib.sha256().digest_size
 _LIMIT = 1 << 32
 
