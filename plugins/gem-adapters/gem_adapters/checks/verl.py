@@ -3,7 +3,9 @@
 import asyncio
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,7 +25,7 @@ with warnings.catch_warnings():
     from verl.protocol import DataProto
     from verl.workers.rollout.replica import TokenOutput
 
-__all__ = ["HARNESS", "batch_of", "make_worker", "rows_of"]
+__all__ = ["HARNESS", "Server", "batch_of", "make_worker", "rows_of"]
 
 
 class _Harness(Harness):
@@ -48,7 +50,7 @@ class _Harness(Harness):
             worker = make_worker(
                 folder,
                 case.tokenizer,
-                _Server(case.model),
+                Server(case.model),
                 limits=case.limits,
                 config=case.config or [],
                 one_sequence=case.one_sequence,
@@ -58,7 +60,7 @@ class _Harness(Harness):
             return asyncio.run(worker.generate_sequences(batch))
 
 
-class _Server:
+class Server:
     """Replies with the model of a case, as verl's ``LLMServerClient`` does."""
 
     def __init__(self, model: ScriptedModel) -> None:
@@ -67,7 +69,7 @@ class _Server:
     async def generate(
         self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any
     ) -> TokenOutput | None:
-        sampled = await self._model.asample(prompt_ids, sampling_params["max_tokens"])
+        sampled = await self._model.asample(prompt_ids, sampling_params.get("max_tokens"))
         if sampled is None:
             return None
         return TokenOutput(
@@ -113,12 +115,19 @@ def make_worker(
         "prompt_length": limits.prompt_tokens or 4096,
         "response_length": limits.response_tokens or 8192,
         "max_model_len": "null" if limits.context is None else limits.context,
-        "agent.agent_loop_config_path": yaml,
     }
     chosen = [f"actor_rollout_ref.rollout.{name}={value}" for name, value in rollout.items()]
-    chosen += [f"actor_rollout_ref.model.path={folder}", *overrides]
+    config = deepcopy(_composed(*chosen, *overrides))
+    config.actor_rollout_ref.rollout.agent.agent_loop_config_path = yaml
+    config.actor_rollout_ref.model.path = str(folder)
+    return AgentLoopWorker(config, server)
+
+
+@cache
+def _composed(*overrides: str) -> Any:
+    """Return verl's configuration, which takes most of a second to compose."""
     with initialize_config_module("verl.trainer.config", version_base=None):
-        return AgentLoopWorker(compose("ppo_trainer", overrides=chosen), server)
+        return compose("ppo_trainer", overrides=list(overrides))
 
 
 def batch_of(rows: Sequence[Mapping[str, Any]], samples: int = 1) -> DataProto:

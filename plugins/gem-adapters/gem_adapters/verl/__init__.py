@@ -37,7 +37,10 @@ def write_agent_loop_config(path: str | Path, **options: Any) -> str:
         ConfigError: An option is unknown or invalid.
     """
     target = "gem_adapters.verl.agent_loop.GemAgentLoop"
-    loop = {"name": NAME, "_target_": target, "options": asdict(LoopOptions.of(options))}
+    given, defaults = asdict(LoopOptions.of(options)), asdict(LoopOptions())
+    # verl reads them again for every episode, which takes a while for each of them.
+    changed = {name: value for name, value in given.items() if value != defaults[name]}
+    loop = {"name": NAME, "_target_": target, "options": changed}
     file = Path(path).absolute()
     file.write_text(json.dumps([loop], indent=2), encoding="utf-8")
     return str(file)
