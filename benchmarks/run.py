@@ -15,7 +15,7 @@ SUITES = {
     "grading": "errors of graders of mathematical answers on labelled pairs",
     "learning": "learning curves of gem-train's algorithms on a CPU (hours)",
     "levels": "how hard the levels of games are, gem-core and gem-llm",
-    "machines": "starts, commands, forks and memory of machines, and of Docker",
+    "machines": "starts, commands, forks and memory of machines",
     "migration": "one script with gem-compat and with gem-llm",
     "rollouts": "engines that play many episodes at the same time against an endpoint",
     "trl": "GRPO steps of gem-train and of TRL",

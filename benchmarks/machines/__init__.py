@@ -1,1 +1,1 @@
-"""Machines, beside containers of Docker; see ``suite.py``."""
+"""Local machines; see ``suite.py``."""

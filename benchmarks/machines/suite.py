@@ -1,7 +1,4 @@
-"""Measures machines: starts, commands, forks, memory, episodes; beside containers of Docker.
-
-Docker is measured through docker-py, with the image of `gem-core doctor --make-image`, if an engine
-answers. Every round measures both sides, one after the other.
+"""Measures local machines: starts, commands, forks, memory, episodes.
 
 Examples:
   python benchmarks/run.py machines
@@ -16,12 +13,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from common.output import machine, not_measured, number, table, write
+from common.output import machine, number, table, write
 
 from gem_core.machine import Machine, MachineSpec
-from gem_sandbox.docker import connect
 from gem_sandbox.guest.process_tree import children
-from gem_sandbox.image import DEFAULT_IMAGE
 from gem_sandbox.machines.local.provider import LocalProvider
 
 __all__ = ["add_arguments", "run"]
@@ -39,20 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure."""
-    missing: dict[str, str] = {}
     rounds: list[dict[str, float]] = []
     with LocalProvider() as provider:
         provider.start(MachineSpec()).close()
         for _ in range(options.rounds):
-            found = _local(provider, options.repeat)
-            try:
-                found |= _docker(options.repeat)
-            except Exception as error:  # noqa: BLE001 - any problem of the engine
-                missing["docker"] = str(error).splitlines()[0].rstrip(".")
-            rounds.append(found)
+            rounds.append(_local(provider, options.repeat))
         memory = _memory(provider, options.alive)
     rows = [
-        (what, number(_median(rounds, f"local {what}")), number(_median(rounds, f"docker {what}")))
+        (what, number(median(one[what] for one in rounds)))
         for what in ("start", "command", "shell command", "fork", "episodes/s")
     ]
     heading = (
@@ -63,13 +52,8 @@ def run(options: argparse.Namespace) -> None:
     alive = (
         f"{options.alive} machines at the same time have {memory:.2f} MiB of private memory each."
     )
-    parts = [heading, table(("", "local", "docker"), rows), alive, *not_measured(missing)]
+    parts = [heading, table(("", "local"), rows), alive]
     write(options.output, "machines", "Machines", parts, rounds)
-
-
-def _median(rounds: list[dict[str, float]], name: str) -> float | None:
-    found = [one[name] for one in rounds if name in one]
-    return median(found) if found else None
 
 
 def _milliseconds(act: Callable[[], Any], repeat: int) -> float:
@@ -81,14 +65,12 @@ def _milliseconds(act: Callable[[], Any], repeat: int) -> float:
 
 def _local(provider: LocalProvider, repeat: int) -> dict[str, float]:
     machines: list[Machine] = []
-    found = {
-        "local start": _milliseconds(lambda: machines.append(provider.start(MachineSpec())), repeat)
-    }
+    found = {"start": _milliseconds(lambda: machines.append(provider.start(MachineSpec())), repeat)}
     first = machines[0]
     first.shell().send("true")
-    found["local command"] = _milliseconds(lambda: first.run("true"), repeat)
-    found["local shell command"] = _milliseconds(lambda: first.shell().send("echo"), repeat)
-    found["local fork"] = _milliseconds(lambda: machines.append(first.fork()), repeat)
+    found["command"] = _milliseconds(lambda: first.run("true"), repeat)
+    found["shell command"] = _milliseconds(lambda: first.shell().send("echo"), repeat)
+    found["fork"] = _milliseconds(lambda: machines.append(first.fork()), repeat)
     for one in machines:
         one.close()
 
@@ -100,35 +82,7 @@ def _local(provider: LocalProvider, repeat: int) -> dict[str, float]:
     before = time.perf_counter()
     with ThreadPoolExecutor(_WORKERS) as pool:
         list(pool.map(episode, range(repeat)))
-    return {**found, "local episodes/s": repeat / (time.perf_counter() - before)}
-
-
-def _docker(repeat: int) -> dict[str, float]:
-    client = connect()
-    containers: list[Any] = []
-
-    def start() -> None:
-        containers.append(
-            client.containers.run(
-                DEFAULT_IMAGE,
-                ["/bin/sh", "-c", "read line"],
-                entrypoint="",
-                stdin_open=True,
-                detach=True,
-                network_mode="none",
-                init=True,
-            )
-        )
-
-    try:
-        found = {"docker start": _milliseconds(start, max(1, repeat // 4))}
-        first = containers[0]
-        found["docker command"] = _milliseconds(lambda: first.exec_run(["/bin/sh", "-c", ":"]), repeat)
-    finally:
-        for one in containers:
-            one.remove(force=True)
-        client.close()
-    return found
+    return {**found, "episodes/s": repeat / (time.perf_counter() - before)}
 
 
 def _memory(provider: LocalProvider, count: int) -> float:
