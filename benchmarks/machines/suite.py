@@ -34,11 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure."""
-    rounds: list[dict[str, float]] = []
     with LocalProvider() as provider:
         provider.start(MachineSpec()).close()
-        for _ in range(options.rounds):
-            rounds.append(_local(provider, options.repeat))
+        rounds = [_local(provider, options.repeat) for _ in range(options.rounds)]
         memory = _memory(provider, options.alive)
     rows = [
         (what, number(median(one[what] for one in rounds)))
