@@ -7,17 +7,21 @@ from typing import Any
 
 import typing_extensions
 
-if sys.version_info < (3, 12):  # pydantic reads SkyRL's types with this one only
-    typing.TypedDict = typing_extensions.TypedDict
-
-from skyrl.train.dataset.preprocess import convert_prompts_responses_to_batch_tensors
-from skyrl.train.generators.base import GeneratorInput, TrajectoryID
-
 from gem_adapters.rows import skyrl_layout
-from gem_adapters.skyrl.generator import GemGenerator
 from gem_core.errors import ConfigError
 from gem_rollout.rows import Row
 from gem_rollout.testing.adapters import Case, Harness, Played, ScriptedModel
+
+_plain = typing.TypedDict
+if sys.version_info < (3, 12):  # pydantic reads SkyRL's types with this one only
+    typing.TypedDict = typing_extensions.TypedDict
+try:
+    from skyrl.train.dataset.preprocess import convert_prompts_responses_to_batch_tensors
+    from skyrl.train.generators.base import GeneratorInput, TrajectoryID
+
+    from gem_adapters.skyrl.generator import GemGenerator
+finally:
+    typing.TypedDict = _plain
 
 __all__ = ["HARNESS"]
 
