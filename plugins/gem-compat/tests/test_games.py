@@ -174,8 +174,9 @@ def test_a_format_error_ends_the_game_and_is_truncated_only_on_the_last_turn():
 def test_success_on_the_last_turn_is_not_truncated():
     env = GuessTheNumberEnv(1, 10, 1)
     assert env.step(rf"\boxed{{{env.game_number}}}")[1:4] == (1.0, True, False)
+    wrong = env.game_number % 10 + 1
     with pytest.warns(UserWarning, match="has ended"):
-        assert env.step(r"\boxed{1}")[2:4] == (True, True)
+        assert env.step(rf"\boxed{{{wrong}}}")[2:4] == (True, True)
 
 
 def test_constructor_seeds_repeat_games_and_leave_the_global_generator_alone():

@@ -107,7 +107,7 @@ CHEATS = {
         "mkdir -p /app/fake/verifier; echo 1 > /app/fake/verifier/reward.txt; ln -s /app/fake /logs"
     ),
     "files that shells load": (
-        f"for each in /etc/profile /etc/bash.bashrc /root/.bashrc /root/.profile /etc/environment;"
+        f"for each in /etc/profile /etc/bash.bashrc ~/.bashrc ~/.profile /etc/environment;"
         f"do echo 'mkdir -p /logs/verifier; echo 1 > {REWARD}; exit 0' >> $each; done"
     ),
     "libraries that are loaded first": (

@@ -288,7 +288,7 @@ def _isolation(bench: MachineBench) -> None:
         for command in (
             f"cat {file.name}",
             "cat /srv/other",
-            "cat /root/.ssh/id_rsa /etc/shadow",
+            "cat ~/.ssh/id_rsa /etc/shadow",
             "mount -t tmpfs none /mnt",
             "mknod /tmp/disk b 8 0",
             "echo 1 > /proc/sys/kernel/sysrq",

@@ -7,6 +7,7 @@ Descriptors of processes and files are passed around, so nothing is copied on th
 import contextlib
 import os
 import select
+import signal
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -274,8 +275,9 @@ class BaseMachine(ABC):
             left = deadline - time.monotonic()
             if left <= 0:
                 is_late, deadline = True, time.monotonic() + 5.0
-                self.signal(job.pid, 9, since=0.0)
-                self.signal(job.pid, 9)
+                self.signal(job.pid, signal.SIGSTOP)  # a stopped process starts no other
+                self.signal(job.pid, signal.SIGKILL, since=0.0)
+                self.signal(job.pid, signal.SIGKILL)
             for descriptor, _ in poll.poll(max(0, left) * 1000):
                 if descriptor == writer:
                     rest = _feed(writer, rest)

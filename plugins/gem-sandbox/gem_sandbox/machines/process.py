@@ -20,6 +20,7 @@ from gem_sandbox.machines.archive import TooLargeError, pack, unpack_layers
 from gem_sandbox.machines.base import BaseMachine, Job
 from gem_sandbox.machines.local.messages import STATUS
 from gem_sandbox.machines.memory_file import memory_file
+from gem_sandbox.machines.signals import send_signal
 
 __all__ = ["ProcessMachine", "ProcessProvider"]
 
@@ -152,14 +153,12 @@ class ProcessMachine(BaseMachine):
         os.close(report)
 
     def signal(self, pid: int, number: int, *, since: float | None = None) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            if since is None:
-                os.killpg(pid, number)
-                return
-        for one in descendants(pid):
-            with contextlib.suppress(ProcessLookupError):
-                if since is not None and _start(one) >= since - _TICK:
-                    os.kill(one, number)
+        if since is None:
+            members = [one for one in (pid, *descendants(pid)) if _group(one) == pid]
+            send_signal(number, members, group=pid)
+        else:
+            younger = [one for one in descendants(pid) if _start(one) >= since - _TICK]
+            send_signal(number, younger)
 
     def open(self, path: str, flags: int, mode: int = 0o644) -> int:
         self.check_open()
@@ -232,6 +231,13 @@ def _is_ended(pid: int) -> bool:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
         return stat.rpartition(")")[2].split()[0] in "ZX"
     return True
+
+
+def _group(pid: int) -> int:
+    """Return the process group of a process; 0 if it has ended."""
+    with contextlib.suppress(OSError):
+        return os.getpgid(pid)
+    return 0
 
 
 def _start(pid: int) -> float:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from gem_sandbox.machines.archive import pack
 from gem_sandbox.machines.local.messages import STATUS, receive, send
+from gem_sandbox.machines.signals import send_signal
 from gem_sandbox.warm.guest import kernel
 
 __all__ = ["serve"]
@@ -88,13 +89,14 @@ class Jobs:
 
     def signal(self, request: dict[str, Any], _: list[int]) -> tuple[None, None]:
         """Send a signal to the process group of a job, or to its younger descendants."""
-        with contextlib.suppress(ProcessLookupError):
-            if request["since"] is None:
-                os.killpg(request["pid"], request["number"])
-            else:
-                for pid in _descendants(request["pid"]):
-                    if _start(pid) >= request["since"] - 1 / _TICKS:
-                        os.kill(pid, request["number"])
+        group = request["pid"]
+        if request["since"] is None:
+            members = [pid for pid in _pids() if _group(pid) == group]
+            send_signal(request["number"], members, group=group)
+        else:
+            since = request["since"] - 1 / _TICKS
+            younger = [pid for pid in _descendants(group) if _start(pid) >= since]
+            send_signal(request["number"], younger)
         return None, None
 
     def open(self, request: dict[str, Any], _: list[int]) -> tuple[None, int]:
@@ -277,6 +279,12 @@ def _stat(pid: int) -> list[str]:
             return file.read().rpartition(")")[2].split()[1:]
     except OSError:
         return []
+
+
+def _group(pid: int) -> int:
+    """Return the process group of a process; 0 if it has ended."""
+    fields = _stat(pid)
+    return int(fields[1]) if fields else 0
 
 
 def _start(pid: int) -> float:

@@ -267,7 +267,7 @@ class LocalMachine(BaseMachine):
     def signal(self, pid: int, number: int, *, since: float | None = None) -> None:
         if since:
             since += time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
-        self._ask({"do": "signal", "pid": pid, "number": number, "since": since})
+        self._ask({"do": "signal", "pid": pid, "number": int(number), "since": since})
 
     def open(self, path: str, flags: int, mode: int = 0o644) -> int:
         request = {"do": "open", "path": path, "flags": flags, "mode": mode}
