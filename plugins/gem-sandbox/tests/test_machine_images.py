@@ -267,6 +267,37 @@ def test_packages_that_are_there_are_left_out_unless_asked(context):
         provider.prepare(spec)
 
 
+@pytest.mark.parametrize(
+    ("command", "is_left_out"),
+    [
+        ("pip install made", True),
+        ("python3 -m pip install -q 'made==1.2' && true", True),
+        ("pip install made==1.3", False),
+        ("pip install 'made>=1'", False),
+        ("pip install made[extra]", False),
+        ("pip install bash", False),
+        ("pip install -r made", False),
+        ("apt-get install -y bash=5.2", False),
+        ("apt-get install -y bash made", False),
+        ("apt-get install -y bash && false", False),
+        ("apt-get -y install --no-install-recommends bash", True),
+    ],
+)
+def test_only_packages_that_are_there_in_this_version_are_left_out(
+    provider, context, command, is_left_out
+):
+    spec = context(
+        "FROM a\nENV PYTHONPATH=/lib/of/ours\nCOPY METADATA /lib/of/ours/made-1.2.dist-info/\n"
+        f"RUN {command}\n",
+        {"METADATA": "Metadata-Version: 2.1\nName: made\nVersion: 1.2\n"},
+    )
+    if is_left_out:
+        provider.prepare(spec)
+    else:
+        with pytest.raises(ConfigError, match="line 4: RUN ended"):
+            provider.prepare(spec)
+
+
 def test_a_built_image_starts_as_fast_as_any(provider, context):
     """The image is unpacked once, not for each machine: its files are the same ones."""
     spec = context("FROM a\nRUN mkdir /app && head -c 3000000 /dev/urandom > /app/large\n")

@@ -32,22 +32,32 @@ __all__ = ["Recipe", "read_recipe"]
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _RUN_TIMEOUT = 600.0
 _INSTALLS = re.compile(
-    r"apt(?:-get)?(?:\s+-\S+)*\s+install\s+(?P<apt>.*)|apk\s+add\s+(?P<apk>.*)"
+    r"apt(?:-get)?(?:\s+-[yq]+)*\s+install\s+(?P<apt>.*)|apk\s+add\s+(?P<apk>.*)"
     r"|(?:python3?\s+-m\s+)?pip3?\s+install\s+(?P<pip>.*)"
 )
 _HOUSEKEEPING = re.compile(
     r"apt(?:-get)?(?:\s+-\S+)*\s+(?:update|clean|autoclean|autoremove|upgrade)(?:\s+-\S+)*"
     r"|rm\s+-rf?\s+/var/(?:lib/apt/lists|cache/apt)\S*"
 )
-_PACKAGE = re.compile(r"[A-Za-z0-9][\w.+-]*")
+_PACKAGE = re.compile(r"(?P<name>[A-Za-z0-9][\w.+-]*)")
+_PINNED = re.compile(rf"{_PACKAGE.pattern}(?:==(?P<version>[\w.+!-]+))?")
+_INSTALL_OPTION = re.compile(
+    r"-[yqU]+|--(?:yes|quiet|upgrade|user|no-cache|no-cache-dir|no-input|no-install-recommends"
+    r"|break-system-packages|disable-pip-version-check|root-user-action=\w+)"
+)
 _GLOB = re.compile(r"\*\*/|\*\*|\*|\?|\[[^]]+\]|.")
 _MODE = re.compile(r"[0-7]{3,4}")
 _HARMLESS = re.compile(r"set\s+-\S+|export\s+DEBIAN_FRONTEND=\S+|true|")
-_IS_THERE = (
-    'for each in "$@"; do [ -e "/usr/share/doc/$each" ] || command -v "$each" >/dev/null || '
-    'python3 -c "import importlib.metadata, sys; importlib.metadata.version(sys.argv[1])" "$each" '
-    '2>/dev/null || { echo "$each"; exit 1; }; done'
-)
+_IS_THERE = """while [ $# -gt 0 ]; do
+  case $1 in
+    pip) python3 -c "import importlib.metadata as all, sys
+sys.exit(sys.argv[2] not in ('', all.version(sys.argv[1])))" "$2" "$3" 2>/dev/null ;;
+    apt) [ -e "/usr/share/doc/$2" ] || command -v "$2" >/dev/null ;;
+    apk) command -v "$2" >/dev/null ;;
+  esac || exit 1
+  shift 3
+done"""
+"""Whether all packages are there: each is three arguments, its installer, name and version."""
 
 
 @dataclass(frozen=True)
@@ -208,17 +218,26 @@ class _State:
             raise ConfigError(f"RUN ended with {why} (machines have no network): {said}")
 
     def _is_prelude(self, text: str) -> bool:
-        """Return whether a command only installs packages, and all of them are there."""
+        """Return whether a command only installs packages, and all of them are there.
+
+        A version counts only where ``pip`` is told exactly one; a command that asks for another
+        one, for a range or for extras is run.
+        """
         wanted: list[str] = []
         is_prelude = False
         for part in re.split(r"\s*(?:&&|;)\s*", text.strip()):
             installs = _INSTALLS.fullmatch(part)
             if installs:
-                listed = next(group for group in installs.groups() if group is not None)
-                names = [_bare(word) for word in listed.split() if not word.startswith("-")]
-                if not all(map(_PACKAGE.fullmatch, names)):
-                    return False  # a path or an address: what is installed is not known
-                wanted += names
+                installer = str(installs.lastgroup)
+                pattern = _PINNED if installer == "pip" else _PACKAGE
+                for word in installs[installer].split():
+                    if _INSTALL_OPTION.fullmatch(word):
+                        continue
+                    package = pattern.fullmatch(word.strip("\"'"))
+                    if package is None:
+                        return False  # a path, a range, an option: what is wanted is not known
+                    version = package.groupdict().get("version") or ""
+                    wanted += [installer, package["name"], version]
             elif not _HOUSEKEEPING.fullmatch(part):
                 if not _HARMLESS.fullmatch(part):
                     return False
@@ -227,7 +246,7 @@ class _State:
         if not is_prelude:
             return False
         script = f"bash -c {shlex.quote(_IS_THERE)} - {shlex.join(wanted)}"
-        return self._machine.run(script, user="root", cwd="/").ok
+        return self._machine.run(script, user="root", cwd="/", env=self._variables).ok
 
     def _copy(self, step: Instruction) -> None:
         words = _exec_form(step.arguments) or shlex.split(step.arguments)
@@ -325,11 +344,6 @@ def _matches(name: str, pattern: str) -> bool:
     """Return whether a path matches a pattern, in which ``*`` is within a folder."""
     parts, wanted = name.split("/"), pattern.split("/")
     return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
-
-
-def _bare(requirement: str) -> str:
-    """Return the name of a package without its version and quotes."""
-    return re.split(r"[=<>~!\[]", requirement.strip("\"'"))[0]
 
 
 def _exec_form(text: str) -> list[str] | None:
