@@ -253,6 +253,55 @@ def test_hostile_folders_do_not_stop_a_snapshot_or_a_close(machine):
         assert copy.run("find / -name pipe 2>/dev/null | wc -l").stdout == "1\n"
 
 
+LISTING = r"""
+cd /; places="app srv usr/share/doc usr/lib/os-release"
+find $places -printf '%p %y %#m %U %G %n %s %l\n' | sort
+find $places ! -type l -printf '%p %t\n' | sort
+find $places -type f -size -9k -exec md5sum {} + | sort
+"""
+
+
+@needs_local
+def test_a_fork_has_the_files_that_a_snapshot_has(provider, machine):
+    """Links, holes, modes, owners, times, pipes, deep folders and what hides the image."""
+    machine.run(
+        "mkdir -p /app/a/b && cd /app && echo 1 > one && ln one two && ln one a/b/three;"
+        "ln -s one link && ln -s /nowhere a/gone && mkfifo a/pipe && chmod 4711 two;"
+        "chown 7:8 a/b; chmod 1777 a;"
+        "truncate -s 300M holes && echo end >> holes; echo \xe9 > $'new\nline \377';"
+        "cd /usr/share; rm -rf doc; mkdir doc; echo new > doc/x;"
+        "rm /usr/lib/os-release; mkdir /usr/lib/os-release;"
+        "cd /srv; deep=$(printf 'd/%.0s' $(seq 600)); mkdir -p $deep; echo 1 > $deep/f;"
+        "cd /; find app srv usr/share/doc usr/lib/os-release -exec touch -hd 2001-02-03 {} +"
+    )
+    expected = machine.run(LISTING).stdout
+    assert "app/a/b/three f 04711 " in expected
+    assert "d/d/d/f f " in expected
+    assert machine.run("du -k /app/holes").stdout.startswith("4\t")
+    with machine.fork() as fork, provider.start(MachineSpec(), machine.snapshot()) as other:
+        assert fork.run(LISTING).stdout == expected
+        assert other.run(LISTING).stdout == expected
+        assert fork.run("du -k /app/holes").stdout.startswith("4\t")
+        fork.write("/app/one", "changed")
+        assert fork.read("/app/a/b/three") == b"changed"
+    assert machine.read("/app/one") == b"1\n"
+
+
+@needs_local
+def test_a_fork_is_made_while_processes_write(machine):
+    """They are stopped meanwhile, and go on."""
+    machine.write("/root/kept", "0")
+    machine.run("cd /root; (while :; do echo $((i++)) > now; mv now kept; done) &")
+    for _ in range(5):
+        with machine.fork() as fork:
+            assert fork.read("/root/kept").strip().isdigit()
+            assert not fork.processes()
+    before = machine.read("/root/kept")
+    assert machine.run(
+        f"until [ $(cat /root/kept) -gt {int(before)} ]; do sleep .01; done", timeout=10
+    ).ok
+
+
 @pytest.mark.parametrize("pieces", [[b"abcdef"], [b"abc", b"def"], [b"a", b"b", b"c", b"d", b"ef"]])
 @pytest.mark.parametrize(("limit", "text", "left"), [(6, "abcdef", 0), (4, "ab", 2), (2, "a", 4)])
 def test_head_and_tail_are_kept(pieces, limit, text, left):

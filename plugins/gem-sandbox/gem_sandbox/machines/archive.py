@@ -10,10 +10,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-__all__ = ["OPAQUE_HEADER", "TooLargeError", "no_names_of_users", "pack", "unpack", "unpack_layers"]
+__all__ = [
+    "OPAQUE",
+    "OPAQUE_HEADER",
+    "TooLargeError",
+    "no_names_of_users",
+    "pack",
+    "unpack",
+    "unpack_layers",
+]
 
-_OPAQUE = "user.overlay.opaque"
-OPAQUE_HEADER = f"SCHILY.xattr.{_OPAQUE}"
+OPAQUE = "user.overlay.opaque"
+OPAQUE_HEADER = f"SCHILY.xattr.{OPAQUE}"
 """The name by which archives hold this extended attribute: the folder hides the one below it."""
 
 
@@ -48,7 +56,7 @@ def pack(path: str, name: str, file: IO[bytes], limit: int) -> None:
         if member.isdir():
             inner = path + member.name.removeprefix(name)
             with contextlib.suppress(OSError):
-                member.pax_headers = {OPAQUE_HEADER: os.getxattr(inner, _OPAQUE).decode()}
+                member.pax_headers = {OPAQUE_HEADER: os.getxattr(inner, OPAQUE).decode()}
         return member
 
     with no_names_of_users(), tarfile.open(fileobj=file, mode="w|") as archive:
@@ -66,15 +74,19 @@ def unpack_layers(
         owner: Returns the user or group here of one in the archive; None for the same.
     """
     with no_names_of_users(), tarfile.open(fileobj=file, mode="r|") as archive:
-        opaque = {}
+        opaque, folders = {}, []
         for member in archive:
             if owner is not None:
                 member.uid, member.gid = owner(member.uid), owner(member.gid)
             archive.extract(member, folder, numeric_owner=True, **_AS_IT_IS)
+            if member.isdir():
+                folders.append((os.path.join(folder, member.name), member.mtime))
             if value := member.pax_headers.get(OPAQUE_HEADER):
                 opaque[os.path.join(folder, member.name)] = value
         for path, value in opaque.items():
-            os.setxattr(path, _OPAQUE, value.encode())
+            os.setxattr(path, OPAQUE, value.encode())
+        for path, time in folders:  # their times change with what is put into them
+            os.utime(path, (time, time))
 
 
 def unpack(file: IO[bytes], folder: Path) -> None:

@@ -14,6 +14,7 @@ import socket
 import stat
 from typing import Any, NoReturn
 
+from gem_sandbox.guest.process_tree import ProcessStopper
 from gem_sandbox.machines.archive import pack
 from gem_sandbox.machines.local.messages import STATUS, receive, send
 from gem_sandbox.machines.signals import send_signal
@@ -43,6 +44,7 @@ class Jobs:
         """Descriptors for the status of jobs, by process id."""
         self._ended_for_memory: set[int] = set()
         self._is_packing = 0
+        self._stopper = ProcessStopper(_pids)
 
     # Requests: a method each; it returns the answer, and perhaps a descriptor.
 
@@ -116,7 +118,7 @@ class Jobs:
         """Write an archive of a file or folder; or of all that was written, if none is named."""
         path = request["path"]
         if path is None:
-            _signal_all(signal.SIGSTOP)
+            self._stopper.stop()
         else:
             os.lstat(path)
         pid = os.fork()
@@ -137,6 +139,18 @@ class Jobs:
             self._is_packing = pid
         return pid, None
 
+    def stop(self, _: dict[str, Any], __: list[int]) -> tuple[None, int]:
+        """Stop all processes, and return the folder of what was written, to be copied."""
+        if not self._stopper.stop():
+            self._stopper.resume()
+            raise OSError(errno.EBUSY, "its processes cannot be stopped")
+        return None, os.dup(self._layers)
+
+    def resume(self, _: dict[str, Any], __: list[int]) -> tuple[None, None]:
+        """Let the processes go on."""
+        self._stopper.resume()
+        return None, None
+
     def processes(self, _: dict[str, Any], __: list[int]) -> tuple[list[tuple[int, str]], None]:
         """Return the process ids and command lines of what runs."""
         found = []
@@ -150,7 +164,8 @@ class Jobs:
     def kill_all(self, _: dict[str, Any], __: list[int]) -> tuple[None, None]:
         """End all processes."""
         while True:
-            _signal_all(signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
             self.reap(wait=True)
             if not _pids():
                 return None, None
@@ -168,7 +183,7 @@ class Jobs:
                 return
             if pid == self._is_packing:
                 self._is_packing = 0
-                _signal_all(signal.SIGCONT)
+                self._stopper.resume()
             report = self._status.pop(pid, -1)
             if report >= 0:
                 ended = pid in self._ended_for_memory
@@ -265,11 +280,6 @@ def _lines(path: str) -> list[str]:
 def _pids() -> list[int]:
     """Return the process ids of all processes but this one."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
-
-
-def _signal_all(number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(-1, number)
 
 
 def _stat(pid: int) -> list[str]:

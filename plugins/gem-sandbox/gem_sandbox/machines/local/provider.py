@@ -6,7 +6,7 @@ import os
 import socket
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -101,29 +101,41 @@ class LocalProvider:
         """Start a machine; see ``MachineProvider``."""
         if not self._close.alive:
             raise MachineError("This provider is closed.")
-        machine = LocalMachine(self, spec)
-        self._machines.add(machine)
+        machine = self.new(spec)
         machine.begin(snapshot)
         return machine
 
-    def connect(self, spec: MachineSpec, data: bytes | None) -> socket.socket:
-        """Start a machine's processes; return its control socket."""
+    def new(self, spec: MachineSpec) -> "LocalMachine":
+        """Return a machine that is yet to begin."""
+        machine = LocalMachine(self, spec)
+        self._machines.add(machine)
+        return machine
+
+    def connect(self, spec: MachineSpec, source: int | None) -> socket.socket:
+        """Start a machine's processes; return its control socket.
+
+        Args:
+            spec: What it starts with.
+            source: A descriptor of the files: an archive, or the folder of another machine's
+                layers; None for those of the image.
+        """
         built = self.image(spec)
         plan = {
             **_plan(spec),
             "layers": self.layers(spec),
             "built": "" if built is None else built.key,
-            "has_snapshot": data is not None,
+            "has_source": source is not None,
         }
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         mine.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
         try:
             with theirs, contextlib.ExitStack() as stack:
                 descriptors = [theirs.fileno()]
-                for content in (data, None if built is None else built.archive):
-                    if content is not None:
-                        descriptors.append(memory_file(content))
-                        stack.callback(os.close, descriptors[-1])
+                if source is not None:
+                    descriptors.append(source)
+                if built is not None:
+                    descriptors.append(memory_file(built.archive))
+                    stack.callback(os.close, descriptors[-1])
                 self._server.start(plan, descriptors)
             mine.settimeout(_START)
             _value(receive(mine)[0])
@@ -189,6 +201,15 @@ def _value(answer: dict[str, Any] | None) -> Any:
     return answer["value"]
 
 
+@contextlib.contextmanager
+def _descriptor(data: bytes) -> Iterator[int]:
+    descriptor = memory_file(data)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def _check_packed(what: str, report: bytes) -> None:
     if len(report) != STATUS.size or STATUS.unpack(report)[0]:
         reason = report[: -STATUS.size].decode("utf-8", "replace")
@@ -206,14 +227,40 @@ class LocalMachine(BaseMachine):
         self._control: socket.socket | None = None
 
     def begin_files(self, data: bytes | None) -> None:
-        self._control = self._provider.connect(self.spec, data)
+        with contextlib.ExitStack() as stack:
+            self._connect(None if data is None else stack.enter_context(_descriptor(data)))
+
+    def _connect(self, source: int | None) -> None:
+        self._control = self._provider.connect(self.spec, source)
         image = self._provider.image(self.spec)
         self.image_env = {} if image is None else image.env
 
     def replace_files(self, data: bytes) -> None:
-        control = self._provider.connect(self.spec, data)
+        with _descriptor(data) as source:
+            control = self._provider.connect(self.spec, source)
         self.end()
         self._control = control
+
+    def fork(self) -> "LocalMachine":
+        """Return another machine in the same state; files are copied without an archive."""
+        with self._lock:
+            state = self._shell.state()
+            machine = self._provider.new(self.spec)
+            try:
+                self._copy_files_to(machine)
+                machine.shell().resume(state)
+            except BaseException:
+                machine.close()
+                raise
+        return machine
+
+    def _copy_files_to(self, machine: "LocalMachine") -> None:
+        _, (layers,) = self._ask({"do": "stop"})
+        try:
+            machine._connect(layers)  # noqa: SLF001 - of its own class
+        finally:
+            os.close(layers)
+            self._ask({"do": "resume"})
 
     def copy(self, snapshot: MachineSnapshot) -> "LocalMachine":
         return self._provider.start(self.spec, snapshot)

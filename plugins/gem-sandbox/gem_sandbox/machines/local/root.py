@@ -4,11 +4,13 @@ import contextlib
 import fcntl
 import os
 import socket
+import stat
 import struct
 from typing import Any
 
 from gem_sandbox.machines.archive import unpack_layers
 from gem_sandbox.machines.local.calls import keep_capabilities, set_host_name
+from gem_sandbox.machines.local.copy_tree import copy_tree
 from gem_sandbox.warm.guest import kernel
 
 __all__ = ["AT", "enter", "isolate"]
@@ -24,13 +26,14 @@ devices."""
 _UP, _SET_FLAGS = 1, 0x8914
 
 
-def enter(plan: dict[str, Any], lower: list[list[str]], snapshot: int) -> int:
+def enter(plan: dict[str, Any], lower: list[list[str]], source: int) -> int:
     """Make the root file system, and make it this process's.
 
     Args:
         plan: The machine's mount points (``layers``), ``disk``, ``hostname`` and ``folders``.
         lower: The folders below each mount point, upper ones first.
-        snapshot: A descriptor of the archive of what was written; -1 for none.
+        source: A descriptor of what was written before: an archive, or the folder of another
+            machine's layers; -1 for none.
 
     Returns:
         A descriptor of the folder that holds what is written.
@@ -44,11 +47,13 @@ def enter(plan: dict[str, Any], lower: list[list[str]], snapshot: int) -> int:
     root = f"{AT}/root"
     os.mkdir(root)
     layers = os.open(f"{AT}/layers", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    if snapshot >= 0:
-        _restore(layers, snapshot)
+    if source >= 0 and stat.S_ISDIR(os.fstat(source).st_mode):
+        copy_tree(source, layers)
+    elif source >= 0:
+        _restore(layers, source)
     for number, target in enumerate(plan["layers"]):
         upper, work = f"{AT}/layers/{number}", f"{AT}/work{number}"
-        if snapshot < 0:
+        if source < 0:
             os.mkdir(upper, 0o755)
         os.mkdir(work)
         folders = ":".join(f"/proc/self/fd/{each}" for each in below[number])

@@ -161,7 +161,7 @@ class Server:
 
     def _start(self, plan: dict[str, Any], descriptors: list[int]) -> None:
         control = socket.socket(fileno=os.dup(descriptors[0]))
-        snapshot = descriptors[1] if plan["has_snapshot"] else -1
+        source = descriptors[1] if plan["has_source"] else -1
         go_on, mapped = os.pipe()
         try:
             lower = [[self._shared(path)] for path in plan["layers"].values()]
@@ -173,7 +173,7 @@ class Server:
             pid = kernel.clone(_NAMESPACES | network)
             if pid == 0:
                 os.close(mapped)
-                self._begin(control, plan, lower, snapshot, go_on)
+                self._begin(control, plan, lower, source, go_on)
             if self._is_root:
                 for name in ("uid_map", "gid_map"):
                     with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as file:
@@ -191,7 +191,7 @@ class Server:
         control: socket.socket,
         plan: dict[str, Any],
         lower: list[list[str]],
-        snapshot: int,
+        source: int,
         go_on: int,
     ) -> NoReturn:
         """Become a machine's first process."""
@@ -207,7 +207,7 @@ class Server:
             else:
                 kernel.map_user(0, (0, 0))
             plan["one_user"] = not self._is_root
-            layers = root.enter(plan, lower, snapshot)
+            layers = root.enter(plan, lower, source)
             root.isolate(plan)
             kept = {control.fileno(), layers}
             for name in os.listdir("/proc/self/fd"):
