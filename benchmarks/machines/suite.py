@@ -2,6 +2,7 @@
 
 Examples:
   python benchmarks/run.py machines
+  python benchmarks/run.py machines --killed 10000
 """
 
 import argparse
@@ -18,6 +19,7 @@ from common.output import machine, number, table, write
 from gem_core.machine import Machine, MachineSpec
 from gem_sandbox.guest.process_tree import children
 from gem_sandbox.machines.local.provider import LocalProvider
+from machines.killed import play_and_kill
 
 __all__ = ["add_arguments", "run"]
 
@@ -30,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=20, help="repetitions in a round")
     parser.add_argument("--alive", type=int, default=200, help="machines that live together")
+    parser.add_argument("--killed", type=int, default=0, help="episodes whose owners are killed")
+    parser.add_argument("--seed", type=int, default=0, help="when owners are killed")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -51,6 +55,13 @@ def run(options: argparse.Namespace) -> None:
         f"{options.alive} machines at the same time have {memory:.2f} MiB of private memory each."
     )
     parts = [heading, table(("", "local"), rows), alive]
+    if options.killed:
+        left = play_and_kill(options.killed, options.seed)
+        parts.append(
+            f"{left['episodes']:,} episodes were begun by {left['owners']:,} processes, each of "
+            f"them killed (SIGKILL) at random, while {left['processes']:,} processes ran in all: "
+            f"{left['left']} processes and {left['mounts']} mounts were left."
+        )
     write(options.output, "machines", "Machines", parts, rounds)
 
 

@@ -298,6 +298,22 @@ def test_only_packages_that_are_there_in_this_version_are_left_out(
             provider.prepare(spec)
 
 
+def test_a_build_goes_on_after_the_last_command_whose_lines_are_the_same(provider, context):
+    head = "FROM a\nENV AT=/app\nWORKDIR $AT\nUSER nobody\nUSER root\nRUN date +%s%N > stamp\n"
+
+    def build(lines, files=None):
+        with started(provider, context(f"{head}{lines}\n", files or {})) as machine:
+            return machine.run("cd /app; cat stamp; cat rest").stdout.split()
+
+    stamp, rest = build("RUN echo 1 > rest")
+    assert rest == "1"
+    assert build("RUN echo 2 > rest") == [stamp, "2"]
+    assert build("COPY rest .", {"rest": "3"}) == [stamp, "3"]
+    assert build("COPY rest .", {"rest": "4"}) == [stamp, "4"]
+    head = head.replace("date", "echo; date")
+    assert build("COPY rest .", {"rest": "4"})[0] != stamp
+
+
 def test_a_built_image_starts_as_fast_as_any(provider, context):
     """The image is unpacked once, not for each machine: its files are the same ones."""
     spec = context("FROM a\nRUN mkdir /app && head -c 3000000 /dev/urandom > /app/large\n")

@@ -25,7 +25,7 @@ from gem_sandbox.machines.output import HeadAndTail
 from gem_sandbox.machines.pipes import Pipes
 from gem_sandbox.machines.shell import BashShell
 
-__all__ = ["BaseMachine", "Job"]
+__all__ = ["BaseMachine", "Job", "snapshot_of_files"]
 
 _CHUNK = 1 << 16
 _LONGEST_COMMAND = 100_000
@@ -333,8 +333,7 @@ class BaseMachine(ABC):
                 data = file.read()
         if keep is not None:
             data = filtered(data, keep, self.find)
-        size = len(state).to_bytes(_SIZE, "little")
-        return MachineSnapshot(self.provider, size + state + data, lost)
+        return snapshot_of_files(self.provider, data, state=state, lost=lost)
 
     def restore(self, snapshot: MachineSnapshot) -> None:
         """End all processes and return to the state of a snapshot; see ``Machine``."""
@@ -373,6 +372,14 @@ class BaseMachine(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def snapshot_of_files(
+    provider: str, data: bytes, *, state: bytes = b"", lost: tuple[str, ...] = ()
+) -> MachineSnapshot:
+    """Return a snapshot with an archive of files, and the script that gives the shell its state."""
+    size = len(state).to_bytes(_SIZE, "little")
+    return MachineSnapshot(provider, size + state + data, lost)
 
 
 def _files_at(snapshot: MachineSnapshot) -> int:

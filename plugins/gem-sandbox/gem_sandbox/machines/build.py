@@ -29,6 +29,7 @@ from gem_workers.untrusted_files import read_bytes
 
 __all__ = ["Recipe", "read_recipe"]
 
+_COPIES = frozenset({"ADD", "COPY"})
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _RUN_TIMEOUT = 600.0
 _INSTALLS = re.compile(
@@ -68,32 +69,68 @@ class Recipe:
         folder: The folder with the Dockerfile and the files that it copies.
         steps: The instructions, in order.
         base: The image that it starts from.
-        digest: A hash of the instructions and of all files in the folder.
     """
 
     folder: Path
     steps: tuple[Instruction, ...]
     base: str
-    digest: str
     env: dict[str, str] = field(default_factory=dict)
     """The environment of commands, known when the recipe has been read."""
 
-    def carry_out(self, machine: Machine, *, skip_prelude: bool = True) -> None:
+    def keys(self, start: str) -> list[str]:
+        """Return a hash for each step: of ``start``, of all steps up to it and what they copy."""
+        found = []
+        key = start
+        for step in self.steps:
+            parts = [key, step.name, step.arguments]
+            if step.name in _COPIES:
+                parts.append(self._files)
+            key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+            found.append(key)
+        return found
+
+    @functools.cached_property
+    def _files(self) -> str:
+        """A hash of the files in the folder."""
+        digest = hashlib.sha256()
+        for name in _names(self.folder):
+            path = self.folder / name
+            digest.update(f"{name}\0{path.lstat().st_mode}\0".encode())
+            if path.is_symlink():
+                digest.update(f"{path.readlink()}\0".encode())
+                with contextlib.suppress(ConfigError):  # it may point to nothing that can be copied
+                    digest.update(hashlib.sha256(read_bytes(self.folder, name)).digest())
+            elif not path.is_dir():
+                digest.update(hashlib.sha256(read_bytes(self.folder, name)).digest())
+        return digest.hexdigest()
+
+    def carry_out(
+        self, machine: Machine, *, skip_prelude: bool = True, done: int = 0
+    ) -> Iterator[int]:
         """Do on a machine what the Dockerfile says.
 
         Args:
-            machine: A machine with the base image.
+            machine: A machine with the files of the steps that are done, over the base image.
             skip_prelude: Leave out commands that only install packages which are there already.
+            done: The number of steps that are done.
+
+        Yields:
+            The number of steps that are done, after each command that was run.
 
         Raises:
             ConfigError: An instruction cannot be carried out; the message has the file and line.
         """
         state = _State(self, machine, skip_prelude=skip_prelude)
-        for step in self.steps:
+        for number, step in enumerate(self.steps):
+            if number < done:
+                state.note(step)
+                continue
             try:
-                state.take(step)
+                has_run = state.take(step)
             except (ConfigError, MachineError) as error:
                 raise _refusal(self.folder, step, str(error)) from error
+            if has_run:
+                yield number + 1
 
 
 def read_recipe(folder: str | Path) -> Recipe:
@@ -118,25 +155,11 @@ def read_recipe(folder: str | Path) -> Recipe:
             variables |= found
             env |= found if step.name == "ENV" else {}
     base = substitute(bases[0].arguments, variables).split()[0]
-    return Recipe(place, tuple(steps), base, _digest(place, steps), env)
+    return Recipe(place, tuple(steps), base, env)
 
 
 def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
     return ConfigError(f"{folder / 'Dockerfile'}, line {step.line}: {problem}.")
-
-
-def _digest(folder: Path, steps: Sequence[Instruction]) -> str:
-    digest = hashlib.sha256(json.dumps([(s.name, s.arguments) for s in steps]).encode())
-    for name in _names(folder):
-        path = folder / name
-        digest.update(f"{name}\0{path.lstat().st_mode}\0".encode())
-        if path.is_symlink():
-            digest.update(f"{path.readlink()}\0".encode())
-            with contextlib.suppress(ConfigError):  # it may point to nothing that can be copied
-                digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
-        elif not path.is_dir():
-            digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
-    return digest.hexdigest()
 
 
 def _names(folder: Path) -> list[str]:
@@ -180,20 +203,27 @@ class _State:
         self._variables: dict[str, str] = {}
         self._folder, self._user = "/", "root"
 
-    def take(self, step: Instruction) -> None:
-        """Carry out an instruction."""
+    def note(self, step: Instruction) -> None:
+        """Take over what an instruction says about those that follow."""
         text = step.arguments
         if step.name in {"ARG", "ENV"}:
             self._variables |= assignments(text, self._variables)
         elif step.name == "WORKDIR":
             self._folder = self._absolute(substitute(text.strip("\"'"), self._variables))
-            self._do(["mkdir", "-p", self._folder], user="root", cwd="/")
         elif step.name == "USER":
             self._user = substitute(text.strip("\"'"), self._variables).partition(":")[0]
-        elif step.name in {"ADD", "COPY"}:
+
+    def take(self, step: Instruction) -> bool:
+        """Carry out an instruction; return whether a command was run."""
+        self.note(step)
+        if step.name == "WORKDIR":
+            self._do(["mkdir", "-p", self._folder], user="root", cwd="/")
+        elif step.name in _COPIES:
             self._copy(step)
-        elif step.name == "RUN" and not (self._skip_prelude and self._is_prelude(text)):
-            self._run(text)
+        elif step.name == "RUN" and not (self._skip_prelude and self._is_prelude(step.arguments)):
+            self._run(step.arguments)
+            return True
+        return False
 
     def _absolute(self, path: str) -> str:
         return "/" + posixpath.normpath(posixpath.join(self._folder, path)).lstrip("/")

@@ -1,6 +1,7 @@
 """Images that were built from a Dockerfile: what it wrote over the root that it starts from.
 
-They are kept in the user's cache, by a hash of all that they are made of.
+They are kept in the user's cache, by a hash of all that they are made of; so is what each command
+of the Dockerfile left, from which a build goes on when only later lines have changed.
 """
 
 import contextlib
@@ -12,12 +13,12 @@ import os
 import platform
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gem_core.machine import MachineSpec
-from gem_sandbox.machines.base import BaseMachine
+from gem_core.machine import MachineSnapshot, MachineSpec
+from gem_sandbox.machines.base import BaseMachine, snapshot_of_files
 from gem_sandbox.machines.build import Recipe, read_recipe
 
 __all__ = ["BuiltImage", "cache_folder", "find_or_build"]
@@ -59,7 +60,7 @@ def cache_folder() -> Path:
 def find_or_build(
     folder: str,
     images: Mapping[str, str],
-    start: Callable[[MachineSpec], BaseMachine],
+    start: Callable[[MachineSpec, MachineSnapshot | None], BaseMachine],
     *,
     skip_prelude: bool,
 ) -> BuiltImage:
@@ -78,38 +79,55 @@ def find_or_build(
     recipe = read_recipe(folder)
     found = (path for name, path in images.items() if fnmatch.fnmatchcase(recipe.base, name))
     base = next(found, "")
-    parts = (_FORMAT, platform.machine(), base, str(skip_prelude), recipe.digest)
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    file = cache_folder() / key
-    archive = _read(file)
+    keys = recipe.keys("\0".join((_FORMAT, platform.machine(), base, str(skip_prelude))))
+    archive = _read(keys[-1])
     if archive is None:
-        archive = _build(recipe, base, start, skip_prelude=skip_prelude)
-        _write(file, archive)
-    return BuiltImage(key, base, recipe.env, archive)
+        archive = _build(recipe, keys, base, start, skip_prelude=skip_prelude)
+    return BuiltImage(keys[-1], base, recipe.env, archive)
 
 
 def _build(
-    recipe: Recipe, base: str, start: Callable[[MachineSpec], BaseMachine], *, skip_prelude: bool
+    recipe: Recipe,
+    keys: Sequence[str],
+    base: str,
+    start: Callable[[MachineSpec, MachineSnapshot | None], BaseMachine],
+    *,
+    skip_prelude: bool,
 ) -> bytes:
-    with start(MachineSpec(image=base, workdir="/", disk=_LIMIT)) as machine:
-        recipe.carry_out(machine, skip_prelude=skip_prelude)
-        machine.kill_all()
-        with os.fdopen(machine.pack(None, _LIMIT), "rb") as file:
-            return file.read()
+    """Build an image from the last step on that is in the cache; keep what each command leaves."""
+    found = ((done, _read(keys[done - 1])) for done in range(len(keys) - 1, 0, -1))
+    done, archive = next((one for one in found if one[1] is not None), (0, None))
+    snapshot = None if archive is None else snapshot_of_files("local", archive)
+    with start(MachineSpec(image=base, workdir="/", disk=_LIMIT), snapshot) as machine:
+        for number in recipe.carry_out(machine, skip_prelude=skip_prelude, done=done):
+            archive = _keep(machine, keys[number - 1])
+            if number == len(keys):
+                return archive
+        return _keep(machine, keys[-1])
 
 
-def _read(file: Path) -> bytes | None:
+def _keep(machine: BaseMachine, key: str) -> bytes:
+    """Return what was written on a machine, and put it into the cache."""
+    machine.kill_all()
+    with os.fdopen(machine.pack(None, _LIMIT), "rb") as file:
+        archive = file.read()
+    _write(key, archive)
+    return archive
+
+
+def _read(key: str) -> bytes | None:
     """Return what is in the cache; None if it is missing or damaged."""
     try:
-        data = file.read_bytes()
+        data = (cache_folder() / key).read_bytes()
     except OSError:
         return None
     archive = data[_DIGEST:]
     return archive if hashlib.sha256(archive).digest() == data[:_DIGEST] else None
 
 
-def _write(file: Path, archive: bytes) -> None:
+def _write(key: str, archive: bytes) -> None:
     """Write to the cache, as a whole or not at all; a cache that cannot be written is no error."""
+    file = cache_folder() / key
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as made:

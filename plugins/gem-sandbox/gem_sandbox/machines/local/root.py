@@ -58,7 +58,7 @@ def enter(plan: dict[str, Any], lower: list[list[str]], source: int) -> int:
         os.mkdir(work)
         folders = ":".join(f"/proc/self/fd/{each}" for each in below[number])
         options = f"lowerdir={folders},upperdir={upper},workdir={work}"
-        kernel.mount("overlay", root + target, "overlay", kernel.MS_NODEV, f"{options},userxattr")
+        _mount_overlay(root + target, options)
     for name in ("dev", "proc"):
         os.makedirs(f"{root}/{name}", exist_ok=True)
     kernel.mount("proc", f"{root}/proc", "proc", _QUIET | kernel.MS_NOEXEC)
@@ -70,6 +70,16 @@ def enter(plan: dict[str, Any], lower: list[list[str]], source: int) -> int:
     kernel.umount(".")
     os.chdir("/")
     return layers
+
+
+def _mount_overlay(place: str, options: str) -> None:
+    try:
+        kernel.mount("overlay", place, "overlay", kernel.MS_NODEV, f"{options},userxattr")
+    except OSError as error:
+        problem = "overlayfs cannot be mounted in a user namespace, which takes Linux 5.11 or newer"
+        raise OSError(
+            error.errno, f"{problem} ({error.strerror}); use the provider 'docker'"
+        ) from error
 
 
 def _restore(layers: int, snapshot: int) -> None:
