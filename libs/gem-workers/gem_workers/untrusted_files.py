@@ -46,10 +46,14 @@ def read_bytes(folder: Path, name: str, *, limit: int = _TREE_LIMIT) -> bytes:
         if not real.is_relative_to(folder.resolve()):
             raise ConfigError(f"{path} is a link to a file outside the task.")
         # A pipe or a device could be there: look at what was opened, and do not wait.
-        with os.fdopen(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise ConfigError(f"{path} is not a regular file.")
-            content = file.read(limit + 1)
+            with open(descriptor, "rb", closefd=False) as file:
+                content = file.read(limit + 1)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing.") from None
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a loop of links
