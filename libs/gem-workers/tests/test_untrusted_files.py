@@ -40,10 +40,10 @@ def test_what_is_not_a_small_file_of_the_folder_is_refused_and_nothing_stays_ope
     tmp_path, kind, message
 ):
     make(tmp_path / "file", kind)
-    before = set(os.listdir("/proc/self/fd"))
+    before = set(Path("/proc/self/fd").iterdir())
     with pytest.raises(ConfigError, match=message):
         read_bytes(tmp_path, "file", limit=100)
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert set(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_text_is_read_without_its_byte_order_mark(tmp_path):
