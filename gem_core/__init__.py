@@ -25,16 +25,8 @@ if TYPE_CHECKING:
     )
     from gem_core.env import AsyncEnv, BaseEnv, Env, Layer, Step, Wrapper
     from gem_core.errors import GemError
-    from gem_core.function_tool import FunctionTool, ToolSet, as_tool
     from gem_core.hookspecs import hookimpl
-    from gem_core.machine import (
-        Machine,
-        MachineProvider,
-        MachineSnapshot,
-        MachineSpec,
-        Shell,
-        ShellResult,
-    )
+    from gem_core.machine import MachineSpec
     from gem_core.observation import Action, Info, Observation, visible_text
     from gem_core.sandbox import Execution, Program, Sandbox, SandboxSession
     from gem_core.specs import (
@@ -74,16 +66,8 @@ _MODULES = {
     ),
     "env": ("AsyncEnv", "BaseEnv", "Env", "Layer", "Step", "Wrapper"),
     "errors": ("GemError",),
-    "function_tool": ("FunctionTool", "ToolSet", "as_tool"),
     "hookspecs": ("hookimpl",),
-    "machine": (
-        "Machine",
-        "MachineProvider",
-        "MachineSnapshot",
-        "MachineSpec",
-        "Shell",
-        "ShellResult",
-    ),
+    "machine": ("MachineSpec",),
     "observation": ("Action", "Info", "Observation", "visible_text"),
     "sandbox": ("Execution", "Program", "Sandbox", "SandboxSession"),
     "specs": (
@@ -105,6 +89,9 @@ _MODULES = {
 }
 _MOVED = {
     "find": ("gem_core", "find_envs"),
+    "FunctionTool": ("gem_tasks", "FunctionTool"),
+    "ToolSet": ("gem_tasks", "ToolSet"),
+    "as_tool": ("gem_tasks", "as_tool"),
     "AgentSelector": ("gem_rollout", "AgentSelector"),
     "MultiAgentEnv": ("gem_rollout", "MultiAgentEnv"),
     "MultiAgentStep": ("gem_rollout", "MultiAgentStep"),
@@ -134,15 +121,11 @@ __all__ = [
     "Family",
     "FamilySpec",
     "Function",
-    "FunctionTool",
     "GemError",
     "Generation",
     "Info",
     "Layer",
-    "Machine",
-    "MachineProvider",
     "MachineProviderSpec",
-    "MachineSnapshot",
     "MachineSpec",
     "Observation",
     "Program",
@@ -150,19 +133,15 @@ __all__ = [
     "Sandbox",
     "SandboxSession",
     "SandboxSpec",
-    "Shell",
-    "ShellResult",
     "Step",
     "Tool",
     "ToolCall",
     "ToolResult",
-    "ToolSet",
     "ToolSpec",
     "VectorEnv",
     "Wrapper",
     "WrapperSpec",
     "__version__",
-    "as_tool",
     "find_envs",
     "hookimpl",
     "list_envs",

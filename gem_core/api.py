@@ -57,8 +57,8 @@ def make(
     Args:
         env_id: An id such as ``game:GuessTheNumber-v0-easy``, or a spec.
         tools: What the agent may call: ids, mappings with an ``id`` and parameters, specs,
-            functions that return a tool, or tools (such as functions decorated with ``as_tool``),
-            which are copied.
+            functions that return a tool, or tools (such as functions decorated with
+            ``gem_tasks.as_tool``), which are copied.
         wrappers: Wrappers, the innermost first: ids, mappings with an ``id`` and parameters,
             specs, or functions from an environment to the wrapped one. Tools are inside of all
             wrappers.

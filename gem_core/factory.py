@@ -24,7 +24,8 @@ Part = str | Mapping[str, Any] | Spec | Callable[..., Any] | Tool
 """A tool or wrapper: an id, a mapping with an ``id`` and parameters, a spec, or a function.
 
 A function returns a tool, or takes an environment and returns the wrapped one. A tool may also be
-a ``Tool``, such as a function decorated with ``as_tool``: every environment gets a copy of it.
+a ``Tool``, such as a function decorated with ``gem_tasks.as_tool``: every environment gets a copy
+of it.
 """
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -166,7 +167,7 @@ def _check_makes_tool(part: Callable[..., Any]) -> None:
         raise ConfigError(
             f"{part!r} cannot be called without {', '.join(needed)}. A function in tools=[...] "
             f"returns a tool; to use the function itself as a tool, decorate it with "
-            f"@gem_core.as_tool."
+            f"@gem_tasks.as_tool."
         )
 
 
@@ -179,6 +180,6 @@ def _made(part: ToolSpec | Callable[[], Any] | Tool) -> Any:
     if not _is_tool(tool):
         raise ConfigError(
             f"{part!r} in tools=[...] returned {tool!r}, which is not a tool. To use the function "
-            f"itself as a tool, decorate it with @gem_core.as_tool."
+            f"itself as a tool, decorate it with @gem_tasks.as_tool."
         )
     return tool

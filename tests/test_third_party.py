@@ -120,6 +120,7 @@ def test_only_the_dependencies_of_the_core_are_installed(stranger):
     ("code", "distribution"),
     [
         ("import gem_core; gem_core.collect", "gem-rollout"),
+        ("import gem_core; gem_core.as_tool", "gem-tasks"),
         ("from gem_core.rollout import collect", "gem-rollout"),
         ("import gem_core; gem_core.make('math:Sample')", "gem-math"),
         ("import gem_core; gem_core.make_tool('search')", "gem-tools"),

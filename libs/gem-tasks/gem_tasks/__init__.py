@@ -1,8 +1,11 @@
-"""Environments over datasets: each row asks a question, and an episode is one answer to it.
+"""What families of tasks share: environments over datasets, and tools made from functions.
 
-An author subclasses ``TaskEnv`` and says which columns it reads, what it asks and how it grades.
-Loading the rows (from the hub, files, memory or a package), ordering them and sharing them are the
-same for all such environments. Importing this package reads no data and imports nothing heavy.
+Each row of a dataset asks a question, and an episode is one answer to it. An author subclasses
+``TaskEnv`` and says which columns it reads, what it asks and how it grades. Loading the rows (from
+the hub, files, memory or a package), ordering them and sharing them are the same for all such
+environments. ``as_tool`` and ``ToolSet`` turn Python functions and objects into tools, and
+``gem_tasks.parsing`` reads answers out of what an agent wrote. Importing this package reads no data
+and imports nothing heavy.
 """
 
 from typing import TYPE_CHECKING
@@ -11,15 +14,28 @@ from gem_core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gem_tasks.env import Answer, GoldOracle, Grade, TaskEnv, gold_answers
+    from gem_tasks.function_tool import FunctionTool, ToolSet, as_tool
     from gem_tasks.row_options import RowOptions
     from gem_tasks.rows import forget_rows
 
-__all__ = ["Answer", "GoldOracle", "Grade", "RowOptions", "TaskEnv", "forget_rows", "gold_answers"]
+__all__ = [
+    "Answer",
+    "FunctionTool",
+    "GoldOracle",
+    "Grade",
+    "RowOptions",
+    "TaskEnv",
+    "ToolSet",
+    "as_tool",
+    "forget_rows",
+    "gold_answers",
+]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "env": ("Answer", "GoldOracle", "Grade", "TaskEnv", "gold_answers"),
+        "function_tool": ("FunctionTool", "ToolSet", "as_tool"),
         "row_options": ("RowOptions",),
         "rows": ("forget_rows",),
     },

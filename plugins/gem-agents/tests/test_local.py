@@ -8,11 +8,11 @@ import torch
 import gem_core
 from gem_agents.local import LocalAgent
 from gem_agents.local_model import load_model
-from gem_core import as_tool
 from gem_core.errors import ConfigError
 from gem_rollout import Limits, PromptTooLongError, collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_rollout.sampler import Sampled
+from gem_tasks import as_tool
 
 torch.set_num_threads(1)  # so small a model only loses by more
 

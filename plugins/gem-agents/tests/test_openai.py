@@ -9,10 +9,10 @@ import pytest
 import gem_core
 from gem_agents.openai import OpenAIAgent
 from gem_agents.testing.endpoint_server import EndpointServer
-from gem_core import as_tool
 from gem_core.content import Image
 from gem_core.errors import ConfigError
 from gem_rollout import collect
+from gem_tasks import as_tool
 
 GAME = "game:GuessTheNumber-v0-easy"
 PNG = Image.of(

@@ -15,9 +15,9 @@ from needs import needs
 
 import gem_core
 from gem_agents.openai import OpenAIAgent
-from gem_core import as_tool
 from gem_rollout import collect
 from gem_rollout.models.tiny_model import save_tiny_model
+from gem_tasks import as_tool
 
 needs("torch", "accelerate", "fastapi", "uvicorn")
 

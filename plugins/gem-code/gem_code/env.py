@@ -10,9 +10,9 @@ from gem_code.suites import Suite, Tests, read_suite
 from gem_core.api import make_sandbox
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
-from gem_core.parsing import last_code_block
 from gem_core.specs import EntryPoint, load_entry_point
 from gem_tasks import Grade, RowOptions, TaskEnv
+from gem_tasks.parsing import last_code_block
 from gem_tasks.prompt import check_prompt, fill_prompt
 
 __all__ = [

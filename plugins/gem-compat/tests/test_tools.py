@@ -6,6 +6,7 @@ import pytest
 
 import gem
 import gem_core
+import gem_tasks
 from gem.tools.base_tool import AdaptedTool, BaseTool
 from gem.tools.mcp_tool import MCPTool, is_timeout_error
 from gem.tools.python_code_tool import PythonCodeTool
@@ -162,7 +163,7 @@ def test_a_base_tool_passes_the_conformance_kit():
 
 
 def test_tools_of_gem_core_are_tools_here():
-    @gem_core.as_tool
+    @gem_tasks.as_tool
     def add(a: int, b: int) -> int:
         """Add two numbers."""
         return a + b

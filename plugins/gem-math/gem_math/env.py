@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Unpack
 
 from gem_core import Action, Observation
 from gem_core.errors import ConfigError
-from gem_core.parsing import last_boxed
 from gem_math.grading import grade
 from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
+from gem_tasks.parsing import last_boxed
 from gem_tasks.prompt import check_prompt, fill_prompt
 
 __all__ = ["FORMAT_ERROR_REWARD", "INSTRUCTION", "MathEnv"]

@@ -16,11 +16,11 @@ import gem_core
 from gem_core import EnvSpec
 from gem_core.cli.show import command as show
 from gem_core.errors import ConfigError, DataError, InvalidActionError
-from gem_core.parsing import last_boxed
 from gem_core.testing import check_env
 from gem_math.env import MathEnv
 from gem_rollout import collect
 from gem_tasks import GoldOracle
+from gem_tasks.parsing import last_boxed
 
 ROWS = [{"problem": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(20)]
 

@@ -24,7 +24,7 @@ from sympy import FiniteSet, I, Interval, Matrix, Rational, S, Union, cos, oo, p
 from sympy.abc import h, n, x, y
 from sympy.parsing import sympy_parser
 
-from gem_core.parsing import last_boxed
+from gem_tasks.parsing import last_boxed
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "make_sample.py"
 TEXT = files("gem_math").joinpath("data/sample.jsonl").read_text(encoding="utf-8")

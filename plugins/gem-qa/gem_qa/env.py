@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Unpack
 
 from gem_core.errors import DataError
 from gem_core.observation import Action
-from gem_core.parsing import last_boxed, last_tagged
 from gem_qa.scoring import exact_match, f1
 from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
+from gem_tasks.parsing import last_boxed, last_tagged
 from gem_tasks.prompt import check_prompt, fill_prompt
 
 __all__ = ["BOXED_PROMPT", "TAGGED_PROMPT", "QaEnv"]

@@ -12,12 +12,12 @@ from typing import Any
 from gem_core import Action, BaseEnv, Info, Step
 from gem_core.errors import ConfigError, InvalidActionError
 from gem_core.faults import boundary
-from gem_core.parsing import last_boxed, last_tagged
 from gem_core.seeding import check_seed, child_seed
 from gem_rg import datasets
 from gem_rg.catalog import DESCRIPTIONS
 from gem_rg.items import Item, Recipe
 from gem_tasks.order import permute
+from gem_tasks.parsing import last_boxed, last_tagged
 from gem_tasks.rows import checksum
 
 __all__ = ["HINT", "ReasoningGymEnv"]

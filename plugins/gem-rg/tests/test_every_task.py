@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import gem_core
-from gem_core.parsing import last_boxed, last_tagged
 from gem_rg.catalog import DESCRIPTIONS
+from gem_tasks.parsing import last_boxed, last_tagged
 
 ODD = ("", "?", "9" * 5000, "-1 -1", "[1", "{", "\x00\ud800", "None", "0/0", "[[1, 2], [3]]")
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from simple_episodes import trajectory
 
 import gem_core
+import gem_tasks
 from gem_core.agent import ScriptedAgent
 from gem_rollout import collect
 from gem_train.metrics import rollout_metrics
@@ -57,7 +58,7 @@ def test_unknown_metrics_are_left_out():
 
 
 def test_tool_calls_are_those_that_the_wrapper_counts():
-    @gem_core.as_tool
+    @gem_tasks.as_tool
     def half(number: int) -> float:
         """Return half of an even number."""
         if number % 2:

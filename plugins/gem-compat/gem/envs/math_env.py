@@ -10,8 +10,8 @@ from gem.requirements import needs
 from gem.utils.constants import TERMINAL_STATE
 from gem.utils.math_grader import boxed_reward_fn
 from gem.utils.parsing import BoxedAnswer
-from gem_core.parsing import last_boxed
 from gem_tasks import Answer, gold_answers
+from gem_tasks.parsing import last_boxed
 
 with needs("gem-math"):
     from gem_math.env import FORMAT_ERROR_REWARD

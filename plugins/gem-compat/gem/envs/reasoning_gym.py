@@ -16,8 +16,8 @@ from gem.requirements import needs
 from gem.utils.constants import TERMINAL_STATE
 from gem.utils.seeds import any_seed
 from gem_core.errors import ConfigError, EpisodeEndedError
-from gem_core.parsing import last_boxed, last_tagged
 from gem_core.seeding import child_seed, fresh_seed
+from gem_tasks.parsing import last_boxed, last_tagged
 
 with needs("gem-rg"):
     from gem_rg import env as tasks

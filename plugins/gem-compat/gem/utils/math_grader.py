@@ -15,8 +15,8 @@ from typing import Any, Self
 from gem.requirements import needs
 from gem.utils.mathd import mathd_normalize_answer
 from gem.utils.parsing import extract_last_boxed_answer, last_boxed_only_string, remove_boxed
-from gem_core.parsing import last_boxed, last_tagged
 from gem_tasks import gold_answers
+from gem_tasks.parsing import last_boxed, last_tagged
 
 with needs("gem-math"):
     from gem_math import grading

@@ -2,7 +2,7 @@
 
 import re
 
-from gem_core.parsing import last_code_block, last_tagged
+from gem_tasks.parsing import last_code_block, last_tagged
 
 __all__ = [
     "BoxedAnswer",

@@ -6,8 +6,8 @@ Spacing, sizes and fonts are removed; Unicode signs become LaTeX; shorthands bec
 import re
 import unicodedata
 
-from gem_core.parsing import last_boxed
 from gem_math.grading.units import is_unit
+from gem_tasks.parsing import last_boxed
 
 __all__ = ["clean"]
 

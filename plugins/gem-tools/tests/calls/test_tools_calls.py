@@ -22,14 +22,13 @@ from gem_core import (
     Step,
     ToolCall,
     ToolResult,
-    ToolSet,
-    as_tool,
 )
 from gem_core.calls import BaseCallFormat, CallFormat, Reading, Request
 from gem_core.errors import ConfigError, EpisodeEndedError
 from gem_core.plugins import default_registry
 from gem_core.wrappers import HistoryWrapper, ToolWrapper
 from gem_core.wrappers.tools import BUDGET_SPENT, OVER_BUDGET, OVER_TOOL_BUDGET, TOOL_SPENT
+from gem_tasks import ToolSet, as_tool
 from gem_tools.formats import FencedFormat, HermesFormat, OpenAIFormat
 
 

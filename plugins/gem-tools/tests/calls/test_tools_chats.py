@@ -7,7 +7,7 @@ import pytest
 from needs import needs
 
 import gem_core
-from gem_core import as_tool
+from gem_tasks import as_tool
 
 # The same layout as the templates of Qwen and Hermes models: schemas in a system message, calls as
 # JSON between tags, results of one turn together in one message.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_core.parsing import last_code_block
+from gem_tasks.parsing import last_code_block
 
 CODE = st.text(alphabet="ab =\n()'", max_size=40)
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, overload
 
 from gem_core.calls.catalog import signature
-from gem_core.calls.described import Described
 from gem_core.calls.written import json_at
 from gem_core.errors import ConfigError
 from gem_core.faults import error_record
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Action
 from gem_core.tool import BaseTool, Function, ToolCall, ToolResult
+from gem_tasks.described import Described
 
 __all__ = ["FunctionTool", "ToolSet", "as_tool"]
 

@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gem_core
-from gem_core import FunctionTool, Tool, ToolCall, ToolResult, ToolSet, ToolSpec, as_tool
+from gem_core import Tool, ToolCall, ToolResult, ToolSpec
 from gem_core.errors import ConfigError
 from gem_core.testing import check_tool
+from gem_tasks import FunctionTool, ToolSet, as_tool
 
 
 @as_tool
@@ -420,7 +421,7 @@ class TestConformance:
 
 
 REVERSE = '''
-from gem_core import as_tool
+from gem_tasks import as_tool
 
 @as_tool
 def reverse(text: str) -> str:
