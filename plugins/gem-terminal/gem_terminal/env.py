@@ -109,7 +109,8 @@ class TerminalEnv(BaseEnv):
         tasks: ``sample`` for the tasks that are shipped, ``easy`` or ``hard`` for generated ones,
             ``harbor`` or ``terminal-bench`` for those of the folder ``data``, or an object.
         data: A folder with tasks, or with one task.
-        machine: The id of a provider of machines, or a mapping with an ``id`` and parameters.
+        machine: The id of a provider of machines, a mapping with an ``id`` and parameters, or a
+            provider.
         call_format: The id of a call format, a mapping or an object; None for ``bash`` blocks.
         instructions: Where the functions are described: in the first observation (``text``), or in
             ``info["tool_schemas"]`` of ``reset`` (``schemas``).
@@ -136,7 +137,7 @@ class TerminalEnv(BaseEnv):
         *,
         tasks: str | Tasks = "sample",
         data: str | Path | None = None,
-        machine: str | Mapping[str, Any] = "local",
+        machine: str | Mapping[str, Any] | MachineProvider = "local",
         call_format: str | Mapping[str, Any] | CallFormat | None = None,
         instructions: Literal["text", "schemas"] = "text",
         max_turns: int = 50,
@@ -161,7 +162,9 @@ class TerminalEnv(BaseEnv):
             raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
         super().__init__()
         self._tasks = find_tasks(tasks, data)
-        self._provider: MachineProvider = make_machine_provider(machine)
+        self._provider = (
+            machine if isinstance(machine, MachineProvider) else make_machine_provider(machine)
+        )
         self._verifier = Verifier(self._provider)
         self._format = None if call_format is None else _format(call_format)
         self._catalog = Catalog([cast("Tool", _Terminal())])
