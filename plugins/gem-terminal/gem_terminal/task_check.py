@@ -5,7 +5,7 @@ The task's own solution must be paid 1, also while others run it, and an agent t
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Literal
@@ -119,7 +119,7 @@ def why_skipped(found: TaskFolder, machine: str) -> str:
 
 def check_folders(
     folders: Sequence[TaskFolder], machine: str = "local", *, jobs: int = 4
-) -> Iterator[TaskReport]:
+) -> Generator[TaskReport, None, None]:
     """Check tasks, several at the same time; yield the reports as tasks are done.
 
     All machines are ended with the iterator, also where it is closed early.

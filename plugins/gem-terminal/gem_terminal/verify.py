@@ -40,6 +40,7 @@ class Grade:
     Args:
         reward: The reward.
         rewards: Its parts by name, if the tests wrote several.
+        tests: The names of pytest's tests that have results, and whether each has passed.
         output: The end of what the tests printed.
         seconds: Seconds of wall time of the tests.
         left: Paths of the agent's files that were left behind, as tests might have run with them.
@@ -48,6 +49,7 @@ class Grade:
 
     reward: float
     rewards: Mapping[str, float] = field(default_factory=dict)
+    tests: Mapping[str, bool] = field(default_factory=dict)
     output: str = ""
     seconds: float = 0.0
     left: tuple[str, ...] = ()
@@ -130,25 +132,27 @@ class Verifier:
                 f"The tests of {task.id!r} were ended by the limit {execution.limit} after "
                 f"{seconds:.1f} s: {output}"
             )
-        value = (
-            _reward_of_pytest(task, execution)
-            if task.reward == "pytest"
-            else _read(machine, task, output)
-        )
+        if task.reward == "pytest":
+            tests = _results(task, execution)
+            return Grade(float(all(tests.values())), tests=tests, output=output, seconds=seconds)
+        value = _read(machine, task, output)
         rewards = value if isinstance(value, dict) else {}
         reward = _total(rewards) if isinstance(value, dict) else value
-        return Grade(reward, rewards, output, seconds)
+        return Grade(reward, rewards, output=output, seconds=seconds)
 
 
-def _reward_of_pytest(task: TerminalTask, execution: Execution) -> float:
-    """Return the reward of Terminal-Bench 1: 1 if no test of pytest's short summary failed."""
+def _results(task: TerminalTask, execution: Execution) -> dict[str, bool]:
+    """Return the results of pytest's short summary; a test that is listed twice must pass twice."""
     found = _RESULT.findall(execution.stdout)
     if not found:
         raise GradingError(
             f"The tests of {task.id!r} printed no results of pytest (it needs -rA): "
             f"{execution.stdout[-_SHOWN:]}{execution.stderr[-_SHOWN:]}"
         )
-    return float(all(outcome in {"PASSED", "XFAIL"} for outcome, _ in found))
+    tests: dict[str, bool] = {}
+    for outcome, name in found:
+        tests[name] = outcome in {"PASSED", "XFAIL"} and tests.get(name, True)
+    return tests
 
 
 def _read(machine: Machine, task: TerminalTask, output: str) -> float | dict[str, float]:
