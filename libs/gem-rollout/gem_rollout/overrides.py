@@ -83,8 +83,8 @@ def renamed_overrides(overrides: Sequence[str], aliases: Mapping[str, str]) -> l
 def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[str]:
     """Return the overrides that Hydra is to read.
 
-    If there is one agent, such as ``openai``, ``agent.model=x`` becomes ``agent.openai.model=x``. In
-    a list of agents, ``null`` becomes ``silent``.
+    If there is one agent, such as ``openai``, ``agent.model=x`` becomes ``agent.openai.model=x``.
+    In a list of agents, ``null`` becomes ``silent``.
 
     Args:
         overrides: Overrides, as typed.
