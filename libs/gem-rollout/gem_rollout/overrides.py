@@ -84,6 +84,7 @@ def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[s
     """Return the overrides that Hydra is to read.
 
     If there is one agent, such as ``openai``, ``agent.model=x`` becomes ``agent.openai.model=x``.
+    In a list of agents, ``null`` becomes ``silent``.
 
     Args:
         overrides: Overrides, as typed.
@@ -94,7 +95,7 @@ def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[s
         UnknownIdError: There is no such environment, agent, tool or wrapper.
         UnknownKwargError: An environment or agent does not take the parameter.
     """
-    parsed = [_parsed(override) for override in overrides]
+    parsed = [_with_silent(_parsed(override)) for override in overrides]
     for override in parsed:
         top = override.key_or_group.partition(".")[0]
         if top.partition("/")[0] not in keys:
@@ -109,7 +110,7 @@ def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[s
         if one.key_or_group == "agent"
         for spec in specs
     ]
-    checked = list(overrides)
+    checked = [str(override.input_line) for override in parsed]
     if len(agents) == 1 and agents[0][0] is None:
         spec = agents[0][1]
         key = f"agent.{option_key(spec.id)}"
@@ -128,6 +129,16 @@ def _parsed(text: str) -> Override:
     except (HydraException, RecursionError) as error:
         shown = redact_words([text])[0]
         raise ConfigError(f"{shown!r} cannot be parsed: {error}") from error
+
+
+def _with_silent(override: Override) -> Override:
+    """Return an override with the agent that says nothing for each ``null`` in a list of agents."""
+    value = override._value  # noqa: SLF001 - value() does not keep quotes
+    if override.key_or_group != "agent" or not isinstance(value, list) or None not in value:
+        return override
+    ids = (one.with_quotes() if isinstance(one, QuotedString) else one for one in value)
+    listed = ",".join("silent" if one is None else str(one) for one in ids)
+    return _parsed(f"{str(override.input_line).partition('=')[0]}=[{listed}]")
 
 
 def _specs(override: Override) -> list[Spec]:

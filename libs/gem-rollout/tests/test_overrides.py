@@ -79,7 +79,8 @@ def test_each_id_is_looked_up_once(monkeypatch):
     [
         (["episode=3"], ConfigError, "There is no key 'episode'. Did you mean 'episodes'"),
         (["agent=null"], ConfigError, "agent that says nothing is 'silent'"),
-        (["agent=[oracle,null]"], ConfigError, "agent that says nothing is 'silent'"),
+        (["agent=[oracle,null],random"], ConfigError, "agent that says nothing is 'silent'"),
+        (["agent=[null,silent]"], ConfigError, "'silent' is there twice"),
         (["agent=[oracle"], ConfigError, "cannot be parsed"),
         (["agent=random,orcale"], UnknownIdError, "Did you mean 'oracle'"),
         (["agent=orcale"], UnknownIdError, "Did you mean 'oracle'"),
@@ -95,6 +96,19 @@ def test_each_id_is_looked_up_once(monkeypatch):
 def test_a_name_that_does_not_exist_is_refused_with_near_names(typed, error, message):
     with pytest.raises(error, match=message):
         checked_overrides(typed, OWN)
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("agent=[oracle,null]", "agent=[oracle,silent]"),
+        ("agent=[null]", "agent=[silent]"),
+        ("agent=['oracle',null]", "agent=['oracle',silent]"),
+        ("+agent=[null]", "+agent=[silent]"),
+    ],
+)
+def test_null_in_a_list_of_agents_is_the_agent_that_says_nothing(typed, read):
+    assert checked_overrides([typed], OWN) == [read]
 
 
 def test_agents_are_made_by_name():

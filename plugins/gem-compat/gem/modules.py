@@ -97,9 +97,7 @@ _ABSENT: dict[str, dict[str, Sequence[str]]] = {
         f"{_WIKI}.wikigame": ["WikiGameEnv"],
         f"{_WIKI}.wikipage": ["WikipediaPage"],
     },
-    "tasks in terminals": {
-        "gem.envs.terminal": [],
-        "gem.envs.terminal.docker_env": ["DockerEnv", "TaskConfig", "ContainerConfig"],
+    "executor of commands in containers": {
         "gem.envs.terminal.executor": ["DockerExecutor"],
         "gem.envs.terminal.reward": ["calculate_test_score"],
     },

@@ -136,6 +136,7 @@ MISSING = "import sys; sys.modules[{!r}] = None"
         ("from gem.tools.mcp_tool import MCPTool", "gem-tools"),
         ("from gem.tools.mcp_server.time_mcp import app", "gem-tools"),
         ("from gem.tools.search_engine.retrieval_server import main", "gem-tools"),
+        ("from gem.envs.terminal.docker_env import DockerEnv", "gem-terminal"),
         ("import gem; gem.make('math:Nowhere')", "gem-math"),
     ],
 )

@@ -20,6 +20,7 @@ NAMES = {
     "gem.envs.qa_env": "QaEnv apply_prompt",
     "gem.envs.reasoning_gym": "ReasoningGymEnv",
     "gem.envs.mcpmark": "MCPMarkEnv",
+    "gem.envs.terminal.docker_env": "DockerEnv TaskConfig ContainerConfig",
     "gem.envs.multiagent": "MultiAgentEnv",
     "gem.envs.multiagent.multi_agent_env": "MultiAgentEnv AgentSelector",
     "gem.envs.game_env.guess_the_number": "GuessTheNumberEnv",
@@ -69,7 +70,6 @@ NAMES = {
     "run_and_print_episode_async run_and_print_episode_with_random_selection",
 }
 ABSENT = {
-    "gem.envs.terminal.docker_env": "DockerEnv TaskConfig ContainerConfig",
     "gem.envs.terminal.executor": "DockerExecutor",
     "gem.envs.terminal.reward": "calculate_test_score",
     "gem.envs.webshop.webshop": "WebshopEnv",
@@ -117,6 +117,10 @@ SIGNATURES = {
     "gem.envs.reasoning_gym.ReasoningGymEnv": "(name, size=500, seed=42, **kwargs)",
     "gem.envs.reasoning_gym.ReasoningGymEnv.spawn": "(self, same_state=False, **kwargs)",
     "gem.envs.mcpmark.MCPMarkEnv": "(mcp_service, tasks='all', seed=42, **kwargs)",
+    "gem.envs.terminal.docker_env.DockerEnv": "(task_configs, container_config)",
+    "gem.envs.terminal.docker_env.TaskConfig": "(task_name, task_path, test_weights, "
+    "max_test_timeout_sec=300.0, max_retry=5)",
+    "gem.envs.terminal.docker_env.ContainerConfig": "(no_rebuild=False, timeout=600)",
     "gem.envs.game_env.guess_the_number.GuessTheNumberEnv": "(min_number=1, max_number=20, "
     "max_turns=20, **kwargs)",
     "gem.envs.game_env.mastermind.MastermindEnv": "(code_length=4, num_numbers=6, "

@@ -1,6 +1,7 @@
-"""``gem-core doctor``: which sandboxes work on this machine, and which plugins have a problem.
+"""``gem-core doctor``: which sandboxes and machines work here, and which plugins have a problem.
 
-A tier works if it has run a program, an engine if it has answered: nothing is inferred.
+A tier works if it has run a program, an engine if it has answered, a provider of machines if one of
+them has run a command: nothing is inferred.
 """
 
 import contextlib
@@ -9,16 +10,19 @@ import json
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import click
 from rich.table import Table
 from rich.text import Text
 
 from gem_core.console import Terminal
-from gem_core.errors import SandboxError
-from gem_core.plugins import load_plugins
+from gem_core.errors import MachineError, SandboxError
+from gem_core.machine import MachineSpec
+from gem_core.plugins import default_registry, load_plugins
+from gem_core.specs import MachineProviderSpec
 from gem_sandbox.docker import connect, make_image
 from gem_sandbox.image import DEFAULT_IMAGE
 from gem_sandbox.warm.tiers import TIERS, why_not
@@ -28,15 +32,17 @@ __all__ = ["Finding", "command", "examine"]
 _CLONE_NEWUSER = 0x10000000
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_VERSION = 1
+_REMEDIES = {"local": "allow user namespaces and overlayfs, or use the provider 'docker'"}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The state of one part or requirement of a sandbox, or of a plugin.
+    """The state of one part or requirement of a sandbox, of a provider of machines, or of a plugin.
 
     Args:
-        sandbox: The id of the sandbox; ``plugins`` for a plugin.
-        part: The part or requirement, or the plugin.
+        sandbox: The id of the sandbox; ``machines`` for a provider of them, ``plugins`` for a
+            plugin.
+        part: The part or requirement, the id of the provider, or the plugin.
         works: Whether it can be used here.
         detail: What was found, such as a version or an error.
         remedy: What to do if it does not work; empty if there is nothing to do.
@@ -50,9 +56,10 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Examine all sandboxes and plugins; takes a few seconds."""
+    """Examine all sandboxes, machines and plugins; takes a few seconds."""
     process = Finding("process", "no isolation", works=True)
-    return [*_warm(), *_docker(), process, *_plugins()]
+    engine, *image = _docker()
+    return [*_warm(), engine, *image, process, *_machines(engine), *_plugins()]
 
 
 def _warm() -> Iterator[Finding]:
@@ -115,6 +122,33 @@ def _docker() -> Iterator[Finding]:
     yield Finding("docker", f"image {DEFAULT_IMAGE}", works=found, remedy=remedy)
 
 
+def _machines(engine: Finding) -> Iterator[Finding]:
+    """Yield the providers of machines; Docker's by its engine, as its image may have to be made."""
+    for spec in default_registry().list(MachineProviderSpec):
+        if spec.id == "docker":
+            yield replace(engine, sandbox="machines", part="docker")
+            continue
+        try:
+            found = _start_machine(spec)
+        except Exception as error:  # noqa: BLE001 - whatever it raises, the others are reported
+            remedy = _REMEDIES.get(spec.id, "")
+            yield Finding("machines", spec.id, works=False, detail=str(error), remedy=remedy)
+        else:
+            yield Finding("machines", spec.id, works=True, detail=found)
+
+
+def _start_machine(spec: MachineProviderSpec) -> str:
+    """Start a machine and run a command; return what was found."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a provider without isolation
+        provider = spec.make()
+    with contextlib.closing(provider), contextlib.closing(provider.start(MachineSpec())) as machine:
+        done = machine.run("bash --version")
+    if not done.ok:
+        raise MachineError(f"bash does not run on it: {done.stderr.strip() or done}")
+    return "isolated" if provider.isolated else "no isolation"
+
+
 def _plugins() -> Iterator[Finding]:
     """Yield the plugins with a problem, or a summary if there is none."""
     statuses = load_plugins().statuses
@@ -156,7 +190,7 @@ def _table(findings: Sequence[Finding]) -> Table:
     "--package", "packages", multiple=True, help="An installed package to include in the image."
 )
 def command(*, as_json: bool, making: bool, packages: tuple[str, ...]) -> None:
-    """Report which sandboxes work here, and which plugins have a problem.
+    """Report which sandboxes and machines work here, and which plugins have a problem.
 
     Exit with status 1 if no isolated sandbox works.
     """

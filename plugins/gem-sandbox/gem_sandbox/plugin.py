@@ -48,6 +48,6 @@ def gem_register(registry: Registry) -> None:
         CommandSpec(
             id="doctor",
             entry_point="gem_sandbox.doctor:command",
-            description="Report which sandboxes work on this machine, and plugins with a problem",
+            description="Report which sandboxes and machines work here, and plugins with a problem",
         )
     )

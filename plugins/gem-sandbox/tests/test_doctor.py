@@ -9,6 +9,12 @@ from pathlib import Path
 import pytest
 from backends import ISOLATED, require
 
+from gem_core.errors import NoMachineError
+from gem_core.machine import MachineSpec
+from gem_sandbox.machines.local.provider import LocalProvider
+
+_NO_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && "$0" -m gem_core doctor --json'
+
 
 def doctor(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gem_core", "doctor", *arguments]
@@ -23,7 +29,8 @@ def findings(**environ: str) -> dict[tuple[str, str], dict[str, object]]:
 
 def test_the_table_names_every_sandbox_and_its_parts() -> None:
     said = doctor().stdout
-    for word in ("warm", "tier full", "bubblewrap", "Landlock", "docker", "engine", "process"):
+    words = "warm", "tier full", "bubblewrap", "Landlock", "docker", "engine", "process", "machines"
+    for word in words:
         assert word in said
 
 
@@ -50,3 +57,33 @@ def test_what_works_is_reported_as_working_and_the_status_is_0(name: str) -> Non
     else:
         assert rows["warm", name.replace("warm-", "tier ")]["works"] is True
     assert doctor().returncode == 0
+
+
+def test_a_provider_of_machines_works_if_a_machine_has_run_a_command() -> None:
+    rows = findings()
+    assert rows["machines", "process"]["works"] is True
+    assert rows["machines", "process"]["detail"] == "no isolation"
+    local = rows["machines", "local"]
+    assert local["detail"] == (_why_no_machine() or "isolated")
+    assert local["works"] is not bool(_why_no_machine())
+
+
+def _why_no_machine() -> str:
+    try:
+        with LocalProvider() as provider:
+            provider.start(MachineSpec()).close()
+    except NoMachineError as error:
+        return str(error)
+    return ""
+
+
+def test_without_user_namespaces_it_says_why_there_are_no_machines() -> None:
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", _NO_NAMESPACES, sys.executable]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if not done.stdout:
+        pytest.skip("no user namespace can be made in which to forbid them")
+    rows = {(row["sandbox"], row["part"]): row for row in json.loads(done.stdout)}
+    assert rows["machines", "local"]["works"] is False
+    assert "unshare" in str(rows["machines", "local"]["detail"])
+    assert "allow user namespaces" in str(rows["machines", "local"]["remedy"])
+    assert rows["machines", "process"]["works"] is True

@@ -1,4 +1,4 @@
-"""``gem-core terminal``: what is in a folder of terminal tasks."""
+"""``gem-core terminal``: what is in a folder of terminal tasks, and whether its tests are fair."""
 
 import json
 import sys
@@ -11,6 +11,7 @@ from rich.text import Text
 
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
+from gem_terminal.check_command import check
 from gem_terminal.folders import TaskFolder, read_folder
 from gem_terminal.placement import machine_for
 from gem_terminal.task import UnsupportedTaskError
@@ -33,6 +34,9 @@ class _Row:
 @click.group()
 def command() -> None:
     """Work with terminal tasks in folders of Harbor and Terminal-Bench 1."""
+
+
+command.add_command(check)
 
 
 @command.command(epilog="\b\nExamples:\n  gem-core terminal tasks ~/tasks --format json")

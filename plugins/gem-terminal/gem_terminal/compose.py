@@ -13,7 +13,7 @@ from gem_terminal.fields import Fields, number_of, size_of, variables_of
 from gem_terminal.task import UnsupportedTaskError
 from gem_workers.untrusted_files import read_text
 
-__all__ = ["Service", "read_compose", "read_yaml"]
+__all__ = ["Service", "parse_yaml", "read_compose", "read_yaml"]
 
 _NEEDS_ENGINE = ("cap_add", "devices", "gpus", "privileged", "runtime")
 _IDLE = ("sleep infinity", "tail -f /dev/null", "sleep 365d", "bash", "sh")
@@ -61,12 +61,24 @@ def read_yaml(folder: Path, name: str) -> Any:
     Raises:
         ConfigError: It cannot be read, or is not YAML.
     """
-    text = read_text(folder, name)
+    return parse_yaml(read_text(folder, name), str(folder / name))
+
+
+def parse_yaml(text: str, what: str) -> Any:
+    """Return the value of a YAML text that anybody may have written.
+
+    Args:
+        text: The text.
+        what: What it is, for the message.
+
+    Raises:
+        ConfigError: It is not YAML.
+    """
     try:
         return yaml.load(text, _Loader)  # noqa: S506 - it is a safe one
     except Exception as error:  # `!!int ""` is an IndexError, `!!bool x` a KeyError, and so on
         reason = " ".join(str(error).split())
-        raise ConfigError(f"{folder / name} cannot be parsed as YAML: {reason[:300]}") from error
+        raise ConfigError(f"{what} cannot be parsed as YAML: {reason[:300]}") from error
 
 
 def read_compose(folder: Path, name: str, variables: Mapping[str, str]) -> Service:

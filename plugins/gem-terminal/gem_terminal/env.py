@@ -103,13 +103,18 @@ class TerminalEnv(BaseEnv):
     nothing gets 0. A machine or tests that fail raise an error: they are a fault, not a reward.
 
     ``info["seconds"]`` has the wall time of ``prepare`` and ``start`` of the machine, and of
-    ``verify``; it is kept apart from the agent's.
+    ``verify``; it is kept apart from the agent's. ``info["tool_calls"]`` has what was run: with its
+    output, the exit status (None while it is running), the directory after it, and the one in
+    ``prompt`` before it, which is empty where the text went to a running command.
+    ``info["changed_files"]`` has the paths that are ``new``, ``changed`` and ``deleted`` at the
+    end, in the mode ``fresh``.
 
     Args:
         tasks: ``sample`` for the tasks that are shipped, ``easy`` or ``hard`` for generated ones,
             ``harbor`` or ``terminal-bench`` for those of the folder ``data``, or an object.
         data: A folder with tasks, or with one task.
-        machine: The id of a provider of machines, or a mapping with an ``id`` and parameters.
+        machine: The id of a provider of machines, a mapping with an ``id`` and parameters, or a
+            provider.
         call_format: The id of a call format, a mapping or an object; None for ``bash`` blocks.
         instructions: Where the functions are described: in the first observation (``text``), or in
             ``info["tool_schemas"]`` of ``reset`` (``schemas``).
@@ -136,7 +141,7 @@ class TerminalEnv(BaseEnv):
         *,
         tasks: str | Tasks = "sample",
         data: str | Path | None = None,
-        machine: str | Mapping[str, Any] = "local",
+        machine: str | Mapping[str, Any] | MachineProvider = "local",
         call_format: str | Mapping[str, Any] | CallFormat | None = None,
         instructions: Literal["text", "schemas"] = "text",
         max_turns: int = 50,
@@ -161,7 +166,9 @@ class TerminalEnv(BaseEnv):
             raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
         super().__init__()
         self._tasks = find_tasks(tasks, data)
-        self._provider: MachineProvider = make_machine_provider(machine)
+        self._provider = (
+            machine if isinstance(machine, MachineProvider) else make_machine_provider(machine)
+        )
         self._verifier = Verifier(self._provider)
         self._format = None if call_format is None else _format(call_format)
         self._catalog = Catalog([cast("Tool", _Terminal())])
@@ -177,6 +184,7 @@ class TerminalEnv(BaseEnv):
         self.turns = 0
         self.seconds = 0.0
         self._is_running = False
+        self._directory = ""
 
     @property
     def is_running(self) -> bool:
@@ -204,6 +212,7 @@ class TerminalEnv(BaseEnv):
             self._provider.prepare(task.machine)
             prepared = time.monotonic()
             self._machine = self._provider.start(task.machine)
+        self._directory = task.machine.workdir
         seconds = {"prepare": prepared - begin, "start": time.monotonic() - prepared}
         info: Info = {"task_id": task.id, "seconds": seconds}
         if idx is not None:
@@ -295,11 +304,15 @@ class TerminalEnv(BaseEnv):
     def _run(self, request: Request) -> tuple[str, dict[str, Any]]:
         """Run a call; return its output and its record."""
         problem = self._catalog.problem(request)
-        call: dict[str, Any] = {"function": request.function, "arguments": dict(request.arguments)}
-        if problem:
-            return problem, {**call, "ok": False}
-        if request.function == _FINISH:
-            return "", {**call, "ok": True}
+        call: dict[str, Any] = {
+            "tool": _Terminal.name,
+            "function": request.function,
+            "arguments": dict(request.arguments),
+            "output": problem,
+            "ok": not problem,
+        }
+        if problem or request.function == _FINISH:
+            return problem, call
         begin = time.monotonic()
         with boundary("sandbox"):
             if request.function == "shell":
@@ -313,22 +326,31 @@ class TerminalEnv(BaseEnv):
         left = max(0.0, self._seconds_allowed - self.seconds)
         wait = min(left, self.command_timeout if timeout is None else max(0.0, timeout))
         shell = self._running_machine.shell()
+        prompt = "" if self._is_running else self._directory
         if command.strip() in _INTERRUPT:
             result = shell.interrupt()
         else:
             text = command.replace("\0", "")
             typed = f"{text}\n" if text and self._is_running else text
             result = shell.send(typed, timeout=wait, output_limit=self.output_limit)
-        self._is_running = result.running
-        record = {"exit_status": result.exit_status, "directory": result.directory}
-        return _shown(result, wait), {**record, "ok": result.exit_status == 0}
+        self._is_running, self._directory = result.running, result.directory
+        record = {
+            "output": _printed(result),
+            "ok": result.exit_status == 0,
+            "exit_status": result.exit_status,
+            "directory": result.directory,
+            "prompt": prompt,
+            "left_out": result.left_out,
+        }
+        return _shown(result, wait), record
 
     def _write(self, path: str, content: str) -> tuple[str, dict[str, Any]]:
         try:
             self._running_machine.write(path, content)
         except (ConfigError, MachineError) as error:
-            return str(error), {"ok": False}
-        return f"Written: {path}", {"ok": True}
+            return str(error), {"output": str(error), "ok": False}
+        output = f"Written: {path}"
+        return output, {"output": output}
 
     def _observation(self, reading: Reading, outputs: list[str], info: Info) -> str:
         """Return what the agent sees of the outputs, and note it as messages for a chat."""
@@ -348,6 +370,8 @@ class TerminalEnv(BaseEnv):
         info["seconds"] = {"verify": grade.seconds}
         if grade.rewards:
             info["rewards"] = dict(grade.rewards)
+        if grade.changes:
+            info["changed_files"] = dict(grade.changes)
         if grade.left:
             info["left_behind"] = list(grade.left)
         return grade.reward
@@ -432,9 +456,13 @@ def _format(part: str | Mapping[str, Any] | CallFormat) -> CallFormat:
 
 def _shown(result: ShellResult, waited: float) -> str:
     """Return the result of a command as the agent sees it."""
-    text = plain_text(result.text)
-    if text and not text.endswith("\n"):
-        text += "\n"
+    text = _printed(result)
     if result.running:
         return f"{text}[still running after {waited:.0f} s]"
     return f"{text}[exit status {result.exit_status}, in {result.directory}]"
+
+
+def _printed(result: ShellResult) -> str:
+    """Return what a command printed, as lines without escapes."""
+    text = plain_text(result.text)
+    return f"{text}\n" if text and not text.endswith("\n") else text

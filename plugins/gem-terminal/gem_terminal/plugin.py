@@ -42,6 +42,6 @@ def gem_register(registry: Registry) -> None:
         CommandSpec(
             id="terminal",
             entry_point="gem_terminal.commands:command",
-            description="List the terminal tasks in a folder, and what runs here",
+            description="List and check the terminal tasks in a folder",
         )
     )

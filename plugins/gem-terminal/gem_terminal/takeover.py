@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from gem_core.machine import FileChange
 
-__all__ = ["Takeover"]
+__all__ = ["Takeover", "is_reserved"]
 
 _PROGRAMS = ("/bin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/sbin", "/usr")
 """Where the image has programs and libraries; its own files there stay as they are."""
@@ -56,7 +56,7 @@ class Takeover:
 
     def keeps(self, change: FileChange) -> bool:
         """Return whether a change goes to the fresh machine."""
-        if _is_below(change.path, _RESERVED):
+        if is_reserved(change.path):
             return False
         kept = self._is_harmless(change)
         if not kept and not (change.kind == "folder" and change.in_image):
@@ -76,6 +76,11 @@ class Takeover:
     def _hides_a_command(self, path: str) -> bool:
         pure = PurePosixPath(path)
         return pure.parent.name in {"bin", "sbin"} and pure.name in self.commands
+
+
+def is_reserved(path: str) -> bool:
+    """Return whether a path is where grading, or the system, puts its own files."""
+    return _is_below(path, _RESERVED)
 
 
 def _hides_a_module(path: str) -> bool:

@@ -6,12 +6,13 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gem_core.errors import GemError, MachineError
-from gem_core.machine import Machine, MachineProvider, MachineSpec
+from gem_core.machine import FileChange, Machine, MachineProvider, MachineSpec
 from gem_core.sandbox import Execution
+from gem_terminal.changed_files import ChangedFiles
 from gem_terminal.takeover import Takeover
 from gem_terminal.task import TerminalTask
 
@@ -39,16 +40,20 @@ class Grade:
     Args:
         reward: The reward.
         rewards: Its parts by name, if the tests wrote several.
+        tests: The names of pytest's tests that have results, and whether each has passed.
         output: The end of what the tests printed.
         seconds: Seconds of wall time of the tests.
         left: Paths of the agent's files that were left behind, as tests might have run with them.
+        changes: Paths that the agent has changed, by kind; empty in the mode ``shared``.
     """
 
     reward: float
     rewards: Mapping[str, float] = field(default_factory=dict)
+    tests: Mapping[str, bool] = field(default_factory=dict)
     output: str = ""
     seconds: float = 0.0
     left: tuple[str, ...] = ()
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Verifier:
@@ -74,17 +79,24 @@ class Verifier:
             MachineError: A machine failed.
         """
         if task.mode == "shared":
-            return self._run(machine, task, ())
+            return self._run(machine, task)
         machine.kill_all()
         spec = machine.spec
         takeover = Takeover(instruction=task.instruction, commands=self._names_of_commands(spec))
-        snapshot = machine.snapshot(keep=takeover.keeps)
+        changes = ChangedFiles.on(machine)
+
+        def keeps(change: FileChange) -> bool:
+            changes.add(change)
+            return takeover.keeps(change)
+
+        snapshot = machine.snapshot(keep=keeps)
         fresh = self._provider.start(spec, snapshot)
         try:
             for path in takeover.left:
                 if path in spec.files:
                     fresh.write(path, spec.files[path])
-            return self._run(fresh, task, tuple(takeover.left))
+            grade = self._run(fresh, task)
+            return replace(grade, left=tuple(takeover.left), changes=changes.to_info())
         finally:
             fresh.close()
 
@@ -100,7 +112,7 @@ class Verifier:
             self._commands[key] = frozenset(found.stdout.split("\n"))
         return self._commands[key]
 
-    def _run(self, machine: Machine, task: TerminalTask, left: tuple[str, ...]) -> Grade:
+    def _run(self, machine: Machine, task: TerminalTask) -> Grade:
         # Both may be links that the agent has made, in the mode "shared".
         machine.run(f"rm -rf /logs /tests && mkdir -p {_LOGS}", user="root", cwd="/")
         for path, content in task.tests.items():
@@ -120,25 +132,27 @@ class Verifier:
                 f"The tests of {task.id!r} were ended by the limit {execution.limit} after "
                 f"{seconds:.1f} s: {output}"
             )
-        value = (
-            _reward_of_pytest(task, execution)
-            if task.reward == "pytest"
-            else _read(machine, task, output)
-        )
+        if task.reward == "pytest":
+            tests = _results(task, execution)
+            return Grade(float(all(tests.values())), tests=tests, output=output, seconds=seconds)
+        value = _read(machine, task, output)
         rewards = value if isinstance(value, dict) else {}
         reward = _total(rewards) if isinstance(value, dict) else value
-        return Grade(reward, rewards, output, seconds, left)
+        return Grade(reward, rewards, output=output, seconds=seconds)
 
 
-def _reward_of_pytest(task: TerminalTask, execution: Execution) -> float:
-    """Return the reward of Terminal-Bench 1: 1 if no test of pytest's short summary failed."""
+def _results(task: TerminalTask, execution: Execution) -> dict[str, bool]:
+    """Return the results of pytest's short summary; a test that is listed twice must pass twice."""
     found = _RESULT.findall(execution.stdout)
     if not found:
         raise GradingError(
             f"The tests of {task.id!r} printed no results of pytest (it needs -rA): "
             f"{execution.stdout[-_SHOWN:]}{execution.stderr[-_SHOWN:]}"
         )
-    return float(all(outcome in {"PASSED", "XFAIL"} for outcome, _ in found))
+    tests: dict[str, bool] = {}
+    for outcome, name in found:
+        tests[name] = outcome in {"PASSED", "XFAIL"} and tests.get(name, True)
+    return tests
 
 
 def _read(machine: Machine, task: TerminalTask, output: str) -> float | dict[str, float]:

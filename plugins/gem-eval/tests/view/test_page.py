@@ -7,7 +7,7 @@ import re
 import pytest
 from click.testing import CliRunner
 from view_browser import PHONE, WIDE, chromium, serving
-from view_samples import make_run, odd_trajectory, write_many
+from view_samples import make_run, odd_trajectory, terminal_trajectory, write_many
 
 from gem_eval.view.command import view
 from gem_eval.view.page import one_file, static_file
@@ -37,7 +37,17 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser(runs):  # the runs first: they use their own event loop
+def played(tmp_path_factory):
+    """Return the run of a real episode at a terminal, and why there is none."""
+    path = tmp_path_factory.mktemp("terminal") / "run.jsonl"
+    trajectory = terminal_trajectory()
+    with TrajectoryFile(path) as file:
+        file.append(trajectory)
+    return path, "" if trajectory.error is None else trajectory.error["message"]
+
+
+@pytest.fixture(scope="module")
+def browser(runs, played):  # the runs first: they use their own event loop
     with chromium() as browser:
         yield browser
 
@@ -267,7 +277,14 @@ class TestEpisode:
         """Observation, action, reward, flags, tool calls, messages, errors."""
         page = open_page(f"{odd.url}#/episode/0-0")
         text = page.inner_text("main")
-        for part in ("Turn 1", "reward +0.500", "terminated", "Tool call", "failed", "Traceback"):
+        for part in (
+            "Turn 1",
+            "reward +0.500",
+            "terminated",
+            "2 tool calls",
+            "failed",
+            "Traceback",
+        ):
             assert part in text
         assert "Attempt 1 failed" in text
         assert "The episode ended with an error" in text
@@ -320,6 +337,93 @@ class TestEpisode:
         page.goto(f"{server.url}#/episode/0-9999")
         page.wait_for_selector("text=There is no episode '0-9999'.")
         page.context.close()
+
+
+class TestATerminal:
+    """An episode at a terminal, as one would see it there."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def terminal(cls, played):
+        """Serve a real episode."""
+        path, error = played
+        if error:
+            pytest.skip(f"no machine can be started here: {error}")
+        with serving(path) as server:
+            yield server
+
+    def test_commands_have_prompts_outputs_and_badges(self, open_page, terminal):
+        """The directory, what was typed into a program, the exit status in its colour."""
+        page = open_page(f"{terminal.url}#/episode/0-0")
+        typed = page.locator(".terminal-typed").all_inner_texts()
+        assert typed[0] == "/app $ ls -l\ncat names.txt"
+        assert typed[3] == "input > Ada"
+        assert typed[4] == "/app/out $ cat missing.txt"
+        states = page.locator(".terminal-state")
+        assert states.nth(0).locator(".badge:not(.error):not(.failed)").inner_text() == (
+            "exit status 0"
+        )
+        assert states.nth(2).locator(".badge.failed").inner_text() == "still running"
+        assert states.nth(4).locator(".badge.error").inner_text() == "exit status 1"
+        outputs = page.locator(".terminal-output")
+        assert outputs.nth(3).inner_text().strip().endswith("hello Ada")
+        assert "No such file" in outputs.nth(4).inner_text()
+
+    def test_a_long_output_shows_its_head_and_tail(self, open_page, terminal):
+        """What lies between is marked, and can be shown."""
+        page = open_page(f"{terminal.url}#/episode/0-0")
+        long = page.locator(".turn").nth(1)
+        output = long.locator(".terminal-output")
+        assert output.inner_text().startswith("line 1\nline 2\n")
+        assert output.inner_text().strip().endswith("line 4000")
+        assert "bytes left out" in long.locator(".terminal-state").inner_text()
+        assert "line 20\n" not in output.inner_text()
+        long.locator(".terminal-more").click()
+        assert "line 20\n" in output.inner_text()
+        assert "bytes left out]" in output.inner_text()
+
+    def test_the_end_shows_the_parts_of_the_reward_and_the_files(self, open_page, terminal):
+        """Rewards by name, files by what became of them, what the tests printed."""
+        page = open_page(f"{terminal.url}#/episode/0-0")
+        last = page.locator(".turn").last
+        text = last.inner_text()
+        assert re.search(r"sorted\s+1.000\s+tidy\s+0.500", text)
+        assert last.locator(".file-new").all_inner_texts() == [
+            "+/app/out/sorted.txt",
+            "+/app/re.py",
+        ]
+        assert last.locator(".file-changed").all_inner_texts() == ["~/app/old.txt"]
+        assert last.locator(".file-deleted").all_inner_texts() == ["\N{MINUS SIGN}/app/draft.txt"]
+        assert "Files left out of grading\n/app/re.py" in text
+        assert "2 passed, 1 failed" in text
+
+    def test_an_observation_that_repeats_the_output_is_folded(self, open_page, terminal):
+        """It can be opened; the first observation, the task, is open."""
+        page = open_page(f"{terminal.url}#/episode/0-0")
+        assert "Sort names.txt" in page.locator(".turn").first.inner_text()
+        second = page.locator(".turn").nth(1)
+        assert "[exit status 0, in /app]" not in second.inner_text()
+        second.locator("text=Observation: what the terminal printed").click()
+        page.wait_for_selector("text=[exit status 0, in /app]")
+
+    def test_values_of_another_shape_are_shown_as_they_are(self, open_page, tmp_path):
+        """Other environments may use the same names."""
+        path = tmp_path / "run.jsonl"
+        odd = odd_trajectory("x")
+        odd.turns[0].info = {
+            "rewards": [1, 2],
+            "changed_files": {"new": 3},
+            "left_behind": "nothing",
+            "verifier_output": {"a": 1},
+            "tool_calls": "none",
+        }
+        with TrajectoryFile(path) as file:
+            file.append(odd)
+        with serving(path) as server:
+            page = open_page(f"{server.url}#/episode/0-0")
+            page.click("text=/^Info$/")
+            shown = page.locator(".turn details pre").last.inner_text()
+            assert json.loads(shown) == odd.turns[0].info
 
 
 class TestCompare:

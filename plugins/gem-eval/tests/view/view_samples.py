@@ -12,8 +12,12 @@ from pathlib import Path
 
 from gem_core import Reply, make, make_agent
 from gem_core.agent import BaseAgent, Generation
+from gem_core.machine import MachineSpec
 from gem_rollout import Trajectory, TrajectoryFile, collect
 from gem_rollout.runs import Run
+from gem_terminal.env import TerminalEnv
+from gem_terminal.task import TerminalTask
+from gem_terminal.tasks import ListedTasks
 
 ENVS = (
     "game:GuessTheNumber-v0-easy",
@@ -124,6 +128,61 @@ def _spend_time(trajectory, rng):
             }
 
 
+TERMINAL_TURNS = (
+    "Let me look around.\n```bash\nls -l\ncat names.txt\n```",
+    "```bash\nmkdir -p out && cd out\nseq 1 4000 | sed 's/^/line /'\n```",
+    '```bash\npython3 -c \'name = input("name? "); print("hello", name)\'\n```',
+    "```bash\nAda\n```",
+    "There is no such file, I think.\n```bash\ncat missing.txt\n```",
+    "```bash\ncd ..\nsort names.txt > out/sorted.txt\n```",
+    "```bash\necho >> old.txt\nrm draft.txt\ntouch re.py\n```",
+    "All is done.\n```bash\nfinish\n```",
+)
+"""What a person would do in a terminal: look, print a lot, type into a program, fail, finish."""
+
+
+class ScriptedAgent(BaseAgent):
+    """Gives the answers of ``TERMINAL_TURNS``."""
+
+    def reset(self, env):
+        self.turns = iter(TERMINAL_TURNS)
+
+    def act(self, observation, info):
+        return next(self.turns)
+
+
+def terminal_trajectory():
+    """Play an episode at a real terminal.
+
+    Raises:
+        MachineError: No machine can be started.
+    """
+    task = TerminalTask(
+        id="names",
+        instruction="Sort names.txt into out/sorted.txt.",
+        machine=MachineSpec(
+            workdir="/app",
+            files={f"/app/{name}.txt": b"Grace\nAda\n" for name in ("names", "old", "draft")},
+        ),
+        tests={"test.sh": _GRADE.encode()},
+    )
+    rollout = collect(
+        lambda: TerminalEnv(tasks=ListedTasks([task]), command_timeout=0.3, output_limit=2000),
+        ScriptedAgent,
+        episodes=1,
+        seed=0,
+        agent_name="scripted",
+    )
+    (trajectory,) = rollout
+    return trajectory
+
+
+_GRADE = """
+echo '2 passed, 1 failed'
+echo '{"sorted": 1.0, "tidy": 0.5}' > /logs/verifier/reward.json
+"""
+
+
 def write_many(path, count, *, turns=3, envs=20, seed=0):
     """Write ``count`` episodes that nobody played, quickly; return the path."""
     rng = random.Random(seed)
@@ -185,6 +244,11 @@ def odd_trajectory(text="x", **fields):
     )
     call = {"tool": text, "function": text, "arguments": {text: text, "b": 1}, "id": text}
     call |= {"ok": False, "output": text, "seconds": 0.1, "info": {}}
+    command = {"tool": "terminal", "function": text, "arguments": {"command": text}, "ok": True}
+    command |= {"output": text, "exit_status": text, "prompt": text, "directory": text}
+    info = {text: text, "tool_calls": [call, command], "advantages": [0.5, -1.0]}
+    info |= {"rewards": {text: 0.5}, "left_behind": [text], "verifier_output": text}
+    info |= {"changed_files": {"new": [text], "changed": [text], "deleted": [text]}}
     error = {"boundary": text, "type": text, "message": text, "traceback": text}
     turn = {
         "agent": text,
@@ -193,7 +257,7 @@ def odd_trajectory(text="x", **fields):
         "reward": 0.5,
         "terminated": True,
         "truncated": False,
-        "info": {text: text, "tool_calls": [call], "advantages": [0.5, -1.0]},
+        "info": info,
         "generation": generation.to_dict(),
     }
     return Trajectory.from_dict(

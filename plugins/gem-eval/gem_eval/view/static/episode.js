@@ -82,7 +82,7 @@ export function turnList(episode, look) {
   let done = 0;
   const add = () => {
     const next = episode.turns.slice(done, done + FIRST_TURNS);
-    list.append(...next.map((turn, at) => turnCard(turn, done + at, look)));
+    list.append(...next.map((turn, at) => turnCard(turn, done + at, look, episode.turns[done + at - 1])));
     done += next.length;
     const left = episode.turns.length - done;
     more.hidden = left <= 0;

@@ -3,17 +3,28 @@
 import { el, present } from "./dom.js";
 import { counted, decimal, duration, fixed, isNumber } from "./format.js";
 import { stack } from "./plots.js";
+import { changedFiles, terminalCall } from "./terminal.js";
 import { asText, block, folded, shown } from "./text.js";
 import { tokenBlock, tokensOf } from "./tokens.js";
 
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
-const SHOWN_INFO = [
-  "tool_calls",
-  "advantages",
-  "loss_mask",
-  "tokens",
-  "prompt_tokens",
-  "tool_messages",
+const OF_TOKENS = ["advantages", "loss_mask", "tokens", "prompt_tokens"];
+
+/** The looks of calls, by tool; all others look as `toolCall` shows them. */
+const CALL_LOOKS = new Map([["terminal", terminalCall]]);
+
+/**
+ * The values of info that have a look of their own, in the order in which they are shown. A function
+ * returns null for a value that it does not know, which is then shown with the rest of info.
+ * @type {Array<[string, (value: any) => Node | null]>}
+ */
+const INFO_LOOKS = [
+  ["tool_calls", toolCalls],
+  ["tool_messages", () => document.createDocumentFragment()],
+  ["rewards", rewardParts],
+  ["changed_files", (value) => titled("Files changed", changedFiles(value))],
+  ["left_behind", (value) => titled("Files left out of grading", pathList(value))],
+  ["verifier_output", (value) => titled("Output of the tests", typeof value === "string" ? block(value, "code") : null)],
 ];
 
 /** The parts of the time of a turn, in seconds. @param {any} turn @returns {Array<[string, number]>} */
@@ -65,6 +76,33 @@ function toolCall(call) {
     ),
     labelled("Output", block(call.output ?? "", "code")),
   );
+}
+
+/** @param {any} calls */
+function toolCalls(calls) {
+  if (!Array.isArray(calls)) return null;
+  if (!calls.length) return document.createDocumentFragment();
+  const name = isOfTerminal(calls) ? "Terminal" : calls.length === 1 ? "Tool call" : `${calls.length} tool calls`;
+  return labelled(name, calls.map((call) => (CALL_LOOKS.get(call?.tool) ?? toolCall)(call ?? {})));
+}
+
+/** @param {string} name @param {Node | null} node */
+function titled(name, node) {
+  return node && labelled(name, node);
+}
+
+/** The parts of a reward by name. @param {any} parts */
+function rewardParts(parts) {
+  if (parts === null || typeof parts !== "object" || Array.isArray(parts)) return null;
+  if (!Object.values(parts).every(isNumber)) return null;
+  const rows = Object.entries(parts).map(([name, value]) =>
+    el("div", {}, el("dt", {}, shown(name)), el("dd", {}, fixed(value, 3))));
+  return labelled("Parts of the reward", el("dl", { class: "facts" }, rows));
+}
+
+/** @param {any} paths */
+function pathList(paths) {
+  return Array.isArray(paths) ? block(paths.join("\n")) : null;
 }
 
 /** One long text, such as a program, unchanged; everything else as JSON. @param {any} given */
@@ -119,11 +157,23 @@ function generationFigures(generation) {
   );
 }
 
-/** @param {any} info */
-function infoBlock(info) {
-  const entries = Object.entries(info ?? {});
-  const rest = Object.fromEntries(entries.filter(([name]) => !SHOWN_INFO.includes(name)));
-  return Object.keys(rest).length > 0 && folded("Info", () => block(rest, "code"));
+/** The values of info: those with a look of their own, and the rest, folded. @param {any} info */
+function infoParts(info) {
+  const rest = { ...info };
+  OF_TOKENS.forEach((name) => delete rest[name]);
+  const nodes = [];
+  for (const [name, look] of INFO_LOOKS) {
+    const node = Object.hasOwn(rest, name) ? look(rest[name]) : null;
+    if (!node) continue;
+    nodes.push(node);
+    delete rest[name];
+  }
+  return [...nodes, Object.keys(rest).length > 0 && folded("Info", () => block(rest, "code"))];
+}
+
+/** Whether all calls were commands in a terminal. @param {any} calls */
+function isOfTerminal(calls) {
+  return Array.isArray(calls) && calls.length > 0 && calls.every((call) => call?.tool === "terminal");
 }
 
 /**
@@ -131,8 +181,9 @@ function infoBlock(info) {
  * @param {any} turn
  * @param {number} at Its place, from 0 on.
  * @param {{colouring: string, largest: number, longest: number, agents: number}} look
+ * @param {any} [before] The turn before.
  */
-export function turnCard(turn, at, look) {
+export function turnCard(turn, at, look, before) {
   const times = timesOf(turn);
   const seconds = times.reduce((sum, [, size]) => sum + size, 0);
   const bar = stack(times, look.longest);
@@ -141,7 +192,6 @@ export function turnCard(turn, at, look) {
     .map(([name, size]) => `${name} ${duration(size)}`)
     .join(", ");
   const tokens = look.colouring ? tokensOf(turn) : [];
-  const calls = Array.isArray(turn.info?.tool_calls) ? turn.info.tool_calls : [];
   const reward = turn.reward;
   return el(
     "article",
@@ -157,16 +207,14 @@ export function turnCard(turn, at, look) {
       turn.terminated && el("span", { class: "badge" }, "terminated"),
       turn.truncated && el("span", { class: "badge failed" }, "truncated"),
       el("span", { class: "turn-time" }, bar, el("span", { class: "quiet" }, duration(seconds)))),
-    labelled("Observation", observation(turn.observation)),
+    isOfTerminal(before?.info?.tool_calls)
+      ? folded("Observation: what the terminal printed", () => observation(turn.observation))
+      : labelled("Observation", observation(turn.observation)),
     turn.generation && generated(turn.generation),
     el("div", { class: "labelled action" },
       el("h4", {}, "Action", generationFigures(turn.generation)),
       tokens.length ? tokenBlock(tokens, look.colouring, look.largest) : block(turn.action)),
-    calls.length > 0 && labelled(
-      calls.length === 1 ? "Tool call" : `${calls.length} tool calls`,
-      calls.map(toolCall),
-    ),
-    infoBlock(turn.info),
+    infoParts(turn.info),
   );
 }
 

@@ -1,0 +1,1 @@
+"""Tasks at a terminal."""

@@ -1,0 +1,245 @@
+"""Check tasks with real episodes: are their tests fair, and do they say the same each time?
+
+The task's own solution must be paid 1, also while others run it, and an agent that does nothing 0.
+"""
+
+import threading
+import time
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Literal
+
+from gem_core.api import make_machine_provider
+from gem_core.errors import ConfigError, MachineError, NoMachineError
+from gem_core.machine import MachineProvider
+from gem_terminal.env import TerminalEnv
+from gem_terminal.folders import TaskFolder
+from gem_terminal.placement import machine_for
+from gem_terminal.task import TerminalTask, UnsupportedTaskError
+from gem_terminal.tasks import ListedTasks
+
+__all__ = ["CHECKS", "Attempt", "Failure", "TaskReport", "check_folders", "id_of", "why_skipped"]
+
+Agent = Literal["oracle", "idle"]
+CHECKS: dict[str, tuple[Agent, int, float]] = {
+    "oracle": ("oracle", 2, 1.0),
+    "idle": ("idle", 2, 0.0),
+    "parallel": ("oracle", 4, 1.0),
+}
+"""The agent of each check, how often it plays, and what it must be paid."""
+
+_NO_SOLUTION = "it has no solution; only the agent that does nothing was checked"
+_SHOWN = 2_000
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An episode of a check.
+
+    Args:
+        check: The name of the check.
+        reward: The reward; None if there is none.
+        seconds: Seconds of wall time.
+        problem: What went wrong in the episode; empty if it ended as it should.
+        output: The end of what the commands and the tests printed.
+    """
+
+    check: str
+    reward: float | None
+    seconds: float
+    problem: str = ""
+    output: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the episode ended well, with the reward that the check asks for."""
+        return not self.problem and self.reward == CHECKS[self.check][2]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A check that a task has failed.
+
+    Args:
+        check: The name of the check; ``task`` if the task cannot be read, ``machine`` if no machine
+            can be made for it.
+        message: What was found.
+        output: The end of what the commands and the tests printed.
+    """
+
+    check: str
+    message: str
+    output: str = ""
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """What was found of a task.
+
+    Args:
+        id: The id of the task; the name of the folder if it cannot be read.
+        path: The folder.
+        state: ``ok``, ``failed``, or ``skipped`` if it cannot be checked here.
+        reason: Why it was skipped.
+        failures: The checks that it failed.
+        seconds: Seconds of wall time.
+        attempts: The episodes.
+    """
+
+    id: str
+    path: str
+    state: Literal["ok", "failed", "skipped"]
+    reason: str = ""
+    failures: tuple[Failure, ...] = ()
+    seconds: float = 0.0
+    attempts: tuple[Attempt, ...] = ()
+
+
+def id_of(found: TaskFolder) -> str:
+    """Return the id of a task; the name of the folder if it cannot be read."""
+    return found.path.resolve().name if found.task is None else found.task.id
+
+
+def why_skipped(found: TaskFolder, machine: str) -> str:
+    """Return why a task cannot be checked here; empty if it can, or is malformed.
+
+    Args:
+        found: The task.
+        machine: The id of the provider of machines.
+    """
+    if found.task is None:
+        return str(found.refusal) if isinstance(found.refusal, UnsupportedTaskError) else ""
+    try:
+        needed, why = machine_for(found.task)
+    except ConfigError:
+        return ""
+    return f"it needs machines of {needed!r}: it {why}" if machine == "local" and why else ""
+
+
+def check_folders(
+    folders: Sequence[TaskFolder], machine: str = "local", *, jobs: int = 4
+) -> Generator[TaskReport, None, None]:
+    """Check tasks, several at the same time; yield the reports as tasks are done.
+
+    All machines are ended with the iterator, also where it is closed early.
+
+    Args:
+        folders: The tasks.
+        machine: The id of a provider of machines.
+        jobs: The number of tasks that are checked at the same time.
+
+    Raises:
+        GemError: There is no such provider.
+    """
+    provider = make_machine_provider(machine)
+    stopped = threading.Event()
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        checks = [_TaskCheck(found, machine, provider, stopped) for found in folders]
+        for future in as_completed([pool.submit(check.run) for check in checks]):
+            yield future.result()
+    finally:
+        stopped.set()
+        provider.close()  # commands that are running end with an error
+        pool.shutdown(cancel_futures=True)
+
+
+class _TaskCheck:
+    """Checks a task."""
+
+    def __init__(
+        self, found: TaskFolder, machine: str, provider: MachineProvider, stopped: threading.Event
+    ) -> None:
+        self._found = found
+        self._reason = why_skipped(found, machine)
+        self._provider = provider
+        self._stopped = stopped
+        self._attempts: list[Attempt] = []
+
+    def run(self) -> TaskReport:
+        """Check the task."""
+        begin = time.monotonic()
+        failures = () if self._reason else tuple(self._failures())
+        return TaskReport(
+            id_of(self._found),
+            str(self._found.path),
+            "failed" if failures else "skipped" if self._reason else "ok",
+            self._reason,
+            failures,
+            time.monotonic() - begin,
+            tuple(self._attempts),
+        )
+
+    def _failures(self) -> Iterator[Failure]:
+        task = self._found.task
+        if task is None:
+            yield Failure("task", f"malformed: {self._found.refusal}")
+            return
+        try:
+            self._provider.prepare(task.machine)
+            self._provider.start(task.machine).close()
+        except (ConfigError, NoMachineError) as error:
+            self._reason = str(error)
+        except MachineError as error:
+            yield Failure("machine", str(error))
+        else:
+            yield from self._failed_checks(task)
+
+    def _failed_checks(self, task: TerminalTask) -> Iterator[Failure]:
+        if not task.solution:
+            self._reason = _NO_SOLUTION
+        env = TerminalEnv(
+            tasks=ListedTasks([task]), machine=self._provider, command_timeout=task.agent_timeout
+        )
+        failed = set[Agent]()
+        for check, (agent, times, wanted) in CHECKS.items():
+            if agent in failed or (agent == "oracle" and not task.solution):
+                continue
+            parallel = times if check == "parallel" else 1
+            with ThreadPoolExecutor(parallel) as pool:
+                attempts = list(
+                    pool.map(self._play, [env] * times, [task] * times, [check] * times)
+                )
+            self._attempts += attempts
+            if wrong := [attempt for attempt in attempts if not attempt.is_right]:
+                failed.add(agent)
+                yield Failure(check, _message(attempts, wanted, task), wrong[0].output)
+
+    def _play(self, parent: TerminalEnv, task: TerminalTask, check: str) -> Attempt:
+        begin = time.monotonic()
+        if self._stopped.is_set():
+            return Attempt(check, None, 0.0, "stopped")
+        env = parent.spawn(seed=0)
+        try:
+            reward, problem, output = _episode(env, task, CHECKS[check][0])
+        except Exception as error:  # noqa: BLE001 - whatever it is, other tasks are checked all the same
+            reward, problem, output = None, f"{type(error).__name__}: {error}", ""
+        finally:
+            env.close()
+        return Attempt(check, reward, time.monotonic() - begin, problem, output)
+
+
+def _episode(env: TerminalEnv, task: TerminalTask, agent: Agent) -> tuple[float, str, str]:
+    """Play; return the reward, what went wrong, and the end of what was printed."""
+    env.reset(seed=0)
+    output = ""
+    if agent == "oracle":
+        step = env.step(env.solution())
+        output = f"{step.observation}\n"
+        if step.truncated:
+            problem = f"the solution took longer than the agent's {task.agent_timeout:g} s"
+            return step.reward, problem, output[-_SHOWN:]
+    step = env.step("```bash\nfinish\n```")
+    output += step.info["verifier_output"]
+    return step.reward, "", output[-_SHOWN:]
+
+
+def _message(attempts: Sequence[Attempt], wanted: float, task: TerminalTask) -> str:
+    paid = ["an error" if one.reward is None else f"{one.reward:g}" for one in attempts]
+    problems = dict.fromkeys(one.problem for one in attempts if one.problem)
+    together = " at the same time" if attempts[0].check == "parallel" else ""
+    text = f"paid {', '.join(paid)}{together}, which must be {wanted:g} each time"
+    if task.internet:
+        text += " (the task may use the internet, which machines do not have)"
+    return "; ".join([text, *problems])
