@@ -27,7 +27,7 @@ from gem_workers.dockerfile import (
 )
 from gem_workers.untrusted_files import read_bytes
 
-__all__ = ["Recipe", "read_recipe"]
+__all__ = ["Recipe", "context_digest", "read_recipe"]
 
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _RUN_TIMEOUT = 600.0
@@ -116,7 +116,17 @@ def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
 
 
 def _digest(folder: Path, steps: Sequence[Instruction]) -> str:
-    digest = hashlib.sha256(json.dumps([(s.name, s.arguments) for s in steps]).encode())
+    instructions = json.dumps([(s.name, s.arguments) for s in steps])
+    return hashlib.sha256(f"{instructions}{context_digest(folder)}".encode()).hexdigest()
+
+
+def context_digest(folder: Path) -> str:
+    """Return a hash of what a Dockerfile of a folder can copy.
+
+    Raises:
+        ConfigError: A file cannot be read.
+    """
+    digest = hashlib.sha256()
     for name in _names(folder):
         path = folder / name
         digest.update(f"{name}\0{path.lstat().st_mode}\0".encode())

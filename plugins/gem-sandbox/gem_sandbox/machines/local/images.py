@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gem_core.machine import MachineSpec
-from gem_sandbox.machines.base import BaseMachine
 from gem_sandbox.machines.build import Recipe, read_recipe
+from gem_sandbox.machines.host_machine import HostMachine
 
 __all__ = ["BuiltImage", "cache_folder", "find_or_build"]
 
@@ -59,7 +59,7 @@ def cache_folder() -> Path:
 def find_or_build(
     folder: str,
     images: Mapping[str, str],
-    start: Callable[[MachineSpec], BaseMachine],
+    start: Callable[[MachineSpec], HostMachine],
     *,
     skip_prelude: bool,
 ) -> BuiltImage:
@@ -89,7 +89,7 @@ def find_or_build(
 
 
 def _build(
-    recipe: Recipe, base: str, start: Callable[[MachineSpec], BaseMachine], *, skip_prelude: bool
+    recipe: Recipe, base: str, start: Callable[[MachineSpec], HostMachine], *, skip_prelude: bool
 ) -> bytes:
     with start(MachineSpec(image=base, workdir="/", disk=_LIMIT)) as machine:
         recipe.carry_out(machine, skip_prelude=skip_prelude)
