@@ -18,12 +18,12 @@ import struct
 import tempfile
 import threading
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem_core.errors import ConfigError, SandboxError
 from gem_core.records import json_value
 from gem_sandbox.image import DEFAULT_IMAGE, image_environment, write_image
+from gem_sandbox.owners import identity, is_orphaned
 from gem_sandbox.runner import Channel, Launcher, runner_arguments
 from gem_sandbox.runner_sandbox import RunnerSandbox
 from gem_sandbox.shortage import shortage
@@ -133,7 +133,7 @@ class Engine(Launcher):
         memory_files = f"rw,exec,nosuid,nodev,size={self._disk},nr_inodes=16384,mode=1777"
         return {
             "entrypoint": ["python3"],
-            "labels": {_LABEL: _identity(os.getpid())},
+            "labels": {_LABEL: identity(os.getpid())},
             "user": "0:0",
             "stdin_open": True,
             "auto_remove": True,
@@ -284,7 +284,7 @@ def connect(host: str | None = None) -> "docker.DockerClient":
             raise SandboxError(f"No connection to the engine at {where}: {missing}.") from error
         raise SandboxError(
             f"No Docker engine answers at {where}: {error}. Start one (apt-get install docker.io), "
-            f"or set its address: DOCKER_HOST=unix:///path, or make_sandbox('docker', host=...)."
+            f"or set its address: DOCKER_HOST=unix:///path, or the parameter host."
         ) from error
 
 
@@ -319,7 +319,7 @@ def make_image(
 
 def owned(client: "docker.DockerClient") -> list[Any]:
     """Return the containers that this process has started."""
-    label = f"{_LABEL}={_identity(os.getpid())}"
+    label = f"{_LABEL}={identity(os.getpid())}"
     return list(client.containers.list(filters={"label": label}, ignore_removed=True))
 
 
@@ -329,26 +329,7 @@ def reap(client: "docker.DockerClient") -> int:
     started = client.containers.list(all=True, filters={"label": _LABEL}, ignore_removed=True)
     for container in started:
         with contextlib.suppress(Exception):  # it may be ending by itself
-            if _is_orphaned(container.labels[_LABEL]):
+            if is_orphaned(container.labels[_LABEL]):
                 container.remove(force=True)
                 removed += 1
     return removed
-
-
-def _is_orphaned(identity: str) -> bool:
-    """Whether a process of this machine and pid namespace started a container and has died."""
-    pid = int(identity.rpartition(" ")[2].partition("@")[0])
-    mine, theirs = _identity(os.getpid()), identity
-    here = mine.rpartition(" ")[0]
-    return theirs.rpartition(" ")[0] == here and _identity(pid) != theirs
-
-
-def _identity(pid: int) -> str:
-    """Return the boot, the pid namespace, the pid and the start time of a process."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        space = Path("/proc/self/ns/pid").readlink()
-        started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except OSError:
-        return f"{socket.gethostname()} {pid}@"
-    return f"{boot} {space} {pid}@{started}"

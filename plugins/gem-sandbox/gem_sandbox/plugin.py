@@ -39,6 +39,13 @@ def gem_register(registry: Registry) -> None:
     )
     registry.add(
         MachineProviderSpec(
+            id="docker",
+            entry_point="gem_sandbox.machines.docker.provider:DockerProvider",
+            description="containers of an engine, of any image that has bash",
+        )
+    )
+    registry.add(
+        MachineProviderSpec(
             id="process",
             entry_point="gem_sandbox.machines.process:ProcessProvider",
             description="folders and plain processes without isolation, for trusted programs only",

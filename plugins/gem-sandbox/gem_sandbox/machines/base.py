@@ -19,7 +19,6 @@ from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.machine import FileChange, MachineSnapshot, MachineSpec, check_path
 from gem_core.sandbox import Execution, Limit
 from gem_sandbox.machines.archive import unpack
-from gem_sandbox.machines.changes import filtered
 from gem_sandbox.machines.local.messages import STATUS
 from gem_sandbox.machines.output import HeadAndTail
 from gem_sandbox.machines.pipes import Pipes
@@ -65,6 +64,9 @@ class BaseMachine(ABC):
     """The id of the provider."""
     name = ""
     """What the machine's paths contain and those of others do not; empty if there is nothing."""
+    report_mark = ""
+    """What the shell writes before its reports, if they are in the same stream as its output; as
+    ``printf`` takes it."""
 
     def __init__(self, spec: MachineSpec) -> None:
         self.spec = spec
@@ -107,28 +109,32 @@ class BaseMachine(ABC):
         """
 
     @abstractmethod
-    def open(self, path: str, flags: int, mode: int = 0o644) -> int:
-        """Return a descriptor of a regular file of the machine.
+    def write_file(self, path: str, data: bytes, mode: int) -> None:
+        """Write a file, and create its folders.
 
         Raises:
-            MachineError: It cannot be opened.
+            MachineError: It cannot be written.
         """
 
     @abstractmethod
-    def pack(self, path: str | None, limit: int) -> int:
-        """Return a descriptor of an archive of a file or folder, or of all that was written.
+    def read_file(self, path: str, limit: int) -> bytes:
+        """Return the content of a regular file; more than the limit if it has more.
+
+        Raises:
+            MachineError: It cannot be read.
+        """
+
+    @abstractmethod
+    def pack(self, path: str, limit: int) -> int:
+        """Return a descriptor of an archive of a file or folder.
 
         Raises:
             MachineError: It does not exist, or has more bytes than the limit.
         """
 
     @abstractmethod
-    def find(self, name: str) -> tuple[str, bool]:
-        """Return the path of a member of an archive of all that was written.
-
-        Returns:
-            The path, empty for what is no path of the machine; and whether the image has it.
-        """
+    def save_files(self, keep: Callable[[FileChange], bool] | None) -> bytes:
+        """Return the state of the files; see ``Machine.snapshot``."""
 
     @abstractmethod
     def begin_files(self, data: bytes | None) -> None:
@@ -299,18 +305,12 @@ class BaseMachine(ABC):
         """Write a file, and create its folders; see ``Machine``."""
         check_path(path)
         data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
-        descriptor = self.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-        except OSError as error:
-            raise MachineError(f"{path!r} cannot be written: {error.strerror}.") from error
+        self.write_file(path, data, mode)
 
     def read(self, path: str, *, limit: int = 1 << 26) -> bytes:
         """Return the content of a regular file; see ``Machine``."""
         check_path(path)
-        with os.fdopen(self.open(path, os.O_RDONLY), "rb") as file:
-            data = file.read(limit + 1)
+        data = self.read_file(path, limit)
         if len(data) > limit:
             raise MachineError(f"{path!r} has more than {limit} bytes.")
         return data
@@ -329,10 +329,7 @@ class BaseMachine(ABC):
             if self.name:
                 script = script.replace(self.name, _NAME)
             state = script.encode("utf-8", "surrogateescape")
-            with os.fdopen(self.pack(None, self.spec.disk << 1), "rb") as file:
-                data = file.read()
-        if keep is not None:
-            data = filtered(data, keep, self.find)
+            data = self.save_files(keep)
         return snapshot_of_files(self.provider, data, state=state, lost=lost)
 
     def restore(self, snapshot: MachineSnapshot) -> None:

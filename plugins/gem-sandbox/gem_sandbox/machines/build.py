@@ -27,7 +27,7 @@ from gem_workers.dockerfile import (
 )
 from gem_workers.untrusted_files import read_bytes
 
-__all__ = ["Recipe", "read_recipe"]
+__all__ = ["Recipe", "context_digest", "read_recipe"]
 
 _COPIES = frozenset({"ADD", "COPY"})
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -80,29 +80,14 @@ class Recipe:
     def keys(self, start: str) -> list[str]:
         """Return a hash for each step: of ``start``, of all steps up to it and what they copy."""
         found = []
-        key = start
+        key, files = start, context_digest(self.folder)
         for step in self.steps:
             parts = [key, step.name, step.arguments]
             if step.name in _COPIES:
-                parts.append(self._files)
+                parts.append(files)
             key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
             found.append(key)
         return found
-
-    @functools.cached_property
-    def _files(self) -> str:
-        """A hash of the files in the folder."""
-        digest = hashlib.sha256()
-        for name in _names(self.folder):
-            path = self.folder / name
-            digest.update(f"{name}\0{path.lstat().st_mode}\0".encode())
-            if path.is_symlink():
-                digest.update(f"{path.readlink()}\0".encode())
-                with contextlib.suppress(ConfigError):  # it may point to nothing that can be copied
-                    digest.update(hashlib.sha256(read_bytes(self.folder, name)).digest())
-            elif not path.is_dir():
-                digest.update(hashlib.sha256(read_bytes(self.folder, name)).digest())
-        return digest.hexdigest()
 
     def carry_out(
         self, machine: Machine, *, skip_prelude: bool = True, done: int = 0
@@ -160,6 +145,25 @@ def read_recipe(folder: str | Path) -> Recipe:
 
 def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
     return ConfigError(f"{folder / 'Dockerfile'}, line {step.line}: {problem}.")
+
+
+def context_digest(folder: Path) -> str:
+    """Return a hash of what a Dockerfile of a folder can copy.
+
+    Raises:
+        ConfigError: A file cannot be read.
+    """
+    digest = hashlib.sha256()
+    for name in _names(folder):
+        path = folder / name
+        digest.update(f"{name}\0{path.lstat().st_mode}\0".encode())
+        if path.is_symlink():
+            digest.update(f"{path.readlink()}\0".encode())
+            with contextlib.suppress(ConfigError):  # it may point to nothing that can be copied
+                digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
+        elif not path.is_dir():
+            digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
+    return digest.hexdigest()
 
 
 def _names(folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Literal
 from gem_core.machine import FileChange
 from gem_sandbox.machines.archive import OPAQUE_HEADER, no_names_of_users
 
-__all__ = ["Find", "filtered"]
+__all__ = ["Find", "filtered", "kind_of"]
 
 Kind = Literal["file", "folder", "replaced", "link", "deleted", "other"]
 Find = Callable[[str], tuple[str, bool]]
@@ -44,7 +44,7 @@ def _kept(data: bytes, keep: Callable[[FileChange], bool], find: Find) -> set[st
         path, in_image = find(member.name)
         if member.islnk() and member.linkname not in kept:
             continue  # the content is in a member that does not stay
-        if not path or keep(FileChange(path, _kind(member), in_image)):
+        if not path or keep(FileChange(path, kind_of(member), in_image)):
             kept.add(member.name)
     return kept
 
@@ -62,7 +62,8 @@ def _above(name: str) -> Iterator[str]:
         yield name
 
 
-def _kind(member: tarfile.TarInfo) -> Kind:
+def kind_of(member: tarfile.TarInfo) -> Kind:
+    """Return what a member of an archive is."""
     if member.isdir():
         return "replaced" if member.pax_headers.get(OPAQUE_HEADER) else "folder"
     if member.ischr() and (member.devmajor, member.devminor) == (0, 0):

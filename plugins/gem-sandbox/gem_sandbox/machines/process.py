@@ -17,7 +17,8 @@ from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.machine import MachineSnapshot, MachineSpec
 from gem_sandbox.guest.process_tree import descendants
 from gem_sandbox.machines.archive import TooLargeError, pack, unpack_layers
-from gem_sandbox.machines.base import BaseMachine, Job
+from gem_sandbox.machines.base import Job
+from gem_sandbox.machines.host_machine import HostMachine
 from gem_sandbox.machines.local.messages import STATUS
 from gem_sandbox.machines.memory_file import memory_file
 from gem_sandbox.machines.signals import send_signal
@@ -66,7 +67,7 @@ class ProcessProvider:
             machine.close()
 
 
-class ProcessMachine(BaseMachine):
+class ProcessMachine(HostMachine):
     """A machine of ``ProcessProvider``."""
 
     provider = "process"

@@ -28,7 +28,7 @@ _SCRIPT = 3
 _BEGIN = "trap : INT\n__status() { return $1; }\n"
 _COMMAND = (
     "__status {status}; eval {command} 4>&-\n\n"
-    '{{ __code=$?; printf \'%s\\0%s\\0\' "$__code" "$PWD" >&4; }} 2>/dev/null\n'
+    '{{ __code=$?; printf \'{mark}%s\\0%s\\0\' "$__code" "$PWD" >&4; }} 2>/dev/null\n'
 )
 """The empty line is needed: after a syntax error, the next line would be part of the command."""
 _STATE = "declare -p; declare -f; alias -p; shopt -p; set +o"
@@ -154,6 +154,7 @@ class _Process:
             raise
         self._pipes.started()
         self._home = machine.spec.workdir
+        self._mark = machine.report_mark
         self._reported = b""
         self.is_busy = False
         self.has_ended = False
@@ -162,7 +163,7 @@ class _Process:
         _write(self._script, _BEGIN.encode(), 5.0)
 
     def begin(self, text: str, status: int) -> None:
-        command = _COMMAND.format(status=status, command=shlex.quote(text))
+        command = _COMMAND.format(status=status, command=shlex.quote(text), mark=self._mark)
         self.is_busy, self.started = True, time.monotonic()
         _write(self._script, command.encode("utf-8", "surrogateescape"), 60.0)
 

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gem_core.machine import MachineSnapshot, MachineSpec
-from gem_sandbox.machines.base import BaseMachine, snapshot_of_files
+from gem_sandbox.machines.base import snapshot_of_files
 from gem_sandbox.machines.build import Recipe, read_recipe
+from gem_sandbox.machines.host_machine import HostMachine
 
 __all__ = ["BuiltImage", "cache_folder", "find_or_build"]
 
@@ -60,7 +61,7 @@ def cache_folder() -> Path:
 def find_or_build(
     folder: str,
     images: Mapping[str, str],
-    start: Callable[[MachineSpec, MachineSnapshot | None], BaseMachine],
+    start: Callable[[MachineSpec, MachineSnapshot | None], HostMachine],
     *,
     skip_prelude: bool,
 ) -> BuiltImage:
@@ -90,7 +91,7 @@ def _build(
     recipe: Recipe,
     keys: Sequence[str],
     base: str,
-    start: Callable[[MachineSpec, MachineSnapshot | None], BaseMachine],
+    start: Callable[[MachineSpec, MachineSnapshot | None], HostMachine],
     *,
     skip_prelude: bool,
 ) -> bytes:
@@ -106,7 +107,7 @@ def _build(
         return _keep(machine, keys[-1])
 
 
-def _keep(machine: BaseMachine, key: str) -> bytes:
+def _keep(machine: HostMachine, key: str) -> bytes:
     """Return what was written on a machine, and put it into the cache."""
     machine.kill_all()
     with os.fdopen(machine.pack(None, _LIMIT), "rb") as file:

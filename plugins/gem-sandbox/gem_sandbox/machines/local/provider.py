@@ -12,7 +12,8 @@ from typing import Any, Literal, Self
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.machine import MachineSnapshot, MachineSpec
-from gem_sandbox.machines.base import BaseMachine, Job
+from gem_sandbox.machines.base import Job
+from gem_sandbox.machines.host_machine import HostMachine
 from gem_sandbox.machines.local.images import BuiltImage, find_or_build
 from gem_sandbox.machines.local.messages import STATUS, receive, send
 from gem_sandbox.machines.local.server_process import ServerProcess
@@ -216,7 +217,7 @@ def _check_packed(what: str, report: bytes) -> None:
         raise MachineError(f"{what}: {reason or 'it has ended'}.")
 
 
-class LocalMachine(BaseMachine):
+class LocalMachine(HostMachine):
     """A machine of ``LocalProvider``."""
 
     provider = "local"

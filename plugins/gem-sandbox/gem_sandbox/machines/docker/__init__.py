@@ -1,0 +1,1 @@
+"""The provider ``docker``: machines that are containers."""

@@ -1,0 +1,241 @@
+"""The streams of a process that the engine has started in a container.
+
+The engine sends standard output and standard error in frames of its own over one connection. What
+our scripts report is among them: so a report comes after all that was written before it.
+"""
+
+import contextlib
+import os
+import re
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gem_core.errors import MachineError
+from gem_sandbox.machines.local.messages import STATUS
+
+__all__ = ["JobStreams", "Reports", "frames", "raw_socket"]
+
+_HEADER = struct.Struct("!B3xI")
+_CHUNK = 1 << 16
+_LONGEST = 5000
+"""Bytes of a report: the kernel writes a pipe's first 4096 at once."""
+_REPORT = re.compile(rb"b(\d+) (\d+) ([\d.]+)\0|e(\d+) (\d+)\0|x([^\0]*)\0|r(\d+\0[^\0]*\0)")
+_STDOUT, _STDERR = 1, 2
+_SIGNALLED = 128
+
+
+def raw_socket(stream: Any) -> socket.socket:
+    """Return the socket of a connection that docker-py has opened, without a time limit."""
+    found: socket.socket = getattr(stream, "_sock", stream)
+    found.settimeout(None)
+    return found
+
+
+def frames(connection: socket.socket) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of a stream, and what was written to it, until the end."""
+    received = bytearray()
+    while True:
+        while len(received) >= _HEADER.size:
+            stream, length = _HEADER.unpack_from(received)
+            end = _HEADER.size + length
+            if len(received) < end:
+                break
+            body = bytes(received[_HEADER.size : end])
+            del received[:end]
+            yield stream, body
+        chunk = connection.recv(_CHUNK)
+        if not chunk:
+            return
+        received += chunk
+
+
+class Reports:
+    """Finds the reports in a stream.
+
+    Args:
+        mark: The bytes before each of them.
+    """
+
+    def __init__(self, mark: bytes) -> None:
+        self._mark = mark
+        self._rest = b""
+
+    def take(self, data: bytes) -> Iterator[bytes | re.Match[bytes]]:
+        """Yield the text and the reports of a piece of the stream, in order."""
+        rest = self._rest + data
+        while True:
+            text, mark, after = rest.partition(self._mark)
+            if not mark:
+                kept = self._begun(rest)
+                self._rest = rest[len(rest) - kept :]
+                if text := rest[: len(rest) - kept]:
+                    yield text
+                return
+            if text:
+                yield text
+            if found := _REPORT.match(after):
+                yield found
+                rest = after[found.end() :]
+            elif len(after) < _LONGEST and self._mark not in after:
+                self._rest = mark + after  # the report has not arrived as a whole
+                return
+            else:  # a command has written the mark
+                yield mark
+                rest = after
+
+    def _begun(self, text: bytes) -> int:
+        """Return how many bytes at the end of a text may be the beginning of a mark."""
+        most = min(len(text), len(self._mark) - 1)
+        return next((n for n in range(most, 0, -1) if self._mark.startswith(text[-n:])), 0)
+
+
+class JobStreams:
+    """Connects the streams of a job with descriptors of this process, in threads.
+
+    Args:
+        stream: The connection to the process, as docker-py returns it.
+        mark: What precedes reports.
+        outputs: Descriptors by the number of the stream: 1 and 2, or 1 for a shell.
+        report: The descriptor for the reports of a shell; None if the job is none.
+        exit_code: Returns the exit code that the engine knows; None if it knows none.
+    """
+
+    def __init__(
+        self,
+        stream: Any,
+        mark: bytes,
+        outputs: Mapping[int, int],
+        *,
+        report: int | None,
+        exit_code: Callable[[], int | None],
+    ) -> None:
+        self._stream = stream
+        self.connection = raw_socket(stream)
+        self._mark = mark
+        self._outputs = {stream: os.dup(one) for stream, one in outputs.items()}
+        self._report = None if report is None else os.dup(report)
+        self._exit_code = exit_code
+        self.status, self._status_to = os.pipe()
+        """The descriptor from which ``STATUS`` can be read at the end."""
+        self._code: int | None = None
+        self._is_out_of_memory = False
+        self._begun = threading.Event()
+        self._ended = threading.Event()
+        self.pid = self.group = 0
+        """The job's process id and its process group, when it has begun."""
+        self.booted = 0.0
+        """When the uptime of the machine was 0, as ``time.monotonic`` counts; or a bit later."""
+        self.refusal = ""
+        """Why the job could not begin."""
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def wait_begun(self, timeout: float) -> bool:
+        """Wait until the job runs; return whether it does."""
+        self._begun.wait(timeout)
+        return self.pid > 0
+
+    def send(self, data: bytes) -> None:
+        """Send standard input."""
+        with contextlib.suppress(OSError):  # the end of the other streams says it
+            self.connection.sendall(data)
+
+    def feed(self, source: int) -> None:
+        """Send what a descriptor yields as standard input, until its end."""
+        self.forward(source, self.connection.sendall, lambda: self.connection.shutdown(1))
+
+    def forward(
+        self, source: int, take: Callable[[bytes], object], end: Callable[[], object] = bool
+    ) -> None:
+        """Pass on what a descriptor yields, in a thread.
+
+        Args:
+            source: The descriptor.
+            take: Called for each piece.
+            end: Called at its end.
+        """
+        arguments = (os.dup(source), take, end)
+        threading.Thread(target=_forward, args=arguments, daemon=True).start()
+
+    def killed(self, number: int, patience: float) -> None:
+        """Report that the job was killed, if it does not say itself how it has ended."""
+        if not self._ended.wait(patience):
+            self._code = _SIGNALLED + number
+            self.hang_up()
+
+    def close(self) -> None:
+        """End the connection, and close the status."""
+        self.hang_up()
+        self._ended.wait()
+        os.close(self.status)
+
+    def hang_up(self) -> None:
+        """End the connection."""
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def _read(self) -> None:
+        streams = {number: Reports(self._mark) for number in self._outputs}
+        running = set(streams)
+        try:
+            for number, data in frames(self.connection):
+                if number not in streams:
+                    continue
+                for part in streams[number].take(data):
+                    if isinstance(part, bytes):
+                        self._write(self._outputs[number], part)
+                    elif self._take(part):
+                        running.discard(number)
+                if not running:
+                    break
+        except OSError:
+            pass  # the connection is lost
+        finally:
+            self._end()
+
+    def _write(self, target: int, data: bytes) -> None:
+        rest = memoryview(data)
+        with contextlib.suppress(OSError):  # nobody reads any more
+            while rest:
+                rest = rest[os.write(target, rest) :]
+
+    def _take(self, report: re.Match[bytes]) -> bool:
+        """Take a report; return whether it is the last of its stream."""
+        pid, group, uptime, code, killed, refusal, answer = report.groups()
+        if pid is not None:
+            self.pid, self.group = int(pid), int(group)
+            self.booted = time.monotonic() - float(uptime)
+            self._begun.set()
+        elif code is not None:
+            self._code, self._is_out_of_memory = int(code), int(killed) > 0
+            return True
+        elif refusal is not None:
+            self.refusal = refusal.decode("utf-8", "replace")
+        elif self._report is not None:
+            self._write(self._report, answer)
+        return False
+
+    def _end(self) -> None:
+        code = self._exit_code() if self._code is None else self._code
+        self.hang_up()
+        self._stream.close()
+        self.connection.close()
+        if code is not None:
+            status = STATUS.pack(code << 8, 0, self._is_out_of_memory)
+            self._write(self._status_to, status)
+        for descriptor in (self._status_to, *self._outputs.values(), self._report):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._ended.set()
+        self._begun.set()
+
+
+def _forward(source: int, take: Callable[[bytes], object], end: Callable[[], object]) -> None:
+    with contextlib.suppress(OSError, MachineError):  # nobody listens any more
+        while data := os.read(source, _CHUNK):
+            take(data)
+        end()
+    os.close(source)
