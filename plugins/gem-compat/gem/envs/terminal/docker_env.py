@@ -21,7 +21,7 @@ with needs("gem-terminal"):
     from gem_terminal.verify import Verifier
 
 from gem_core.api import make_machine_provider
-from gem_core.errors import ConfigError, GemError, NoMachineError, UnknownIdError
+from gem_core.errors import ConfigError, GemError, MachineError, NoMachineError, UnknownIdError
 from gem_core.machine import Machine, MachineProvider
 
 __all__ = ["ContainerConfig", "DockerEnv", "TaskConfig"]
@@ -83,7 +83,7 @@ class DockerEnv(Env):
         task_configs: The tasks; ``reset`` draws one.
         container_config: Has no effect.
         machine: The id of a provider of machines, or a mapping with an ``id`` and parameters; None
-            for ``docker`` if an engine answers, else ``local``.
+            for ``docker`` if an engine answers and has or can build the image, else ``local``.
         mode: ``fresh`` to grade on a fresh machine with the agent's files, ``shared`` to grade on
             the agent's machine; None for the task's.
 
@@ -137,7 +137,7 @@ class DockerEnv(Env):
         return task.instruction, {}
 
     def _start(self, task: TerminalTask) -> Machine:
-        """Start a machine, with the first provider that works here."""
+        """Start a machine, with the first provider that can start it here."""
         if self._provider is not None:
             self._provider.prepare(task.machine)
             return self._provider.start(task.machine)
@@ -145,7 +145,7 @@ class DockerEnv(Env):
         for name in others:
             try:
                 return self._start_with(name, task)
-            except (NoMachineError, UnknownIdError):
+            except (MachineError, UnknownIdError):
                 continue
         return self._start_with(last, task)
 
