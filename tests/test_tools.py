@@ -50,7 +50,7 @@ class TagTool(BaseTool):
 
 
 class Adder(TagTool):
-    """Adds up numbers over an episode; what is no number fails."""
+    """Adds up numbers over an episode; anything else fails."""
 
     def __init__(self, name: str = "add") -> None:
         super().__init__(name)

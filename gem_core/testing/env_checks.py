@@ -168,7 +168,7 @@ def now(value: Any) -> Any:
 
 
 def _seeded(env: Env, info: Info) -> Info:
-    """Return what the seed decides of an info; what is no dict is another check's finding."""
+    """Return the part of an info that the seed decides; another check finds what is not a dict."""
     others = getattr(env.unwrapped, "unseeded_info", ())
     if not others or not isinstance(info, dict):
         return info

@@ -24,15 +24,9 @@ if TYPE_CHECKING:
     from gem_rollout.sampler import Request, Sampled, SamplingModel
     from gem_rollout.store import EpisodeKey, TrajectoryFile, read_keys, read_trajectories
     from gem_rollout.token_agent import SequenceError, TokenAgent
-    from gem_rollout.token_session import (
-        Prompt,
-        ReplyError,
-        ReplyInterruptedError,
-        TokenSession,
-        Turned,
-        play_batch,
-        play_tokens,
-    )
+    from gem_rollout.token_play import play_batch, play_tokens
+    from gem_rollout.token_reply import Prompt, ReplyError, ReplyInterruptedError, Turned
+    from gem_rollout.token_session import TokenSession
     from gem_rollout.tokens import TokenSequence
     from gem_rollout.trajectory import Trajectory, Turn
 
@@ -54,15 +48,9 @@ _MODULES = {
     "limits": ("Limits", "PromptTooLongError"),
     "sampler": ("Request", "Sampled", "SamplingModel"),
     "token_agent": ("SequenceError", "TokenAgent"),
-    "token_session": (
-        "Prompt",
-        "ReplyError",
-        "ReplyInterruptedError",
-        "TokenSession",
-        "Turned",
-        "play_batch",
-        "play_tokens",
-    ),
+    "token_play": ("play_batch", "play_tokens"),
+    "token_reply": ("Prompt", "ReplyError", "ReplyInterruptedError", "Turned"),
+    "token_session": ("TokenSession",),
     "tokens": ("TokenSequence",),
     "rows": ("Row", "training_rows"),
     "trajectory": ("Trajectory", "Turn"),

@@ -104,8 +104,8 @@ class ProcessEnv(AsyncEnv):
         self._name = name_of(origin.env)
 
     async def start(self) -> tuple[Observation, Info]:
-        """Not used, but abstract in the base class: ``reset`` calls a worker instead."""
-        raise NotImplementedError
+        """Start an episode with the next seed and no options."""
+        return await self._reset({})
 
     def reset(self, *, seed: int | None = None, **options: Any) -> Any:
         """Start an episode; see ``Env.reset``."""

@@ -1,20 +1,16 @@
 """One episode for a trainer that samples tokens itself.
 
 A ``TokenSession`` says what to sample from and is given what was sampled (``begin`` and ``feed``).
-``play_tokens`` and ``play_batch`` do this for trainers that offer a function which samples.
 """
 
 import asyncio
-import inspect
-import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from gem_core.env import Env
-from gem_core.errors import ConfigError, EpisodeEndedError, GemError
+from gem_core.errors import ConfigError, EpisodeEndedError
 from gem_core.faults import error_record
-from gem_core.observation import Info
 from gem_core.seeding import check_seed, child_seed
 from gem_rollout.env_pool import close_quietly
 from gem_rollout.episode import Episode, name_of
@@ -24,71 +20,11 @@ from gem_rollout.runner import Runner
 from gem_rollout.sampler import Request, Sampled
 from gem_rollout.threads import Threads
 from gem_rollout.token_agent import UNLIMITED, OneSequence, TokenAgent
+from gem_rollout.token_reply import Prompt, ReplyError, Turned, checked_reply
 from gem_rollout.trajectory import Trajectory
 from gem_rollout.transcript import PromptTokens
 
-__all__ = [
-    "Prompt",
-    "ReplyError",
-    "ReplyInterruptedError",
-    "TokenSession",
-    "Turned",
-    "play_batch",
-    "play_tokens",
-]
-
-_ROUNDING = 1e-6
-"""How much a log-probability may be above 0."""
-
-
-class ReplyError(GemError, ValueError):
-    """What an engine returned cannot be the reply to its prompt."""
-
-
-class ReplyInterruptedError(GemError):
-    """The engine stopped in the middle of a reply, which it will continue later."""
-
-
-class Prompt(NamedTuple):
-    """What to sample from.
-
-    Args:
-        ids: Token ids of the whole prompt.
-        new: Those that are new in this turn.
-        extends: Whether the prompt begins with all earlier tokens of the episode.
-        room: Most tokens that may be sampled; None without limits.
-        stop: Strings that end a reply and stay part of it.
-        turn: Number of the turn, from 0.
-        seed: Seed for the sampling, a different one for each turn and sample.
-    """
-
-    ids: list[int]
-    new: list[int]
-    extends: bool
-    room: int | None
-    stop: tuple[str, ...]
-    turn: int
-    seed: int
-
-
-class Turned(NamedTuple):
-    """What followed from a reply.
-
-    Args:
-        reward: Reward of the turn.
-        terminated: Whether the episode ended by its own rules.
-        truncated: Whether it was cut off: by the environment, or as no tokens are left.
-        info: The step's info.
-        prompt: The prompt of the next turn; None if the episode has ended.
-        error: The error that ended the episode, as ``Trajectory.error`` has it; None without one.
-    """
-
-    reward: float
-    terminated: bool
-    truncated: bool
-    info: Info
-    prompt: Prompt | None
-    error: Info | None
+__all__ = ["TokenSession"]
 
 
 class TokenSession:
@@ -216,7 +152,14 @@ class TokenSession:
             return Turned(0.0, False, False, {}, None, error)
         turns = len(self.trajectory.turns)
         try:
-            reply = self._checked(prompt, ids, logprobs, complete=complete)
+            reply = checked_reply(
+                prompt,
+                ids,
+                logprobs,
+                complete=complete,
+                end=self._agent.tokenizer.eos_token_id,
+                needs_logprobs=self._needs_logprobs,
+            )
         except ReplyError as refused:
             following = await self._next(refused)
         else:
@@ -332,186 +275,6 @@ class TokenSession:
         if error is not None and asked:
             raise error
 
-    def _checked(
-        self,
-        prompt: Prompt,
-        ids: Iterable[int],
-        logprobs: Iterable[float] | None,
-        *,
-        complete: bool,
-    ) -> Sampled:
-        """Return the reply.
-
-        Raises:
-            ReplyError: It cannot be one.
-        """
-        where = f"The reply of turn {prompt.turn + 1}"
-        tokens = _ints(ids, where)
-        if not tokens:
-            raise ReplyError(f"{where} is empty: the engine sampled no token.")
-        if prompt.room is not None and len(tokens) > prompt.room:
-            raise ReplyError(
-                f"{where} has {len(tokens)} tokens, and {prompt.room} were allowed: pass "
-                f"prompt.room to the engine as its limit."
-            )
-        end = self._agent.tokenizer.eos_token_id
-        if end is not None and end in tokens[:-1]:
-            raise ReplyError(
-                f"{where} goes on after its end: token {tokens.index(end) + 1} of {len(tokens)} is "
-                f"the end-of-sequence token."
-            )
-        values = [] if logprobs is None else _floats(logprobs, where)
-        if self._needs_logprobs or values:
-            if len(values) != len(tokens):
-                raise ReplyError(
-                    f"{where} has {len(tokens)} tokens and {len(values)} log-probabilities; "
-                    f"there must be one for each token. Ask the engine for those of sampled tokens."
-                )
-            wrong = [one for one in values if not -math.inf < one <= _ROUNDING]
-            if wrong:
-                raise ReplyError(
-                    f"{where} has the log-probability {wrong[0]}; it must be a finite number of at "
-                    f"most 0."
-                )
-        return Sampled(tokens, values, complete)
-
-
-async def play_tokens(
-    session: TokenSession, generate: Callable[[Prompt], Awaitable[Sampled | None]]
-) -> Trajectory:
-    """Play an episode with a function that samples.
-
-    Args:
-        session: The session; it is closed at the end. After an interruption, the episode goes on
-            with the prompt that waits for a reply.
-        generate: Samples a reply to a prompt. What it raises is a fault of the agent.
-
-    Returns:
-        The trajectory.
-
-    Raises:
-        ConfigError: See ``TokenSession``.
-        ReplyInterruptedError: ``generate`` raised it. The session waits: play it again to go on, or
-            close it.
-    """
-    waits = False
-    try:
-        session.resume()
-        while True:
-            prompt = session.prompt or await session.begin()
-            while prompt is not None:
-                prompt = await _answer(session, prompt, generate)
-            if not session.retry():
-                return session.trajectory
-    except ReplyInterruptedError:
-        waits = True
-        session.pause()
-        raise
-    finally:
-        if not waits:
-            await session.aclose()
-
-
-async def _answer(
-    session: TokenSession, prompt: Prompt, generate: Callable[[Prompt], Awaitable[Sampled | None]]
-) -> Prompt | None:
-    try:
-        sampled = await generate(prompt)
-    except ReplyInterruptedError:
-        raise
-    except Exception as error:  # noqa: BLE001 - recorded, or raised by the session
-        await session.abort(error)
-        return None
-    return await _feed(session, sampled)
-
-
-async def _feed(session: TokenSession, sampled: Sampled | BaseException | None) -> Prompt | None:
-    if isinstance(sampled, BaseException):
-        await session.abort(sampled)
-        return None
-    if not isinstance(sampled, Sampled):
-        await session.abort(ReplyError(f"The engine returned {sampled!r} instead of a Sampled."))
-        return None
-    turned = await session.feed(sampled.ids, sampled.logprobs, complete=sampled.is_complete)
-    return turned.prompt
-
-
-async def play_batch(
-    sessions: Sequence[TokenSession],
-    generate: Callable[
-        [list[Prompt]],
-        Sequence[Sampled | BaseException | None]
-        | Awaitable[Sequence[Sampled | BaseException | None]],
-    ],
-) -> list[Trajectory]:
-    """Play episodes in lock step with a function that samples for many prompts at once.
-
-    The deadline of a turn does not count the time in which an episode waits for the others.
-
-    Args:
-        sessions: The sessions; they are closed at the end.
-        generate: Samples a reply to each prompt, or returns an exception in its place. An exception
-            that it raises ends all episodes that asked.
-
-    Returns:
-        The trajectories, in the order of the sessions.
-
-    Raises:
-        ConfigError: See ``TokenSession``. The other episodes end as well.
-    """
-    try:
-        live = await _all(_begin(session) for session in sessions)
-        pairs = [(s, p) for s, p in zip(sessions, live, strict=True) if p is not None]
-        while pairs:
-            for session, _ in pairs:
-                session.resume()
-            answers = await _ask(generate, [prompt for _, prompt in pairs])
-            following = await _all(
-                _feed_or_begin(session, answer)
-                for (session, _), answer in zip(pairs, answers, strict=True)
-            )
-            pairs = [(s, p) for (s, _), p in zip(pairs, following, strict=True) if p is not None]
-    finally:
-        await asyncio.gather(*(session.aclose() for session in sessions))
-    return [session.trajectory for session in sessions]
-
-
-async def _begin(session: TokenSession) -> Prompt | None:
-    """Begin an episode, and begin again while its reset fails and retries are left."""
-    while (prompt := await session.begin()) is None and session.retry():
-        pass
-    session.pause()
-    return prompt
-
-
-async def _feed_or_begin(session: TokenSession, answer: Any) -> Prompt | None:
-    prompt = await _feed(session, answer)
-    session.pause()
-    return await _begin(session) if prompt is None and session.retry() else prompt
-
-
-async def _ask(generate: Callable[[list[Prompt]], Any], prompts: list[Prompt]) -> Sequence[Any]:
-    try:
-        answers = generate(prompts)
-        if inspect.isawaitable(answers):
-            answers = await answers
-        answers = list(answers)
-    except Exception as error:  # noqa: BLE001 - a fault of each episode
-        return [error] * len(prompts)
-    if len(answers) != len(prompts):
-        wrong = ReplyError(f"The engine returned {len(answers)} replies to {len(prompts)} prompts.")
-        return [wrong] * len(prompts)
-    return answers
-
-
-async def _all(work: Iterable[Awaitable[Any]]) -> list[Any]:
-    """Wait for all, then raise the first error."""
-    results = await asyncio.gather(*work, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
-
 
 class _Tokens:
     """The tokenizer as a ``SamplingModel`` that others sample for."""
@@ -580,24 +343,3 @@ class _PushAgent(TokenAgent):
         if self._asked is not None and not self._asked.done():
             self._asked.set_result(shown)
         return await reply
-
-
-def _ints(ids: Any, where: str) -> list[int]:
-    """Return token ids as plain ints."""
-    listed = ids.tolist() if hasattr(ids, "tolist") else ids
-    try:
-        tokens = list(listed)
-    except TypeError:
-        raise ReplyError(f"{where} has {ids!r} instead of token ids.") from None
-    for token in tokens:
-        if type(token) is not int or token < 0:
-            raise ReplyError(f"{where} has {token!r} instead of a token id.")
-    return tokens
-
-
-def _floats(logprobs: Any, where: str) -> list[float]:
-    listed = logprobs.tolist() if hasattr(logprobs, "tolist") else logprobs
-    try:
-        return [float(value) for value in listed]
-    except (TypeError, ValueError):
-        raise ReplyError(f"{where} has {logprobs!r} instead of log-probabilities.") from None

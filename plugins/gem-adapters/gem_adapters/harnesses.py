@@ -56,7 +56,7 @@ def load_harness(name: str) -> Harness:
     known = [*sorted(entry_points), *stubs]
     if ":" not in name and name not in known:
         raise ConfigError(
-            f"There is no adapter {name!r}.{near_names(name, known)} There are: "
+            f"{name!r} is not an adapter.{near_names(name, known)} There are: "
             f"{', '.join(known)}. The harness of another package is named module:attribute."
         )
     module, _, attribute = entry_points.get(name, name).partition(":")

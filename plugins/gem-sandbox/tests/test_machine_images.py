@@ -119,7 +119,7 @@ def test_instructions_do_what_they_do_in_docker(provider, context, lines, expect
         ("FROM a\nRUN pip install .\n", "line 2: RUN ended"),
         ("FROM a\nCOPY a.txt\n", "line 2: COPY needs a source and a destination"),
         ("FROM a\nRUN echo said >&2; exit 3\n", "line 2: RUN ended with exit status 3.*said"),
-        ("FROM a\nUSER nobody-known\nRUN true\n", "line 3.*no user"),
+        ("FROM a\nUSER nobody-known\nRUN true\n", "line 3.*no such user"),
         ("FROM a\nRUN apt-get install -y no-such-package-here\n", "line 2: RUN ended"),
     ],
 )

@@ -128,7 +128,7 @@ def test_a_folder_is_an_image(provider, tmp_path):
 )
 def test_a_machine_that_cannot_start_says_why(provider, fields, error, monkeypatch):
     monkeypatch.setattr("gem_sandbox.machines.base._HEALTHY", 0.1)
-    with pytest.raises(error, match=r"image|health check|no user"):
+    with pytest.raises(error, match=r"image|health check|no such user"):
         provider.start(MachineSpec(**fields))
 
 

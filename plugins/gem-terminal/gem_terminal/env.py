@@ -79,10 +79,10 @@ _HOW_CALLS = (
     "You work on a machine of your own. Call functions to do so; call finish when the task is done."
 )
 _LIMITS = "You have {turns} turns, and {seconds:g} seconds for all commands together."
-_NO_COMMAND = "There is no command in this answer. Write one ```bash block."
+_NO_COMMAND = "This answer contains no command. Write one ```bash block."
 _SKIPPED = "[not run]"
 _HARMLESS = ("ls", "pwd", "cat /etc/os-release", "find . | sort | head", "finish")
-_NO_CALL = "There is no call in this answer, and no ```bash block."
+_NO_CALL = "This answer contains neither a call nor a ```bash block."
 
 
 class _Terminal:

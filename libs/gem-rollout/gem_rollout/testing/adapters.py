@@ -20,7 +20,9 @@ from gem_rollout.row_envs import RowEnvs
 from gem_rollout.rows import Row, training_rows
 from gem_rollout.sampler import Sampled
 from gem_rollout.token_agent import OneSequence
-from gem_rollout.token_session import Prompt, TokenSession, play_tokens
+from gem_rollout.token_play import play_tokens
+from gem_rollout.token_reply import Prompt
+from gem_rollout.token_session import TokenSession
 
 __all__ = [
     "FAULTY",
@@ -98,15 +100,15 @@ class ScriptedModel:
         return type(self)(self.tokenizer, seed=self.seed, misbehaves=self.misbehaves)
 
     def sample(self, prompt_ids: Sequence[int], room: int | None = None) -> Sampled | None:
-        """Return the next reply to a prompt; None if the model is told to return nothing.
+        """Return the next reply to a prompt; None where the script has no reply.
 
         Args:
             prompt_ids: Token ids of the prompt.
             room: Most tokens of the reply; None without a limit.
 
         Raises:
-            EngineError: The model is told to raise.
-            CancelledError: It is told to cancel, as a trainer does that ends its tasks.
+            EngineError: The script has an error here.
+            CancelledError: The script says that the trainer cancels its tasks here.
         """
         prompt = tuple(prompt_ids)
         count = self._asked[prompt]

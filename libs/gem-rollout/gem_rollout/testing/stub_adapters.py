@@ -11,7 +11,9 @@ from gem_rollout.background import BackgroundLoop
 from gem_rollout.rows import training_rows
 from gem_rollout.sampler import Sampled
 from gem_rollout.testing.adapters import Case, Harness, Played, sessions_of
-from gem_rollout.token_session import Prompt, ReplyError, TokenSession, play_batch
+from gem_rollout.token_play import play_batch
+from gem_rollout.token_reply import Prompt, ReplyError
+from gem_rollout.token_session import TokenSession
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["STUBS", "PullStub", "PushStub", "played_of"]

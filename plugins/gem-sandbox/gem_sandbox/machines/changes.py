@@ -12,8 +12,8 @@ __all__ = ["Find", "filtered", "kind_of"]
 
 Kind = Literal["file", "folder", "replaced", "link", "deleted", "other"]
 Find = Callable[[str], tuple[str, bool]]
-"""Returns the path in the machine of a member of an archive, and whether the image has it; an empty
-path for what is no path of the machine."""
+"""Returns the path in the machine of a member of an archive, and whether the image has it; the path
+is empty if the member is not a file of the machine."""
 
 
 def filtered(data: bytes, keep: Callable[[FileChange], bool], find: Find) -> bytes:

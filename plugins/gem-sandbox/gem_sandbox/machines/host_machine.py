@@ -36,7 +36,7 @@ class HostMachine(BaseMachine):
         """Return the path of a member of an archive of all that was written.
 
         Returns:
-            The path, empty for what is no path of the machine; and whether the image has it.
+            The path, empty if the member is not a file of the machine; whether the image has it.
         """
 
     def write_file(self, path: str, data: bytes, mode: int) -> None:

@@ -122,7 +122,7 @@ class ProcessMachine(HostMachine):
         if user not in {"root", "0"}:
             raise MachineError(f"Machines of 'process' have no user {user!r}.")
         if not self._inside(cwd).is_dir():
-            raise MachineError(f"There is no folder {cwd!r}.")
+            raise MachineError(f"{cwd!r} is not a folder.")
         home = self._inside(self.spec.workdir)
         moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _HIGH) for one in descriptors]
         try:

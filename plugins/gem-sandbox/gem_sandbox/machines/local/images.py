@@ -127,7 +127,7 @@ def _read(key: str) -> bytes | None:
 
 
 def _write(key: str, archive: bytes) -> None:
-    """Write to the cache, as a whole or not at all; a cache that cannot be written is no error."""
+    """Write to the cache, as a whole or not at all; it is optional."""
     file = cache_folder() / key
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)

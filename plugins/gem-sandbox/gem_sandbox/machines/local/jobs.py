@@ -266,7 +266,7 @@ def _user(name: str) -> tuple[int, int, list[int], str, str]:
             return int(fields[2]), int(fields[3]), groups, fields[5] or "/", fields[0]
     if name.isdecimal():
         return int(name), int(name), [], "/", name
-    raise LookupError(f"there is no user {name!r}")
+    raise LookupError(f"no such user: {name!r}")
 
 
 def _lines(path: str) -> list[str]:

@@ -216,7 +216,7 @@ class Server:
                         os.close(int(name))
             send(control, {"value": None})
             jobs.serve(control, plan, layers)
-        except BaseException as error:  # noqa: BLE001 - the host is told, and the process ends
+        except BaseException as error:  # noqa: BLE001 - the host hears of it; this process ends
             with contextlib.suppress(OSError):
                 is_archive = not isinstance(error, tarfile.TarError)
                 send(control, {"error": str(error), "is_archive": is_archive})
