@@ -29,7 +29,7 @@ _IDS = {
     "call format": {"gem-tools": "fenced hermes openai"},
     "agent": {"gem-agents": "openai transformers"},
     "sandbox": {"gem-sandbox": "docker process warm"},
-    "machine": {"gem-sandbox": "local process"},
+    "machine": {"gem-sandbox": "docker local process"},
     "executor": {"gem-workers": "processes"},
     "command": {
         "gem-adapters": "check-adapter rows",

@@ -35,7 +35,7 @@ class Program:
         arguments: Command-line arguments, ``sys.argv[1:]``.
         files: Files to create in the working directory: relative path to content.
         timeout: Seconds of wall time.
-        cpu_time: Seconds of CPU time for each process; None for the same number as ``timeout``.
+        cpu_time: Seconds of CPU time for each process; None for one more than ``timeout``.
         memory: Bytes of memory.
         output_limit: Bytes of stdout, and of stderr, to keep; a program that writes more is ended.
         processes: The number of processes and threads that may exist at the same time.

@@ -8,7 +8,7 @@ from gem_tools import extras
 from gem_tools.extras import MissingExtraError, require
 from gem_tools.search import make_backend
 
-OF_EXTRAS = "mcp anyio httpx2 gem_tasks aiohttp bm25s msgpack numpy Stemmer prometheus_client faiss"
+OF_EXTRAS = "mcp anyio httpx2 aiohttp bm25s msgpack numpy Stemmer prometheus_client faiss"
 
 
 @pytest.fixture

@@ -216,7 +216,7 @@ def _request(program: Program) -> dict[str, Any]:
 
 def limits_of(program: Program) -> dict[str, Any]:
     """Return a program's limits in the form that supervisors take."""
-    cpu_time = program.timeout if program.cpu_time is None else program.cpu_time
+    cpu_time = program.timeout + 1 if program.cpu_time is None else program.cpu_time
     return {
         "timeout": float(min(program.timeout, NO_DEADLINE)),
         "cpu_time": max(1, math.ceil(min(cpu_time, NO_DEADLINE))),
