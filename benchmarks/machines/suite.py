@@ -1,4 +1,4 @@
-"""Measures local machines: starts, commands, forks, memory, episodes.
+"""Measures machines: starts, commands, forks, memory, episodes; beside docker, if it works here.
 
 Examples:
   python benchmarks/run.py machines
@@ -10,14 +10,18 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from common.output import machine, number, table, write
+from rich.progress import track
 
-from gem_core.machine import Machine, MachineSpec
+from gem_core.errors import MachineError
+from gem_core.machine import Machine, MachineProvider, MachineSpec
 from gem_sandbox.guest.process_tree import children
+from gem_sandbox.machines.docker.provider import DockerProvider
 from gem_sandbox.machines.local.provider import LocalProvider
 from machines.killed import play_and_kill
 
@@ -38,12 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure."""
+    rounds: dict[str, list[dict[str, float]]] = {}
     with LocalProvider() as provider:
-        provider.start(MachineSpec()).close()
-        rounds = [_local(provider, options.repeat) for _ in range(options.rounds)]
+        rounds["local"] = _rounds(provider, options)
         memory = _memory(provider, options.alive)
+    with suppress(MachineError), DockerProvider() as engine:
+        engine.prepare(MachineSpec())
+        rounds["docker"] = _rounds(engine, options)
     rows = [
-        (what, number(median(one[what] for one in rounds)))
+        (what, *(number(median(one[what] for one in found)) for found in rounds.values()))
         for what in ("start", "command", "shell command", "fork", "episodes/s")
     ]
     heading = (
@@ -54,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     alive = (
         f"{options.alive} machines at the same time have {memory:.2f} MiB of private memory each."
     )
-    parts = [heading, table(("", "local"), rows), alive]
+    parts = [heading, table(("", *rounds), rows), alive]
     if options.killed:
         left = play_and_kill(options.killed, options.seed)
         parts.append(
@@ -65,6 +72,12 @@ def run(options: argparse.Namespace) -> None:
     write(options.output, "machines", "Machines", parts, rounds)
 
 
+def _rounds(provider: MachineProvider, options: argparse.Namespace) -> list[dict[str, float]]:
+    provider.start(MachineSpec()).close()
+    rounds = range(options.rounds)
+    return [_measured(provider, options.repeat) for _ in track(rounds, description="measuring")]
+
+
 def _milliseconds(act: Callable[[], Any], repeat: int) -> float:
     before = time.perf_counter()
     for _ in range(repeat):
@@ -72,7 +85,7 @@ def _milliseconds(act: Callable[[], Any], repeat: int) -> float:
     return (time.perf_counter() - before) / repeat * 1e3
 
 
-def _local(provider: LocalProvider, repeat: int) -> dict[str, float]:
+def _measured(provider: MachineProvider, repeat: int) -> dict[str, float]:
     machines: list[Machine] = []
     found = {"start": _milliseconds(lambda: machines.append(provider.start(MachineSpec())), repeat)}
     first = machines[0]
@@ -84,7 +97,7 @@ def _local(provider: LocalProvider, repeat: int) -> dict[str, float]:
         one.close()
 
     def episode(_: int) -> None:
-        with provider.start(MachineSpec()) as started:
+        with closing(provider.start(MachineSpec())) as started:
             for _ in range(_COMMANDS):
                 started.shell().send("echo line >> file; ls -la; cat file | wc -l")
 

@@ -11,15 +11,22 @@ from gem_core.plugins import default_registry
 
 
 class CountedRoom(BaseEnv):
-    """Three turns with the rewards 1 to 3; counts what is open, and may fail."""
+    """Three turns with the rewards 1 to 3; counts what is open, and may fail.
+
+    Args:
+        fault: ``reset`` or ``raise`` (in the second turn); empty for none.
+        words: Words of the first observation.
+        first: The first room with the fault, from 1 in the order in which they are made.
+        last: The last one.
+    """
 
     id = "test:CountedRoom-v0"
     open = made = 0
 
-    def __init__(self, fault: str = "", words: int = 1, most: int = 99) -> None:
+    def __init__(self, fault: str = "", words: int = 1, first: int = 1, last: int = 99) -> None:
         type(self).made += 1
         type(self).open += 1
-        self.fault = fault if self.made <= most else ""
+        self.fault = fault if first <= self.made <= last else ""
         self.words = words
 
     def start(self) -> tuple[Observation, Info]:
@@ -48,3 +55,9 @@ def counted_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[CountedRoom]]
     CountedRoom.open = CountedRoom.made = 0
     yield CountedRoom
     assert CountedRoom.open == 0
+
+
+@pytest.fixture
+def room(counted_room: type[CountedRoom]) -> str:
+    """The id of the registered room."""
+    return counted_room.id

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapter_refusals import CONFIGS, ROWS
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -286,7 +287,7 @@ class TestAFault:
 
     def test_is_played_again_if_asked_to(self, counted_room: Any, model: ScriptedModel) -> None:
         policy = FaultPolicy(on_error="retry", retries=2)
-        (row,) = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise", "most": 2})
+        (row,) = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise", "last": 2})
         (group,) = play_rows([row], model, Generate(policy=policy), server={"aborts": 4})
         ((found,),) = rows_of_group(group)
         assert found.turn_rewards == [1.0, 2.0, 3.0]
@@ -350,8 +351,7 @@ class TestARefusal:
         ("options", "message"),
         [
             ({"one_sequence": "last"}, "one_sequence must be raise or split"),
-            ({"config": "tools=[python]"}, "list of strings"),
-            ({"config": ["tools=[pyton]"]}, "pyton"),
+            *CONFIGS,
         ],
     )
     def test_of_an_option_comes_before_the_training(
@@ -360,15 +360,7 @@ class TestARefusal:
         with pytest.raises(ConfigError, match=message):
             Generate(**options)
 
-    @pytest.mark.parametrize(
-        ("row", "message"),
-        [
-            ({}, "has no env and no seed"),
-            ({"env": GAME}, "has no seed"),
-            ({"env": GAME + "y", "seed": 1}, "Did you mean"),
-            ({"env": GAME, "seed": 1, "env_kwargs": '{"max_turn": 3}'}, "max_turns"),
-        ],
-    )
+    @pytest.mark.parametrize(("row", "message"), ROWS)
     def test_of_a_row_says_what_is_wrong(
         self, model: ScriptedModel, row: dict[str, Any], message: str
     ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapter_refusals import CONFIGS, ROWS
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -358,7 +359,7 @@ class TestAFault:
 
     def test_is_played_again_if_asked_to(self, counted_room: Any, model: ScriptedModel) -> None:
         adapter = Generate(policy=FaultPolicy(on_error="retry", retries=2))
-        rows = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise", "most": 2})
+        rows = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise", "last": 2})
         ((sample,),) = play_rows(
             rows, model, adapter, mask_offpolicy_in_partial_rollout=True, server={"aborts": 1}
         )
@@ -417,8 +418,7 @@ class TestARefusal:
             ({"reward": "turns"}, "reward must be"),
             ({"gamma": 2.0}, "gamma must be"),
             ({"one_sequence": "all"}, "one_sequence must be"),
-            ({"config": "tools=[python]"}, "list of strings"),
-            ({"config": ["tools=[pyton]"]}, "pyton"),
+            *CONFIGS,
         ],
     )
     def test_of_an_option_comes_before_the_training(
@@ -427,15 +427,7 @@ class TestARefusal:
         with pytest.raises(ConfigError, match=message):
             Generate(**options)
 
-    @pytest.mark.parametrize(
-        ("row", "message"),
-        [
-            ({}, "has no env and no seed"),
-            ({"env": GAME}, "has no seed"),
-            ({"env": GAME + "y", "seed": 1}, "Did you mean"),
-            ({"env": GAME, "seed": 1, "env_kwargs": '{"max_turn": 3}'}, "max_turns"),
-        ],
-    )
+    @pytest.mark.parametrize(("row", "message"), ROWS)
     def test_of_a_row_says_what_is_wrong(
         self, model: ScriptedModel, row: dict[str, Any], message: str
     ) -> None:

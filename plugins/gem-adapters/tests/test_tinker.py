@@ -5,17 +5,14 @@ import json
 import pickle
 import random
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gem_core
-from gem_core.env import BaseEnv, Step
 from gem_core.errors import ConfigError
-from gem_core.observation import Action, Info, Observation
-from gem_core.plugins import default_registry
 from gem_rollout import (
     FaultPolicy,
     Limits,
@@ -59,33 +56,6 @@ FORGETFUL = (
 )
 
 
-class Room(BaseEnv):
-    """Three turns with the rewards 1 to 3; counts what is open, and may fail."""
-
-    open = made = 0
-
-    def __init__(self, fault: str = "", words: int = 1, nth: int = 0) -> None:
-        type(self).made += 1
-        type(self).open += 1
-        self.fault = fault if nth in {0, self.made} else ""
-        self.words = words
-
-    def start(self) -> tuple[Observation, Info]:
-        self.turn = 0
-        if self.fault == "reset":
-            raise RuntimeError("the room has no door")
-        return f"{self.rng.random()}" + " word" * self.words, {}
-
-    def step(self, action: Action) -> Step:
-        self.turn += 1
-        if self.turn == 2 and self.fault == "raise":
-            raise RuntimeError("the room is on fire")
-        return Step(f"turn {self.turn}", float(self.turn), self.turn == 3, False, {})
-
-    def close(self) -> None:
-        type(self).open -= 1
-
-
 class Completer(TokenCompleter):
     """Replies with tokens that are a function of the prompt."""
 
@@ -107,17 +77,6 @@ class Completer(TokenCompleter):
         fields = {"tokens": reply.ids, "maybe_logprobs": reply.logprobs, **self.fields}
         await asyncio.sleep(0)
         return TokensWithLogprobs(**fields)
-
-
-@pytest.fixture
-def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    specs = default_registry()._specs
-    gem_core.list_envs("game:*")
-    monkeypatch.setitem(specs, "environment", dict(specs["environment"]))
-    gem_core.register("test:Room-v0", Room)
-    Room.open = Room.made = 0
-    yield "test:Room-v0"
-    assert Room.open == 0
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +112,7 @@ def check_equal(found: Sequence[Row], expected: Sequence[Row]) -> None:
 
 
 class TestAnEpisode:
-    @pytest.mark.parametrize("env", [GAME, "game:Mastermind-v0-easy", "test:Room-v0"])
+    @pytest.mark.parametrize("env", [GAME, "game:Mastermind-v0-easy", "test:CountedRoom-v0"])
     def test_has_the_tokens_and_rewards_of_play_tokens(
         self, room: str, tokenizer: Any, env: str
     ) -> None:
@@ -220,8 +179,8 @@ class TestAFault:
             with pytest.raises(RuntimeError, match=r"on fire|no door"):
                 rollout(builder(row, tokenizer, 2, policy=policy), Completer(tokenizer))
 
-    def test_drops_its_episode_only(self, room: str, tokenizer: Any) -> None:
-        (row,) = env_rows(room, 1, env_kwargs={"fault": "raise", "nth": 2})
+    def test_drops_its_episode_only(self, counted_room: Any, tokenizer: Any) -> None:
+        (row,) = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise", "first": 2, "last": 2})
         group = rollout(
             builder(row, tokenizer, 4), Completer(tokenizer), MinViableGroup(max_retries=0)
         )
@@ -231,13 +190,13 @@ class TestAFault:
             3,
         ]
         assert [one.error_message for one in group.rollout_errors] == ["the room is on fire"]
-        Room.made = 0
-        (expected, *_) = reference(env_rows(room, 1)[0], Completer(tokenizer))
+        counted_room.made = 0
+        (expected, *_) = reference(env_rows(counted_room.id, 1)[0], Completer(tokenizer))
         for one in group.trajectories_G:
             check_equal(rows_of_data(one), [expected])
 
     def test_is_played_again_as_another_sample(self, room: str, tokenizer: Any) -> None:
-        (row,) = env_rows(room, 1, env_kwargs={"fault": "raise", "nth": 2})
+        (row,) = env_rows(room, 1, env_kwargs={"fault": "raise", "first": 2, "last": 2})
         group = rollout(builder(row, tokenizer, 3), Completer(tokenizer), RetryOnFailure())
         samples = sorted(one.transitions[-1].logs["sample"] for one in group.trajectories_G)
         assert samples == [0, 2, 3]
@@ -265,21 +224,23 @@ class TestAFault:
         with pytest.raises(AllTrajectoriesFailedError):
             rollout(builder(row, tokenizer, 2), Completer(tokenizer), MinViableGroup())
 
-    def test_a_cancelled_rollout_closes_its_environments(self, room: str, tokenizer: Any) -> None:
+    def test_a_cancelled_rollout_closes_its_environments(
+        self, counted_room: Any, tokenizer: Any
+    ) -> None:
         class Slow(Completer):
             async def __call__(self, *_: Any, **__: Any) -> Any:
                 started.set()
                 await asyncio.Event().wait()
 
         async def cancel() -> None:
-            group = builder(env_rows(room, 1)[0], tokenizer, 2)
+            group = builder(env_rows(counted_room.id, 1)[0], tokenizer, 2)
             task = asyncio.create_task(do_group_rollout(group, Slow(tokenizer)))
             await started.wait()
-            assert Room.open
+            assert counted_room.open
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert Room.open == 0
+            assert counted_room.open == 0
 
         started = asyncio.Event()
         asyncio.run(cancel())

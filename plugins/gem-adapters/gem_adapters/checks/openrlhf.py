@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from gem_adapters.checks._groups import played_episodes
 from gem_adapters.openrlhf import AgentExecutor
 from gem_adapters.rows import openrlhf_layout
 from gem_rollout.rows import Row
@@ -70,15 +71,7 @@ class _Harness(Harness):
         groups = experiences(
             executor, case.rows, case.tokenizer, case.model, context, samples=case.samples
         )
-        return [
-            one
-            for group in groups
-            for one in (
-                [Played([], "raised", f"{type(group).__name__}: {group}")] * case.samples
-                if isinstance(group, BaseException)
-                else map(_played, group)
-            )
-        ]
+        return played_episodes(groups, case.samples, lambda group: map(_played, group))
 
 
 def _played(experience: Any) -> Played:

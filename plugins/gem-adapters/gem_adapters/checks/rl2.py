@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 from RL2.datasets import Sample, SampleGroup
 from RL2.utils.communication import with_session
 
+from gem_adapters.checks._groups import played_episodes
 from gem_adapters.checks._sglang import Server, serve
 from gem_adapters.rl2 import Generate
 from gem_rollout.rows import Row
@@ -38,15 +39,9 @@ class _Harness(Harness):
             one_sequence="split" if case.one_sequence == "split" else "raise",
         )
         groups = play(generate, case.rows, case.tokenizer, case.model, samples=case.samples)
-        return [
-            one
-            for group in groups
-            for one in (
-                [Played([], "raised", f"{type(group).__name__}: {group}")] * case.samples
-                if isinstance(group, BaseException)
-                else map(_played, rows_of_group(group))
-            )
-        ]
+        return played_episodes(
+            groups, case.samples, lambda group: map(_played, rows_of_group(group))
+        )
 
 
 def _played(rows: list[Row]) -> Played:

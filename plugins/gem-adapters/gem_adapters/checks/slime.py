@@ -15,6 +15,7 @@ from slime.utils import async_utils, http_utils
 from slime.utils.data import Dataset
 from slime.utils.types import Sample
 
+from gem_adapters.checks._groups import played_episodes
 from gem_adapters.checks._sglang import Server, serve
 from gem_adapters.slime import Generate
 from gem_rollout.rows import Row
@@ -47,15 +48,7 @@ class _Harness(Harness):
         )
         lines = [{"text": "", "metadata": row} for row in case.rows]
         groups = play(adapter, lines, case.tokenizer, case.model, samples=case.samples)
-        return [
-            one
-            for group in groups
-            for one in (
-                [Played([], "raised", f"{type(group).__name__}: {group}")] * case.samples
-                if isinstance(group, BaseException)
-                else map(_played, group)
-            )
-        ]
+        return played_episodes(groups, case.samples, lambda group: map(_played, group))
 
 
 def _played(episode: Sample | list[Sample]) -> Played:
