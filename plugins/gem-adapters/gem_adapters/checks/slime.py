@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import operator
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -121,7 +122,8 @@ def read_samples(lines: Sequence[dict[str, Any]], tokenizer: Any, count: int) ->
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.jsonl")
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        written = (json.dumps(line, default=operator.index) + "\n" for line in lines)
+        path.write_text("".join(written), encoding="utf-8")
         found = Dataset(str(path), tokenizer, None, None).samples
     groups = [[deepcopy(sample) for _ in range(count)] for sample in found]
     for number, group in enumerate(groups):
