@@ -51,6 +51,7 @@ class BashShell:
         self._machine = machine
         self._lock = threading.Lock()
         self._process: _Process | None = None
+        self._next_state = ""
         self._status = 0
         self._directory = machine.spec.workdir
 
@@ -60,6 +61,7 @@ class BashShell:
             raise ConfigError("A command has no zero byte.")
         with self._lock:
             self._machine.check_open()
+            self._take_state()
             process = self._process
             if process is not None and process.is_busy:
                 process.feed(text, timeout)
@@ -75,6 +77,7 @@ class BashShell:
         """Interrupt the running command, and kill it if it goes on; see ``Shell``."""
         with self._lock:
             self._machine.check_open()
+            self._take_state()
             process = self._process
             if process is None or not process.is_busy:
                 return ShellResult("", self._status, self._directory)
@@ -109,7 +112,7 @@ class BashShell:
         with self._lock:
             process = self._process
             if process is None:
-                return ""
+                return self._next_state
             lines = []
             if not process.is_busy:
                 kept = HeadAndTail(_LONGEST_STATE)
@@ -119,15 +122,21 @@ class BashShell:
             return "\n".join([*lines, f"cd {shlex.quote(self._directory)}", ""])
 
     def resume(self, state: str) -> None:
-        """Start in a state that ``state`` returned."""
+        """Start, at the next command, in a state that ``state`` returned."""
+        self._next_state = state
+
+    def _take_state(self) -> None:
+        state, self._next_state = self._next_state, ""
         if state:
-            self.send(f"eval {shlex.quote(state)} >/dev/null 2>&1", timeout=_PATIENCE)
+            process = self._process = _Process(self._machine, self._directory)
+            process.begin(f"eval {shlex.quote(state)} >/dev/null 2>&1", self._status)
+            self._wait(process, _PATIENCE, 1 << 16)
             self._status = 0
 
     def drop(self) -> None:
         """End the shell; the next command starts another one in the working directory."""
         process, self._process = self._process, None
-        self._directory = self._machine.spec.workdir
+        self._directory, self._next_state = self._machine.spec.workdir, ""
         if process is not None:
             with contextlib.suppress(MachineError):
                 self._machine.signal(process.job.pid, _KILL)
