@@ -97,8 +97,10 @@ def test_a_runner_that_was_killed_is_replaced() -> None:
     sandbox = BACKENDS["process"](workers=1)
     before = set(children())
     sandbox.run(Program("pass"))
-    for pid in set(children()) - before:
+    runners = set(children()) - before
+    for pid in runners:
         os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: all(map(gone, runners)))
     assert sandbox.run(Program("print('on')")).stdout == "on\n"
     sandbox.close()
 
