@@ -15,6 +15,7 @@ _IDS = {
         ),
         "gem-rg": "rg",
         "gem-rollout": "conformance",
+        "gem-tau": "tau",
         "gem-terminal": "terminal",
         "gem-tools": "mcp",
     },

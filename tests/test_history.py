@@ -88,7 +88,7 @@ class TestText:
         )
         assert shown(env, ["call and then some"])[-1] == "one\ncall\ntwo\n"
 
-    def test_prefix_and_suffix_are_around_the_whole_and_not_kept(self) -> None:
+    def test_the_prefix_of_reset_stays_and_a_suffix_does_not(self) -> None:
         env = HistoryWrapper(
             Script(
                 ("one", {"prefix": "P1 ", "suffix": "S1"}),
@@ -96,7 +96,7 @@ class TestText:
                 ("three", {"prefix": "P3 "}),
             )
         )
-        assert shown(env, ["a", "b"]) == ["P1 one\nS1", "one\ntwo\nS2", "P3 one\ntwo\nthree\n"]
+        assert shown(env, ["a", "b"]) == ["P1 one\nS1", "P1 one\ntwo\nS2", "P3 one\ntwo\nthree\n"]
 
     def test_info_is_passed_through(self) -> None:
         info = {"suffix": "S", "other": [1]}

@@ -46,7 +46,8 @@ class HistoryWrapper(Wrapper):
     ``info["tool_schemas"]`` of ``reset`` are passed to the template as ``tools``.
 
     ``info["prefix"]`` goes before the first observation and ``info["suffix"]`` after the last, in a
-    chat inside their messages; both stay in ``info``.
+    chat inside their messages; both stay in ``info``. A step without a prefix keeps that of
+    ``reset``.
 
     If an observation is a dict, its text becomes the history, and ``images`` becomes the list of
     the images of all shown turns, in order; from the first image on, each has its ``<image>`` in
@@ -110,6 +111,7 @@ class HistoryWrapper(Wrapper):
         self._has_images = False
         self._is_first = True
         self._tools: Any = None
+        self._prefix = ""
 
     def _append(self, entry: _Entry) -> None:
         full = len(self._entries) == self._entries.maxlen
@@ -138,6 +140,7 @@ class HistoryWrapper(Wrapper):
     def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
         self._clear()
         self._tools = info.get("tool_schemas")
+        self._prefix = info.get("prefix", "")
         return self._show(observation, info), info
 
     def after_step(self, action: Action, step: Step) -> Step:
@@ -152,7 +155,7 @@ class HistoryWrapper(Wrapper):
         role = "tool" if info.get("use_tool") else "user"
         images, messages = tuple(images_of(observation)), info.get("tool_messages", ())[1:]
         entry = self._entry(role, text_of(observation), images, messages)
-        prefix, suffix = info.get("prefix", ""), info.get("suffix", "")
+        prefix, suffix = self._prefix_of(info), info.get("suffix", "")
         if self.chat_template == "on_reset" and self._is_first:
             shown = self._chat([entry], prefix, suffix)
             self._append(entry._replace(text=self._chat([entry], "", "")))
@@ -165,6 +168,9 @@ class HistoryWrapper(Wrapper):
         if isinstance(observation, dict):
             self._beside = {**self._beside, **observation}
         return self._with_images(with_text(self._beside, shown)) if self._beside else shown
+
+    def _prefix_of(self, info: Info) -> str:
+        return str(info.get("prefix", self._prefix))
 
     def _with_images(self, observation: dict[str, Any]) -> dict[str, Any]:
         if not self._has_images:

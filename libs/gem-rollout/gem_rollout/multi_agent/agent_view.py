@@ -175,6 +175,10 @@ class AgentView(BaseEnv):
         super().seed(seed)
         self.env.seed(seed)
 
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
+        """Return the environment's options for episode ``number`` of a run."""
+        return self.env.reset_options(number, seed)
+
     def start(self, **options: Any) -> Any:
         """Begin an episode and let the others play until it is the agent's turn."""
         return drive(self._start(options))

@@ -172,6 +172,10 @@ class MultiAgentEnv(SeededEnv, ABC):
         another order. ``start`` may be a coroutine.
         """
 
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
+        """Return the options of ``reset`` for episode ``number`` of a run; see ``BaseEnv``."""
+        return {}
+
     @abstractmethod
     def observe(self, agent: str) -> Observation:
         """Return an agent's observation without changing anything; also for agents that left."""

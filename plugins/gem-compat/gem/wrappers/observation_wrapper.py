@@ -67,6 +67,9 @@ class ObservationWrapper(HistoryWrapper, EnvWrapper):
         self._shown = super()._show(observation, info)
         return self.observation(info)
 
+    def _prefix_of(self, info: dict[str, Any]) -> str:
+        return str(info.get("prefix", ""))  # gem-llm shows no earlier one
+
     def observation(self, info: dict[str, Any]) -> Any:
         """Return the observation of the current turn; subclasses may change it.
 

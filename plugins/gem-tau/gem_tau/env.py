@@ -1,0 +1,387 @@
+"""Dialogues over a database: an assistant with tools serves a user who wants something.
+
+``DialogueEnv`` has two seats, ``assistant`` and ``user``, which take turns. ``make_dialogue`` gives
+the view of one of them, in which the other is played.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, Literal
+
+from gem_core import Action, Info, Observation
+from gem_core.calls import CallFormat, Catalog, Reading, Request
+from gem_core.errors import ConfigError
+from gem_core.factory import make_call_format
+from gem_core.faults import boundary
+from gem_core.maybe_async import drive
+from gem_core.observation import text_of
+from gem_rollout import MultiAgentEnv, as_single
+from gem_rollout.multi_agent.agent_view import AgentView
+from gem_tau.calls import JsonCalls
+from gem_tau.database import Database
+from gem_tau.judge import Judge, make_judge
+from gem_tau.rewards import Evidence, Grade, check_basis, grading
+from gem_tau.sources import TaskSource, find_tasks
+from gem_tau.task import Call, DialogueTask, Part
+from gem_tau.toolkit import CallResult, Toolkit
+from gem_tau.users import make_user, player, user_record
+
+__all__ = ["ASSISTANT", "STOP_MARKS", "USER", "DialogueEnv", "make_dialogue"]
+
+ASSISTANT, USER = "assistant", "user"
+STOP_MARKS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
+"""Each of these in a message of the user ends the dialogue."""
+_JSON = JsonCalls()
+_ONE_CALL = "[not run: the conversation was handed over]"
+_PHRASES = ("Could you tell me your email address?", "Is there anything else I can do for you?")
+_REPLIES = ("Yes, please.", "No, thank you.", "I do not remember that.", STOP_MARKS[0])
+
+
+class DialogueEnv(MultiAgentEnv):
+    """A dialogue of an assistant, which has tools, and a user, who has a scenario.
+
+    The user speaks first. The assistant calls tools, each call a turn of its own, or writes a
+    message, which hands the turn to the user. A message of the user with one of ``STOP_MARKS`` ends
+    the dialogue, and so does the assistant's tool ``transfer_to_human_agents``. Then both seats
+    are paid the reward of the task; see ``gem_tau.rewards``. A dialogue that reaches a limit is
+    truncated and paid 0.
+
+    ``info`` of the assistant: ``prefix`` is the policy with the functions, at the reset;
+    ``tool_calls`` has the calls of a turn. At the end, ``reward_parts`` has the value of each part,
+    ``reward_details`` what is missing, ``db_diff`` how the database changed in the episode, and
+    ``ended_by`` who ended it. ``info["prefix"]`` of the user is the scenario as text.
+
+    Args:
+        tasks: A name (see ``gem_tau.sources.find_tasks``), or a source of tasks.
+        data: A folder with tasks, for the sources that read one.
+        split: The split of the tasks; None for the source's default.
+        call_format: How the assistant calls tools: ``json`` (one call is the whole answer), the id
+            of a call format, a mapping with an ``id``, or an object. A call as in ``json`` is read
+            with every format.
+        instructions: Where the functions are described: in the policy (``text``), or in
+            ``info["tool_schemas"]`` of ``reset`` (``schemas``).
+        max_turns: Turns of the assistant, calls included, 1 or more.
+        max_errors: Failed calls in a row, 1 or more.
+        reward_basis: The parts of the reward; None for each task's own.
+        judge: Decides the part ``nl``: the id of an agent, a mapping, or a function.
+        exclude_free: Whether to leave out tasks that pay an agent which does nothing useful.
+
+    Raises:
+        ConfigError: A limit is below 1, a name is unknown, or a task needs a judge.
+        DataError: The data cannot be read.
+    """
+
+    possible_agents = (USER, ASSISTANT)
+    shared: ClassVar[tuple[str, ...]] = ("_tasks", "_format", "_judge", "_catalogs", "_basis")
+
+    def __init__(
+        self,
+        *,
+        tasks: str | TaskSource = "retail-sample",
+        data: str | Path | None = None,
+        split: str | None = None,
+        call_format: str | Mapping[str, Any] | CallFormat = "json",
+        instructions: Literal["text", "schemas"] = "text",
+        max_turns: int = 30,
+        max_errors: int = 10,
+        reward_basis: Sequence[Part] | None = None,
+        judge: str | Mapping[str, Any] | Judge | None = None,
+        exclude_free: bool = False,
+    ) -> None:
+        super().__init__()
+        for name, value in {"max_turns": max_turns, "max_errors": max_errors}.items():
+            if value < 1:
+                raise ConfigError(f"{name} must be 1 or more; got {value!r}.")
+        if instructions not in {"text", "schemas"}:
+            raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
+        self._basis = None if reward_basis is None else check_basis(reward_basis)
+        self._judge = make_judge(judge)
+        self._tasks = find_tasks(tasks, data=data, split=split, exclude_free=exclude_free)
+        self._tasks.check(self._basis, has_judge=self._judge is not None)
+        self._format = _JSON if call_format == "json" else _format(call_format)
+        self._catalogs: dict[type[Toolkit], Catalog] = {}
+        self.instructions = instructions
+        self.max_turns = max_turns
+        self.max_errors = max_errors
+        self.task: DialogueTask | None = None
+        self.db: Database | None = None
+        self.user: dict[str, Any] = {}
+        """What plays the user, for ``info``; set by ``make_dialogue``."""
+        self._begin_dialogue()
+
+    def _begin_dialogue(self) -> None:
+        self.turns = 0
+        self.errors = 0
+        self.calls: list[Call] = []
+        """The calls of the assistant."""
+        self.dialogue: list[tuple[str, str]] = []
+        """The messages between the seats, as pairs of speaker and text."""
+        self._speaker = USER
+        self._shown = {USER: "", ASSISTANT: ""}
+
+    @property
+    def active_agents(self) -> list[str]:
+        """The seat whose turn it is."""
+        return [self._speaker] if self._speaker in self.agents else []
+
+    @property
+    def running_task(self) -> DialogueTask:
+        """The task of the episode.
+
+        Raises:
+            EpisodeEndedError: No episode was started.
+        """
+        if self.task is None:
+            raise self._not_running()
+        return self.task
+
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
+        """Return the task of episode ``number`` of a run; see ``BaseEnv``."""
+        return self._tasks.reset_options(number, seed)
+
+    def start(self, *, idx: int | None = None) -> None:
+        """Start the next task, or task ``idx``.
+
+        Raises:
+            ConfigError: There is no task ``idx``.
+        """
+        idx, task = self._tasks.draw(self.rng, idx)
+        self.task, self.db = task, task.fresh()
+        self._begin_dialogue()
+        greeting = task.domain.greeting
+        self.dialogue.append((ASSISTANT, greeting))
+        self._shown[USER] = greeting
+        functions = task.domain.toolkit.functions()
+        info: Info = {"task_id": task.id, "prefix": self._policy(task)}
+        if self.instructions == "schemas":
+            info["tool_schemas"] = [one.to_openai() for one in functions]
+        if idx is not None:
+            info["idx"] = idx
+        if self.user:
+            info["user"] = dict(self.user)
+        self.infos = {ASSISTANT: info, USER: {"prefix": f"{task.scenario.as_text()}\n\n"}}
+
+    def _policy(self, task: DialogueTask) -> str:
+        parts = [task.domain.policy.strip()]
+        if self.instructions == "text":
+            parts.append(self._format.instructions(task.domain.toolkit.functions()))
+        return "\n\n".join(parts) + "\n\n"
+
+    def observe(self, agent: str) -> Observation:
+        """Return the last text that a seat was sent."""
+        return self._shown[agent]
+
+    def process_actions(self, actions: dict[str, Action]) -> Any:
+        """Take the turn of a seat."""
+        return drive(self._take_turn(actions))
+
+    def _take_turn(self, actions: dict[str, Action]) -> Generator[Any, Any, tuple[Any, ...]]:
+        if USER in actions:
+            return (yield from self._hear_user(text_of(actions[USER])))
+        return (yield from self._hear_assistant(actions[ASSISTANT]))
+
+    def _hear_user(self, text: str) -> Generator[Any, Any, tuple[Any, ...]]:
+        mark = next((mark for mark in STOP_MARKS if mark in text), "")
+        message = text.replace(mark, "").strip() if mark else text
+        self.dialogue.append((USER, message))
+        self._shown[ASSISTANT], self._speaker = message, ASSISTANT
+        if mark:
+            return (yield from self._end({}, USER, mark.strip("#").lower()))
+        if self.turns >= self.max_turns:
+            return self._truncate({}, "max_turns")
+        return {}, {}, {}, {}, {}
+
+    def _hear_assistant(self, action: Action) -> Generator[Any, Any, tuple[Any, ...]]:
+        self.turns += 1
+        call_format = self._format
+        reading = call_format.read(action)
+        if not reading.requests and call_format is not _JSON:
+            call_format, reading = _JSON, _JSON.read(action)
+        if not reading.requests:
+            self.errors = 0
+            self._say(text_of(reading.action))
+            return {}, {}, {}, {}, {}
+        info = self._run(call_format, reading)
+        if info.pop("hands_over"):
+            return (yield from self._end(info, ASSISTANT, "transfer"))
+        if self.errors >= self.max_errors:
+            return self._truncate(info, "max_errors")
+        if self.turns >= self.max_turns:
+            return self._truncate(info, "max_turns")
+        return {}, {}, {}, {}, {ASSISTANT: info}
+
+    def _say(self, text: str) -> None:
+        self.dialogue.append((ASSISTANT, text))
+        self._shown[USER], self._speaker = text, USER
+
+    def _run(self, call_format: CallFormat, reading: Reading) -> Info:
+        """Run the calls of a turn; return its info."""
+        toolkit = self.running_task.domain.toolkit(self._database)
+        outputs, records, hands_over = [], [], False
+        for request in reading.requests:
+            if hands_over:
+                outputs.append(_ONE_CALL)
+                continue
+            result = self._call(toolkit, request)
+            outputs.append(result.output)
+            records.append(_record(request, result))
+            self.errors = 0 if result.ok else self.errors + 1
+            hands_over = result.ok and request.function in toolkit.ends_episode
+        self._shown[ASSISTANT] = call_format.show(reading, outputs)
+        return {
+            "use_tool": True,
+            "tool_calls": records,
+            "parsed_action": reading.text,
+            "tool_messages": call_format.messages(reading, outputs),
+            "hands_over": hands_over,
+        }
+
+    @property
+    def _database(self) -> Database:
+        if self.db is None:
+            raise self._not_running()
+        return self.db
+
+    def _call(self, toolkit: Toolkit, request: Request) -> CallResult:
+        if request.problem and not request.function:
+            return CallResult(f"Error: {request.problem}", ok=False, kind="neither")
+        if problem := self._catalog(toolkit).problem(request):
+            return CallResult(f"Error: {problem}", ok=False, kind="neither")
+        self.calls.append(Call(request.function, dict(request.arguments)))
+        with boundary("tool"):
+            return toolkit.call(request.function, request.arguments)
+
+    def _catalog(self, toolkit: Toolkit) -> Catalog:
+        kind = type(toolkit)
+        if kind not in self._catalogs:
+            self._catalogs[kind] = Catalog([_Named(kind)])  # type: ignore[list-item]
+        return self._catalogs[kind]
+
+    def _end(self, info: Info, seat: str, how: str) -> Generator[Any, Any, tuple[Any, ...]]:
+        with boundary("grader"):
+            grade = yield from grading(
+                self.running_task, self._evidence(), self._basis, self._judge
+            )
+        return self._last_step(info, grade, f"{seat}: {how}", is_over=True)
+
+    def _truncate(self, info: Info, limit: str) -> tuple[Any, ...]:
+        info["truncated_by"] = limit
+        return self._last_step(info, Grade(0.0, {}), limit, is_over=False)
+
+    def _evidence(self) -> Evidence:
+        said = [text for speaker, text in self.dialogue[1:] if speaker == ASSISTANT]
+        return Evidence(self._database, self.calls, said, self.dialogue)
+
+    def _last_step(self, info: Info, grade: Grade, ended_by: str, *, is_over: bool) -> Any:
+        seats = (USER, ASSISTANT)
+        result: Info = {
+            "correct": grade.reward >= 1.0,
+            "reward_parts": dict(grade.parts),
+            "reward_details": dict(grade.details),
+            "ended_by": ended_by,
+            "db_diff": [change.to_dict() for change in self._database.diff()],
+        }
+        return (
+            {},
+            dict.fromkeys(seats, grade.reward),
+            dict.fromkeys(seats, is_over),
+            dict.fromkeys(seats, not is_over),
+            {ASSISTANT: {**info, **result}, USER: result},
+        )
+
+    def sample_action(self, agent: str, rng: Random) -> Action:
+        """Return a common phrase; of the assistant, sometimes a call."""
+        if agent == USER:
+            return rng.choice(_REPLIES)
+        if rng.random() < 0.5:
+            return '{"name": "think", "arguments": {"thought": "What does the policy say?"}}'
+        return rng.choice(_PHRASES)
+
+
+class _Named:
+    """A toolkit as ``Catalog`` takes it."""
+
+    def __init__(self, toolkit: type[Toolkit]) -> None:
+        self.name = toolkit.__name__
+        self.functions = toolkit.functions
+
+
+def _record(request: Request, result: CallResult) -> dict[str, Any]:
+    return {
+        "tool": "database",
+        "function": request.function,
+        "arguments": dict(request.arguments),
+        "id": request.id,
+        "ok": result.ok,
+        "output": result.output,
+        "kind": result.kind,
+    }
+
+
+def _format(part: str | Mapping[str, Any] | CallFormat) -> CallFormat:
+    made = make_call_format(part)
+    if isinstance(made, str):
+        raise ConfigError("call_format='tags' has no functions; use 'json', or another format.")
+    return made
+
+
+def make_dialogue(
+    *,
+    seat: Literal["assistant", "user"] = "assistant",
+    user: Any = "scripted",
+    assistant: Any = "oracle",
+    tasks: str | TaskSource = "retail-sample",
+    data: str | Path | None = None,
+    split: str | None = None,
+    call_format: str | Mapping[str, Any] | CallFormat = "json",
+    instructions: Literal["text", "schemas"] = "text",
+    max_turns: int = 30,
+    max_errors: int = 10,
+    reward_basis: Sequence[Part] | None = None,
+    judge: str | Mapping[str, Any] | Judge | None = None,
+    exclude_free: bool = False,
+) -> AgentView:
+    """Return the view of one seat of a ``DialogueEnv``, in which the other seat is played.
+
+    Args:
+        seat: The seat that acts from outside.
+        user: What plays the user, if it is not the seat: ``scripted``, ``model``, ``human``,
+            ``replay``, the id of an agent, a mapping with an ``id`` and parameters, or an agent;
+            see ``gem_tau.users``.
+        assistant: What plays the assistant, if it is not the seat: the id of an agent, a mapping,
+            or an agent.
+        tasks: See ``DialogueEnv``, like the other arguments.
+        data: See ``DialogueEnv``.
+        split: See ``DialogueEnv``.
+        call_format: See ``DialogueEnv``.
+        instructions: See ``DialogueEnv``.
+        max_turns: See ``DialogueEnv``.
+        max_errors: See ``DialogueEnv``.
+        reward_basis: See ``DialogueEnv``.
+        judge: See ``DialogueEnv``.
+        exclude_free: See ``DialogueEnv``.
+
+    Raises:
+        ConfigError: A value is not valid.
+        UnknownIdError: There is no agent with the id.
+        DataError: The data cannot be read.
+    """
+    if seat not in {ASSISTANT, USER}:
+        raise ConfigError(f"seat must be 'assistant' or 'user'; got {seat!r}.")
+    env = DialogueEnv(
+        tasks=tasks,
+        data=data,
+        split=split,
+        call_format=call_format,
+        instructions=instructions,
+        max_turns=max_turns,
+        max_errors=max_errors,
+        reward_basis=reward_basis,
+        judge=judge,
+        exclude_free=exclude_free,
+    )
+    if seat == USER:
+        return as_single(env, USER, others={ASSISTANT: player(assistant)})
+    env.user = user_record(user)
+    return as_single(env, ASSISTANT, others={USER: make_user(user)})

@@ -1,0 +1,29 @@
+"""The specs that gem-tau adds to the registry. Nothing here imports an environment."""
+
+from gem_core import EnvSpec, hookimpl
+from gem_core.registry import Registry
+
+__all__ = ["gem_register"]
+
+_ENVS: dict[str, tuple[str, str]] = {
+    "tau:Retail-Sample": ("retail-sample", "200 generated dialogues of a shop's assistant"),
+    "tau:Airline-Sample": ("airline-sample", "200 generated dialogues of an airline's assistant"),
+    "tau:Retail": ("retail", "tasks of tau-bench and its successors for a shop, with data="),
+    "tau:Airline": ("airline", "tasks of tau-bench and its successors for an airline, with data="),
+}
+
+
+@hookimpl
+def gem_register(registry: Registry) -> None:
+    """Add the environments."""
+    for name, (tasks, description) in _ENVS.items():
+        registry.add(
+            EnvSpec(
+                id=name,
+                entry_point="gem_tau.env:make_dialogue",
+                kwargs={"tasks": tasks},
+                oracle="gem_tau.oracle:DialogueOracle",
+                return_range=(0.0, 1.0),
+                description=description,
+            )
+        )

@@ -1,0 +1,139 @@
+"""A task: what a user wants, what the database should be in the end, and how it is rewarded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from gem_core.errors import ConfigError
+from gem_core.specs import load_entry_point
+from gem_tau.database import Base, Database
+from gem_tau.scenario import Scenario
+from gem_tau.toolkit import Toolkit
+
+__all__ = ["PARTS", "Assertion", "Call", "DialogueTask", "Domain", "Mention", "Part"]
+
+Part = Literal["db", "communicate", "actions", "env_assertions", "nl"]
+PARTS: tuple[Part, ...] = ("db", "communicate", "actions", "env_assertions", "nl")
+"""The parts of a reward; see ``gem_tau.rewards``."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A kind of business: its tools, and its policy.
+
+    Args:
+        name: The name, such as ``retail``.
+        toolkit: The tools of the assistant.
+        policy: The rules for the assistant, as text.
+        greeting: What the assistant has said before the user's first message.
+        origin: Where the domain is, such as ``gem_tau.domains.retail:RETAIL``; a snapshot stores
+            this instead of the policy. Empty for a domain that is stored whole.
+    """
+
+    name: str
+    toolkit: type[Toolkit]
+    policy: str
+    greeting: str = "Hello! How can I help you today?"
+    origin: str = ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.origin:
+            return load_entry_point, (self.origin,)
+        return Domain, (self.name, self.toolkit, self.policy, self.greeting)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool.
+
+    Args:
+        name: The tool.
+        arguments: The arguments by name.
+        compare: The arguments that a call of an agent must share to count as this one, in the part
+            ``actions``; None for all.
+        goal: The index of the scenario's goal that the call serves; None if it is not known.
+    """
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    compare: tuple[str, ...] | None = None
+    goal: int | None = None
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A text that the assistant must say, such as an amount.
+
+    Args:
+        text: The text; case, and commas in what was said, are ignored.
+        goal: The index of the scenario's goal that asks for it; None if it is not known.
+    """
+
+    text: str
+    goal: int | None = None
+
+
+@dataclass(frozen=True)
+class Assertion:
+    """A condition on the final database: a method of the toolkit and the value that it returns.
+
+    Args:
+        function: The method; it need not be a tool.
+        arguments: The arguments by name.
+        expected: What it must return.
+    """
+
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    expected: bool = True
+
+
+@dataclass(frozen=True)
+class DialogueTask:
+    """A task of an assistant.
+
+    Args:
+        id: The id; unique among the tasks of an environment.
+        domain: Its tools and policy.
+        base: The records that it starts from.
+        scenario: What the user wants and knows.
+        actions: The reference calls; playing them on a fresh database gives the expected one.
+        communicate: What the assistant must say.
+        env_assertions: Conditions on the final database.
+        nl_assertions: Statements about the dialogue that a judge must find true.
+        reward_basis: The parts that are multiplied to the reward.
+        setup: Calls that change the database before the episode.
+    """
+
+    id: str
+    domain: Domain
+    base: Base
+    scenario: Scenario
+    actions: tuple[Call, ...] = ()
+    communicate: tuple[Mention, ...] = ()
+    env_assertions: tuple[Assertion, ...] = ()
+    nl_assertions: tuple[str, ...] = ()
+    reward_basis: tuple[Part, ...] = ("db", "communicate")
+    setup: tuple[Call, ...] = ()
+
+    def fresh(self) -> Database:
+        """Return the database at the start of an episode.
+
+        Raises:
+            ConfigError: A call of the set-up fails.
+        """
+        db = Database(self.base)
+        toolkit = self.domain.toolkit(db)
+        for call in self.setup:
+            result = toolkit.call(call.name, call.arguments)
+            if not result.ok:
+                raise ConfigError(f"The set-up of task {self.id!r} fails: {result.output}")
+        return db
+
+    def expected(self) -> Database:
+        """Return the database after the reference calls; a call that fails changes nothing."""
+        db = self.fresh()
+        toolkit = self.domain.toolkit(db)
+        for call in self.actions:
+            toolkit.call(call.name, call.arguments)
+        return db
