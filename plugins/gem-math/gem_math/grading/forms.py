@@ -159,9 +159,16 @@ def _choose(node: Node, *, upper: bool) -> Node:
     if node.operation in {"plus_minus", "minus_plus"}:
         is_plus = upper == (node.operation == "plus_minus")
         if len(arguments) == 1:
-            return arguments[0] if is_plus else Apply("neg", arguments)
+            return arguments[0] if is_plus else _negative(arguments[0])
         return Apply("add" if is_plus else "sub", arguments)
     return Apply(node.operation, arguments)
+
+
+def _negative(node: Node) -> Node:
+    """Return an expression, or each coordinate of a point, with the other sign."""
+    if isinstance(node, Bracketed):
+        return Bracketed(node.opening, tuple(map(_negative, node.items)), node.closing)
+    return Apply("neg", (node,))
 
 
 # Quantities

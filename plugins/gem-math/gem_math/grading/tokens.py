@@ -14,7 +14,7 @@ from gem_math.grading.errors import UnreadableError
 from gem_math.grading.names import names
 from gem_math.grading.units import is_unit
 
-__all__ = ["FUNCTIONS", "UNIT_VECTORS", "Token", "tokenize"]
+__all__ = ["FUNCTIONS", "UNIT_VECTORS", "Token", "tokenize", "top_level_sides"]
 
 Kind = Literal["number", "numeral", "symbol", "function", "word", "command", "sign", "end"]
 
@@ -109,6 +109,18 @@ def tokenize(text: str) -> list[Token]:
     tokens = list(_tokens(text))
     tokens.append(Token("end", ""))
     return tokens
+
+
+def top_level_sides(text: str) -> list[str]:
+    """Return the sides of a chain of equals signs that are outside all braces and brackets."""
+    sides, depth = [""], 0
+    for piece in re.split(r"([{}()\[\]=])", text):
+        depth += (piece in {"{", "(", "["}) - (piece in {"}", ")", "]"})
+        if piece == "=" and depth == 0:
+            sides.append("")
+        else:
+            sides[-1] += piece
+    return [side.strip() for side in sides]
 
 
 def _tokens(text: str) -> Iterator[Token]:
