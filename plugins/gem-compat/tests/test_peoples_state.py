@@ -16,7 +16,7 @@ from gem.envs.game_env.sokoban import SokobanEnv
 from gem.envs.game_env.sudoku import SudokuEnv
 from gem.envs.game_env.wordle import WordleEnv
 from gem.envs.reasoning_gym import ReasoningGymEnv
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, EpisodeEndedError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the episode has ended")
 
@@ -103,6 +103,25 @@ def test_secrets_are_drawn_from_words_that_were_assigned(cls):
     env.available_words = ["toolongone"]
     env.reset(seed=1)
     assert env.secret_word in own
+
+
+# The end
+
+
+def test_an_environment_of_gem_core_repeats_its_end():
+    env = gem.make("mcp:Sample")
+    with pytest.raises(EpisodeEndedError, match="reset"):
+        env.step("nothing")
+    env.reset()
+    first = env.step("nothing")
+    assert first[2]
+    with pytest.warns(UserWarning, match="has ended") as warned:
+        after = [env.step("nothing") for _ in range(3)]
+    assert len(warned) == 1
+    assert [step[:4] for step in after] == [(first[0], 0.0, *first[2:4])] * 3
+    env.reset()
+    assert env.step("nothing")[2]
+    env.close()
 
 
 # ReasoningGymEnv, vectors, limits

@@ -210,3 +210,35 @@ def test_several_points_may_be_written_by_names(a, b, c, d):
     assert not grade(rf"x={a},y={d}\text{{ or }}x={c},y={b}", gold).correct or a == c
     assert not grade(f"x={a},x={c},y={b},y={d}", gold).correct
     assert grade(rf"\pm({a},{b})", f"({a},{b}),({-a},{-b})").correct
+
+
+@settings(deadline=None)
+@given(small, st.integers(1, 9), st.integers(2, 5), st.integers(2, 5))
+def test_terms_before_dots_may_be_few_or_many(first, step, few, many):
+    def terms(count, by):
+        return ",".join(str(first + by * number) for number in range(count))
+
+    gold = rf"{terms(few, step)},\ldots,n"
+    assert grade(rf"{terms(many, step)},\ldots,n", gold).correct
+    assert not grade(rf"{terms(many, step + 1)},\ldots,n", gold).correct
+    assert not grade(rf"{terms(many, step)},\ldots,m", gold).correct
+    assert not grade(terms(many, step), gold).correct
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "right"),
+    [
+        (r"(0,\infty)", r"\mathbb{R}^+", True),
+        (r"(0,\infty)", r"\mathbb{R}_{>0}", True),
+        (r"(-\infty,0)", r"\mathbb{R}^-", True),
+        (r"[0,\infty)", r"\mathbb{R}^+", False),
+        (r"x\ne 0", r"\mathbb{R}-\{0\}", True),
+        (r"x\ne 1", r"\mathbb{R}-\{0\}", False),
+        (r"2\text{ hours}", r"120\text{ min.}", True),
+        (r"\min(1,2)", r"\text{min}(1,2)", True),
+        (r"20\%", r"20\text{ percentage points}", True),
+        ("12", r"12\text{ yr. old}", True),
+    ],
+)
+def test_other_notations_of_sets_and_units(gold, answer, right):
+    assert grade(answer, gold).correct is right

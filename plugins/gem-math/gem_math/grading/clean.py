@@ -132,6 +132,9 @@ _REPLACEMENTS = [
         (r"\\bold(?=\s*\{)", r"\\mathbf"),
         (r"\\(begin|end)\{tabular\}", r"\\\1{array}"),
         (r"(?<=\})\[[tbc]\]", ""),
+        (r"\\mathbb\{R\}\s*[\^_]\s*\{?\s*(?:\+|>\s*0)\s*\}?", r"(0,\\infty)"),
+        (r"\\mathbb\{R\}\s*[\^_]\s*\{?\s*(?:-|<\s*0)\s*\}?", r"(-\\infty,0)"),
+        (r"\\mathbb\{R\}\s*-\s*(?=\\\{)", r"\\mathbb{R}\\setminus "),
         (r"\\backslash(?![A-Za-z])", r"\\setminus "),
         (r"(?<=\d)\\[,;: ](?=\d{3}(?!\d))", ","),
         (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\s*\.?(?=\s*[\\()\[\]{}|<>/.])", ""),
@@ -207,7 +210,7 @@ _TYPESET = re.compile(r"[\\~{_^(]")
 _EUROPEAN = re.compile(r"-?\d{1,3}(?:\.\d{3})+,\d{1,2}")
 _ORDINAL = re.compile(r"(?<=\d)-?(?:st|nd|rd|th)(?!\w)")
 _ABBREVIATED = re.compile(
-    r"(?<![\\.\w])(sq|cu|ft|in|yds?|mi|hrs?|mins?|secs?|mm|cm|m|km|kg|g|lbs?|oz|gal|pts?|qts?|deg)"
+    r"(?<![\\.\w])(sq|cu|ft|in|yds?|mi|hrs?|mins?|secs?|yrs?|wks?|tsp|tbsp|mm|cm|m|km|kg|g|lbs?|oz|gal|pts?|qts?|deg)"
     r"\.(?=[\s}/^]|$)"
 )
 """A unit that is abbreviated with a point."""

@@ -91,6 +91,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ARGUMENT = re.compile(r"\s*[({_^\\]|\s*[A-Za-z](?![A-Za-z])")
+_TIMES = frozenset({"min", "sec"})
+"""Minutes and seconds, which are functions before an argument."""
 _VALUE_END = re.compile(r"[\d)}\]]\s*\Z")
 _FORMULAS = names("mg ms kg km")
 """Units that are products of symbols in a formula, where no number precedes them."""
@@ -141,9 +143,12 @@ def _tokens(text: str) -> Iterator[Token]:
             kind = "number"
         if kind == "command" and piece[1:] in _TEXT_COMMANDS:
             content, position = _braced(text, position)
+            if content.strip() in _TIMES and not _ARGUMENT.match(text, position):
+                yield Token("word", content.strip(), None, spaced)
+                continue
             yield from _text_tokens(piece[1:], content, spaced=spaced)
-        elif piece in {"min", "sec"} and not _ARGUMENT.match(text, position):
-            yield Token("word", piece, None, spaced)  # minutes, seconds
+        elif piece in _TIMES and not _ARGUMENT.match(text, position):
+            yield Token("word", piece, None, spaced)
         elif kind == "letters":
             after_value = bool(_VALUE_END.search(text, max(match.start() - 4, 0), match.start()))
             yield from _letter_tokens(piece, spaced=spaced, after_value=after_value)

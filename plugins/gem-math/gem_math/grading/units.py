@@ -152,6 +152,7 @@ def is_unit(word: str) -> bool:
 
 def read_unit(text: str) -> Unit | None:
     """Return the unit with a name such as ``cm^2``, ``miles per hour`` or ``eggs``, or None."""
+    text = re.sub(r"\bpercentage points?\b", "percent", text)
     text = re.sub(r"\bper\b|^(?:an?|each|every)\b(?= \w)", "/", text)
     text = re.sub(r"[{}()]", "", text).replace("*", " ").replace("\\cdot", " ")
     for name, meaning in _COMPOSED.items():
