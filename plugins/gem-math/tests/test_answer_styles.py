@@ -216,12 +216,12 @@ def test_several_points_may_be_written_by_names(a, b, c, d):
 @given(small, st.integers(1, 9), st.integers(2, 5), st.integers(2, 5))
 def test_terms_before_dots_may_be_few_or_many(first, step, few, many):
     def terms(count, by):
-        return ",".join(str(first + by * number) for number in range(count))
+        return ", ".join(str(first + by * number) for number in range(count))
 
-    gold = rf"{terms(few, step)},\ldots,n"
-    assert grade(rf"{terms(many, step)},\ldots,n", gold).correct
-    assert not grade(rf"{terms(many, step + 1)},\ldots,n", gold).correct
-    assert not grade(rf"{terms(many, step)},\ldots,m", gold).correct
+    gold = rf"{terms(few, step)}, \ldots, n"
+    assert grade(rf"{terms(many, step)}, \ldots, n", gold).correct
+    assert not grade(rf"{terms(many, step + 1)}, \ldots, n", gold).correct
+    assert not grade(rf"{terms(many, step)}, \ldots, m", gold).correct
     assert not grade(terms(many, step), gold).correct
 
 
@@ -242,3 +242,11 @@ def test_terms_before_dots_may_be_few_or_many(first, step, few, many):
 )
 def test_other_notations_of_sets_and_units(gold, answer, right):
     assert grade(answer, gold).correct is right
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 99), min_size=2, max_size=5), st.integers(100, 999))
+def test_a_list_without_spaces_has_no_thousands(numbers, large):
+    gold = ", ".join(map(str, [*numbers, large]))
+    assert grade(",".join(map(str, [*numbers, large])), gold).correct
+    assert not grade(",".join(map(str, [*numbers, large + 1])), gold).correct
