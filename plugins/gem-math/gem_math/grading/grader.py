@@ -1,6 +1,7 @@
 """Grading of an answer: by text, then by meaning, then by computer algebra."""
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -111,8 +112,12 @@ def _compare_chain(sides: Sequence[str], gold: str, deadline: float) -> Verdict:
     verdict = Verdict(correct=False, decided_by="failure")
     named = _read(sides[0])
     has_name = is_variable(named) if named is not None else bool(_UNKNOWN.search(sides[0]))
+    end = time.monotonic() + deadline
     for side in sides[1:] if has_name else sides:
-        verdict = _compare_meaning(side, gold, deadline / len(sides))
+        left = end - time.monotonic()
+        if left <= 0:
+            return Verdict(correct=False, decided_by="deadline")
+        verdict = _compare_meaning(side, gold, left)
         if not verdict.correct:
             break
     return verdict
