@@ -8,6 +8,7 @@ Examples:
   python benchmarks/run.py grading                        all graders, about 3 minutes
   python benchmarks/run.py grading --only gem_core --only math_verify
   python benchmarks/run.py grading --category units --category sets
+  python benchmarks/run.py grading --set "blind 6"
   python benchmarks/run.py grading --pairs my_pairs.jsonl --output /tmp/results
 
 A line of a file of pairs:
@@ -116,13 +117,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", type=Path, default=_PAIRS, metavar="FILE", help="labelled pairs")
     parser.add_argument("--only", action="append", choices=_GRADERS, help="may be repeated")
     parser.add_argument("--category", action="append", metavar="NAME", help="may be repeated")
+    parser.add_argument("--set", action="append", metavar="NAME", help="may be repeated")
     parser.add_argument("--limit", type=float, default=3, help="seconds for a verdict; default 3")
     add_peer_argument(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the graders."""
-    pairs = _read(options.pairs, options.category)
+    pairs = _read(options.pairs, category=options.category, set=options.set)
     try:
         results = [_run(side, pairs, options) for side in options.only or _GRADERS]
     except GraderError as error:
@@ -136,19 +138,23 @@ def run(options: argparse.Namespace) -> None:
     write(options.output, "grading", title, [note, *parts_of(results)], raw_of(results))
 
 
-def _read(path: Path, categories: Sequence[str] | None) -> list[Pair]:
-    """Return the pairs that are graded."""
+def _read(path: Path, **chosen: Sequence[str] | None) -> list[Pair]:
+    """Return the pairs that are graded: those with the chosen values of fields."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except OSError as error:
         sys.exit(f"the pairs cannot be read: {error}")
-    known = {row["category"] for row in rows} - {_UNCOUNTED}
-    if unknown := set(categories or ()) - known:
-        sys.exit(f"no category {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+    rows = [row for row in rows if row["category"] != _UNCOUNTED and _OVERRULED not in row]
+    for field, values in chosen.items():
+        known = {row[field] for row in rows if field in row}
+        if unknown := set(values or ()) - known:
+            sys.exit(
+                f"no {field} {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}"
+            )
+        rows = [row for row in rows if not values or row.get(field) in values]
     return [
         Pair(row["answer"], row["gold"], equal=row["equal"], category=row["category"])
         for row in rows
-        if row["category"] in (categories or known) and _OVERRULED not in row
     ]
 
 

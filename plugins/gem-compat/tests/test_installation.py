@@ -65,6 +65,28 @@ def test_nothing_heavy_is_imported_to_play_a_game(code):
     assert run(f"{code}\nimport sys; print([n for n in {HEAVY} if n in sys.modules])") == "[]"
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "core.Env",
+        "envs.registration.ENV_REGISTRY",
+        "envs.math_env.MathEnv",
+        "envs.game_env.wordle.WordleEnv",
+        "tools.python_code_tool.PythonCodeTool",
+        "utils.constants.TERMINAL_STATE",
+        "vector.vector_env.VectorEnv",
+        "wrappers.wrapper_factory.WRAPPER_FACTORY",
+    ],
+)
+def test_modules_are_found_without_an_import_of_their_own(name):
+    assert run(f"import gem; print(gem.{name} is not None)") == "True"
+
+
+def test_a_module_that_does_not_exist_is_not_found():
+    code = "import gem; print(hasattr(gem.envs, 'nothing'), hasattr(gem.envs, '__wrapped__'))"
+    assert run(code) == "False False"
+
+
 def test_logging_and_output_are_left_to_the_program():
     code = """
 import logging

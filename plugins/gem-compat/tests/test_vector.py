@@ -125,7 +125,8 @@ def test_next_step_ignores_one_action(cls, mode):
 
 def test_options_go_to_the_reset_of_one_environment():
     vector = counting()
-    _, infos = vector.reset(seed=1, env1_kwargs={"idx": 5}, nobody="knows")
+    with pytest.warns(UserWarning, match="reset ignores nobody"):
+        _, infos = vector.reset(seed=1, env1_kwargs={"idx": 5}, nobody="knows")
     assert infos == [{"seed": 1}, {"seed": 2, "idx": 5}, {"seed": 3}]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gem.core import EnvWrapper
+from gem.envs.ended import RepeatsItsEnd
 from gem.requirements import needs
 
 with needs("gem-tools"):
@@ -12,7 +12,7 @@ with needs("gem-tools"):
 __all__ = ["MCPMarkEnv"]
 
 
-class MCPMarkEnv(EnvWrapper):
+class MCPMarkEnv(RepeatsItsEnd):
     """Shows a task; the first step that calls no tool ends the episode and verifies the task.
 
     ``unwrapped.root`` is the folder of the task, for the configuration of the MCP server.

@@ -52,7 +52,8 @@ class ReasoningGymEnv(Env):
         kwargs: Ignored.
 
     Raises:
-        ConfigError: There is no such task, or a parameter is out of range.
+        ConfigError: There is no such task, a parameter is out of range, or rows are given as
+            ``data`` or ``dataset``.
     """
 
     idx: int = 0
@@ -70,6 +71,11 @@ class ReasoningGymEnv(Env):
         config: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
+        if given := sorted({"data", "dataset"} & set(kwargs)):
+            raise ConfigError(
+                f"ReasoningGymEnv makes its items itself and takes no {given[0]}=...; set env.ds "
+                "to rows of your own."
+            )
         self.name, self.size, self.seed = name, size, seed
         self._options = {"hint": hint, "config": config}
         self._env  # noqa: B018 - checks the parameters
@@ -115,6 +121,11 @@ class ReasoningGymEnv(Env):
             return entry
         item = self._env.item
         return {"question": item.question, **pickle.loads(item.entry)}  # noqa: S301 - gem-rg's own
+
+    @data.setter
+    def data(self, entry: dict[str, Any]) -> None:
+        """Set the item that is scored, for subclasses with a ``reset`` of their own."""
+        self._entry = entry
 
     def reset(self, seed: int | None = None, idx: int | None = None) -> Any:
         """Ask the next item, a random one, or item ``idx``.

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gem.core import EnvWrapper
+from gem.envs.ended import RepeatsItsEnd
 from gem.errors import InstallationError, UnknownEnvError
 from gem.modules import GAMES
 from gem.utils.seeds import any_seed
@@ -132,7 +133,7 @@ def _spec_of(spec: CoreSpec) -> EnvSpec:
     return EnvSpec(spec.id, counterpart.entry_point, {**counterpart.added, **kwargs})
 
 
-class _CoreEnv(EnvWrapper):
+class _CoreEnv(RepeatsItsEnd):
     """An environment of gem-core, with gem-llm's signatures and seeds."""
 
     def __init__(self, spec: CoreSpec, **kwargs: Any) -> None:

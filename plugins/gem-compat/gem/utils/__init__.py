@@ -1,1 +1,7 @@
 """Utilities of gem-llm's environments and tools."""
+
+from gem.lazy import modules_of
+
+__all__: list[str] = []
+
+__getattr__ = modules_of(__name__)

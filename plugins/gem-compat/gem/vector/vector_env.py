@@ -2,6 +2,7 @@
 
 import enum
 import functools
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -85,7 +86,8 @@ class VectorEnv(Env):
 
         Args:
             seed: An int s, so that environment i gets s + i; or a seed for each.
-            kwargs: ``env0_kwargs={...}`` goes to the reset of environment 0, and so on.
+            kwargs: ``env0_kwargs={...}`` goes to the reset of environment 0, and so on; others
+                cause a warning.
 
         Returns:
             A list of observations and a list of infos.
@@ -99,7 +101,13 @@ class VectorEnv(Env):
             seeds = [seed + index for index in range(self.num_envs)]
         if not self.envs:
             return [], []
-        options = [kwargs.get(f"env{index}_kwargs") or {} for index in range(self.num_envs)]
+        options = [kwargs.pop(f"env{index}_kwargs", None) or {} for index in range(self.num_envs)]
+        if kwargs:
+            warnings.warn(
+                f"reset ignores {', '.join(kwargs)}: the environments take env0_kwargs to "
+                f"env{self.num_envs - 1}_kwargs.",
+                stacklevel=2,
+            )
         return _unwrapped(partial(self._vector.reset, seed=seeds, options=options))
 
     def step(self, actions: Sequence[Any] | Mapping[int, Any]) -> Any:

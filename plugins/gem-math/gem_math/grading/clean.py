@@ -6,7 +6,8 @@ Spacing, sizes and fonts are removed; Unicode signs become LaTeX; shorthands bec
 import re
 import unicodedata
 
-from gem_math.grading.units import is_unit
+from gem_math.grading.tokens import FUNCTIONS
+from gem_math.grading.units import is_unit, read_unit
 from gem_tasks.parsing import last_boxed
 
 __all__ = ["clean"]
@@ -124,7 +125,16 @@ _REPLACEMENTS = [
         (r"\\colon(?![A-Za-z])", ":"),
         (r"\\mathbf\{([NQRZ])\}|(?<=\\in)\s*\\mathbf\{(C)\}", r"\\mathbb{\1\2}"),
         (r"\\(?:textdollar|text\{\\\$\})", r"\\$"),
-        (r"\\q?quad\s*(?=[A-Za-z](?:_\w|_\{\w+\})?\s*=)", ", "),
+        (r",?\s*\\q?quad\s*(?=[A-Za-z](?:_\w|_\{\w+\})?\s*=)", ", "),
+        (r"\\triangle\s*(?=[A-Z])|(?<=\))\s*\^\s*\{?(?:T|\\top|\\intercal)\}?$", ""),
+        (r"^[^{}]*=[^{}]*(?:\\implies|\\Rightarrow|\\therefore)\s*(?=[^=]*=)", ""),
+        (r"^\s*\\therefore(?![A-Za-z])", ""),
+        (r"\\bold(?=\s*\{)", r"\\mathbf"),
+        (r"\\(begin|end)\{tabular\}", r"\\\1{array}"),
+        (r"(?<=\})\[[tbc]\]", ""),
+        (r"\\mathbb\{R\}\s*[\^_]\s*\{?\s*(?:\+|>\s*0)\s*\}?", r"(0,\\infty)"),
+        (r"\\mathbb\{R\}\s*[\^_]\s*\{?\s*(?:-|<\s*0)\s*\}?", r"(-\\infty,0)"),
+        (r"\\mathbb\{R\}\s*-\s*(?=\\\{)", r"\\mathbb{R}\\setminus "),
         (r"\\backslash(?![A-Za-z])", r"\\setminus "),
         (r"(?<=\d)\\[,;: ](?=\d{3}(?!\d))", ","),
         (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\s*\.?(?=\s*[\\()\[\]{}|<>/.])", ""),
@@ -156,6 +166,7 @@ _REPLACEMENTS = [
         (r"\\(?:mathrm|text)\{\s*([kM]?)\s*\\Omega\s*\}\s*$", r"\\text{ \1ohm}"),
         (r"(?<!\\)[.,;]\s*(?=\\end\{|\\\\)", ""),
         # A unit in parentheses: 5 (cm).
+        (r"(?<=\d) +\(([A-Za-z/ ]+)\)$", _unit_in_parentheses),
         (r"(?<=[\d}\s])\\(?:text|mathrm)\{\s*\(([A-Za-z/ ]+)\)\s*\}$", _unit_in_parentheses),
         (r"(?<=[\d}])\s*\((\\(?:text|mathrm)\{[^{}]*\}(?:\^\{?\d\}?)?)\)$", r" \1"),
         (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
@@ -193,14 +204,24 @@ _REPLACEMENTS = [
         (r"\.\s*\}$", "}"),
     )
 ]
-_TYPESET = re.compile(r"[\\~{_^]")
+_BREAK = re.compile(r"[,;]?\s*\\\\(?=.*[^\s}])")
+"""The end of a line that another one follows."""
+_TYPESET = re.compile(r"[\\~{_^(]")
 _EUROPEAN = re.compile(r"-?\d{1,3}(?:\.\d{3})+,\d{1,2}")
-_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)(?!\w)")
+_ORDINAL = re.compile(r"(?<=\d)-?(?:st|nd|rd|th)(?!\w)")
 _ABBREVIATED = re.compile(
-    r"(?<![\\.\w])(sq|cu|ft|in|yds?|mi|hrs?|mins?|secs?|mm|cm|m|km|kg|g|lbs?|oz|gal|pts?|qts?|deg)"
+    r"(?<![\\.\w])(sq|cu|ft|in|yds?|mi|hrs?|mins?|secs?|yrs?|wks?|tsp|tbsp|mm|cm|m|km|kg|g|lbs?|oz|gal|pts?|qts?|deg)"
     r"\.(?=[\s}/^]|$)"
 )
 """A unit that is abbreviated with a point."""
+_COUNTED = re.compile(r"((?:\\?[$€£¥₹])?-?\d[\d.,]*) ([A-Za-z'/-]+(?: [A-Za-z'/-]+)*)")
+"""A number and words without LaTeX: ``12 red balls``, ``12 US dollars``."""
+_INITIALS = re.compile(r"(?<=[\s{])(?:[A-Za-z]\.)+[A-Za-z]\.?(?=[\s}]|$)")
+"""An abbreviation after a number: ``12 U.S. dollars``, ``12 p.m.``."""
+_CURRENCIES = {"Rs": "₹", "Rs.": "₹", "INR": "₹", "EUR": "€", "GBP": "£", "JPY": "¥"}
+_CURRENCIES |= {"\\euro": "€", "\\pounds": "£"}
+_CURRENCY = re.compile(r"(-?)(Rs\.?|US\\?\$|USD|INR|EUR|GBP|JPY|\\euro|\\pounds) ?(?=\.?\d)")
+"""A currency before a number, other than its sign."""
 _OPENING = re.compile(
     r"(?:(?:so|thus|hence|therefore)[, ]+)?"
     r"(?:(?:the )?(?:final |correct )?(?:answer|result|solution|value)(?: is|:| =)"
@@ -229,9 +250,12 @@ def clean(text: str) -> str:
     for pattern, replacement in _REPLACEMENTS:
         if _TYPESET.search(text):
             text = pattern.sub(replacement, text)
+    if r"\begin" not in text:
+        text = _BREAK.sub(", ", text)
     text = " ".join(text.split())
     text = _without_opening(_on_one_line(text))
     text = _ABBREVIATED.sub(r"\1", _ORDINAL.sub("", text))
+    text = _with_words(_CURRENCY.sub(_currency_sign, text, count=1))
     text = text.removeprefix(r"\approx ")
     text = _undelimited(text.strip()).rstrip(" ;,").removesuffix("\\\\").rstrip()
     if len(text) > 2 and text[0] == text[-1] and text[0] in "\"'*`":
@@ -239,6 +263,26 @@ def clean(text: str) -> str:
     if _EUROPEAN.fullmatch(text):
         return text.replace(".", "").replace(",", ".")
     return text if text.endswith("...") else text.removesuffix(".").rstrip()
+
+
+def _currency_sign(match: re.Match[str]) -> str:
+    if match.start() > 0:
+        return match[0]
+    return match[1] + _CURRENCIES.get(match[2], r"\$")
+
+
+def _with_words(text: str) -> str:
+    """Return an answer whose words after a number cannot pass for products of letters."""
+    if not text[-1:].isalpha() and text[-1:] not in {".", "}"}:
+        return text
+    if any(map(str.isdigit, text)):
+        text = _INITIALS.sub(lambda match: match[0].replace(".", ""), text)
+    match = _COUNTED.fullmatch(text)
+    words = match[2].split() if match else []
+    are_words = any(len(word) > 3 or word in {"am", "pm"} for word in words)
+    if match is None or not are_words or FUNCTIONS & set(words) or read_unit(match[2]) is None:
+        return text
+    return rf"{match[1]}\text{{ {match[2]}}}"
 
 
 def _on_one_line(text: str) -> str:

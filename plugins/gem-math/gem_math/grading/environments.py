@@ -84,6 +84,8 @@ class EnvironmentReader(TokenReader, ABC):
 def _cases(rows: list[tuple[Node, ...]]) -> Node:
     """Return rows after a brace: a system of relations, or a function in pieces."""
     items = [item for row in rows for item in row]
+    if len(items) == 1:
+        return items[0]
     if all(isinstance(item, Relation) for item in items):
-        return Listing(tuple(items), "and") if len(items) > 1 else items[0]
+        return Listing(tuple(items), "and")
     return SetOf(tuple(Bracketed("case", row, "") for row in rows))

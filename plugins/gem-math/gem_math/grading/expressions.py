@@ -76,12 +76,16 @@ class ExpressionReader(EnvironmentReader):
         while True:
             if self._took("*", "\\cdot", "\\times"):
                 product = times(product, self._factor())
-            elif self._took("/", "\\div"):
+            elif not self._at_rate() and self._took("/", "\\div"):
                 product = Apply("div", (product, self._factor()))
             elif self._starts_factor():
                 product = times(product, self._power())
             else:
                 return product
+
+    def _at_rate(self) -> bool:
+        """Return whether a unit follows a slash, as in ``15/hour``."""
+        return self._is("/") and self._ahead(1).kind == "word"
 
     def _factor(self) -> Node:
         """Parse the operand after a multiplication sign, which may have its own sign."""

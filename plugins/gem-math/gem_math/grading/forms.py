@@ -94,9 +94,11 @@ def _written_out(items: tuple[Node, ...]) -> tuple[Node, ...]:
     before, after = (list(map(_exact, some)) for some in (items[:at], items[at + 1 :]))
     terms = [value for value in before if value is not None]
     ends = [value for value in after if value is not None]
-    if len(terms) < max(len(before), 1) or len(ends) < len(after):
+    if len(terms) < max(len(before), 1):
         return items
     step = terms[1] - terms[0] if len(terms) > 1 else Fraction(1)
+    if len(ends) < len(after):
+        return _shortened(terms, step, items[at:])
     count = (ends[0] - terms[-1]) / step if step else Fraction(0)
     if count.denominator != 1 or not 1 < count <= _MOST_MISSING:
         return items
@@ -105,6 +107,13 @@ def _written_out(items: tuple[Node, ...]) -> tuple[Node, ...]:
     if any(b - a != step for a, b in itertools.pairwise(values)):
         return items
     return tuple(map(Number, values))
+
+
+def _shortened(terms: list[Fraction], step: Fraction, rest: tuple[Node, ...]) -> tuple[Node, ...]:
+    r"""Return ``1, 2, \dots, n`` for ``1, 2, 3, \dots, n``: terms up to the second."""
+    if any(b - a != step for a, b in itertools.pairwise(terms)):
+        return (*map(Number, terms), *rest)
+    return (Number(terms[0]), Number(terms[0] + step), *rest)
 
 
 def _exact(node: Node) -> Fraction | None:
@@ -159,9 +168,16 @@ def _choose(node: Node, *, upper: bool) -> Node:
     if node.operation in {"plus_minus", "minus_plus"}:
         is_plus = upper == (node.operation == "plus_minus")
         if len(arguments) == 1:
-            return arguments[0] if is_plus else Apply("neg", arguments)
+            return arguments[0] if is_plus else _negative(arguments[0])
         return Apply("add" if is_plus else "sub", arguments)
     return Apply(node.operation, arguments)
+
+
+def _negative(node: Node) -> Node:
+    """Return an expression, or each coordinate of a point, with the other sign."""
+    if isinstance(node, Bracketed):
+        return Bracketed(node.opening, tuple(map(_negative, node.items)), node.closing)
+    return Apply("neg", (node,))
 
 
 # Quantities

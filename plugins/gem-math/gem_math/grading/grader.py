@@ -1,5 +1,7 @@
 """Grading of an answer: by text, then by meaning, then by computer algebra."""
 
+import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,8 +11,9 @@ from gem_core.errors import DeadlineError, GemError
 from gem_math.grading.clean import clean
 from gem_math.grading.compare import same
 from gem_math.grading.errors import UnreadableError, UnsupportedError
-from gem_math.grading.nodes import Node, Text
+from gem_math.grading.nodes import Node, Text, is_variable
 from gem_math.grading.syntax import read
+from gem_math.grading.tokens import top_level_sides
 from gem_math.grading.wording import same_wording
 
 __all__ = ["Verdict", "grade"]
@@ -18,6 +21,8 @@ __all__ = ["Verdict", "grade"]
 DecidedBy = Literal["empty", "text", "value", "algebra", "deadline", "failure"]
 LONGEST = 4000
 """The maximum length of an answer in characters; a longer one must equal the reference text."""
+_UNKNOWN = re.compile(r"(?<![A-Za-z\\])(?:[fghFGH]\s*\(|[A-Za-z]_\{?[a-z]\}?)")
+r"""A function or sequence without a definition, as in ``\lim f(x)``, which names a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,26 @@ def _compare_meaning(answer: str, gold: str, deadline: float) -> Verdict:
         verdict = False
     if verdict is not None:
         return Verdict(correct=verdict, decided_by="value")
-    return _compare_algebra(answer, gold, deadline)
+    sides = top_level_sides(answer)
+    if len(sides) == 1 or len(top_level_sides(gold)) > 1:
+        return _compare_algebra(answer, gold, deadline)
+    return _compare_chain(sides, gold, deadline)
+
+
+def _compare_chain(sides: Sequence[str], gold: str, deadline: float) -> Verdict:
+    """Compare a chain with a value: each side equals it, except a name at the start."""
+    verdict = Verdict(correct=False, decided_by="failure")
+    named = _read(sides[0])
+    has_name = is_variable(named) if named is not None else bool(_UNKNOWN.search(sides[0]))
+    end = time.monotonic() + deadline
+    for side in sides[1:] if has_name else sides:
+        left = end - time.monotonic()
+        if left <= 0:
+            return Verdict(correct=False, decided_by="deadline")
+        verdict = _compare_meaning(side, gold, left)
+        if not verdict.correct:
+            break
+    return verdict
 
 
 def _compare_algebra(answer: str, gold: str, deadline: float) -> Verdict:

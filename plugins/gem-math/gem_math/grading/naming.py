@@ -8,18 +8,20 @@ import itertools
 from collections.abc import Callable
 
 from gem_math.grading.expressions import FUNCTION_NAMES
-from gem_math.grading.forms import plain
+from gem_math.grading.forms import components, plain
 from gem_math.grading.nodes import (
     CONSTANTS,
     Apply,
     Bracketed,
     Listing,
+    Matrix,
     Node,
     Number,
     Relation,
     SetOf,
     Symbol,
     Text,
+    is_expression,
     is_variable,
     symbols_of,
 )
@@ -27,7 +29,7 @@ from gem_math.grading.reals import is_condition, variable
 
 __all__ = ["as_point", "without_names"]
 
-_LONGEST_NAME = 4
+_LONGEST_NAME = 8
 """The words of a name, as in ``Area of the circle = 3``."""
 _UNKNOWNS = frozenset("xyz")
 _ANGLE_FUNCTIONS = frozenset({"sin", "cos", "tan", "cot", "sec", "csc"})
@@ -72,17 +74,53 @@ def _without_label(node: Node, other: Node) -> Node:
 
 
 def as_point(answer: Node, gold: Node) -> tuple[Node, Node]:
-    """Return both answers, with ``x = 2, y = 3`` as ``(2, 3)`` if the other one is a point."""
+    """Return both answers, with ``x = 2, y = 3`` as ``(2, 3)`` if the other one is a point.
+
+    The same holds for several points, and for a vector that is written as a matrix.
+    """
     answer, gold = _equations(answer), _equations(gold)
-    if isinstance(gold, Bracketed):
-        return _point(answer) or answer, gold
-    if isinstance(answer, Bracketed):
-        return answer, _point(gold) or gold
-    return answer, gold
+    return _like(answer, gold), _like(gold, answer)
+
+
+def _like(node: Node, other: Node) -> Node:
+    """Return a node as a point, or as points, if the other one is that."""
+    if isinstance(other, Listing) and all(isinstance(item, Bracketed) for item in other.items):
+        return _points(node) or node
+    if isinstance(other, Matrix):
+        return node if isinstance(node, Matrix) else (_point(node) or node)
+    is_point = isinstance(other, Bracketed) or components(other) is not None
+    if is_point or _point(other) is not None:
+        return _vector(node) or (_point(node) if isinstance(other, Bracketed) else None) or node
+    return node
+
+
+def _vector(node: Node) -> Node | None:
+    """Return the point of a matrix with one column or one row."""
+    if not isinstance(node, Matrix):
+        return None
+    entries = [entry for row in node.rows for entry in row]
+    is_vector = len(node.rows) in {1, len(entries)} and all(map(is_expression, entries))
+    return Bracketed("(", tuple(entries), ")") if is_vector else None
+
+
+def _points(node: Node) -> Node | None:
+    """Return the points of ``x = 1, y = 2 or x = 3, y = 4``: the names repeat in their order."""
+    if not isinstance(node, Listing):
+        return None
+    names = [_name_of(item.sides[0]) for item in node.items if isinstance(item, Relation)]
+    size = len(set(names))
+    if len(names) < len(node.items) or names != names[:size] * (len(names) // max(size, 1)):
+        return None
+    parts = [node.items[start : start + size] for start in range(0, len(names), size)]
+    points = [_point(Listing(part)) for part in parts]
+    known = tuple(point for point in points if point is not None)
+    return Listing(known) if size > 1 and len(known) == len(parts) else None
 
 
 def _equations(node: Node) -> Node:
-    """Return ``(x, y) = (2, 3)`` as ``x = 2, y = 3``."""
+    """Return ``(x, y) = (2, 3)`` and ``(x = 2, y = 3)`` as ``x = 2, y = 3``."""
+    if isinstance(node, Bracketed) and all(isinstance(item, Relation) for item in node.items):
+        return Listing(node.items)
     if not isinstance(node, Relation) or node.signs != ("=",):
         return node
     names, values = node.sides
@@ -123,10 +161,12 @@ def _describes_value(node: Node) -> bool:
     """Return whether a side names a value, as opposed to an equation for a variable."""
     if not isinstance(node, Apply):
         return False
-    if node.operation in {"add", "sub"}:
+    if node.operation == "div" and all(map(_is_differential, node.arguments)):
+        return True
+    if node.operation in {"div", "pow"} and any(map(_describes_value, node.arguments)):
+        return all(_describes_value(part) or not _variables(part) for part in node.arguments)
+    if node.operation in {"add", "sub", "div"}:
         return len(_variables(node)) > 1 and not _variables(node) & _UNKNOWNS
-    if node.operation == "div":
-        return all(map(_is_differential, node.arguments))
     if node.operation in _ANGLE_FUNCTIONS:
         return all(len(name) > 1 or name.isupper() for name in _variables(node))
     return node.operation in {"mul", "abs"} and all(
@@ -155,6 +195,7 @@ def _has_relation(node: Node) -> bool:
 def _named(node: Node, agree: Agree) -> tuple[frozenset[str], Node] | None:
     """Return the names in an answer, and their values."""
     if isinstance(node, Relation):
+        node = _name_first(node)
         name = _name_of(node.sides[0])
         names_value = set(node.signs) == {"="} or node.signs in {("\\approx",), ("\\in",)}
         is_value = name not in symbols_of(node.sides[-1]) and _all_agree(node.sides[1:], agree)
@@ -170,6 +211,13 @@ def _named(node: Node, agree: Agree) -> tuple[frozenset[str], Node] | None:
     if len(known) < len(parts) or not _stem(names):
         return None
     return names, Listing(tuple(part[1] for part in known), node.joint)
+
+
+def _name_first(node: Relation) -> Relation:
+    """Return ``x = 5`` for ``5 = x``."""
+    value, name = node.sides[0], node.sides[-1]
+    is_reversed = node.signs == ("=",) and is_variable(name) and not _variables(value)
+    return Relation((name, value), node.signs) if is_reversed and is_expression(value) else node
 
 
 def _stem(names: frozenset[str]) -> str:

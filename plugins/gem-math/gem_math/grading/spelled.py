@@ -15,16 +15,33 @@ _VALUES |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6}
 _PARTS = {"half": 2, "third": 3, "fourth": 4, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
 _PARTS |= {"tenth": 10}
+_ORDINALS = (
+    *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"),
+    *("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"),
+    *("seventeenth", "eighteenth", "nineteenth"),
+)
+_PLACES = {word: place for place, word in enumerate(_ORDINALS, 1)}
+_PLACES |= {f"{word[:-1]}ieth": value for word, value in _VALUES.items() if value >= 20}
 
 
 def spelled_number(text: str) -> Fraction | None:
-    """Return the number with a name such as ``twenty-five`` or ``two thirds``, or None."""
+    """Return the number with a name such as ``twenty-five``, ``two thirds`` or ``seventh``."""
+    if (place := _place(text.lower())) is not None:
+        return Fraction(place)
     words = [word for word in text.lower().replace("-", " ").split() if word != "and"]
     part = _part(words[-1]) if words else None
     whole = _whole(words[:-1] if part else words)
     if whole is None:
         return None
     return Fraction(whole, part or 1)
+
+
+def _place(text: str) -> int | None:
+    """Return the number of an ordinal of one word, such as ``seventh`` or ``twenty-first``."""
+    tens, _, ones = text.replace(" - ", "-").rpartition("-")
+    if tens in _TENS and _PLACES.get(ones, 10) < 10:
+        return _VALUES[tens] + _PLACES[ones]
+    return None if tens else _PLACES.get(ones)
 
 
 def _part(word: str) -> int | None:

@@ -31,7 +31,7 @@ from gem_math.grading.nodes import (
 )
 from gem_math.grading.spelled import spelled_number
 from gem_math.grading.tokens import Token, tokenize
-from gem_math.grading.units import read_unit
+from gem_math.grading.units import Unit, is_unit, read_unit
 
 __all__ = ["read"]
 
@@ -48,7 +48,7 @@ _UNSUPPORTED = names(
     "int iint oint sum prod lim limsup liminf partial nabla bigcup bigcap forall exists"
 )
 _MULTIPLIERS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
-_CURRENCIES = frozenset("$€£")
+_CURRENCIES = frozenset("$€£¥₹")
 _REALS = Symbol("mathbb R")
 _NAMED_SETS: dict[str, Node] = {
     **dict.fromkeys(("empty set", "the empty set", "null set"), SetOf(())),
@@ -187,9 +187,7 @@ class _AnswerReader(ExpressionReader):
         value = self._multiplied(value)
         name = self._unit_text()
         if currency:
-            unit = read_unit(currency)
-            if name and read_unit(name) != unit:
-                raise UnreadableError("two units")
+            unit = _price(currency, name)
         elif not name:
             return with_degrees(value)
         else:
@@ -217,7 +215,7 @@ class _AnswerReader(ExpressionReader):
         """Consume the words and signs of a unit; return them as text, or ''."""
         if self._took("%", "\\%"):
             return "%" if self._at.kind != "word" else self._no_unit()
-        if self._at.kind != "word" and not self._is("\\$", *_CURRENCIES):
+        if self._at.kind != "word" and not self._at_rate() and not self._is("\\$", *_CURRENCIES):
             return ""
         if self._at.text == "to":
             return ""
@@ -265,3 +263,21 @@ class _AnswerReader(ExpressionReader):
         if not all(map(is_expression, values)):
             raise UnreadableError("an exception that is not a number")
         return Combined((_REALS, SetOf(tuple(values))), ("difference",))
+
+
+def _price(currency: str, name: str) -> Unit | None:
+    """Return the unit of a price, which may have a rate or a noun: ``$5 per week``, ``$5 profit``.
+
+    Raises:
+        UnreadableError: The words after the number are another unit.
+    """
+    unit, other = read_unit(currency), read_unit(name) if name else None
+    if name.startswith(("per ", "/")):
+        return read_unit(f"{currency} {name}")
+    if (
+        name
+        and other != unit
+        and (other is None or any(is_unit(word) for word in name.split() if word != "in"))
+    ):
+        raise UnreadableError("two units")
+    return unit

@@ -14,7 +14,7 @@ from gem_math.grading.errors import UnreadableError
 from gem_math.grading.names import names
 from gem_math.grading.units import is_unit
 
-__all__ = ["FUNCTIONS", "UNIT_VECTORS", "Token", "tokenize"]
+__all__ = ["FUNCTIONS", "UNIT_VECTORS", "Token", "tokenize", "top_level_sides"]
 
 Kind = Literal["number", "numeral", "symbol", "function", "word", "command", "sign", "end"]
 
@@ -78,7 +78,7 @@ _TOKEN = re.compile(
                |\d[\da-f]*_\{?1[1-6]\}?(?!\d)
                |[A-F][\dA-F]+_(?:\{\s*(?:1[1-6]|\\text\{\w+\})\s*\}|1[1-6](?!\d)))
   | (?P<repeating>\d*\.\d*(?:\\(?:overline|bar|dot)\s*(?:\{\d+\}|\d)|\(\d+\))|\d*\.\d+\.\.\.)
-  | (?P<thousands>\d{1,3}(?:,\d{3})+(?!\d)(?!,\d)(?:\.\d+)?
+  | (?P<thousands>(?<!\d,)\d{1,3}(?:,\d{3})+(?!\d)(?!,\d)(?:\.\d+)?
                  |\d{1,3}(?:\ \d{3})+(?!\d)(?!\s*/)(?:\.\d+)?)
   | (?P<points>\d{1,3}(?:\.\d{3}){2,}(?![.\d]))
   | (?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+(?![\w]))?|\d+\.(?![\d.]))
@@ -91,6 +91,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ARGUMENT = re.compile(r"\s*[({_^\\]|\s*[A-Za-z](?![A-Za-z])")
+_TIMES = frozenset({"min", "sec"})
+"""Minutes and seconds, which are functions before an argument."""
 _VALUE_END = re.compile(r"[\d)}\]]\s*\Z")
 _FORMULAS = names("mg ms kg km")
 """Units that are products of symbols in a formula, where no number precedes them."""
@@ -111,6 +113,18 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
+def top_level_sides(text: str) -> list[str]:
+    """Return the sides of a chain of equals signs that are outside all braces and brackets."""
+    sides, depth = [""], 0
+    for piece in re.split(r"([{}()\[\]=])", text):
+        depth += (piece in {"{", "(", "["}) - (piece in {"}", ")", "]"})
+        if piece == "=" and depth == 0:
+            sides.append("")
+        else:
+            sides[-1] += piece
+    return [side.strip() for side in sides]
+
+
 def _tokens(text: str) -> Iterator[Token]:
     position, spaced, depth = 0, False, 0
     while position < len(text):
@@ -129,9 +143,12 @@ def _tokens(text: str) -> Iterator[Token]:
             kind = "number"
         if kind == "command" and piece[1:] in _TEXT_COMMANDS:
             content, position = _braced(text, position)
+            if content.strip() in _TIMES and not _ARGUMENT.match(text, position):
+                yield Token("word", content.strip(), None, spaced)
+                continue
             yield from _text_tokens(piece[1:], content, spaced=spaced)
-        elif piece in {"min", "sec"} and not _ARGUMENT.match(text, position):
-            yield Token("word", piece, None, spaced)  # minutes, seconds
+        elif piece in _TIMES and not _ARGUMENT.match(text, position):
+            yield Token("word", piece, None, spaced)
         elif kind == "letters":
             after_value = bool(_VALUE_END.search(text, max(match.start() - 4, 0), match.start()))
             yield from _letter_tokens(piece, spaced=spaced, after_value=after_value)

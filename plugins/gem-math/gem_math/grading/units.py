@@ -4,6 +4,7 @@ A unit is a factor and powers of base units. Any other noun (``18 eggs``) is tre
 unit, so that eggs equal only eggs.
 """
 
+import itertools
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -76,10 +77,12 @@ _TABLE: dict[str, tuple[Fraction, str, str]] = {
     "qt": (_F(1, 4), "gallon", "quart"),
     "pint": (_F(1, 8), "gallon", "pint pt"),
     "cup": (_F(1, 16), "gallon", "cup"),
-    "$": (_F(1), "$", "dollar usd buck"),
+    "$": (_F(1), "$", "dollar usd buck USD"),
     "cent": (_F(1, 100), "$", "cent"),
-    "€": (_F(1), "€", "euro eur"),
-    "£": (_F(1), "£", "gbp"),
+    "€": (_F(1), "€", "euro eur EUR"),
+    "£": (_F(1), "£", "gbp GBP"),
+    "¥": (_F(1), "¥", "yen jpy JPY yuan"),
+    "₹": (_F(1), "₹", "rupee inr INR Rs"),
     "°": (_F(1), "°", "degree deg"),
     "rad": (_F(1), "rad", "radian"),
     "%": (_F(1, 100), "%", "percent percentage"),
@@ -129,12 +132,15 @@ def _names() -> dict[str, tuple[Fraction, str]]:
 _NAMES = _names()
 PERCENT = Unit(_F(1, 100), (("%", 1),))
 DEGREE = Unit(_F(1), (("°", 1),))
-_WORD = re.compile(r"(°[CF]|[^\W\d_]+|[$€£°%])(?:\^?\{?(-?\d)\}?)?")
+_WORD = re.compile(r"(°[CF]|[^\W\d_]+(?:['-][^\W\d_]+)*|[$€£¥₹°%])(?:\^?\{?(-?\d)\}?)?")
 _NO_NOUNS = names(
     "or and not to more less than if only no is are the of a an at most least about around "
     "between from with without does do undefined none all any for when where which million "
-    "billion trillion thousand hundred dozen mod base"
+    "billion trillion thousand hundred dozen mod base minus plus times divided multiplied "
+    "factorial pi root half halves but except unless as many much"
 )
+_DETAILS = names("of in on at for to from with between among each every a an the")
+"""Words after a noun that start a detail of it: ``students in the class`` are students."""
 _POWERS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cubed": 3, "cu": 3}
 _WORDS_AT_MOST = 4
 
@@ -146,14 +152,16 @@ def is_unit(word: str) -> bool:
 
 def read_unit(text: str) -> Unit | None:
     """Return the unit with a name such as ``cm^2``, ``miles per hour`` or ``eggs``, or None."""
-    text = re.sub(r"\bper\b", "/", text)
+    text = re.sub(r"\bpercentage points?\b", "percent", text)
+    text = re.sub(r"\bper\b|^(?:an?|each|every)\b(?= \w)", "/", text)
     text = re.sub(r"[{}()]", "", text).replace("*", " ").replace("\\cdot", " ")
     for name, meaning in _COMPOSED.items():
         text = re.sub(rf"\b{name}\b", meaning, text)
     numerator, *denominators = text.split("/")
     powers: dict[str, int] = {}
     factor = Fraction(1)
-    for part, sign in [(numerator, 1), *((part, -1) for part in denominators)]:
+    above = [] if denominators and not numerator.strip() else [(numerator, 1)]  # 15/hour
+    for part, sign in [*above, *((part, -1) for part in denominators)]:
         read = _read_product(part)
         if read is None:
             return None
@@ -163,8 +171,22 @@ def read_unit(text: str) -> Unit | None:
     return Unit(factor, tuple(sorted(powers.items())))
 
 
+def _without_detail(words: list[str]) -> list[str]:
+    """Return ``students`` for ``students in the class``, and for ``of the students``."""
+    lower = [word.lower() for word in words]
+    while len(lower) > 1 and lower[0] in {"of", "the"}:
+        lower, words = lower[1:], words[1:]
+    for at, (before, word) in enumerate(itertools.pairwise(lower[:-1]), 1):
+        if word in _DETAILS and before not in _POWERS:  # "sq in" is a unit
+            is_detail = not set(lower[at:]) & _NO_NOUNS - _DETAILS
+            return words[:at] if is_detail else words
+    return words
+
+
 def _read_product(text: str) -> tuple[Fraction, dict[str, int]] | None:
-    words = text.split()
+    words = _without_detail(text.split())
+    if words[:1] in (["choose"], ["over"]):
+        return None
     if not 0 < len(words) <= _WORDS_AT_MOST:
         return None
     parts: list[tuple[Fraction, str, int]] = []

@@ -78,7 +78,8 @@ class GameAdapter(Game, Env):
         order = sorted(names, key=lambda key: key != self.interface.first)
         wanted = {theirs: given[key] for key in order if (theirs := names[key])}
         accepts = functools.partial(_accepts, base.__init__)
-        fit = fitted(accepts, {key: value for key, value in wanted.items() if key not in free})
+        ours = {theirs: key for key, theirs in names.items() if theirs}
+        fit = fitted(accepts, {k: value for k, value in wanted.items() if k not in free}, ours)
         for key, value in free.items():
             if accepts(**{**fit, key: value}):
                 fit[key] = value

@@ -30,12 +30,21 @@ __all__ = [
 _MINE = -1
 
 
+def _lists(board: Any) -> Any:
+    """Return a board as lists: numpy arrays, and rows that are, are converted."""
+    if not any(hasattr(part, "tolist") for part in (board, *board)):
+        return board
+    return [row.tolist() if hasattr(row, "tolist") else row for row in board]
+
+
 class MinesweeperHooks(GameAdapter, MinesweeperEnv):
     """State: ``grid``, ``revealed``, ``flags``, ``first_reveal``."""
 
     solved = "_is_solved"
 
     def sync(self) -> None:
+        self.grid, self.revealed = _lists(self.grid), _lists(self.revealed)
+        self.flags = _lists(self.flags)
         lines = list(zip(self.grid, self.revealed, self.flags, strict=True))
         cells = [list(zip(*line, strict=True)) for line in lines]
         shown = sum(seen and number != _MINE for line in cells for number, seen, _ in line)
@@ -99,6 +108,7 @@ class FifteenPuzzleHooks(GameAdapter, FifteenPuzzleEnv):
     solved_reward = 1.0
 
     def sync(self) -> None:
+        self.board, self.goal_board = _lists(self.board), _lists(self.goal_board)
         self._gap = self._get_empty_position()
 
     def _get_empty_position(self) -> Any:
@@ -107,7 +117,7 @@ class FifteenPuzzleHooks(GameAdapter, FifteenPuzzleEnv):
             (row, column)
             for row, line in enumerate(self.board)
             for column, tile in enumerate(line)
-            if tile is None
+            if not tile
         )
 
     def slide(self, direction: str) -> Any:
@@ -123,6 +133,7 @@ class FifteenPuzzleHooks(GameAdapter, FifteenPuzzleEnv):
 
     def _is_solved(self) -> bool:
         """Return whether the board is in order."""
+        self.board = _lists(self.board)
         return bool(self.board == self._generate_goal_board())
 
     def _generate_goal_board(self) -> Any:
@@ -153,6 +164,7 @@ class SudokuHooks(GameAdapter, SudokuEnv):
     solved = "_is_puzzle_complete"
 
     def sync(self) -> None:
+        self.board, self.full_grid = _lists(self.board), _lists(self.full_grid)
         self.num_empty = sum(not number for row in self.board for number in row)
         self._view = sudoku._draw(self.board)
 
@@ -176,6 +188,7 @@ class SudokuHooks(GameAdapter, SudokuEnv):
 
     def _is_puzzle_complete(self) -> bool:
         """Return whether the board is the solution."""
+        self.board, self.full_grid = _lists(self.board), _lists(self.full_grid)
         return bool(self.board == self.full_grid)
 
     def _find_empty(self, grid: Any) -> Any:
@@ -313,6 +326,15 @@ class SokobanHooks(GameAdapter, SokobanEnv):
     room_state: Any
     room_fixed: Any
     player_position: Any
+
+    @property
+    def board(self) -> Any:
+        """The room as an array; another name of ``room_state``."""
+        return self.room_state
+
+    @board.setter
+    def board(self, room: Any) -> None:
+        self.room_state = room
 
     def sync(self) -> None:
         import numpy as np  # noqa: PLC0415 - the other games do without it

@@ -32,12 +32,15 @@ def number(name: str, value: Any) -> Any:
     return read
 
 
-def fitted(accepts: Callable[..., bool], wanted: Mapping[str, Any]) -> dict[str, Any]:
+def fitted(
+    accepts: Callable[..., bool], wanted: Mapping[str, Any], names: Mapping[str, str]
+) -> dict[str, Any]:
     """Return parameters that a game accepts, each the nearest to the wanted one.
 
     Args:
         accepts: Returns whether the game accepts keyword arguments.
         wanted: The parameters in order of precedence; None is the game's own choice.
+        names: The names of parameters in warnings, if they have others.
     """
     if accepts(**wanted):
         return dict(wanted)
@@ -46,7 +49,8 @@ def fitted(accepts: Callable[..., bool], wanted: Mapping[str, Any]) -> dict[str,
         found = value if accepts(**{**fit, name: value}) else _nearest(accepts, fit, name, value)
         if found is not value and found != value:
             warnings.warn(
-                f"{name}={value!r} is not possible here: {found!r} is used.", stacklevel=2
+                f"{names.get(name, name)}={value!r} is not possible here: {found!r} is used.",
+                stacklevel=2,
             )
         fit[name] = found
     return fit

@@ -1,5 +1,6 @@
 """The methods and attributes of gem-llm's games of words and codes: see ``hooks``."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from gem.envs.game_env.adapter import GameAdapter
@@ -48,7 +49,25 @@ class MastermindHooks(GameAdapter, MastermindEnv):
         return float(super().reward_of(blackpeg))
 
 
-class WordleHooks(GameAdapter, WordleEnv):
+class _OwnWords:
+    """A game whose words may be assigned."""
+
+    word_length: int
+    _own_words: tuple[str, ...] = ()
+
+    @property
+    def available_words(self) -> tuple[str, ...]:
+        """The words from which the next secret is drawn; those that were assigned, if any fit."""
+        own = [word for word in self._own_words if len(word) == self.word_length]
+        words: Any = super()
+        return (*own, *own)[: max(2, len(own))] or words.available_words  # the game draws two
+
+    @available_words.setter
+    def available_words(self, words: Sequence[str]) -> None:
+        self._own_words = tuple(str(word).upper() for word in words)
+
+
+class WordleHooks(_OwnWords, GameAdapter, WordleEnv):
     """State: ``secret_word``, ``milestones``, ``previous_guesses``."""
 
     def evaluate(self, guess: str) -> str:
@@ -66,7 +85,7 @@ class WordleHooks(GameAdapter, WordleEnv):
         return float(super().reward_of("".join(feedback)))
 
 
-class HangmanHooks(GameAdapter, HangmanEnv):
+class HangmanHooks(_OwnWords, GameAdapter, HangmanEnv):
     """State: ``secret_word``, ``board``, ``guessed_letters``."""
 
     def sync(self) -> None:
