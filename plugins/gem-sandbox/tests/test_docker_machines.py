@@ -145,6 +145,8 @@ def test_user_environment_and_folder(provider):
         assert machine.run("id -un; echo $A $USER; pwd").stdout == "nobody\n1 nobody\n/srv/work\n"
         assert machine.run("id -u", user="1234").stdout == "1234\n"
         assert machine.run("id -u; hostname", user="root").stdout == "0\nmachine\n"
+        with pytest.raises(MachineError, match="unable to find user nobody-known"):
+            machine.run("true", user="nobody-known")
         shell = machine.shell()
         assert shell.send("read line; echo $line; id -un", timeout=0.2).running
         assert shell.send("typed é\n").text == "typed é\nnobody\n"

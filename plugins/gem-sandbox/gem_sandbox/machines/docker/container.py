@@ -136,7 +136,7 @@ class Container(ContainerFiles):
             streams.close()
             raise MachineError(
                 f"No command can be started as user {user!r}: "
-                f"{streams.refusal or 'there is no such user, or the machine has ended'}."
+                f"{streams.refusal or 'the machine has ended'}."
             )
         if is_shell:
             streams.feed(descriptors[3])

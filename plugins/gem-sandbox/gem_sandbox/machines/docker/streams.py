@@ -185,7 +185,9 @@ class JobStreams:
                 if number not in streams:
                     continue
                 for part in streams[number].take(data):
-                    if isinstance(part, bytes):
+                    if isinstance(part, bytes) and not self.pid:  # the engine's own words
+                        self.refusal += part.decode("utf-8", "replace").strip()
+                    elif isinstance(part, bytes):
                         self._write(self._outputs[number], part)
                     elif self._take(part):
                         running.discard(number)
