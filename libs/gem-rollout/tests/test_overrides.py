@@ -86,6 +86,17 @@ def test_each_id_is_looked_up_once(monkeypatch):
         (["agent=orcale"], UnknownIdError, "Did you mean 'oracle'"),
         (["agent=scripted", "agent.action=[a]"], UnknownKwargError, "Did you mean 'actions'"),
         (["tools=[pyton]"], UnknownIdError, "Did you mean 'python'"),
+        (["tools=[5]"], UnknownIdError, "'5'"),
+        (["wrappers=5"], UnknownIdError, "'5'"),
+        (["agent=true"], UnknownIdError, "'True'"),
+        (["agent=[7],[oracle]"], UnknownIdError, "'7'"),
+        (["agent=[[oracle]]"], ConfigError, "agent= takes ids"),
+        (
+            ["wrappers=[{id: concat}]"],
+            ConfigError,
+            r"wrappers= takes ids, such as wrappers=\[A,B\]",
+        ),
+        (["agent=[oracle,{random: 1}]"], ConfigError, "agent= takes ids"),
         (
             ["env=game/GuessTheNumber-v0-easy", "env.max_turn=3"],
             UnknownKwargError,
