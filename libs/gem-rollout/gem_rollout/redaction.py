@@ -158,7 +158,9 @@ class _Redactor:
 
     def argument(self, flag: str, item: Any) -> Any:
         """Return an item of a list without secrets, given the flag before it."""
-        if isinstance(item, str) and (own := re.match(r"(-e)(\w+=.*)", item, re.DOTALL)):
+        if isinstance(item, str) and (
+            own := re.match(r"(-e)([A-Z_][A-Z0-9_]*=.*)", item, re.DOTALL)
+        ):
             return f"{own[1]}{self._of_flag(own[1], own[2])}"
         if isinstance(item, str) and (
             own := re.match(r"(--?[A-Za-z][\w.-]*)=(.*)", item, re.DOTALL)
