@@ -35,6 +35,8 @@ GROUPS: dict[str, type[Spec]] = {
     "wrappers": WrapperSpec,
 }
 """The keys of a command that take ids, with the kind of each."""
+_LONGEST = 300
+"""The number of characters of a long override that are shown."""
 
 
 def with_environments(words: Sequence[str]) -> list[str]:
@@ -127,8 +129,12 @@ def _parsed(text: str) -> Override:
     try:
         return OverridesParser.create().parse_override(text)
     except (HydraException, RecursionError) as error:
-        shown = redact_words([text])[0]
-        raise ConfigError(f"{shown!r} cannot be parsed: {error}") from error
+        shown, why = redact_words([text])[0], str(error)
+        raise ConfigError(
+            f"{shown[:_LONGEST]!r} cannot be parsed: {why[:_LONGEST]}"
+            if len(shown) > _LONGEST
+            else f"{shown!r} cannot be parsed: {why}"
+        ) from error
 
 
 def _with_silent(override: Override) -> Override:

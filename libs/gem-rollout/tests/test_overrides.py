@@ -139,3 +139,10 @@ def test_agents_are_made_by_name():
 def test_agents_that_cannot_be_made_are_refused(agents, message):
     with pytest.raises(ConfigError, match=message):
         agent_makers({"agent": agents})
+
+
+def test_a_long_override_that_cannot_be_parsed_is_shortened():
+    for word in (f"agent.actions={'[' * 5_000}", f"agent.actions=[{'a, ' * 5_000}"):
+        with pytest.raises(ConfigError, match="cannot be parsed") as caught:
+            checked_overrides([word], OWN)
+        assert len(str(caught.value)) < 1_000
