@@ -510,3 +510,28 @@ def test_a_message_written_by_hand_is_a_failure(verdict, message):
     code = f"import os\nos.write(1, {line.encode()!r})\nos._exit(0)"
     for test in ("assert f(1) == 31337", "assert abs(f(1) - 31337) < 1"):
         assert verdict(code, [test]).passed == 0
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "np.testing.assert_allclose(f(3), 9)",
+        "assert np.allclose(f(3), 9.0)",
+        "assert (np.array(f(3)) == 9).all()",
+        "assert not (np.asarray(f(3)) != np.array([9])).any()",
+    ],
+)
+def test_an_object_that_says_it_is_empty_is_no_array(verdict, test):
+    pytest.importorskip("numpy")
+    tests = f"import numpy as np\ndef check(candidate):\n    f = candidate\n    {test}\ncheck(f)"
+    empty = """
+class Empty:
+    def __len__(self): return 0
+    def __iter__(self): return iter(())
+    def __getitem__(self, key): raise IndexError
+def f(n): return Empty()
+"""
+    result = verdict(empty, tests)
+    assert result.passed == 0
+    assert "NumPy" in result.failure["kind"]
+    assert verdict("def f(n):\n    return n * n", tests).passed == 1
