@@ -136,10 +136,10 @@ def build(config: Mapping[str, Any]) -> Any:
 
 
 def _typos(config: Mapping[str, Any]) -> Iterator[str]:
+    names = {name.replace("_", ""): name for name in _KEYS} | _SYNONYMS
     for key in config:
         plain = re.sub(r"[^a-z]", "", str(key).lower())
-        names = {name.replace("_", ""): name for name in _KEYS}
-        near = difflib.get_close_matches(_SYNONYMS.get(plain, plain), names, 1, 0.75)
+        near = difflib.get_close_matches(plain, names, 1, 0.75)
         if key not in _KEYS and near:
             yield f"{key}: there is no such key. Did you mean {names[near[0]]!r}?"
 
@@ -164,6 +164,8 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
     from omegaconf.errors import OmegaConfBaseException  # noqa: PLC0415
 
     if not isinstance(config, DictConfig):
+        if not isinstance(config, Mapping):
+            raise ConfigError(f"A configuration is a mapping; got {config!r}.")
         return dict(config)
     try:
         values = {key: config[key] for key in _KEYS if key in config}
@@ -186,11 +188,15 @@ def _copies(factory: EnvFactory, count: int) -> list[EnvFactory]:
 
 def _factory(config: Mapping[str, Any], problems: _Problems) -> EnvFactory:
     env = _env(config, problems)
-    tools = [_spec(ToolSpec, *named, problems) for named in _named(config, "tools")]
-    wrappers = [_spec(WrapperSpec, *named, problems) for named in _named(config, "wrappers")]
+    tools = [_spec(ToolSpec, *named, problems) for named in _named(config, "tools", problems)]
+    wrappers = [
+        _spec(WrapperSpec, *named, problems) for named in _named(config, "wrappers", problems)
+    ]
     tool_use = config.get("tool_use")
-    if tool_use is not None:
+    if isinstance(tool_use, Mapping):
         _spec(WrapperSpec, "tool_use", {"id": "tools", **tool_use}, problems)
+    elif tool_use is not None:
+        problems.lines.append(f"tool_use: must be a mapping of parameters; got {tool_use!r}")
     problems.raise_if_any()
     return make_factory(
         env,  # type: ignore[arg-type]  # of None, an error was raised
@@ -212,8 +218,8 @@ def _env(config: Mapping[str, Any], problems: _Problems) -> EnvSpec | None:
     if env:
         return _spec(EnvSpec, "env", env, problems)
     components = {}
-    for where, value in _named(config, "mixture"):
-        entry = {"id": value} if isinstance(value, str) else dict(value)
+    for where, value in _named(config, "mixture", problems):
+        entry = dict(value) if isinstance(value, Mapping) else {"id": value}
         weight: Any = entry.pop("weight", 1.0)
         if not isinstance(weight, int | float):
             problems.lines.append(f"{where}.weight: must be a number; got {weight!r}")
@@ -226,7 +232,7 @@ def _env(config: Mapping[str, Any], problems: _Problems) -> EnvSpec | None:
     )
 
 
-def _named(config: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
+def _named(config: Mapping[str, Any], key: str, problems: _Problems) -> Iterator[tuple[str, Any]]:
     """Yield the entries of a mapping or a list, each with its path for messages."""
     entries = config.get(key) or {}
     if isinstance(entries, Mapping):
@@ -234,15 +240,17 @@ def _named(config: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
             yield f"{key}.{name}", value
     elif isinstance(entries, str):
         yield f"{key}.0", entries
-    else:
+    elif isinstance(entries, list | tuple):
         for index, value in enumerate(entries):
             yield f"{key}.{index}", value
+    else:
+        problems.lines.append(f"{key}: must be a mapping, a list or an id; got {entries!r}")
 
 
 def _spec(kind: type[S], where: str, value: Any, problems: _Problems) -> S | None:
     """Return the spec with checked parameters, or None after noting the problems."""
     named = isinstance(value, Mapping) and "id" in value
-    kwargs = {key: value[key] for key in value if key != "id"} if named else {}
+    kwargs = {str(key): value[key] for key in value if key != "id"} if named else {}
     try:
         spec = resolve(kind, value["id"] if named else value)
         target = spec.load()

@@ -31,6 +31,7 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import MISSING, OmegaConf
 
 from gem_core.errors import GemError
+from gem_core.notices import results_alone
 from gem_core.plugins import default_registry
 from gem_core.specs import (
     AgentSpec,
@@ -144,7 +145,9 @@ def option_key(spec_id: str) -> str:
 def _parameters(spec: Spec) -> dict[str, Any]:
     """Return the parameters of a spec's entry point that have values which YAML can express."""
     leading = _GIVEN_BY_THE_STACK.get(type(spec), 0)
-    signature = inspect.signature(spec.load())
+    with results_alone():
+        target = spec.load()
+    signature = inspect.signature(target)
     values: dict[str, Any] = {}
     for parameter in list(signature.parameters.values())[leading:]:
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):

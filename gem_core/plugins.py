@@ -22,6 +22,7 @@ import pluggy
 
 from gem_core import builtins, hookspecs
 from gem_core.errors import DuplicateIdError, PluginError
+from gem_core.notices import notice_after
 from gem_core.registry import Registry
 
 __all__ = ["PluginStatus", "Plugins", "default_registry", "load_plugins"]
@@ -91,12 +92,10 @@ class Plugins:
         What the plugin prints goes to the standard error: the standard output is for results.
         """
         start = time.perf_counter()
-        notice = threading.Timer(NOTICE_SECONDS, _print_notice, [status])
-        notice.daemon = True
-        notice.start()
         clashes: list[DuplicateIdError] = []
         try:
             with (
+                notice_after(NOTICE_SECONDS, _notice(status)),
                 contextlib.redirect_stdout(sys.stderr),
                 self.registry.registering(status.distribution) as clashes,
             ):
@@ -104,8 +103,6 @@ class Plugins:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
             status.state, status.error = "broken", error
             status.problems.append(f"{type(error).__name__}: {error}")
-        finally:
-            notice.cancel()
         status.seconds = time.perf_counter() - start
         if clashes:
             status.state, status.error = "clash", clashes[0]
@@ -145,10 +142,10 @@ class Plugins:
         return " ".join(sentences)
 
 
-def _print_notice(status: PluginStatus) -> None:
-    sys.stderr.write(
+def _notice(status: PluginStatus) -> str:
+    return (
         f"The plugin {status.name!r} of {status.distribution} ({status.value}) is still loading "
-        f"after {NOTICE_SECONDS:.0f} s. GEM_PLUGINS=NAME,... limits what is loaded.\n"
+        f"after {NOTICE_SECONDS:.0f} s. GEM_PLUGINS=NAME,... limits what is loaded."
     )
 
 

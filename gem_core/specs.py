@@ -9,9 +9,11 @@ import functools
 import importlib
 import inspect
 import re
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Any, ClassVar, Protocol, Self
 
 from gem_core.errors import (
@@ -20,6 +22,7 @@ from gem_core.errors import (
     UnknownKwargError,
     near_names,
 )
+from gem_core.notices import notice_after
 from gem_core.stateful import copy_of
 
 __all__ = [
@@ -249,6 +252,19 @@ class FamilySpec(Spec):
     kind: ClassVar[str] = "family"
 
 
+NOTICE_SECONDS = 10.0
+"""A module that is still being imported after this time is named on the standard error."""
+
+
+def _imported(module: str) -> ModuleType:
+    """Import a module; say so if it takes long."""
+    if module in sys.modules:
+        return importlib.import_module(module)
+    text = f"The module {module!r} is still being imported after {NOTICE_SECONDS:.0f} s."
+    with notice_after(NOTICE_SECONDS, text):
+        return importlib.import_module(module)
+
+
 def load_entry_point(entry_point: str) -> Any:
     """Import ``"package.module:attribute"``.
 
@@ -262,7 +278,7 @@ def load_entry_point(entry_point: str) -> Any:
             f"Entry point {entry_point!r} does not have the form 'module:attribute'."
         )
     try:
-        target = importlib.import_module(module_name)
+        target = _imported(module_name)
     except ModuleNotFoundError as error:
         if error.name and (module_name + ".").startswith(error.name + "."):
             message = f"Entry point {entry_point!r} does not exist: no module {error.name!r}."

@@ -1,11 +1,15 @@
 """From a configuration to an environment."""
 
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 import gem_core
 from gem_core.config import build, factory_from_config
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, GemError
 from gem_core.mixture import MixtureEnv
 from gem_core.vector import VectorEnv
 from gem_core.wrappers import EpisodeTracking, HistoryWrapper
@@ -183,6 +187,7 @@ def test_values_are_turned_into_the_annotated_types():
         ("vectors", "vector"),
         ("envs", "env"),
         ("environment", "env"),
+        ("enviroment", "env"),
         ("sed", "seed"),
         ("mixtures", "mixture"),
     ],
@@ -194,3 +199,52 @@ def test_a_key_that_is_nearly_one_of_ours_is_a_problem(key, meant):
 
 def test_keys_of_a_trainer_are_ignored():
     build({"env": GUESS, "lr": 1e-3, "model": "x", "trainer": {"steps": 3}, "algo": "rebn"})
+
+
+JUNK = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.floats()
+    | st.text(max_size=3)
+    | st.binary(),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["id", "a", "weight", "num_envs", 5, None]), inner)
+    ),
+    max_leaves=4,
+)
+
+
+@given(
+    key=st.sampled_from(["env", "mixture", "tools", "wrappers", "tool_use", "vector"]), value=JUNK
+)
+def test_a_value_of_any_type_is_accepted_or_named(key, value):
+    """Whatever a configuration has in the place of an entry, the error is a ``GemError``."""
+    config = {"env": GUESS, "tools": ["python"], key: value}
+    if key == "mixture":
+        del config["env"]
+    with contextlib.suppress(GemError):
+        build(config).close()
+
+
+@pytest.mark.parametrize(
+    ("config", "line"),
+    [
+        ({"mixture": 5}, "mixture: must be a mapping, a list or an id; got 5"),
+        ({"env": GUESS, "tools": 5}, "tools: must be a mapping, a list or an id; got 5"),
+        (
+            {"env": GUESS, "wrappers": True},
+            "wrappers: must be a mapping, a list or an id; got True",
+        ),
+        ({"env": GUESS, "tool_use": 5}, "tool_use: must be a mapping of parameters; got 5"),
+    ],
+)
+def test_an_entry_of_the_wrong_type_is_named(config, line):
+    assert problems(config) == [f"  {line}"]
+
+
+def test_what_is_not_a_mapping_is_no_configuration():
+    for config in (5, None, "game:Sudoku-v0-easy"):
+        with pytest.raises(ConfigError, match="A configuration is a mapping"):
+            build(config)

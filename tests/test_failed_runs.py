@@ -54,6 +54,7 @@ def test_a_run_of_failures_has_exit_status_1_and_says_why(gem, tmp_path, command
     done = gem(command, *words, "episodes=3")
     assert done.returncode == 1
     assert "3 failed" in done.stdout
+    assert "success 0" not in done.stdout + done.stderr
     assert "Every episode failed." in done.stderr
     assert re.search(reason, done.stderr)
     assert re.search(r"raised at \S+failing\.py:\d+ in ", done.stderr)

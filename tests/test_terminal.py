@@ -1,5 +1,6 @@
 """What the commands print: texts that others wrote, plugins that print, terminals of all kinds."""
 
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from gem_core.console import Terminal
 from gem_core.options import message_of, visible
+from gem_core.specs import load_entry_point
 
 NASTY = "a\x1b[31mb\x1b]0;title\x07\rc\x08\u202ed\ud800"
 SHOWN = r"a\x1b[31mb\x1b]0;title\x07\rc\x08\u202ed\ud800"
@@ -111,6 +113,42 @@ def test_what_a_plugin_prints_does_not_reach_the_standard_output(install):
     assert {status["name"] for status in json.loads(done.stdout)} >= {"chatty"}
     for line in (b"chatty: imported", b"chatty: below Python", b"chatty: registered"):
         assert line in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["show", "noisy:Env"],
+        ["check", "noisy:Env", "--episodes=1"],
+        ["run", "noisy:Env", "agent=random", "episodes=2", "out=run"],
+        ["eval", "noisy:Env", "agent=random", "episodes=2", "out=run"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_what_an_environment_prints_does_not_reach_the_results(
+    install, tmp_path, monkeypatch, command
+):
+    """The standard output can be read by a script, whatever components print."""
+    monkeypatch.chdir(tmp_path)
+    done = gem(*command, "--format=json", PYTHONPATH=str(install("noisy")))
+    assert json.loads(done.stdout)
+    for what in (b"noisy: made", b"noisy: another program", b"noisy: reset below Python"):
+        assert what in done.stderr
+
+
+def test_a_module_that_takes_long_to_import_is_named(tmp_path, monkeypatch):
+    """An entry point is imported when it is used, long after its plugin was loaded."""
+    (tmp_path / "waits_long.py").write_text(
+        "import sys, time\n"
+        "while 'still being imported' not in sys.stderr.getvalue():\n"
+        "    time.sleep(0.01)\n"
+        "found = 1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("gem_core.specs.NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert load_entry_point("waits_long:found") == 1
+    assert "The module 'waits_long' is still being imported" in sys.stderr.getvalue()
 
 
 def test_a_plugin_that_takes_long_to_load_is_named(install):

@@ -2,7 +2,6 @@
 
 import io
 import logging
-import os
 import signal
 import sys
 from typing import Any
@@ -11,6 +10,7 @@ import click
 
 from gem_core import options
 from gem_core.errors import GemError, UnknownIdError
+from gem_core.notices import results_alone
 from gem_core.plugins import default_registry, load_plugins
 from gem_core.specs import CommandSpec
 
@@ -88,7 +88,8 @@ def main() -> None:
 def _status() -> int:
     """Run the command; return the exit status."""
     try:
-        _load_plugins()
+        with results_alone():
+            load_plugins()
         status = commands.main(prog_name="gem-core", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -109,14 +110,3 @@ def _status() -> int:
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
     return status if isinstance(status, int) else 0
-
-
-def _load_plugins() -> None:
-    """Load the plugins; what their compiled code prints goes to the standard error as well."""
-    output = os.dup(1)
-    try:
-        os.dup2(2, 1)
-        load_plugins()
-    finally:
-        os.dup2(output, 1)
-        os.close(output)

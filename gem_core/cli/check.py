@@ -13,6 +13,7 @@ from rich.text import Text
 from gem_core.console import Terminal
 from gem_core.errors import UnknownIdError
 from gem_core.known import install_hint
+from gem_core.notices import results_alone
 from gem_core.options import complete_envs, format_option
 from gem_core.plugins import default_registry, load_plugins
 from gem_core.specs import EnvSpec
@@ -52,12 +53,13 @@ def command(targets: tuple[str, ...], episodes: int, form: str) -> None:
     specs: list[EnvSpec] = []
     for target in targets:
         if target in {status.name for status in load_plugins().statuses}:
-            reports.append(check_plugin(target))
+            with results_alone():
+                reports.append(check_plugin(target))
             source = reports[-1].subject
             specs += [s for s in default_registry().list(EnvSpec) if s.source == source]
         else:
             specs += _matching(target)
-    with Progress(console=Terminal(stderr=True), transient=True) as progress:
+    with results_alone(), Progress(console=Terminal(stderr=True), transient=True) as progress:
         tracked = progress.track(specs, description="checking")
         reports += [check_env(spec, episodes=episodes) for spec in tracked]
     failed = sum(not report.ok for report in reports)

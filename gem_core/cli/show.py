@@ -12,6 +12,7 @@ from rich.text import Text
 from gem_core.api import make
 from gem_core.console import Terminal
 from gem_core.content import images_of
+from gem_core.notices import results_alone
 from gem_core.observation import text_of
 from gem_core.options import complete_envs, format_option, warn_deprecated
 from gem_core.plugins import default_registry
@@ -35,7 +36,8 @@ def command(env_id: str, seed: int, form: str, *, old_json: bool) -> None:
     if old_json:
         warn_deprecated("--json", "--format json")
     spec = default_registry().find(EnvSpec, env_id)
-    description = _describe(spec, seed)
+    with results_alone():
+        description = _describe(spec, seed)
     if form == "json" or old_json:
         click.echo(json.dumps(description, indent=2, default=str))
     else:

@@ -22,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from gem_core.agent import Agent
 from gem_core.config import describe_validation_error, part_kwargs
 from gem_core.errors import ConfigError, GemError
+from gem_core.notices import results_alone
 from gem_core.options import message_of, warn_deprecated
 from gem_core.plugins import default_registry
 from gem_core.specs import AgentSpec, check_kwargs, load_entry_point
@@ -241,7 +242,8 @@ class HydraCommand(click.Command):
             overrides = self._prepare(overrides)
         node = self._node()
         if not flags["config_dir"] and not flags["config_name"]:
-            overrides = checked_overrides(overrides, self._names(node))
+            with results_alone():
+                overrides = checked_overrides(overrides, self._names(node))
         for override in overrides:
             key, _, value = override.partition("=")
             if key == "out":

@@ -35,6 +35,8 @@ GROUPS: dict[str, type[Spec]] = {
     "wrappers": WrapperSpec,
 }
 """The keys of a command that take ids, with the kind of each."""
+_LONGEST = 300
+"""The number of characters of a long override that are shown."""
 
 
 def with_environments(words: Sequence[str]) -> list[str]:
@@ -127,8 +129,12 @@ def _parsed(text: str) -> Override:
     try:
         return OverridesParser.create().parse_override(text)
     except (HydraException, RecursionError) as error:
-        shown = redact_words([text])[0]
-        raise ConfigError(f"{shown!r} cannot be parsed: {error}") from error
+        shown, why = redact_words([text])[0], str(error)
+        raise ConfigError(
+            f"{shown[:_LONGEST]!r} cannot be parsed: {why[:_LONGEST]}"
+            if len(shown) > _LONGEST
+            else f"{shown!r} cannot be parsed: {why}"
+        ) from error
 
 
 def _with_silent(override: Override) -> Override:
@@ -148,6 +154,12 @@ def _specs(override: Override) -> list[Spec]:
         raise ConfigError("agent=null chooses no agent. The agent that says nothing is 'silent'.")
     if isinstance(override._value, list) and (twice := _twice(ids)):  # noqa: SLF001
         raise ConfigError(f"{override.input_line}: {twice!r} is there twice; name it once.")
+    if any(isinstance(one, dict | list) for one in ids):
+        key = override.key_or_group
+        raise ConfigError(
+            f"{key}= takes ids, such as {key}=[A,B]; got {override.input_line}. Parameters are "
+            f"{key}.NAME=VALUE, or {key}.A.NAME=VALUE for one of several."
+        )
     kind = GROUPS[override.key_or_group]
     return [default_registry().find(kind, str(one)) for one in ids if one is not None]
 
@@ -159,13 +171,18 @@ def _twice(ids: Sequence[Any]) -> Any:
 
 
 def _ids(value: Any) -> list[Any]:
+    """Return what a value has in the place of ids; nothing for a single mapping."""
     if isinstance(value, ChoiceSweep):
-        value = value.list
+        return [one for choice in value.list for one in _ids(choice)]
     if isinstance(value, list):
-        return [one for item in value for one in _ids(item)]
+        return [one for item in value for one in _id(item)]
+    return [] if isinstance(value, dict) else _id(value)
+
+
+def _id(value: Any) -> list[Any]:
     if isinstance(value, QuotedString):
         return [value.text]
-    return [value] if isinstance(value, str) or value is None else []
+    return [value] if isinstance(value, str | int | float | list | dict) or value is None else []
 
 
 def _with_full_name(override: Override, key: str) -> str:

@@ -54,10 +54,13 @@ _PASSWORD = re.compile(r"secret|passw|passphrase|passcode|passkey|^pass$|pwd|cre
 _SECRET = re.compile(
     _PASSWORD.pattern
     + r"|token|key|auth|cookie|bearer|private|jwt|webhook|dsn$|connectionstring|sess(?:ion)?id"
-    r"|^session$"
+    r"|^session$|^(?:pw|pat|sig|otp|hmac)$|signature$"
 )
 _PASS = re.compile(r"(?:^|[_\-.\s]|(?<=[a-z])(?=P))[pP]ass$|(?:^|[_\-.])PASS$")
-_VARIABLES = re.compile(r"^(?:env|environ|environment|env(?:ironment)?var(?:iable)?s?)$")
+_VARIABLES = re.compile(
+    r"^(?:extra|additional|default|server|process|container|docker|child|user|job|worker)?"
+    r"(?:env|environ|environment|env(?:ironment)?var(?:iable)?s?|envset)$"
+)
 _HEADERS = re.compile(r"headers?$")
 _BARE = {"key", "keys", "token", "tokens", "auth", "private", "session", "pass"}
 """Names that are also words of prose: a colon after them does not make them a key."""
@@ -72,7 +75,7 @@ _USERINFO = re.compile(
 )
 _QUERY = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s?#'\"<>]*\?)([^\s#'\"<>]+)")
 _FRAGMENT = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s#'\"<>]*#)([^\s'\"<>]*=[^\s'\"<>]*)")
-_PROXY = re.compile(r"^([^\s:/@=]+:[^\s/@]+)@[\w.-]+(?::\d+)?(?:/.*)?$")
+_PROXY = re.compile(r"^(?://)?([^\s:/@=]+:[^\s/@]+)@[\w.-]+(?::\d+)?(?:/.*)?$")
 _SHAPES = re.compile(
     r"\bsk-(?=[\w-]*\d)[\w-]{6,}"
     r"|\b(?:gh[opsur]_|github_pat_|glpat-|xapp-|npm_|pypi-|[srp]k_(?:live|test)_|whsec_|gsk_|xai-"
@@ -137,8 +140,8 @@ class _Redactor:
     def _mapping(self, value: Mapping[Any, Any], hidden: str) -> dict[str, Any]:
         shown = {}
         for name, item in value.items():
-            is_pair = name == "value" and isinstance(named := value.get("name", ""), str)
-            reason = hidden or (_reason(named, "") if is_pair else "")
+            named = _name_beside(value) if name in ("value", "val") else ""
+            reason = hidden or _reason(named, "")
             shown[self.text(str(name))] = self.value(item, str(name), reason)
         return shown
 
@@ -155,6 +158,10 @@ class _Redactor:
 
     def argument(self, flag: str, item: Any) -> Any:
         """Return an item of a list without secrets, given the flag before it."""
+        if isinstance(item, str) and (
+            own := re.match(r"(-e)([A-Z_][A-Z0-9_]*=.*)", item, re.DOTALL)
+        ):
+            return f"{own[1]}{self._of_flag(own[1], own[2])}"
         if isinstance(item, str) and (
             own := re.match(r"(--?[A-Za-z][\w.-]*)=(.*)", item, re.DOTALL)
         ):
@@ -217,6 +224,12 @@ class _Redactor:
         if HIDDEN[:-1] not in text:
             self.found |= {text, *re.split(r"[\s:&=;,]+", text)}
         return HIDDEN
+
+
+def _name_beside(pair: Mapping[Any, Any]) -> str:
+    """Return the name of a value in a mapping such as ``{name: API_KEY, value: X}``."""
+    names = (pair.get(key) for key in ("name", "key", "var", "variable"))
+    return next((name for name in names if isinstance(name, str)), "")
 
 
 def _reason(key: str, value: Any) -> str:

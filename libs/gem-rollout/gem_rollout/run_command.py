@@ -17,6 +17,7 @@ from gem_core.agent import Agent
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
 from gem_core.factory import EnvFactory
+from gem_core.notices import results_alone
 from gem_core.seeding import child_seed
 from gem_rollout import Component, Trajectory, TrajectoryFile, collect
 from gem_rollout.commands import (
@@ -103,7 +104,8 @@ class _Problems:
 
 def _run(job: Job[RunKeys]) -> int:
     """Play episodes and print a table of results."""
-    factories, agents = envs_by_name(job.config), agent_makers(job.config)
+    with results_alone():
+        factories, agents = envs_by_name(job.config), agent_makers(job.config)
     problems = _Problems()
     run = Run(job.folder)
     run.check_can_write(resume=job.keys.resume)
@@ -114,7 +116,11 @@ def _run(job: Job[RunKeys]) -> int:
     interrupted = False
     console = Terminal(stderr=True, highlight=False)
     warn = functools.cache(functools.partial(print_line, console, style="yellow"))
-    with TrajectoryFile(run.trajectories_path) as file, progress_bar(console) as bar:
+    with (
+        results_alone(),
+        TrajectoryFile(run.trajectories_path) as file,
+        progress_bar(console) as bar,
+    ):
         task = bar.add_task("", total=len(factories) * len(agents) * job.keys.episodes)
         try:
             for env, factory in factories.items():

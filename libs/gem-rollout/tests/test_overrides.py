@@ -86,6 +86,17 @@ def test_each_id_is_looked_up_once(monkeypatch):
         (["agent=orcale"], UnknownIdError, "Did you mean 'oracle'"),
         (["agent=scripted", "agent.action=[a]"], UnknownKwargError, "Did you mean 'actions'"),
         (["tools=[pyton]"], UnknownIdError, "Did you mean 'python'"),
+        (["tools=[5]"], UnknownIdError, "'5'"),
+        (["wrappers=5"], UnknownIdError, "'5'"),
+        (["agent=true"], UnknownIdError, "'True'"),
+        (["agent=[7],[oracle]"], UnknownIdError, "'7'"),
+        (["agent=[[oracle]]"], ConfigError, "agent= takes ids"),
+        (
+            ["wrappers=[{id: concat}]"],
+            ConfigError,
+            r"wrappers= takes ids, such as wrappers=\[A,B\]",
+        ),
+        (["agent=[oracle,{random: 1}]"], ConfigError, "agent= takes ids"),
         (
             ["env=game/GuessTheNumber-v0-easy", "env.max_turn=3"],
             UnknownKwargError,
@@ -128,3 +139,10 @@ def test_agents_are_made_by_name():
 def test_agents_that_cannot_be_made_are_refused(agents, message):
     with pytest.raises(ConfigError, match=message):
         agent_makers({"agent": agents})
+
+
+def test_a_long_override_that_cannot_be_parsed_is_shortened():
+    for word in (f"agent.actions={'[' * 5_000}", f"agent.actions=[{'a, ' * 5_000}"):
+        with pytest.raises(ConfigError, match="cannot be parsed") as caught:
+            checked_overrides([word], OWN)
+        assert len(str(caught.value)) < 1_000

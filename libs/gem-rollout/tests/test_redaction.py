@@ -60,6 +60,10 @@ BY_KEY = [
     "webhook_url",
     "sentry_dsn",
     "x-api-key",
+    "pw",
+    "pat",
+    "sig",
+    "request_signature",
     "headers",
     "default_headers",
 ]
@@ -94,6 +98,11 @@ SHAPED = [
     {"servers": {"a": {"env": [f"ANYTHING={S}"]}}},
     {"servers": {"a": {"environment": {"ANYTHING": S}}}},
     {"servers": [{"headers": [["X-Anything", S]]}]},
+    {"servers": {"a": {"extra_env": {"ANYTHING": S}}}},
+    {"servers": {"a": {"env_vars": {"ANYTHING": S}}}},
+    {"pairs": [{"key": "API_KEY", "value": S}, {"var": "TOKEN", "val": S}]},
+    {"args": [f"-eANYTHING={S}"]},
+    {"proxy": "//user:planted@proxy:8080"},
     {"password": 12345678, "planted": 12345678},
     {"text": "sk-proj-planted1DEF"},
     {"text": "say ghp_planted123456 twice"},
@@ -114,6 +123,8 @@ KEPT = [
     {"system_prompt": "Give the answer key: then stop. Token: x"},
     {"url": "https://host:8080/v1", "repo": "git@github.com:a/b.git", "at": "12:30:15"},
     {"tools": {"python_session": {"id": "python_session", "sandbox": "process"}}},
+    {"train_env": {"size": 4}, "path": "a/b", "sigma": 0.5, "patience": "3"},
+    {"args": ["-eval", "-end=3", "--extra", "x"]},
     {"text": "task-skip-reason sk-learn https://host/x@v1"},
 ]
 

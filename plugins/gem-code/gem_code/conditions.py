@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+from gem_code.plain import gem_check_hashes, gem_hashed_items
+
 __all__ = ["MAX_SIZE", "Approx", "evaluate", "is_condition", "value_name"]
 
 MAX_SIZE = 1_000_000
@@ -130,6 +132,17 @@ def _bytes(value: Any) -> bytes:
     return bytes(value)
 
 
+def _dict(items: Any = (), /, **named: Any) -> dict[Any, Any]:
+    pairs = list(items.items() if isinstance(items, dict) else items)
+    gem_check_hashes(key for key, _ in pairs)
+    return dict(pairs, **named)
+
+
+def _set_of(make: Callable[[Any], Any]) -> Callable[..., Any]:
+    made = gem_hashed_items(make)
+    return lambda items=(), /: made(list(items))
+
+
 def _type(value: Any) -> type:
     return type(value)
 
@@ -158,6 +171,9 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **_TYPES,
     **{f.__name__: f for f in (abs, all, any, len, max, min, sorted, isinstance)},
     "bytes": _bytes,
+    "dict": _dict,
+    "set": _set_of(set),
+    "frozenset": _set_of(frozenset),
     "round": _round,
     "sum": _total,
     "type": _type,
@@ -190,6 +206,8 @@ def is_condition(node: ast.AST) -> bool:
             parts = [*args, *(keyword.value for keyword in keywords if keyword.arg)]
             whole = len(parts) == len(args) + len(keywords)
             return whole and name in _FUNCTIONS and all(map(is_condition, parts))
+        case ast.BinOp(left=ast.Constant(value=str() | bytes()), op=ast.Mod()):
+            return False
     if type(node) not in _EVALUATORS.keys() | _BINARY.keys() | _NO_EXPRESSIONS:
         return False
     missing = isinstance(node, ast.Dict) and None in node.keys

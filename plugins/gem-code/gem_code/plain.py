@@ -17,7 +17,7 @@ GEM_DEPTH = 100
 GEM_ITEMS = 100_000
 """The maximum number of items of an iterator."""
 GEM_COLLISIONS = 100
-"""The maximum number of keys of a container that have the same hash."""
+"""The maximum number of different keys of a container that have the same hash."""
 GEM_LONG = 10_000
 """The number of bits from which an integer is written in hexadecimal digits."""
 
@@ -107,16 +107,25 @@ def gem_array(content: GemAny) -> GemAny:
         return items
 
 
-def gem_hashed(make: GemAny) -> GemAny:
-    """Return a function that makes a mapping from pairs, unless too many keys collide.
+def gem_check_hashes(keys: GemAny) -> None:
+    """Raise a ``ValueError`` if too many different keys have the same hash.
 
     Whoever chooses the keys can give all numbers the same hash, and then time is quadratic.
     """
+    found: GemAny = {}
+    for key in keys:
+        same = found.setdefault(hash(key), [])
+        if key not in same:
+            same.append(key)
+        if len(same) > GEM_COLLISIONS:
+            raise ValueError(f"more than {GEM_COLLISIONS} keys have the same hash")
+
+
+def gem_hashed(make: GemAny) -> GemAny:
+    """Return a function that makes a mapping from pairs, unless too many keys collide."""
 
     def of_pairs(pairs: GemAny) -> GemAny:
-        counts = GemCounter(hash(key) for key, _ in pairs)
-        if counts and max(counts.values()) > GEM_COLLISIONS:
-            raise ValueError(f"more than {GEM_COLLISIONS} keys have the same hash")
+        gem_check_hashes(key for key, _ in pairs)
         return make(pairs)
 
     return of_pairs
@@ -124,8 +133,12 @@ def gem_hashed(make: GemAny) -> GemAny:
 
 def gem_hashed_items(make: GemAny) -> GemAny:
     """Return a function that makes a set from items, unless too many of them collide."""
-    checked = gem_hashed(lambda pairs: make(key for key, _ in pairs))
-    return lambda items: checked([(item, None) for item in items])
+
+    def of_items(items: GemAny) -> GemAny:
+        gem_check_hashes(items)
+        return make(items)
+
+    return of_items
 
 
 GEM_KINDS: GemAny = {
@@ -161,7 +174,7 @@ def gem_decode(value: GemAny, kinds: GemAny, depth: GemAny = GEM_DEPTH) -> GemAn
         depth: The number of levels that may follow.
 
     Raises:
-        ValueError, TypeError, LookupError, ArithmeticError: This is not an encoded value.
+        Exception: This is not an encoded value.
     """
     if depth == 0:
         raise ValueError(f"a value has more than {GEM_DEPTH} levels")

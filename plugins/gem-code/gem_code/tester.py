@@ -85,6 +85,10 @@ class GemRemote:
 
     __hash__ = object.__hash__
 
+    def __array__(self, *_: GemAny, **__: GemAny) -> GemAny:
+        """Refuse: for NumPy, an object that says it is empty equals every number."""
+        raise GemUnsupportedError("an object of the solution is not a value for NumPy")
+
 
 def gem_ask(
     remote: GemAny,

@@ -1,5 +1,7 @@
 """Programs against tests: passes, kinds of failures, and hostile programs."""
 
+import json
+
 import pytest
 
 from gem_code.guest import GEM_MARK
@@ -446,3 +448,90 @@ def f(x):
     os._exit(0)
 """.replace("MARK", repr(GEM_MARK))
     assert failure(verdict(code, ["assert f(1) == {1}"])) == ("no value", 0)
+
+
+@pytest.mark.parametrize("make", ["{}", "({}, 0)", "Fraction({})"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        "assert set(f(1)) == {1}",
+        "assert 1 in frozenset(f(1))",
+        "assert sorted(set(f(1)) - {1}) == [1]",
+        "assert dict(f(2)) == {1: 2}",
+        "assert len(dict(dict(f(2)))) == 1",
+    ],
+)
+def test_conditions_make_no_sets_of_keys_that_collide(verdict, test, make):
+    """The values are plain lists, and the test makes a set of them on the host."""
+    code = f"""
+from fractions import Fraction
+def f(n):
+    keys = [{make.format("k * (2**61 - 1)")} for k in range(2_000)]
+    return keys if n == 1 else [(key, 1) for key in keys]
+"""
+    kind, _ = failure(verdict(code, [test]))
+    assert "keys have the same hash" in kind
+
+
+def test_conditions_make_sets_of_equal_items(verdict):
+    tests = [
+        "assert set(f(5)) == {5}",
+        "assert frozenset(f(5)) == {5}",
+        "assert dict(zip(f(5), f(6))) == {5: 6}",
+        "assert dict([f(2), f(2)], a=1) == {2: 2, 'a': 1}",
+        "assert set() == set(f(5)) - {5}",
+    ]
+    code = "def f(n):\n    return [n] * (1000 if n > 4 else 2)"
+    assert verdict(code, tests, stop_early=False).passed == len(tests)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"bytes": 5},
+        {"bytearray": []},
+        {"bytes": {"a": 1}},
+        {"Decimal": [1]},
+        {"array": "x"},
+        {"repr": []},
+        {"datetime": [10**400]},
+        {"timedelta": ["x"]},
+        {"int": []},
+        {"range": [0, 0.5]},
+        {"iterator": 1},
+        [],
+        {},
+        0,
+    ],
+)
+def test_a_message_written_by_hand_is_a_failure(verdict, message):
+    """Whatever a program writes in the place of its value, it fails the test, not the host."""
+    line = f"\n{GEM_MARK}{json.dumps([message] if message != 0 else 0)}\n"
+    code = f"import os\nos.write(1, {line.encode()!r})\nos._exit(0)"
+    for test in ("assert f(1) == 31337", "assert abs(f(1) - 31337) < 1"):
+        assert verdict(code, [test]).passed == 0
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "np.testing.assert_allclose(f(3), 9)",
+        "assert np.allclose(f(3), 9.0)",
+        "assert (np.array(f(3)) == 9).all()",
+        "assert not (np.asarray(f(3)) != np.array([9])).any()",
+    ],
+)
+def test_an_object_that_says_it_is_empty_is_no_array(verdict, test):
+    pytest.importorskip("numpy")
+    tests = f"import numpy as np\ndef check(candidate):\n    f = candidate\n    {test}\ncheck(f)"
+    empty = """
+class Empty:
+    def __len__(self): return 0
+    def __iter__(self): return iter(())
+    def __getitem__(self, key): raise IndexError
+def f(n): return Empty()
+"""
+    result = verdict(empty, tests)
+    assert result.passed == 0
+    assert "NumPy" in result.failure["kind"]
+    assert verdict("def f(n):\n    return n * n", tests).passed == 1

@@ -97,6 +97,8 @@ def value(source, *values):
         "max(*[1])",
         "max(**{})",
         "(n := 1)",
+        "'%s' % 1",
+        "b'%d' % 1",
     ],
 )
 def test_other_expressions_are_no_conditions(source):
@@ -104,7 +106,8 @@ def test_other_expressions_are_no_conditions(source):
 
 
 @pytest.mark.parametrize(
-    "source", ["'x' * 9000000", "[0] * 9000000", "10 ** 10 ** 9", "'%999999999d' % 1", "{} ** 2"]
+    "source",
+    ["'x' * 9000000", "[0] * 9000000", "10 ** 10 ** 9", "str('%999999999d') % 1", "{} ** 2"],
 )
 def test_conditions_need_little_time_and_memory(source):
     with pytest.raises((ValueError, TypeError)):

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from gem_core.agent import Agent
 from gem_core.factory import EnvFactory
+from gem_core.notices import results_alone
 from gem_eval.episodes import Episode, with_task_ids
 from gem_eval.metrics import metrics_of, rows_of
 from gem_eval.progress import Progress, Tally
@@ -140,7 +141,8 @@ class _Spent:
 
 def _evaluate(job: Job[EvalKeys]) -> int:
     """Evaluate agents on environments."""
-    factories, agents = envs_by_name(job.config), agent_makers(job.config)
+    with results_alone():
+        factories, agents = envs_by_name(job.config), agent_makers(job.config)
     ids = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
     run, episodes = _open(job, ids, list(agents))
     total = job.keys.episodes * job.keys.samples
@@ -154,7 +156,7 @@ def _evaluate(job: Job[EvalKeys]) -> int:
         spent.add(episode)
     console = console_for(stderr=True)
     status = ""
-    with TrajectoryFile(run.trajectories_path) as file:
+    with TrajectoryFile(run.trajectories_path) as file, results_alone():
         try:
             for episode in _play(cells, file, job.keys, spent, console):
                 episodes.append(episode)

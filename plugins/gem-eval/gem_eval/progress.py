@@ -90,8 +90,11 @@ class Progress(ProgressView):
         return ", ".join(filter(None, parts))
 
     def _success(self, tally: Tally) -> str:
-        """Return the success rate; its interval counts episodes of one task as one."""
-        if not tally.judged:
+        """Return the success rate; its interval counts episodes of one task as one.
+
+        If every episode failed, there is none.
+        """
+        if not tally.judged or tally.done == tally.errors.total():
             return "-"
         rate = tally.successes / tally.judged
         low, high = wilson(rate, min(tally.judged, len(tally.tasks)), self._confidence)

@@ -90,6 +90,18 @@ def test_a_machine_writes_over_the_host_s_programs_and_the_host_does_not_change(
 
 
 @needs_local
+@pytest.mark.parametrize("name", ["null", "zero", "full", "random", "urandom"])
+def test_a_machine_uses_the_host_s_devices_and_does_not_mark_them(machine, name):
+    """They are the host's own: times or modes set here would be seen there."""
+    assert machine.run(f"exec 3</dev/{name} 4<>/dev/{name} && echo x >/dev/null").exit_status == 0
+    marks = f"touch /dev/{name}; chmod 666 /dev/{name}; touch - <>/dev/{name} >&0"
+    for mark in marks.split("; "):
+        execution = machine.run(mark)
+        assert execution.exit_status != 0
+        assert "Read-only file system" in execution.stderr or "not permitted" in execution.stderr
+
+
+@needs_local
 def test_a_folder_is_an_image(provider, tmp_path):
     for name in ("usr", "bin", "lib", "lib64"):
         if Path("/", name).is_symlink():

@@ -16,7 +16,7 @@ __all__ = ["SearchTool"]
 
 logger = logging.getLogger("gem_tools")
 
-_TAG, _BROKEN = re.compile(r"<(?=\s{0,9}/?\s{0,9}information\b)", re.IGNORECASE), r"<\\"
+_TAG, _BROKEN = re.compile(r"<(?=\s*+(?:/\s*+)?information\b)", re.IGNORECASE), r"<\\"
 """A document must not end the result, or begin another one."""
 OPEN, CLOSE = "<search>", "</search>"
 URL_VARIABLE = "SEARCH_URL"

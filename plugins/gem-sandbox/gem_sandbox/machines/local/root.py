@@ -102,6 +102,7 @@ def _make_devices(folder: str, devices: list[int]) -> None:
     for name, descriptor in zip(_DEVICES, devices, strict=True):
         os.close(os.open(f"{folder}/{name}", os.O_CREAT | os.O_WRONLY))
         kernel.mount(f"/proc/self/fd/{descriptor}", f"{folder}/{name}", None, kernel.MS_BIND)
+        kernel.remount(f"{folder}/{name}", kernel.MS_RDONLY)  # not the host's times; data passes
         os.close(descriptor)
     for name in ("shm", "pts"):
         os.mkdir(f"{folder}/{name}")

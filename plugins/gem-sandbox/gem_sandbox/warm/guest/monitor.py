@@ -13,7 +13,7 @@ from gem_sandbox.guest.memory import tree_memory
 from gem_sandbox.warm.guest.isolation import Isolation
 from gem_sandbox.warm.guest.messages import Outcome
 
-__all__ = ["HOST_GONE", "Monitor", "Streams", "file_of", "outcome_of", "stdin_of"]
+__all__ = ["HOST_GONE", "Monitor", "Streams", "file_of", "outcome_of"]
 
 HOST_GONE = "gone"
 """Instead of a limit: the host has closed the connection."""
@@ -47,7 +47,7 @@ class Streams:
         self._output_limit = output_limit
         out, stdout = os.pipe()
         err, stderr = os.pipe()
-        self.theirs = [stdin_of(stdin), stdout, stderr]
+        self.theirs = [file_of(stdin), stdout, stderr]
         self.kept = {out: bytearray(), err: bytearray()}
         self.open = {out, err}
         for descriptor in self.open:
@@ -97,15 +97,12 @@ class Streams:
             os.close(descriptor)
 
 
-def stdin_of(text: bytes) -> int:
-    """Return a descriptor from which a text can be read."""
-    if not text:
-        return os.open(os.devnull, os.O_RDONLY)
-    return file_of(text)
-
-
 def file_of(content: bytes) -> int:
-    """Return the descriptor of a file in memory that cannot be changed."""
+    """Return the descriptor of a file in memory, whose content cannot be changed.
+
+    It is also the standard input of a program without any: ``/dev/null`` would be the host's
+    device, whose times the program could set through the descriptor.
+    """
     descriptor = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     written = 0
     while written < len(content):

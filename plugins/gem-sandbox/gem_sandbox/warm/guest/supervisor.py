@@ -40,7 +40,6 @@ from gem_sandbox.warm.guest.monitor import (
     Streams,
     file_of,
     outcome_of,
-    stdin_of,
 )
 from gem_workers.frames import CHUNK, DIED, Frame, FrameReader, pack
 
@@ -272,7 +271,7 @@ class _Tests:
 
     def run_next(self, stdin: bytes) -> tuple[Outcome | None, bool]:
         """Run the program once; also return whether it can run again."""
-        descriptor = stdin_of(stdin)
+        descriptor = file_of(stdin)
         with contextlib.suppress(ConnectionError):
             fd_passing.send(self._scope.link, TEST, [descriptor])
         os.close(descriptor)

@@ -1,0 +1,6 @@
+# The program is its argument.
+def square(n):
+    return str(n)
+
+
+arrange = arranged = square
