@@ -4,10 +4,11 @@ import subprocess
 import sys
 import tarfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_machines import NO_LOCAL
+from test_machines import NO_LOCAL, has_users
 
 from gem_core.errors import ConfigError
 from gem_core.machine import MachineSpec
@@ -80,6 +81,7 @@ PRINT = "cd / && find app -type f | sort | while read f; do echo $f $(head -c 20
         ("ADD pack.tar.gz /app", "app/packed p"),
         ("COPY *.log /app/", "app/keep.log k"),
         ("ENV A=1 B='2 3'\nRUN echo $A$B > /app/f", "app/f 12 3"),
+        ("ENV SAID it's here\nRUN echo $SAID > /app/f", "app/f it's here"),
         ("ARG X=4\nENV Y=${X}5\nRUN echo $X$Y > /app/f", "app/f 445"),
         ("ENV D=/app/deep\nWORKDIR $D\nWORKDIR er\nRUN pwd > f", "app/deep/er/f /app/deep/er"),
         ('RUN ["sh", "-c", "echo exec > /app/f"]', "app/f exec"),
@@ -118,6 +120,12 @@ def test_instructions_do_what_they_do_in_docker(provider, context, lines, expect
         ("FROM a\nCOPY --chmod=u+x a.txt /app/\n", "line 2: --chmod=u\\+x is not a mode"),
         ("FROM a\nRUN pip install .\n", "line 2: RUN ended"),
         ("FROM a\nCOPY a.txt\n", "line 2: COPY needs a source and a destination"),
+        ('FROM a\nCOPY ["a.txt"]\n', "line 2: COPY needs a source and a destination"),
+        ("FROM a\nCOPY 'a.txt /app/\n", "line 2: the quotes of COPY do not match"),
+        ("FROM a\nENV A='b\n", "line 2: the quotes of ENV do not match"),
+        ("FROM a\nUSER\n", "line 2: USER needs an argument"),
+        ("FROM\n", "line 1: FROM needs an argument"),
+        ("ARG OTHER\nFROM $BASE\n", "line 2: the image of FROM is a variable that has no value"),
         ("FROM a\nRUN echo said >&2; exit 3\n", "line 2: RUN ended with exit status 3.*said"),
         ("FROM a\nUSER nobody-known\nRUN true\n", "line 3.*no such user"),
         ("FROM a\nRUN apt-get install -y no-such-package-here\n", "line 2: RUN ended"),
@@ -147,6 +155,43 @@ def test_patterns_of_dockerignore_mean_what_they_mean_in_docker(provider, contex
     with started(provider, context("FROM a\nCOPY . /app/\n", files)) as machine:
         found = machine.run("find . -type f ! -name '.*' -printf '%P\n' | sort | xargs").stdout
     assert found.strip() == left
+
+
+@pytest.mark.parametrize("ignored", ["[z-a]", b"\xff\xfe"])
+def test_a_dockerignore_that_cannot_be_read_is_named(provider, context, ignored):
+    with pytest.raises(ConfigError, match="dockerignore"):
+        provider.prepare(context("FROM a\n", {".dockerignore": ignored}))
+
+
+@pytest.mark.parametrize(
+    ("lines", "workdir", "user"),
+    [
+        ("", "/", "root"),
+        ("WORKDIR /srv\nWORKDIR in\nUSER nobody:nogroup", "/srv/in", "nobody"),
+        ("ENV AT=/opt\nARG WHO=65534\nWORKDIR $AT/x\nUSER $WHO", "/opt/x", "65534"),
+    ],
+)
+def test_a_machine_has_the_directory_and_the_user_of_its_image(
+    provider, context, lines, workdir, user
+):
+    spec = replace(context(f"FROM a\n{lines}\n"), workdir="", user="")
+    with started(provider, spec) as machine:
+        assert (machine.spec.workdir, machine.spec.user) == (workdir, user)
+        if not has_users(machine):
+            pytest.skip("a machine has one user here")
+        with machine.fork() as copy:
+            found = copy.run("pwd; id -un")
+    names = {"65534": "nobody"}
+    assert found.stdout.split() == [workdir, names.get(user, user)]
+
+
+def test_options_of_from_are_not_its_image(context, tmp_path):
+    spec = context("FROM --platform=linux/amd64 special:1 AS one\n")
+    with (
+        LocalProvider(images={"special:*": str(tmp_path / "missing")}) as provider,
+        pytest.raises(ConfigError, match="missing"),
+    ):
+        provider.prepare(spec)
 
 
 def test_a_copied_folder_keeps_its_links_and_empty_folders(provider, context):

@@ -27,6 +27,11 @@ def why_not_local() -> str:
     return ""
 
 
+def has_users(machine) -> bool:
+    """Whether a machine has more users than root."""
+    return machine.run("touch /tmp/f && chown 7:8 /tmp/f && rm /tmp/f", user="root", cwd="/").ok
+
+
 NO_LOCAL = why_not_local()
 needs_local = pytest.mark.skipif(bool(NO_LOCAL), reason=NO_LOCAL or "-")
 quiet = pytest.mark.filterwarnings("ignore:Machines of 'process':RuntimeWarning")
@@ -234,6 +239,19 @@ def test_no_descriptor_is_left_open(provider):
             with pytest.raises(MachineError):
                 machine.read("/missing")
     assert count() == before
+
+
+@needs_local
+def test_a_directory_that_the_user_may_not_enter_is_named(machine):
+    if not has_users(machine):
+        pytest.skip("a machine has one user here")
+    assert machine.run("true", user="65534").stderr == "/root: Permission denied\n"
+
+
+@needs_local
+def test_root_and_nobody_are_users_of_every_machine(machine):
+    names = machine.run("cut -d: -f1 /etc/passwd").stdout.split()
+    assert {"root", "nobody"} <= set(names)
 
 
 @needs_local

@@ -68,7 +68,7 @@ class Jobs:
                 os.chdir(request["cwd"])
                 os.execve(request["argv"][0], request["argv"], env)  # noqa: S606
             except OSError as error:
-                os.write(2, f"{request['argv'][0]}: {error.strerror}\n".encode())
+                os.write(2, f"{error.filename}: {error.strerror}\n".encode())
                 os._exit(_NOT_FOUND if error.errno == errno.ENOENT else _NOT_STARTED)
             finally:
                 os._exit(_NOT_STARTED)

@@ -108,6 +108,11 @@ class LocalProvider:
 
     def new(self, spec: MachineSpec) -> "LocalMachine":
         """Return a machine that is yet to begin."""
+        image = self.image(spec)
+        if image is not None:
+            spec = spec.settled(workdir=image.workdir, user=image.user)
+        else:
+            spec = spec.settled(workdir="/" if spec.image else "/root", user="root")
         machine = LocalMachine(self, spec)
         self._machines.add(machine)
         return machine
