@@ -7,7 +7,6 @@ import contextlib
 import os
 import tarfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import IO, Any, cast
 
 __all__ = [
@@ -89,12 +88,12 @@ def unpack_layers(
             os.utime(path, (time, time))
 
 
-def unpack(file: IO[bytes], folder: Path) -> None:
+def unpack(file: IO[bytes], folder: str) -> None:
     """Copy an archive of untrusted files into a folder of the host.
 
     Devices, links that leave the folder, and owners are left out.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    os.makedirs(folder, exist_ok=True)
     inside = os.path.realpath(folder)
     with tarfile.open(fileobj=file, mode="r|") as archive:
         for member in archive:

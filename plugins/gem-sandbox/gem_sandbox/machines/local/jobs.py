@@ -24,7 +24,6 @@ __all__ = ["serve"]
 
 _WATCH = 250
 """Milliseconds between two looks at the memory."""
-_PAGE = resource.getpagesize()
 _TICKS = os.sysconf("SC_CLK_TCK")
 _NOT_FOUND, _NOT_STARTED = 127, 126
 
@@ -194,7 +193,9 @@ class Jobs:
 
     def watch(self) -> None:
         """Kill the largest process if all together have more memory than allowed."""
-        sizes = {pid: _size(pid) for pid in _pids()}
+        if sum(map(_size, _pids())) <= self._plan["memory"]:
+            return
+        sizes = {pid: _size(pid, shares=True) for pid in _pids()}
         if sum(sizes.values()) > self._plan["memory"]:
             largest = max(sizes, key=lambda pid: sizes[pid])
             with contextlib.suppress(OSError):
@@ -208,10 +209,12 @@ class Jobs:
 
 
 def serve(control: socket.socket, plan: dict[str, Any], layers: int) -> NoReturn:
-    """Answer the host's requests until it hangs up; then all processes of the machine end."""
+    """Answer the host's requests until it hangs up; then all processes of the machine end.
+
+    The server has set a handler for ``SIGCHLD``, without which there would be no wake-up.
+    """
     jobs = Jobs(plan, layers)
     ended, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     poll = select.poll()
     poll.register(control, select.POLLIN)
@@ -314,10 +317,21 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def _size(pid: int) -> int:
+def _size(pid: int, *, shares: bool = False) -> int:
+    """Return the bytes of memory of a process, without files of a disk; 0 if it has ended.
+
+    Args:
+        pid: The process id.
+        shares: Divide what several processes have by their number; this takes longer.
+    """
+    file, names = (
+        ("smaps_rollup", ("Pss_Anon", "Pss_Shmem"))
+        if shares
+        else ("status", ("RssAnon", "RssShmem"))
+    )
     try:
-        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
-            fields = file.read().split()
+        with open(f"/proc/{pid}/{file}", encoding="utf-8", errors="replace") as opened:
+            fields = dict(line.partition(":")[::2] for line in opened)
     except OSError:
-        return 0
-    return (int(fields[1]) - int(fields[2])) * _PAGE if len(fields) > 2 else 0
+        return _size(pid) if shares else 0  # only the machine's root may see the shares
+    return sum(int(fields.get(name, "0").split()[0]) << 10 for name in names)

@@ -20,7 +20,6 @@ from gem_sandbox.machines.local.server_process import ServerProcess
 from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
 from gem_sandbox.shared_pools import shared_pools
-from gem_sandbox.warm.seccomp import machine_filter
 
 __all__ = ["LocalMachine", "LocalProvider"]
 
@@ -182,18 +181,15 @@ def _skeleton_paths() -> frozenset[str]:
     return frozenset(path for path, _, _ in skeleton())
 
 
-_filter = functools.cache(machine_filter)
-
-
 def _plan(spec: MachineSpec) -> dict[str, Any]:
     return {
         "folders": [spec.workdir],
         "network": spec.network,
         "hostname": "machine",
+        "cpus": spec.cpus,
         "memory": spec.memory,
         "disk": spec.disk,
         "processes": spec.processes,
-        "filter": _filter(),
     }
 
 
