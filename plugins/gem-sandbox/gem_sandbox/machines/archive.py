@@ -13,6 +13,7 @@ __all__ = [
     "OPAQUE",
     "OPAQUE_HEADER",
     "TooLargeError",
+    "extract",
     "no_names_of_users",
     "pack",
     "unpack",
@@ -77,7 +78,7 @@ def unpack_layers(
         for member in archive:
             if owner is not None:
                 member.uid, member.gid = owner(member.uid), owner(member.gid)
-            archive.extract(member, folder, numeric_owner=True, **_AS_IT_IS)
+            extract(archive, member, folder)
             if member.isdir():
                 folders.append((os.path.join(folder, member.name), member.mtime))
             if value := member.pax_headers.get(OPAQUE_HEADER):
@@ -86,6 +87,11 @@ def unpack_layers(
             os.setxattr(path, OPAQUE, value.encode())
         for path, time in folders:  # their times change with what is put into them
             os.utime(path, (time, time))
+
+
+def extract(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: str) -> None:
+    """Restore a member with its owner; it is trusted, or stays inside."""
+    archive.extract(member, folder, numeric_owner=True, **_AS_IT_IS)
 
 
 def unpack(file: IO[bytes], folder: str) -> None:
@@ -100,7 +106,7 @@ def unpack(file: IO[bytes], folder: str) -> None:
             if _stays_inside(member, inside):
                 member.uid, member.gid = os.getuid(), os.getgid()
                 member.mode = member.mode & 0o777 | (0o700 if member.isdir() else 0o600)
-                archive.extract(member, inside, numeric_owner=True, **_AS_IT_IS)
+                extract(archive, member, inside)
 
 
 def _stays_inside(member: tarfile.TarInfo, folder: str) -> bool:

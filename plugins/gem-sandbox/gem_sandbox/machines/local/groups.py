@@ -68,7 +68,7 @@ class Groups:
 
 def _own_groups() -> dict[str, str]:
     """Return the path of this process's group for each controller; of version 2 for no name."""
-    found = {}
+    found: dict[str, str] = {}
     with contextlib.suppress(OSError), open("/proc/self/cgroup", encoding="utf-8") as file:
         for line in file:
             _, names, path = line.rstrip("\n").split(":", 2)

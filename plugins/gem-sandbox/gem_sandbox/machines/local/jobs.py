@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from gem_sandbox.guest.process_tree import ProcessStopper
 from gem_sandbox.machines.archive import pack
 from gem_sandbox.machines.local.messages import STATUS, receive, send
+from gem_sandbox.machines.local.plain_root import Listing, write_changes
 from gem_sandbox.machines.signals import send_signal
 from gem_sandbox.warm.guest import kernel
 
@@ -34,9 +35,11 @@ class Jobs:
     Args:
         plan: The machine's limits.
         layers: A descriptor of the folder that holds what was written.
+        before: What was there before, if the folder has what was there too.
     """
 
-    def __init__(self, plan: dict[str, Any], layers: int) -> None:
+    def __init__(self, plan: dict[str, Any], layers: int, before: Listing | None = None) -> None:
+        self._before = before
         self._plan = plan
         self._layers = layers
         self._status: dict[int, int] = {}
@@ -127,7 +130,10 @@ class Jobs:
                 if path is None:
                     os.fchdir(self._layers)
                 with os.fdopen(descriptors[0], "wb") as file:
-                    pack(path or ".", os.path.basename(path or "."), file, request["limit"])
+                    if path is None and self._before is not None:
+                        write_changes(file, self._before, request["limit"])
+                    else:
+                        pack(path or ".", os.path.basename(path or "."), file, request["limit"])
                 os._exit(0)
             except OSError as error:
                 os.write(descriptors[1], str(error).encode()[:1000])
@@ -138,8 +144,13 @@ class Jobs:
             self._is_packing = pid
         return pid, None
 
-    def stop(self, _: dict[str, Any], __: list[int]) -> tuple[None, int]:
-        """Stop all processes, and return the folder of what was written, to be copied."""
+    def stop(self, _: dict[str, Any], __: list[int]) -> tuple[None, int | None]:
+        """Stop all processes, and return the folder of what was written, to be copied.
+
+        Without overlayfs, return nothing: an archive is copied instead.
+        """
+        if self._before is not None:
+            return None, None
         if not self._stopper.stop():
             self._stopper.resume()
             raise OSError(errno.EBUSY, "its processes cannot be stopped")
@@ -208,12 +219,14 @@ class Jobs:
         return not self._status
 
 
-def serve(control: socket.socket, plan: dict[str, Any], layers: int) -> NoReturn:
+def serve(
+    control: socket.socket, plan: dict[str, Any], layers: int, before: Listing | None
+) -> NoReturn:
     """Answer the host's requests until it hangs up; then all processes of the machine end.
 
     The server has set a handler for ``SIGCHLD``, without which there would be no wake-up.
     """
-    jobs = Jobs(plan, layers)
+    jobs = Jobs(plan, layers, before)
     ended, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     poll = select.poll()

@@ -42,6 +42,8 @@ class LocalProvider:
             ``/usr``.
         prelude: ``skip`` to leave out commands of a Dockerfile that only install packages which
             are there already, or ``run``.
+        overlay: Whether to use overlayfs where it can be mounted. Without it, programs cannot be
+            changed: ``/usr``, or the image's folders ``bin``, ``lib``, ``sbin`` and ``usr``.
     """
 
     isolated = True
@@ -51,10 +53,12 @@ class LocalProvider:
         *,
         images: Mapping[str, str] | None = None,
         prelude: Literal["skip", "run"] = "skip",
+        overlay: bool = True,
     ) -> None:
         if prelude not in {"skip", "run"}:
             raise ConfigError(f"prelude must be 'skip' or 'run'; got {prelude!r}.")
         self._images = dict(images or {})
+        self._overlay = overlay
         self._skip_prelude = prelude == "skip"
         self._built: dict[str, BuiltImage] = {}
         self._server = shared_pools.lease(_KEY, ServerProcess)
@@ -127,6 +131,7 @@ class LocalProvider:
         built = self.image(spec)
         plan = {
             **_plan(spec),
+            "overlay": self._overlay,
             "layers": self.layers(spec),
             "built": "" if built is None else built.key,
             "has_source": source is not None,
@@ -247,17 +252,19 @@ class LocalMachine(HostMachine):
         """Return another machine in the same state; files are copied without an archive."""
         with self._lock:
             state = self._shell.state()
+            _, layers = self._ask({"do": "stop"})
+            if not layers:  # the machine has no overlay
+                return super().fork()
             machine = self._provider.new(self.spec)
             try:
-                self._copy_files_to(machine)
+                self._copy_files_to(machine, layers[0])
                 machine.shell().resume(state)
             except BaseException:
                 machine.close()
                 raise
         return machine
 
-    def _copy_files_to(self, machine: "LocalMachine") -> None:
-        _, (layers,) = self._ask({"do": "stop"})
+    def _copy_files_to(self, machine: "LocalMachine", layers: int) -> None:
         try:
             machine._connect(layers)  # noqa: SLF001 - of its own class
         finally:

@@ -29,6 +29,7 @@ _NOBODY = 65_534
 _FIRST_USER, _USERS = 589_824, 65_536
 """The host's user and group ids that those of machines are mapped to, if root started the server:
 ids that systemd leaves to containers."""
+_NO_LISTING = marshal.dumps(None)
 _NAMESPACES = (
     kernel.CLONE_NEWUSER
     | kernel.CLONE_NEWPID
@@ -196,7 +197,9 @@ class Server:
             pid = kernel.clone(_NAMESPACES | network)
             if pid == 0:
                 os.close(mapped)
-                self._begin(socket.socket(fileno=descriptors[0]), plan, lower, source, go_on)
+                archive = descriptors[-1] if plan["built"] else -1
+                control = socket.socket(fileno=descriptors[0])
+                self._begin(control, plan, lower, source, archive, go_on)
             self._running.add(pid)
             if self._is_root:
                 _map_users(pid)
@@ -215,6 +218,7 @@ class Server:
         plan: dict[str, Any],
         lower: list[list[str]],
         source: int,
+        built: int,
         go_on: int,
     ) -> NoReturn:
         """Become a machine's first process."""
@@ -233,18 +237,29 @@ class Server:
             # A mount belongs to its namespace, and the next one hides these folders.
             below = [[os.open(path, os.O_PATH) for path in paths] for paths in lower]
             layers = root.mount_memory(plan["disk"])
-            _in_a_child(control, lambda: root.enter(plan, below, layers, source))
+            memory = os.memfd_create("before")
+            _in_a_child(control, lambda: _enter(memory, plan, below, layers, source, built))
+            with os.fdopen(memory, "rb") as file:
+                file.seek(0)
+                before = marshal.loads(file.read() or _NO_LISTING)  # noqa: S302 - ours
             root.isolate(self._filter)
             first, second = sorted((control.fileno(), layers))
             os.closerange(3, first)
             os.closerange(first + 1, second)
             kernel.close_from(second + 1)
             send(control, {"value": None})
-            jobs.serve(control, plan, layers)
+            jobs.serve(control, plan, layers, before)
         except BaseException as error:  # noqa: BLE001 - the host hears of it; this process ends
             _refuse(control, error)
         finally:
             os._exit(1)
+
+
+def _enter(memory: int, *arguments: Any) -> None:
+    """Make the root file system; write down what ``root.enter`` returns."""
+    if (before := root.enter(*arguments)) is not None:
+        with os.fdopen(memory, "wb") as file:
+            marshal.dump(before, file)
 
 
 def _in_a_child(control: socket.socket, act: Callable[[], None]) -> None:
