@@ -123,13 +123,14 @@ def test_a_snapshot_with_changed_programs_is_refused(provider):
 TOO_DEEP = """
 set -e
 mount -t tmpfs none {0}
-cd {0}; mkdir a b c d u1 w1 u2 w2
-mount -t overlay none -o userxattr,lowerdir=/,upperdir=$PWD/u1,workdir=$PWD/w1 a
-mount -t overlay none -o userxattr,lowerdir=a,upperdir=$PWD/u2,workdir=$PWD/w2 b
+cd {0}; mkdir -p a u1 w1 u2 w2 root/usr root/etc
+for name in bin lib lib64 sbin; do ln -s usr/$name root/$name; done
+mount -t overlay none -o userxattr,lowerdir=/usr,upperdir=$PWD/u1,workdir=$PWD/w1 a
+mount -t overlay none -o userxattr,lowerdir=a,upperdir=$PWD/u2,workdir=$PWD/w2 root/usr
 cd /
 exec {1} -c '
 from gem_core import MachineSpec, make_machine
-spec = MachineSpec(image="{0}/b", workdir="/app")
+spec = MachineSpec(image="{0}/root", workdir="/app")
 with make_machine("local", spec) as machine:
     print(machine.run("echo 1 > f; cat f; touch /usr/new").stdout, end="")
 '
