@@ -94,26 +94,31 @@ def test_a_machine_writes_over_the_host_s_programs_and_the_host_does_not_change(
     assert Path("/usr/bin/env").stat() == before
 
 
-@needs_local
-def test_a_folder_is_an_image(provider, tmp_path):
+def write_small_root(folder):
+    """Write a root file system that has bash and nothing else."""
     for name in ("usr", "bin", "lib", "lib64"):
         if Path("/", name).is_symlink():
-            (tmp_path / name).symlink_to(Path("/", name).readlink())
-    (tmp_path / "usr").mkdir(exist_ok=True)
+            (folder / name).symlink_to(Path("/", name).readlink())
+    (folder / "usr").mkdir(exist_ok=True)
     for name in ("bin", "lib", "lib64"):
-        (tmp_path / "usr" / name).mkdir(exist_ok=True)
+        (folder / "usr" / name).mkdir(exist_ok=True)
     needed = subprocess.run(["ldd", "/bin/bash"], capture_output=True, text=True, check=True).stdout
     for path in ["/usr/bin/bash", *(w for w in needed.split() if w.startswith("/"))]:
-        place = tmp_path / os.path.realpath(path).lstrip("/")
+        place = folder / os.path.realpath(path).lstrip("/")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(Path(path).read_bytes())
         place.chmod(0o755)
-        link = tmp_path / path.lstrip("/")
+        link = folder / path.lstrip("/")
         if not link.exists():
             link.parent.mkdir(parents=True, exist_ok=True)
             link.write_bytes(Path(path).read_bytes())
             link.chmod(0o755)
-    tmp_path.chmod(0o755)
+    folder.chmod(0o755)
+
+
+@needs_local
+def test_a_folder_is_an_image(provider, tmp_path):
+    write_small_root(tmp_path)
     with provider.start(MachineSpec(image=str(tmp_path), workdir="/work")) as machine:
         found = machine.run("echo here > file; echo $(<file) $PWD; ls")
         assert found.stdout == "here /work\n"
