@@ -1,5 +1,7 @@
 """Machines from a Dockerfile, without a container engine."""
 
+import contextlib
+import os
 import subprocess
 import sys
 import tarfile
@@ -8,9 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from test_machines import NO_LOCAL, has_users
 
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, MachineError
 from gem_core.machine import MachineSpec
 from gem_sandbox.machines.local.images import cache_folder
 from gem_sandbox.machines.local.provider import LocalProvider
@@ -194,6 +198,34 @@ def test_options_of_from_are_not_its_image(context, tmp_path):
         provider.prepare(spec)
 
 
+LINES = [
+    "FROM debian", "FROM $BASE", "FROM --platform=x a AS b", "FROM", "ARG BASE=a", "ARG 'x", "ENV A=b",
+    "ENV A it's", "ENV 'x=", "ENV PATH=/nowhere", "ENV A=\x01", "WORKDIR /app", "WORKDIR $A",
+    "WORKDIR ../..", "WORKDIR /etc/hostname", "USER nobody", "USER $NONE", 'USER "root"', "RUN true",
+    "RUN false", "RUN [", "RUN []", 'RUN ["echo", 1]', "RUN \\", "RUN echo \0", "RUN <<X\necho\nX",
+    "COPY . /app", "COPY f", "COPY f /usr/bin/bash", "COPY f /proc/x", "COPY f[ /x", "COPY 'f /x",
+    'COPY ["f", "/x y"]', "COPY [", "COPY loop /x", "COPY out /x", "COPY ../f /x", "COPY $NONE /x",
+    "COPY --chown=unknown f /x", "COPY --chmod=u+x f /x", "ADD f /app/", "ADD bad.tar /x", "CMD",
+    "ONBUILD RUN x", "SHELL []", "é", "# escape=`", "", "\t",
+]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    lines=st.lists(st.sampled_from(LINES), min_size=1, max_size=4),
+    has_base=st.booleans(),
+    ignored=st.sampled_from(["", "*", "[z-a]", "!f", "[", "/", ".."]),
+)
+def test_any_dockerfile_is_built_or_refused(provider, context, lines, has_base, ignored):
+    files = {"f": "1", "bad.tar": "no archive", ".dockerignore": ignored}
+    spec = context("\n".join(["FROM a"] * has_base + lines), files)
+    for name, target in {"loop": "loop", "out": "/etc/passwd"}.items():
+        Path(spec.build, name).unlink(missing_ok=True)
+        Path(spec.build, name).symlink_to(target)
+    with contextlib.suppress(ConfigError, MachineError):
+        started(provider, spec).close()
+
+
 def test_a_copied_folder_keeps_its_links_and_empty_folders(provider, context):
     spec = context("FROM a\nCOPY --chmod=750 tree /app/tree\n", {"tree/f": "1"})
     tree = Path(spec.build, "tree")
@@ -207,6 +239,14 @@ def test_a_copied_folder_keeps_its_links_and_empty_folders(provider, context):
         "tree/empty d  750",
         "tree/f f  750",
     ]
+
+
+def test_names_of_files_may_be_any_bytes(provider, context):
+    spec = context("FROM a\nCOPY . /app/\n")
+    Path(spec.build, os.fsdecode(b"\xff")).write_text("1")
+    Path(spec.build, "link").symlink_to(os.fsdecode(b"\xfe"))
+    with started(provider, spec) as machine:
+        assert machine.run("cat $'\\377'; readlink link | od -An -tx1").stdout == "1 fe 0a\n"
 
 
 def test_the_owner_of_what_is_copied(provider, context):

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+import os
 import posixpath
 import re
 from collections.abc import Sequence
@@ -25,9 +26,9 @@ def context_digest(folder: Path) -> str:
     digest = hashlib.sha256()
     for name in context_names(folder):
         path = folder / name
-        digest.update(f"{name}\0{path.lstat().st_mode}\0".encode())
+        digest.update(os.fsencode(f"{name}\0{path.lstat().st_mode}\0"))
         if path.is_symlink():
-            digest.update(f"{path.readlink()}\0".encode())
+            digest.update(os.fsencode(f"{path.readlink()}\0"))
             with contextlib.suppress(ConfigError):  # it may point to nothing that can be copied
                 digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
         elif not path.is_dir():
