@@ -252,10 +252,10 @@ class LocalMachine(HostMachine):
         """Return another machine in the same state; files are copied without an archive."""
         with self._lock:
             state = self._shell.state()
+            machine = self._provider.new(self.spec)
             _, layers = self._ask({"do": "stop"})
             if not layers:  # the machine has no overlay
                 return super().fork()
-            machine = self._provider.new(self.spec)
             try:
                 self._copy_files_to(machine, layers[0])
                 machine.shell().resume(state)
