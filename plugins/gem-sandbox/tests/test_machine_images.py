@@ -200,9 +200,11 @@ def test_options_of_from_are_not_its_image(context, tmp_path):
 
 LINES = [
     "FROM debian", "FROM $BASE", "FROM --platform=x a AS b", "FROM", "ARG BASE=a", "ARG 'x",
-    "ENV A=b", "ENV A it's", "ENV 'x=", "ENV PATH=/nowhere", "ENV A=\x01", "WORKDIR /app", "WORKDIR $A",
+    "ENV A=b", "ENV A it's", "ENV 'x=",
+    "ENV PATH=/nowhere", "ENV A=\x01", "WORKDIR /app", "WORKDIR $A",
     "WORKDIR ../..", "WORKDIR /etc/hostname", "USER nobody", "USER $NONE", 'USER "root"',
-    "RUN true", "RUN false", "RUN [", "RUN []", 'RUN ["echo", 1]', "RUN \\", "RUN echo \0", "RUN <<X\necho\nX",
+    "RUN true", "RUN false", "RUN [", "RUN []", 'RUN ["echo", 1]', "RUN \\", "RUN echo \0",
+    "RUN <<X\necho\nX",
     "COPY . /app", "COPY f", "COPY f /usr/bin/bash", "COPY f /proc/x", "COPY f[ /x", "COPY 'f /x",
     'COPY ["f", "/x y"]', "COPY [", "COPY loop /x", "COPY out /x", "COPY ../f /x", "COPY $NONE /x",
     "COPY --chown=unknown f /x", "COPY --chmod=u+x f /x", "ADD f /app/", "ADD bad.tar /x", "CMD",

@@ -29,7 +29,6 @@ _NOBODY = 65_534
 _FIRST_USER, _USERS = 589_824, 65_536
 """The host's user and group ids that those of machines are mapped to, if root started the server:
 ids that systemd leaves to containers."""
-_NO_LISTING = marshal.dumps(None)
 _NAMESPACES = (
     kernel.CLONE_NEWUSER
     | kernel.CLONE_NEWPID
@@ -239,9 +238,8 @@ class Server:
             layers = root.mount_memory(plan["disk"])
             memory = os.memfd_create("before")
             _in_a_child(control, lambda: _enter(memory, plan, below, layers, source, built))
-            with os.fdopen(memory, "rb") as file:
-                file.seek(0)
-                before = marshal.loads(file.read() or _NO_LISTING)  # noqa: S302 - ours
+            size = os.fstat(memory).st_size
+            before = marshal.loads(os.pread(memory, size, 0)) if size else None  # noqa: S302 - ours
             root.isolate(self._filter)
             first, second = sorted((control.fileno(), layers))
             os.closerange(3, first)
