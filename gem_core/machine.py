@@ -5,7 +5,7 @@ here; plugins bring the providers. Environments ask for one by id (``make_machin
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol, Self, runtime_checkable
 
@@ -35,9 +35,11 @@ class MachineSpec:
             provider knows; empty for the provider's default.
         build: A folder with a Dockerfile to build the image from; empty for none.
         files: Files to create: absolute path to content.
-        workdir: The directory in which commands start; it is created.
+        workdir: The directory in which commands start; it is created. Empty for the image's own;
+            the machine's ``spec`` then has that one.
         env: Environment variables.
-        user: The user that runs commands, unless they say another.
+        user: The user that runs commands, unless they say another. Empty for the image's own; the
+            machine's ``spec`` then has that one.
         cpus: Processors that the machine may use; a provider may be unable to limit them.
         memory: Bytes of memory of all processes.
         disk: Bytes that may be written.
@@ -71,8 +73,14 @@ class MachineSpec:
             raise ConfigError(f"network must be 'none' or 'host'; got {self.network!r}.")
         if self.image and self.build:
             raise ConfigError(f"Give image or build, not both: {self.image!r}, {self.build!r}.")
-        for path in (self.workdir, *self.files):
+        for path in (self.workdir or "/", *self.files):
             check_path(path)
+
+    def settled(self, *, workdir: str, user: str) -> "MachineSpec":
+        """Return the spec with an image's own directory and user where it has none itself."""
+        if self.workdir and self.user:
+            return self
+        return replace(self, workdir=self.workdir or workdir, user=self.user or user)
 
 
 def check_path(path: str) -> None:
@@ -167,6 +175,7 @@ class Machine(Protocol):
     """A small computer. Its methods block; calls from several threads take turns."""
 
     spec: MachineSpec
+    """What it was started with; a directory or user that was not given is the image's."""
 
     def run(
         self,

@@ -43,10 +43,10 @@ def play_and_kill(episodes: int, seed: int) -> dict[str, int]:
 
     Returns:
         The number of ``episodes``, of ``owners``, of ``processes`` that ran when their owners were
-        killed, and of processes (``left``) and ``mounts`` that were left.
+        killed, and of processes (``left``), ``mounts`` and control ``groups`` that were left.
     """
     draw = random.Random(seed)
-    mounts = _mounts()
+    mounts, groups = _mounts(), _groups()
     found = {"episodes": 0, "owners": 0, "processes": 0, "left": 0, "mounts": 0}
     for count in track(list(_parts(episodes, draw)), description="killing owners"):
         mark = f"{os.getpid()}-{found['owners']}"
@@ -63,6 +63,7 @@ def play_and_kill(episodes: int, seed: int) -> dict[str, int]:
         found["owners"] += 1
         found["left"] += _left(mark)
     found["mounts"] = len(_mounts() - mounts)
+    found["groups"] = _groups_left(groups)
     return found
 
 
@@ -89,6 +90,18 @@ def _count(mark: str) -> int:
         with suppress(OSError):
             count += variable in (process / "environ").read_bytes()
     return count
+
+
+def _groups() -> set[Path]:
+    return set(Path("/sys/fs/cgroup").rglob("gem-machines-*"))
+
+
+def _groups_left(before: set[Path]) -> int:
+    """Return how many control groups are left when servers have had time to end."""
+    deadline = time.monotonic() + _PATIENCE
+    while (left := _groups() - before) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return len(left)
 
 
 def _mounts() -> set[str]:

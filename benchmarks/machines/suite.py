@@ -65,9 +65,10 @@ def run(options: argparse.Namespace) -> None:
     if options.killed:
         left = play_and_kill(options.killed, options.seed)
         parts.append(
-            f"{left['episodes']:,} episodes were begun by {left['owners']:,} processes, each of "
-            f"them killed (SIGKILL) at random, while {left['processes']:,} processes ran in all: "
-            f"{left['left']} processes and {left['mounts']} mounts were left."
+            f"{left['episodes']:,} episodes were begun by {left['owners']:,} processes, each "
+            f"killed (SIGKILL) at random; {left['processes']:,} processes ran then in all, and "
+            f"{left['left']} processes, {left['mounts']} mounts and {left['groups']} control "
+            f"groups were left."
         )
     write(options.output, "machines", "Machines", parts, rounds)
 

@@ -3,10 +3,11 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gem_core.errors import ConfigError
 from gem_workers.untrusted_files import read_text
 
 __all__ = [
@@ -51,7 +52,8 @@ def read_dockerfile(folder: Path, name: str = "Dockerfile") -> list[Instruction]
     """Return the instructions of a Dockerfile.
 
     Raises:
-        ConfigError: It cannot be read.
+        ConfigError: It cannot be read, or an instruction lacks its arguments or the end of a quote;
+            the message has the line.
     """
     lines = read_text(folder, name).splitlines()
     escape = _escape(lines)
@@ -65,8 +67,34 @@ def read_dockerfile(folder: Path, name: str = "Dockerfile") -> list[Instruction]
             marks = _here_documents(keyword, arguments)
             for mark in marks:
                 number = _after(lines, number, mark)
-            found.append(Instruction(keyword, arguments, first, bool(marks)))
+            step = Instruction(keyword, arguments, first, bool(marks))
+            if problem := _problem(step):
+                raise ConfigError(f"{folder / name}, line {first}: {problem}.")
+            found.append(step)
     return found
+
+
+def _problem(step: Instruction) -> str:
+    """Return why an instruction is malformed; empty if it is not."""
+    words = step.arguments.split()
+    if step.name in _KNOWN and not words:
+        return f"{step.name} needs an argument"
+    if step.name in {"ADD", "COPY"} and not (step.here_documents or "[" in step.arguments):
+        if not _has_whole_quotes(step.arguments):
+            return f"the quotes of {step.name} do not match"
+        if sum(not word.startswith("--") for word in words) < 2:
+            return f"{step.name} needs a source and a destination"
+    if step.name == "ENV" and "=" in words[0] and not _has_whole_quotes(step.arguments):
+        return "the quotes of ENV do not match"
+    return ""
+
+
+def _has_whole_quotes(text: str) -> bool:
+    try:
+        shlex.split(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _logical_line(lines: Sequence[str], number: int, escape: str) -> tuple[list[str], int]:
@@ -108,38 +136,67 @@ def _here_documents(keyword: str, arguments: str) -> list[str]:
     return [match[2] for match in matches if match]
 
 
-def workdir_of(instructions: Sequence[Instruction]) -> str:
-    """Return the directory in which commands start; ``/`` if the Dockerfile does not say."""
-    folder, variables = "/", dict[str, str]()
-    for each in instructions:
-        if each.name == "FROM":
-            folder = "/"
-        elif each.name in {"ENV", "ARG"}:
-            variables.update(assignments(each.arguments, variables))
-        elif each.name == "WORKDIR":
-            folder = posixpath.join(folder, substitute(each.arguments.strip("\"'"), variables))
-    return "/" + posixpath.normpath(folder).lstrip("/")
+def workdir_of(steps: Sequence[Instruction], *, base: str = "") -> str:
+    """Return the directory in which commands of an image start.
+
+    Args:
+        steps: The instructions.
+        base: The directory of the images that ``FROM`` names; empty if it is not known.
+
+    Returns:
+        The absolute path; empty if it is the base image's, or below it.
+    """
+
+    def change(folder: str, text: str) -> str:
+        joined = posixpath.join(folder, text) if text else folder
+        return "/" + posixpath.normpath(joined).lstrip("/") if joined.startswith("/") else ""
+
+    return _at_the_end(steps, "WORKDIR", base, change)
 
 
-def user_of(instructions: Sequence[Instruction]) -> str:
-    """Return the user that runs commands; ``root`` if the Dockerfile does not say."""
-    user, variables = "root", dict[str, str]()
-    for each in instructions:
+def user_of(steps: Sequence[Instruction], *, base: str = "") -> str:
+    """Return the user that runs commands of an image, without its group.
+
+    Args:
+        steps: The instructions.
+        base: The user of the images that ``FROM`` names; empty if it is not known.
+
+    Returns:
+        The name or number; empty if it is the base image's.
+    """
+
+    def change(user: str, text: str) -> str:
+        return text.partition(":")[0] or user
+
+    return _at_the_end(steps, "USER", base, change)
+
+
+def _at_the_end(
+    steps: Sequence[Instruction], name: str, base: str, change: Callable[[str, str], str]
+) -> str:
+    """Return a setting of the last stage; a stage begins with that of the one it is made from."""
+    value, stage = base, ""
+    stages, variables = dict[str, str](), dict[str, str]()
+    for each in steps:
+        text = substitute(each.arguments, variables).strip().strip("\"'")
         if each.name == "FROM":
-            user = "root"
+            image, *rest = [word for word in text.split() if not word.startswith("--")] or [""]
+            value, stage = stages.get(image.lower(), base), rest[-1].lower() if rest else ""
         elif each.name in {"ENV", "ARG"}:
             variables.update(assignments(each.arguments, variables))
-        elif each.name == "USER":
-            user = substitute(each.arguments.strip("\"'"), variables).partition(":")[0]
-    return user or "root"
+        elif each.name == name:
+            value = change(value, text)
+        if stage:
+            stages[stage] = value
+    return value
 
 
 def assignments(arguments: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that ``ENV`` or ``ARG`` sets; none if its quotes do not match."""
+    """Return the variables that ``ENV`` or ``ARG`` sets."""
     try:
         words = shlex.split(arguments)
-    except ValueError:
-        return {}
+    except ValueError:  # a quote in the older form, such as ``ENV TEXT it's here``
+        words = arguments.split()
     if words and "=" not in words[0]:
         return {words[0]: substitute(" ".join(words[1:]), variables)}
     pairs = (word.partition("=") for word in words)

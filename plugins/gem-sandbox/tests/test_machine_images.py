@@ -1,15 +1,20 @@
 """Machines from a Dockerfile, without a container engine."""
 
+import contextlib
+import os
 import subprocess
 import sys
 import tarfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_machines import NO_LOCAL
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_machines import NO_LOCAL, has_users
 
-from gem_core.errors import ConfigError
+from gem_core.errors import ConfigError, MachineError
 from gem_core.machine import MachineSpec
 from gem_sandbox.machines.local.images import cache_folder
 from gem_sandbox.machines.local.provider import LocalProvider
@@ -80,6 +85,7 @@ PRINT = "cd / && find app -type f | sort | while read f; do echo $f $(head -c 20
         ("ADD pack.tar.gz /app", "app/packed p"),
         ("COPY *.log /app/", "app/keep.log k"),
         ("ENV A=1 B='2 3'\nRUN echo $A$B > /app/f", "app/f 12 3"),
+        ("ENV SAID it's here\nRUN echo $SAID > /app/f", "app/f it's here"),
         ("ARG X=4\nENV Y=${X}5\nRUN echo $X$Y > /app/f", "app/f 445"),
         ("ENV D=/app/deep\nWORKDIR $D\nWORKDIR er\nRUN pwd > f", "app/deep/er/f /app/deep/er"),
         ('RUN ["sh", "-c", "echo exec > /app/f"]', "app/f exec"),
@@ -118,6 +124,12 @@ def test_instructions_do_what_they_do_in_docker(provider, context, lines, expect
         ("FROM a\nCOPY --chmod=u+x a.txt /app/\n", "line 2: --chmod=u\\+x is not a mode"),
         ("FROM a\nRUN pip install .\n", "line 2: RUN ended"),
         ("FROM a\nCOPY a.txt\n", "line 2: COPY needs a source and a destination"),
+        ('FROM a\nCOPY ["a.txt"]\n', "line 2: COPY needs a source and a destination"),
+        ("FROM a\nCOPY 'a.txt /app/\n", "line 2: the quotes of COPY do not match"),
+        ("FROM a\nENV A='b\n", "line 2: the quotes of ENV do not match"),
+        ("FROM a\nUSER\n", "line 2: USER needs an argument"),
+        ("FROM\n", "line 1: FROM needs an argument"),
+        ("ARG OTHER\nFROM $BASE\n", "line 2: the image of FROM is a variable that has no value"),
         ("FROM a\nRUN echo said >&2; exit 3\n", "line 2: RUN ended with exit status 3.*said"),
         ("FROM a\nUSER nobody-known\nRUN true\n", "line 3.*no such user"),
         ("FROM a\nRUN apt-get install -y no-such-package-here\n", "line 2: RUN ended"),
@@ -149,6 +161,73 @@ def test_patterns_of_dockerignore_mean_what_they_mean_in_docker(provider, contex
     assert found.strip() == left
 
 
+@pytest.mark.parametrize("ignored", ["[z-a]", b"\xff\xfe"])
+def test_a_dockerignore_that_cannot_be_read_is_named(provider, context, ignored):
+    with pytest.raises(ConfigError, match="dockerignore"):
+        provider.prepare(context("FROM a\n", {".dockerignore": ignored}))
+
+
+@pytest.mark.parametrize(
+    ("lines", "workdir", "user"),
+    [
+        ("", "/", "root"),
+        ("WORKDIR /srv\nWORKDIR in\nUSER nobody:nogroup", "/srv/in", "nobody"),
+        ("ENV AT=/opt\nARG WHO=65534\nWORKDIR $AT/x\nUSER $WHO", "/opt/x", "65534"),
+    ],
+)
+def test_a_machine_has_the_directory_and_the_user_of_its_image(
+    provider, context, lines, workdir, user
+):
+    spec = replace(context(f"FROM a\n{lines}\n"), workdir="", user="")
+    with started(provider, spec) as machine:
+        assert (machine.spec.workdir, machine.spec.user) == (workdir, user)
+        if not has_users(machine):
+            pytest.skip("a machine has one user here")
+        with machine.fork() as copy:
+            found = copy.run("pwd; id -un")
+    names = {"65534": "nobody"}
+    assert found.stdout.split() == [workdir, names.get(user, user)]
+
+
+def test_options_of_from_are_not_its_image(context, tmp_path):
+    spec = context("FROM --platform=linux/amd64 special:1 AS one\n")
+    with (
+        LocalProvider(images={"special:*": str(tmp_path / "missing")}) as provider,
+        pytest.raises(ConfigError, match="missing"),
+    ):
+        provider.prepare(spec)
+
+
+LINES = [
+    "FROM debian", "FROM $BASE", "FROM --platform=x a AS b", "FROM", "ARG BASE=a", "ARG 'x",
+    "ENV A=b", "ENV A it's", "ENV 'x=",
+    "ENV PATH=/nowhere", "ENV A=\x01", "WORKDIR /app", "WORKDIR $A",
+    "WORKDIR ../..", "WORKDIR /etc/hostname", "USER nobody", "USER $NONE", 'USER "root"',
+    "RUN true", "RUN false", "RUN [", "RUN []", 'RUN ["echo", 1]', "RUN \\", "RUN echo \0",
+    "RUN <<X\necho\nX",
+    "COPY . /app", "COPY f", "COPY f /usr/bin/bash", "COPY f /proc/x", "COPY f[ /x", "COPY 'f /x",
+    'COPY ["f", "/x y"]', "COPY [", "COPY loop /x", "COPY out /x", "COPY ../f /x", "COPY $NONE /x",
+    "COPY --chown=unknown f /x", "COPY --chmod=u+x f /x", "ADD f /app/", "ADD bad.tar /x", "CMD",
+    "ONBUILD RUN x", "SHELL []", "é", "# escape=`", "", "\t",
+]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    lines=st.lists(st.sampled_from(LINES), min_size=1, max_size=4),
+    has_base=st.booleans(),
+    ignored=st.sampled_from(["", "*", "[z-a]", "!f", "[", "/", ".."]),
+)
+def test_any_dockerfile_is_built_or_refused(provider, context, lines, has_base, ignored):
+    files = {"f": "1", "bad.tar": "no archive", ".dockerignore": ignored}
+    spec = context("\n".join(["FROM a"] * has_base + lines), files)
+    for name, target in {"loop": "loop", "out": "/etc/passwd"}.items():
+        Path(spec.build, name).unlink(missing_ok=True)
+        Path(spec.build, name).symlink_to(target)
+    with contextlib.suppress(ConfigError, MachineError):
+        started(provider, spec).close()
+
+
 def test_a_copied_folder_keeps_its_links_and_empty_folders(provider, context):
     spec = context("FROM a\nCOPY --chmod=750 tree /app/tree\n", {"tree/f": "1"})
     tree = Path(spec.build, "tree")
@@ -162,6 +241,14 @@ def test_a_copied_folder_keeps_its_links_and_empty_folders(provider, context):
         "tree/empty d  750",
         "tree/f f  750",
     ]
+
+
+def test_names_of_files_may_be_any_bytes(provider, context):
+    spec = context("FROM a\nCOPY . /app/\n")
+    Path(spec.build, os.fsdecode(b"\xff")).write_text("1")
+    Path(spec.build, "link").symlink_to(os.fsdecode(b"\xfe"))
+    with started(provider, spec) as machine:
+        assert machine.run("cat $'\\377'; readlink link | od -An -tx1").stdout == "1 fe 0a\n"
 
 
 def test_the_owner_of_what_is_copied(provider, context):

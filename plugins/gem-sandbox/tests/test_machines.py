@@ -27,6 +27,11 @@ def why_not_local() -> str:
     return ""
 
 
+def has_users(machine) -> bool:
+    """Whether a machine has more users than root."""
+    return machine.run("touch /tmp/f && chown 7:8 /tmp/f && rm /tmp/f", user="root", cwd="/").ok
+
+
 NO_LOCAL = why_not_local()
 needs_local = pytest.mark.skipif(bool(NO_LOCAL), reason=NO_LOCAL or "-")
 quiet = pytest.mark.filterwarnings("ignore:Machines of 'process':RuntimeWarning")
@@ -101,26 +106,31 @@ def test_a_machine_uses_the_host_s_devices_and_does_not_mark_them(machine, name)
         assert "Read-only file system" in execution.stderr or "not permitted" in execution.stderr
 
 
-@needs_local
-def test_a_folder_is_an_image(provider, tmp_path):
+def write_small_root(folder):
+    """Write a root file system that has bash and nothing else."""
     for name in ("usr", "bin", "lib", "lib64"):
         if Path("/", name).is_symlink():
-            (tmp_path / name).symlink_to(Path("/", name).readlink())
-    (tmp_path / "usr").mkdir(exist_ok=True)
+            (folder / name).symlink_to(Path("/", name).readlink())
+    (folder / "usr").mkdir(exist_ok=True)
     for name in ("bin", "lib", "lib64"):
-        (tmp_path / "usr" / name).mkdir(exist_ok=True)
+        (folder / "usr" / name).mkdir(exist_ok=True)
     needed = subprocess.run(["ldd", "/bin/bash"], capture_output=True, text=True, check=True).stdout
     for path in ["/usr/bin/bash", *(w for w in needed.split() if w.startswith("/"))]:
-        place = tmp_path / os.path.realpath(path).lstrip("/")
+        place = folder / os.path.realpath(path).lstrip("/")
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(Path(path).read_bytes())
         place.chmod(0o755)
-        link = tmp_path / path.lstrip("/")
+        link = folder / path.lstrip("/")
         if not link.exists():
             link.parent.mkdir(parents=True, exist_ok=True)
             link.write_bytes(Path(path).read_bytes())
             link.chmod(0o755)
-    tmp_path.chmod(0o755)
+    folder.chmod(0o755)
+
+
+@needs_local
+def test_a_folder_is_an_image(provider, tmp_path):
+    write_small_root(tmp_path)
     with provider.start(MachineSpec(image=str(tmp_path), workdir="/work")) as machine:
         found = machine.run("echo here > file; echo $(<file) $PWD; ls")
         assert found.stdout == "here /work\n"
@@ -246,6 +256,19 @@ def test_no_descriptor_is_left_open(provider):
             with pytest.raises(MachineError):
                 machine.read("/missing")
     assert count() == before
+
+
+@needs_local
+def test_a_directory_that_the_user_may_not_enter_is_named(machine):
+    if not has_users(machine):
+        pytest.skip("a machine has one user here")
+    assert machine.run("true", user="65534").stderr == "/root: Permission denied\n"
+
+
+@needs_local
+def test_root_and_nobody_are_users_of_every_machine(machine):
+    names = machine.run("cut -d: -f1 /etc/passwd").stdout.split()
+    assert {"root", "nobody"} <= set(names)
 
 
 @needs_local

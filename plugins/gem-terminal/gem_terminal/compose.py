@@ -116,7 +116,7 @@ def read_compose(folder: Path, name: str, variables: Mapping[str, str]) -> Servi
         context=context,
         env=env,
         workdir=fields.text("working_dir"),
-        user=fields.user("user") or "",
+        user=(fields.user("user") or "").partition(":")[0],
         cpus=cpus,
         memory=memory,
         unread=(*top.left(), *unread, *not_read, *_without_log_volumes(fields)),

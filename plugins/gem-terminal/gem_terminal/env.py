@@ -16,52 +16,23 @@ from gem_core.calls import CallFormat, Catalog, Reading, Request
 from gem_core.errors import ConfigError, MachineError
 from gem_core.factory import make_call_format
 from gem_core.faults import boundary
-from gem_core.machine import Machine, MachineProvider, MachineSnapshot, ShellResult
+from gem_core.machine import (
+    Machine,
+    MachineProvider,
+    MachineSnapshot,
+    MachineSpec,
+    ShellResult,
+    check_path,
+)
 from gem_core.observation import text_of
 from gem_core.tool import Function, Tool
+from gem_terminal.functions import FUNCTIONS
 from gem_terminal.task import TerminalTask
 from gem_terminal.tasks import Tasks, find_tasks
 from gem_terminal.terminal_text import plain_text
 from gem_terminal.verify import Grade, Verifier
 
-__all__ = ["FUNCTIONS", "SolutionOracle", "TerminalEnv"]
-
-FUNCTIONS = (
-    Function(
-        "shell",
-        "Run a command in bash. The directory, variables and jobs stay from call to call. While a "
-        "command is still running, the text goes to its standard input instead; C-c interrupts it.",
-        {
-            "type": "object",
-            "properties": {
-                "command": {
-                    "type": "string",
-                    "description": "The command; several lines are fine.",
-                },
-                "timeout": {"type": "number", "description": "Seconds to wait for it."},
-            },
-            "required": ["command"],
-        },
-    ),
-    Function(
-        "write_file",
-        "Write a file, and create its folders.",
-        {
-            "type": "object",
-            "properties": {
-                "path": {"type": "string", "description": "The absolute path."},
-                "content": {"type": "string"},
-            },
-            "required": ["path", "content"],
-        },
-    ),
-    Function(
-        "finish",
-        "Say that the task is done. It is graded then, and the episode ends.",
-        {"type": "object", "properties": {}},
-    ),
-)
-"""What an agent can call, with a call format."""
+__all__ = ["SolutionOracle", "TerminalEnv"]
 
 _BASH_BLOCK = re.compile(
     r"^```[ \t]*(?:bash|sh|shell|console)[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE
@@ -82,6 +53,7 @@ _LIMITS = "You have {turns} turns, and {seconds:g} seconds for all commands toge
 _NO_COMMAND = "This answer contains no command. Write one ```bash block."
 _SKIPPED = "[not run]"
 _HARMLESS = ("ls", "pwd", "cat /etc/os-release", "find . | sort | head", "finish")
+_ROOT = {"root", "0"}
 _NO_CALL = "This answer contains neither a call nor a ```bash block."
 
 
@@ -211,8 +183,8 @@ class TerminalEnv(BaseEnv):
         with boundary("sandbox"):
             self._provider.prepare(task.machine)
             prepared = time.monotonic()
-            self._machine = self._provider.start(task.machine)
-        self._directory = task.machine.workdir
+            self._machine = self._provider.start(_agents_machine(task))
+        self._directory = self._machine.spec.workdir
         seconds = {"prepare": prepared - begin, "start": time.monotonic() - prepared}
         info: Info = {"task_id": task.id, "seconds": seconds}
         if idx is not None:
@@ -345,12 +317,18 @@ class TerminalEnv(BaseEnv):
         return _shown(result, wait), record
 
     def _write(self, path: str, content: str) -> tuple[str, dict[str, Any]]:
+        machine = self._running_machine
+        problem = ""
         try:
-            self._running_machine.write(path, content)
+            check_path(path)
+            if machine.spec.user in _ROOT:
+                machine.write(path, content)
+            else:
+                problem = _write_as_user(machine, path, content)
         except (ConfigError, MachineError) as error:
-            return str(error), {"output": str(error), "ok": False}
-        output = f"Written: {path}"
-        return output, {"output": output}
+            problem = str(error)
+        output = problem or f"Written: {path}"
+        return output, {"output": output, "ok": not problem}
 
     def _observation(self, reading: Reading, outputs: list[str], info: Info) -> str:
         """Return what the agent sees of the outputs, and note it as messages for a chat."""
@@ -381,6 +359,10 @@ class TerminalEnv(BaseEnv):
         task = self._running_task
         if not task.solution:
             raise ConfigError(f"The task {task.id!r} has no solution.")
+        machine = self._running_machine
+        if machine.spec.user not in _ROOT:
+            owner = shlex.quote(machine.spec.user)
+            machine.run(f"mkdir -p /solution && chown {owner} /solution", user="root", cwd="/")
         lines = ["mkdir -p /solution"]
         for path, content in task.solution.items():
             place = shlex.quote(f"/solution/{path}")
@@ -408,7 +390,7 @@ class TerminalEnv(BaseEnv):
         task: TerminalTask | None = state["task"]
         machine = None
         if saved is not None and task is not None:
-            machine = self._provider.start(task.machine, saved)
+            machine = self._provider.start(_agents_machine(task), saved)
         if "_machine" in self.__dict__:
             self._close_machine()
         super().set_state({**state, "_machine": machine, "_is_running": False})
@@ -441,6 +423,19 @@ class SolutionOracle(BaseAgent):
         if self._env.is_running:
             return _block("")
         return _block(_FINISH)
+
+
+def _agents_machine(task: TerminalTask) -> MachineSpec:
+    """Return what the machine of the agent starts with."""
+    spec = task.machine
+    return spec if task.agent_user is None else dataclasses.replace(spec, user=task.agent_user)
+
+
+def _write_as_user(machine: Machine, path: str, content: str) -> str:
+    """Write a file with the rights of the machine's user; return what went wrong."""
+    place = shlex.quote(path)
+    script = f'mkdir -p -- "$(dirname -- {place})" && cat > {place}'
+    return machine.run(script, stdin=content, cwd="/").stderr.strip()
 
 
 def _block(command: str) -> str:

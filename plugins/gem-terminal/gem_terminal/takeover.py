@@ -2,8 +2,8 @@
 
 A fresh machine starts with the files that the agent has left, but not with changes of what the
 tests run *with*: the programs and libraries of the image, commands that hide them, what shells,
-Python and the loader read when they start, the configuration of pytest, and modules that hide those
-of Python. What the instruction names goes there all the same.
+Python and the loader read when they start, bytecode of libraries, the configuration of pytest, and
+modules that hide those of Python. What the instruction names goes there all the same.
 """
 
 import re
@@ -28,8 +28,11 @@ _LOADED_AT_START = re.compile(
     r"|.*/(sitecustomize|usercustomize)(\.py|\.pyc|\.so|/.*)?"
     r"|.*/__pycache__/(sitecustomize|usercustomize)\..*"
     r"|.*/(site|dist)-packages/[^/]+\.(pth|egg-link|start)"
-    r"|.*/pyvenv\.cfg"
+    r"|.*/pyvenv\.cfg|.*\._pth|.*/python\d+\.zip"
+    r"|.*/glibc-hwcaps/.*"
 )
+_BYTECODE = re.compile(r".*/__pycache__(/.*)?|.*\.py[co]")
+"""What Python may load in place of a source of the image, if it says that it belongs to it."""
 _PYTEST = re.compile(
     r".*/(pytest|_pytest|pluggy)(\.py|\.pyc|\.so|/.*)"
     r"|.*/(conftest\.(py|pyc|so)|conftest/.*|__pycache__/conftest\..*)"
@@ -70,7 +73,8 @@ class Takeover:
         if _PYTEST.fullmatch(path) or _hides_a_module(path):
             return PurePosixPath(path).name in self.instruction
         if _is_below(path, _PROGRAMS):
-            return not change.in_image and not self._hides_a_command(path)
+            is_new = not change.in_image and not _BYTECODE.fullmatch(path)
+            return is_new and not self._hides_a_command(path)
         return not self._hides_a_command(path)
 
     def _hides_a_command(self, path: str) -> bool:

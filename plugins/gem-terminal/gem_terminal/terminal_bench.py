@@ -81,7 +81,7 @@ def read_terminal_bench(
 
 
 def _machine(folder: Path, service: Service) -> MachineSpec:
-    build, workdir, user = "", "/", "root"
+    build = workdir = user = ""
     if service.context is not None:
         context = posixpath.normpath(service.context)
         if posixpath.isabs(context) or context.startswith(".."):

@@ -81,7 +81,7 @@ class Verifier:
         if task.mode == "shared":
             return self._run(machine, task)
         machine.kill_all()
-        spec = machine.spec
+        spec = replace(machine.spec, user=task.machine.user)  # not the agent's
         takeover = Takeover(instruction=task.instruction, commands=self._names_of_commands(spec))
         changes = ChangedFiles.on(machine)
 
@@ -114,14 +114,15 @@ class Verifier:
 
     def _run(self, machine: Machine, task: TerminalTask) -> Grade:
         # Both may be links that the agent has made, in the mode "shared".
-        machine.run(f"rm -rf /logs /tests && mkdir -p {_LOGS}", user="root", cwd="/")
+        made = f"rm -rf /logs /tests && mkdir -p {_LOGS} && chmod 777 {_LOGS}"
+        machine.run(made, user="root", cwd="/")
         for path, content in task.tests.items():
             machine.write(f"/tests/{path}", content, mode=0o755)
         start = time.monotonic()
         execution = machine.run(
             task.verify_command,
             timeout=task.verifier_timeout,
-            user=task.verifier_user,
+            user=_user(task),
             env=task.verifier_env,
         )
         seconds = time.monotonic() - start
@@ -139,6 +140,13 @@ class Verifier:
         rewards = value if isinstance(value, dict) else {}
         reward = _total(rewards) if isinstance(value, dict) else value
         return Grade(reward, rewards, output=output, seconds=seconds)
+
+
+def _user(task: TerminalTask) -> str | None:
+    """Return the user that runs the tests; None for the user of the machine."""
+    if task.verifier_user or task.mode == "fresh" or task.agent_user is None:
+        return task.verifier_user
+    return task.machine.user or "root"  # the machine's user is the agent's
 
 
 def _results(task: TerminalTask, execution: Execution) -> dict[str, bool]:

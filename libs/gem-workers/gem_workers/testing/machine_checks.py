@@ -136,6 +136,10 @@ def _commands(bench: MachineBench) -> None:
     require(found.stdout == "done\n" and found.duration < 10, "a background job was waited for")
     left = _await(lambda: any("sleep" in line for line in machine.processes()))
     require(left, "a background job was ended")
+    own = bench.start(workdir="", user="")
+    folder = own.spec.workdir
+    require(folder and _output(own, "pwd").endswith(f"{folder}\n"), "workdir='' is another folder")
+    require(bool(own.spec.user), "user='' is not named in the machine's spec")
     raises(MachineError, lambda: machine.run("true", cwd="/missing"), "cwd=/missing")
     raises(MachineError, lambda: machine.run("true", user="nobody-known"), "an unknown user")
     raises(ConfigError, lambda: machine.run("a\0b"), "a zero byte in a command")

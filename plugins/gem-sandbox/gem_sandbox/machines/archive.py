@@ -7,13 +7,13 @@ import contextlib
 import os
 import tarfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import IO, Any, cast
 
 __all__ = [
     "OPAQUE",
     "OPAQUE_HEADER",
     "TooLargeError",
+    "extract",
     "no_names_of_users",
     "pack",
     "unpack",
@@ -78,7 +78,7 @@ def unpack_layers(
         for member in archive:
             if owner is not None:
                 member.uid, member.gid = owner(member.uid), owner(member.gid)
-            archive.extract(member, folder, numeric_owner=True, **_AS_IT_IS)
+            extract(archive, member, folder)
             if member.isdir():
                 folders.append((os.path.join(folder, member.name), member.mtime))
             if value := member.pax_headers.get(OPAQUE_HEADER):
@@ -89,19 +89,24 @@ def unpack_layers(
             os.utime(path, (time, time))
 
 
-def unpack(file: IO[bytes], folder: Path) -> None:
+def extract(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: str) -> None:
+    """Restore a member with its owner; it is trusted, or stays inside."""
+    archive.extract(member, folder, numeric_owner=True, **_AS_IT_IS)
+
+
+def unpack(file: IO[bytes], folder: str) -> None:
     """Copy an archive of untrusted files into a folder of the host.
 
     Devices, links that leave the folder, and owners are left out.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    os.makedirs(folder, exist_ok=True)
     inside = os.path.realpath(folder)
     with tarfile.open(fileobj=file, mode="r|") as archive:
         for member in archive:
             if _stays_inside(member, inside):
                 member.uid, member.gid = os.getuid(), os.getgid()
                 member.mode = member.mode & 0o777 | (0o700 if member.isdir() else 0o600)
-                archive.extract(member, inside, numeric_owner=True, **_AS_IT_IS)
+                extract(archive, member, inside)
 
 
 def _stays_inside(member: tarfile.TarInfo, folder: str) -> bool:

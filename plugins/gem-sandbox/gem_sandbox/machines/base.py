@@ -319,7 +319,7 @@ class BaseMachine(ABC):
         """Copy a file or a folder of the machine into a folder of the host; see ``Machine``."""
         check_path(path)
         with os.fdopen(self.pack(path, limit), "rb") as file:
-            unpack(file, Path(folder))
+            unpack(file, str(folder))
 
     def snapshot(self, *, keep: Callable[[FileChange], bool] | None = None) -> MachineSnapshot:
         """Return the state: the files that were written, and the state of the shell."""

@@ -4,9 +4,7 @@ The subset is that of most terminal tasks: one stage that sets variables, copies
 folder and runs commands. What is not in it is refused with the file and the line.
 """
 
-import contextlib
 import fnmatch
-import functools
 import hashlib
 import json
 import posixpath
@@ -18,16 +16,19 @@ from pathlib import Path
 
 from gem_core.errors import ConfigError, MachineError
 from gem_core.machine import Machine
+from gem_sandbox.machines.context import context_digest, context_names
 from gem_workers.dockerfile import (
     Instruction,
     assignments,
     needs_engine,
     read_dockerfile,
     substitute,
+    user_of,
+    workdir_of,
 )
 from gem_workers.untrusted_files import read_bytes
 
-__all__ = ["Recipe", "context_digest", "read_recipe"]
+__all__ = ["Recipe", "read_recipe"]
 
 _COPIES = frozenset({"ADD", "COPY"})
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -46,7 +47,6 @@ _INSTALL_OPTION = re.compile(
     r"-[yqU]+|--(?:yes|quiet|upgrade|user|no-cache|no-cache-dir|no-input|no-install-recommends"
     r"|break-system-packages|disable-pip-version-check|root-user-action=\w+)"
 )
-_GLOB = re.compile(r"\*\*/|\*\*|\*|\?|\[[^]]+\]|.")
 _MODE = re.compile(r"[0-7]{3,4}")
 _HARMLESS = re.compile(r"set\s+-\S+|export\s+DEBIAN_FRONTEND=\S+|true|")
 _IS_THERE = """while [ $# -gt 0 ]; do
@@ -76,6 +76,16 @@ class Recipe:
     base: str
     env: dict[str, str] = field(default_factory=dict)
     """The environment of commands, known when the recipe has been read."""
+
+    @property
+    def workdir(self) -> str:
+        """The directory in which commands start."""
+        return workdir_of(self.steps, base="/")
+
+    @property
+    def user(self) -> str:
+        """The user that runs commands."""
+        return user_of(self.steps, base="root")
 
     def keys(self, start: str) -> list[str]:
         """Return a hash for each step: of ``start``, of all steps up to it and what they copy."""
@@ -139,61 +149,15 @@ def read_recipe(folder: str | Path) -> Recipe:
             found = assignments(step.arguments, variables)
             variables |= found
             env |= found if step.name == "ENV" else {}
-    base = substitute(bases[0].arguments, variables).split()[0]
-    return Recipe(place, tuple(steps), base, env)
+    words = substitute(bases[0].arguments, variables).split()
+    base = [word for word in words if not word.startswith("--")]
+    if not base:
+        raise _refusal(place, bases[0], "the image of FROM is a variable that has no value")
+    return Recipe(place, tuple(steps), base[0], env)
 
 
 def _refusal(folder: Path, step: Instruction, problem: str) -> ConfigError:
-    return ConfigError(f"{folder / 'Dockerfile'}, line {step.line}: {problem}.")
-
-
-def context_digest(folder: Path) -> str:
-    """Return a hash of what a Dockerfile of a folder can copy.
-
-    Raises:
-        ConfigError: A file cannot be read.
-    """
-    digest = hashlib.sha256()
-    for name in _names(folder):
-        path = folder / name
-        digest.update(f"{name}\0{path.lstat().st_mode}\0".encode())
-        if path.is_symlink():
-            digest.update(f"{path.readlink()}\0".encode())
-            with contextlib.suppress(ConfigError):  # it may point to nothing that can be copied
-                digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
-        elif not path.is_dir():
-            digest.update(hashlib.sha256(read_bytes(folder, name)).digest())
-    return digest.hexdigest()
-
-
-def _names(folder: Path) -> list[str]:
-    """Return what is below a folder and is not excluded by its ``.dockerignore``."""
-    ignored = folder / ".dockerignore"
-    lines = ignored.read_text("utf-8").splitlines() if ignored.is_file() else []
-    patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    names = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")))
-    return [name for name in names if not _is_ignored(name, patterns)]
-
-
-def _is_ignored(name: str, patterns: Sequence[str]) -> bool:
-    above = [name, *(str(one) for one in Path(name).parents if str(one) != ".")]
-    ignored = False
-    for pattern in patterns:
-        wanted = _expression(posixpath.normpath(pattern.removeprefix("!").strip().strip("/")))
-        if any(map(wanted.fullmatch, above)):
-            ignored = not pattern.startswith("!")
-    return ignored
-
-
-@functools.cache
-def _expression(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of a ``.dockerignore``, in which only ``**`` goes beyond a folder."""
-    special = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = (
-        special.get(part) or (part if part.startswith("[") and len(part) > 1 else re.escape(part))
-        for part in _GLOB.findall(pattern)
-    )
-    return re.compile("".join(parts))
+    return ConfigError(f"{folder / 'Dockerfile'}, line {step.line}: {problem.rstrip('.')}.")
 
 
 class _State:
@@ -203,7 +167,7 @@ class _State:
         self._recipe = recipe
         self._machine = machine
         self._skip_prelude = skip_prelude
-        self._names = _names(recipe.folder)
+        self._names = context_names(recipe.folder)
         self._variables: dict[str, str] = {}
         self._folder, self._user = "/", "root"
 

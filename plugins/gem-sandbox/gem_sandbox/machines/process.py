@@ -51,13 +51,13 @@ class ProcessProvider:
 
     def prepare(self, spec: MachineSpec) -> None:
         """Check that a machine of a spec can be started; see ``MachineProvider``."""
-        if spec.image or spec.build or spec.user != "root":
+        if spec.image or spec.build or spec.user not in {"", "root"}:
             raise ConfigError("Machines of 'process' have no images and no other users.")
 
     def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> "ProcessMachine":
         """Start a machine; see ``MachineProvider``."""
         self.prepare(spec)
-        machine = ProcessMachine(self, spec, snapshot)
+        machine = ProcessMachine(self, spec.settled(workdir="/root", user="root"), snapshot)
         self._machines.add(machine)
         return machine
 

@@ -11,7 +11,7 @@ from typing import Any
 from gem_core.errors import MachineError
 from gem_core.machine import MachineSpec
 from gem_core.records import json_value
-from gem_sandbox.machines.build import context_digest
+from gem_sandbox.machines.context import context_digest
 from gem_sandbox.machines.docker.default_image import (
     DEFAULT_IMAGE,
     default_environment,
@@ -34,10 +34,14 @@ class Image:
     Args:
         name: Its name.
         env: Environment variables of its commands.
+        workdir: The directory in which its commands start.
+        user: The user that runs its commands.
     """
 
     name: str
     env: Mapping[str, str]
+    workdir: str
+    user: str
 
 
 def find_or_make(engine: Engine, spec: MachineSpec, default: str) -> Image:
@@ -69,8 +73,11 @@ def find_or_make(engine: Engine, spec: MachineSpec, default: str) -> Image:
         found = found or _find(engine, name)
     if found is None:
         raise MachineError(f"The engine has no image {name!r}.")
-    variables = (each.partition("=") for each in found["Config"].get("Env") or ())
-    return Image(name, {variable: value for variable, _, value in variables})
+    config = found["Config"]
+    variables = (each.partition("=") for each in config.get("Env") or ())
+    env = {variable: value for variable, _, value in variables}
+    own = "/root" if name == DEFAULT_IMAGE else "/"
+    return Image(name, env, config.get("WorkingDir") or own, config.get("User") or "root")
 
 
 def _key(folder: Path) -> str:

@@ -28,8 +28,8 @@ class DockerProvider:
     """Machines that are containers of an engine, without a network.
 
     An image may be any that has ``/bin/bash``; it is pulled if the engine does not have it. Its
-    variables are those of commands; its ``WORKDIR``, ``USER`` and ``ENTRYPOINT`` are not used, as a
-    spec has its own. ``build`` is built by the engine, once for each content of the folder.
+    variables are those of commands; its ``WORKDIR`` and ``USER`` are used where the spec has none,
+    its ``ENTRYPOINT`` never. ``build`` is built by the engine, once for each content of the folder.
 
     ``disk`` limits the size of each file. Where the engine can (overlay2 on XFS with project
     quotas), it also limits the sum.
@@ -72,7 +72,8 @@ class DockerProvider:
         """Start a machine; see ``MachineProvider``."""
         if not self._close.alive:
             raise MachineError("This provider is closed.")
-        machine = DockerMachine(self, spec)
+        image = self.image(spec)
+        machine = DockerMachine(self, spec.settled(workdir=image.workdir, user=image.user))
         self._machines.add(machine)
         machine.begin(snapshot)
         return machine

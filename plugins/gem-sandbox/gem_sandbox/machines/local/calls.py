@@ -15,6 +15,7 @@ _CAPABILITY_VERSION = 0x20080522
 
 _libc = ctypes.PyDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
+_prctl, _capset = _libc.prctl, _libc.capset  # looked up before the fork of a machine
 
 
 def _check(result: int, what: str) -> int:
@@ -55,11 +56,11 @@ def keep_capabilities(kept: int) -> None:
     """
     for number in range(_CAPABILITIES):
         if not kept >> number & 1:
-            _libc.prctl(_DROP_FROM_BOUNDING_SET, number)
+            _prctl(_DROP_FROM_BOUNDING_SET, number)
     low, high = kept & 0xFFFFFFFF, kept >> 32
     header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
     sets = struct.pack("=6I", low, low, low, high, high, high)
-    _check(_libc.capset(header, sets), "capset")
+    _check(_capset(header, sets), "capset")
 
 
 def set_host_name(name: str) -> None:

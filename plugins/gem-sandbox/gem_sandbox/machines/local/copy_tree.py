@@ -8,7 +8,7 @@ import contextlib
 import os
 import resource
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from gem_sandbox.machines.archive import OPAQUE
@@ -20,18 +20,19 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
-def copy_tree(source: int, target: int) -> None:
+def copy_tree(source: int, target: int, *, skip: Collection[str] = ()) -> None:
     """Copy files with their owners, times, links, devices and opaque folders; not sockets.
 
     Args:
         source: A descriptor of the folder to copy, whose files nobody changes meanwhile.
         target: A descriptor of an empty folder.
+        skip: Names in the folder that are left out.
 
     Raises:
         OSError: A file cannot be read or written.
     """
     with _many_descriptors():
-        _Copy(target).all(_Folder(os.dup(source), os.dup(target), ""))
+        _Copy(target).all(_Folder(os.dup(source), os.dup(target), ""), skip)
 
 
 class _Folder(NamedTuple):
@@ -56,9 +57,9 @@ class _Copy:
         self._first: dict[int, str] = {}
         """The first path of a file with several names, by its number."""
 
-    def all(self, folder: _Folder) -> None:
+    def all(self, folder: _Folder, skip: Collection[str]) -> None:
         """Copy a folder and all below it, in depth first; with a list, as they may be deep."""
-        rest = [(folder, folder.entries())]
+        rest = [(folder, [one for one in folder.entries() if one.name not in skip])]
         while rest:
             folder, entries = rest[-1]
             if not entries:

@@ -37,12 +37,16 @@ class BuiltImage:
         key: The hash of all that it is made of.
         base: The folder with the root that it starts from; empty for the default.
         env: Environment variables of its commands.
+        workdir: The directory in which its commands start.
+        user: The user that runs its commands.
         archive: What was written, as ``archive.pack`` writes it.
     """
 
     key: str
     base: str
     env: Mapping[str, str]
+    workdir: str
+    user: str
     archive: bytes
 
     @functools.cached_property
@@ -84,7 +88,7 @@ def find_or_build(
     archive = _read(keys[-1])
     if archive is None:
         archive = _build(recipe, keys, base, start, skip_prelude=skip_prelude)
-    return BuiltImage(keys[-1], base, recipe.env, archive)
+    return BuiltImage(keys[-1], base, recipe.env, recipe.workdir, recipe.user, archive)
 
 
 def _build(

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from gem_sandbox.guest.process_tree import ProcessStopper
 from gem_sandbox.machines.archive import pack
 from gem_sandbox.machines.local.messages import STATUS, receive, send
+from gem_sandbox.machines.local.plain_root import Listing, write_changes
 from gem_sandbox.machines.signals import send_signal
 from gem_sandbox.warm.guest import kernel
 
@@ -24,7 +25,6 @@ __all__ = ["serve"]
 
 _WATCH = 250
 """Milliseconds between two looks at the memory."""
-_PAGE = resource.getpagesize()
 _TICKS = os.sysconf("SC_CLK_TCK")
 _NOT_FOUND, _NOT_STARTED = 127, 126
 
@@ -35,9 +35,11 @@ class Jobs:
     Args:
         plan: The machine's limits.
         layers: A descriptor of the folder that holds what was written.
+        before: What was there before, if the folder has what was there too.
     """
 
-    def __init__(self, plan: dict[str, Any], layers: int) -> None:
+    def __init__(self, plan: dict[str, Any], layers: int, before: Listing | None = None) -> None:
+        self._before = before
         self._plan = plan
         self._layers = layers
         self._status: dict[int, int] = {}
@@ -68,7 +70,7 @@ class Jobs:
                 os.chdir(request["cwd"])
                 os.execve(request["argv"][0], request["argv"], env)  # noqa: S606
             except OSError as error:
-                os.write(2, f"{request['argv'][0]}: {error.strerror}\n".encode())
+                os.write(2, f"{error.filename}: {error.strerror}\n".encode())
                 os._exit(_NOT_FOUND if error.errno == errno.ENOENT else _NOT_STARTED)
             finally:
                 os._exit(_NOT_STARTED)
@@ -128,7 +130,10 @@ class Jobs:
                 if path is None:
                     os.fchdir(self._layers)
                 with os.fdopen(descriptors[0], "wb") as file:
-                    pack(path or ".", os.path.basename(path or "."), file, request["limit"])
+                    if path is None and self._before is not None:
+                        write_changes(file, self._before, request["limit"])
+                    else:
+                        pack(path or ".", os.path.basename(path or "."), file, request["limit"])
                 os._exit(0)
             except OSError as error:
                 os.write(descriptors[1], str(error).encode()[:1000])
@@ -139,8 +144,13 @@ class Jobs:
             self._is_packing = pid
         return pid, None
 
-    def stop(self, _: dict[str, Any], __: list[int]) -> tuple[None, int]:
-        """Stop all processes, and return the folder of what was written, to be copied."""
+    def stop(self, _: dict[str, Any], __: list[int]) -> tuple[None, int | None]:
+        """Stop all processes, and return the folder of what was written, to be copied.
+
+        Without overlayfs, return nothing: an archive is copied instead.
+        """
+        if self._before is not None:
+            return None, None
         if not self._stopper.stop():
             self._stopper.resume()
             raise OSError(errno.EBUSY, "its processes cannot be stopped")
@@ -194,7 +204,9 @@ class Jobs:
 
     def watch(self) -> None:
         """Kill the largest process if all together have more memory than allowed."""
-        sizes = {pid: _size(pid) for pid in _pids()}
+        if sum(map(_size, _pids())) <= self._plan["memory"]:
+            return
+        sizes = {pid: _size(pid, shares=True) for pid in _pids()}
         if sum(sizes.values()) > self._plan["memory"]:
             largest = max(sizes, key=lambda pid: sizes[pid])
             with contextlib.suppress(OSError):
@@ -207,11 +219,15 @@ class Jobs:
         return not self._status
 
 
-def serve(control: socket.socket, plan: dict[str, Any], layers: int) -> NoReturn:
-    """Answer the host's requests until it hangs up; then all processes of the machine end."""
-    jobs = Jobs(plan, layers)
+def serve(
+    control: socket.socket, plan: dict[str, Any], layers: int, before: Listing | None
+) -> NoReturn:
+    """Answer the host's requests until it hangs up; then all processes of the machine end.
+
+    The server has set a handler for ``SIGCHLD``, without which there would be no wake-up.
+    """
+    jobs = Jobs(plan, layers, before)
     ended, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     poll = select.poll()
     poll.register(control, select.POLLIN)
@@ -314,10 +330,21 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
-def _size(pid: int) -> int:
+def _size(pid: int, *, shares: bool = False) -> int:
+    """Return the bytes of memory of a process, without files of a disk; 0 if it has ended.
+
+    Args:
+        pid: The process id.
+        shares: Divide what several processes have by their number; this takes longer.
+    """
+    file, names = (
+        ("smaps_rollup", ("Pss_Anon", "Pss_Shmem"))
+        if shares
+        else ("status", ("RssAnon", "RssShmem"))
+    )
     try:
-        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
-            fields = file.read().split()
+        with open(f"/proc/{pid}/{file}", encoding="utf-8", errors="replace") as opened:
+            fields = dict(line.partition(":")[::2] for line in opened)
     except OSError:
-        return 0
-    return (int(fields[1]) - int(fields[2])) * _PAGE if len(fields) > 2 else 0
+        return _size(pid) if shares else 0  # only the machine's root may see the shares
+    return sum(int(fields.get(name, "0").split()[0]) << 10 for name in names)

@@ -20,7 +20,6 @@ from gem_sandbox.machines.local.server_process import ServerProcess
 from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
 from gem_sandbox.shared_pools import shared_pools
-from gem_sandbox.warm.seccomp import machine_filter
 
 __all__ = ["LocalMachine", "LocalProvider"]
 
@@ -43,6 +42,8 @@ class LocalProvider:
             ``/usr``.
         prelude: ``skip`` to leave out commands of a Dockerfile that only install packages which
             are there already, or ``run``.
+        overlay: Whether to use overlayfs where it can be mounted. Without it, programs cannot be
+            changed: ``/usr``, or the image's folders ``bin``, ``lib``, ``sbin`` and ``usr``.
     """
 
     isolated = True
@@ -52,10 +53,12 @@ class LocalProvider:
         *,
         images: Mapping[str, str] | None = None,
         prelude: Literal["skip", "run"] = "skip",
+        overlay: bool = True,
     ) -> None:
         if prelude not in {"skip", "run"}:
             raise ConfigError(f"prelude must be 'skip' or 'run'; got {prelude!r}.")
         self._images = dict(images or {})
+        self._overlay = overlay
         self._skip_prelude = prelude == "skip"
         self._built: dict[str, BuiltImage] = {}
         self._server = shared_pools.lease(_KEY, ServerProcess)
@@ -108,6 +111,11 @@ class LocalProvider:
 
     def new(self, spec: MachineSpec) -> "LocalMachine":
         """Return a machine that is yet to begin."""
+        image = self.image(spec)
+        if image is not None:
+            spec = spec.settled(workdir=image.workdir, user=image.user)
+        else:
+            spec = spec.settled(workdir="/" if spec.image else "/root", user="root")
         machine = LocalMachine(self, spec)
         self._machines.add(machine)
         return machine
@@ -123,6 +131,7 @@ class LocalProvider:
         built = self.image(spec)
         plan = {
             **_plan(spec),
+            "overlay": self._overlay,
             "layers": self.layers(spec),
             "built": "" if built is None else built.key,
             "has_source": source is not None,
@@ -177,18 +186,15 @@ def _skeleton_paths() -> frozenset[str]:
     return frozenset(path for path, _, _ in skeleton())
 
 
-_filter = functools.cache(machine_filter)
-
-
 def _plan(spec: MachineSpec) -> dict[str, Any]:
     return {
         "folders": [spec.workdir],
         "network": spec.network,
         "hostname": "machine",
+        "cpus": spec.cpus,
         "memory": spec.memory,
         "disk": spec.disk,
         "processes": spec.processes,
-        "filter": _filter(),
     }
 
 
@@ -247,16 +253,18 @@ class LocalMachine(HostMachine):
         with self._lock:
             state = self._shell.state()
             machine = self._provider.new(self.spec)
+            _, layers = self._ask({"do": "stop"})
+            if not layers:  # the machine has no overlay
+                return super().fork()
             try:
-                self._copy_files_to(machine)
+                self._copy_files_to(machine, layers[0])
                 machine.shell().resume(state)
             except BaseException:
                 machine.close()
                 raise
         return machine
 
-    def _copy_files_to(self, machine: "LocalMachine") -> None:
-        _, (layers,) = self._ask({"do": "stop"})
+    def _copy_files_to(self, machine: "LocalMachine", layers: int) -> None:
         try:
             machine._connect(layers)  # noqa: SLF001 - of its own class
         finally:

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import shutil
 import socket
 import stat
 import struct
@@ -11,12 +12,14 @@ from typing import Any
 from gem_sandbox.machines.archive import unpack_layers
 from gem_sandbox.machines.local.calls import keep_capabilities, set_host_name
 from gem_sandbox.machines.local.copy_tree import copy_tree
+from gem_sandbox.machines.local.plain_root import Listing, fill, mount_programs, mount_read_only
 from gem_sandbox.warm.guest import kernel
 
-__all__ = ["AT", "enter", "isolate"]
+__all__ = ["AT", "enter", "isolate", "mount_memory"]
 
 AT = "/dev/shm"  # noqa: S108 - a mount point in a namespace of our own
 """Where the server and machines mount what they need; a folder that hosts have."""
+_LAYERS = f"{AT}/layers"
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
 _CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 29, 31))
@@ -26,39 +29,101 @@ devices."""
 _UP, _SET_FLAGS = 1, 0x8914
 
 
-def enter(plan: dict[str, Any], lower: list[list[str]], source: int) -> int:
-    """Make the root file system, and make it this process's.
+def mount_memory(disk: int) -> int:
+    """Mount a file system in memory for what is written.
 
     Args:
-        plan: The machine's mount points (``layers``), ``disk``, ``hostname`` and ``folders``.
-        lower: The folders below each mount point, upper ones first.
-        source: A descriptor of what was written before: an archive, or the folder of another
-            machine's layers; -1 for none.
+        disk: The bytes that may be written.
 
     Returns:
-        A descriptor of the folder that holds what is written.
+        A descriptor of the folder for it.
     """
-    # Before the mount that hides them, and in this process: a mount belongs to its namespace.
+    kernel.mount("machine", AT, "tmpfs", _QUIET, f"mode=755,size={disk + (1 << 20)}")
+    os.mkdir(_LAYERS, 0o700)
+    return os.open(_LAYERS, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+class OverlayError(OSError):
+    """Overlayfs cannot be mounted."""
+
+
+def enter(
+    plan: dict[str, Any], below: list[list[int]], layers: int, source: int, built: int
+) -> Listing | None:
+    """Make the root file system, and make it that of all processes of this mount namespace.
+
+    Args:
+        plan: The machine's mount points (``layers``), ``hostname``, ``network``,
+            ``folders``, and whether to use an ``overlay``.
+        below: Descriptors of the folders below each mount point, upper ones first.
+        layers: A descriptor of the folder for what is written.
+        source: A descriptor of what was written before: an archive, or the folder of another
+            machine's layers; -1 for none.
+        built: A descriptor of the archive of what was built; -1 for none.
+
+    Returns:
+        What there was before the snapshot, where overlayfs cannot be mounted; None where it can.
+    """
     devices = [os.open(f"/dev/{name}", os.O_PATH) for name in _DEVICES]
-    below = [[os.open(path, os.O_PATH) for path in paths] for paths in lower]
-    size = plan["disk"] + (1 << 20)
-    kernel.mount("machine", AT, "tmpfs", _QUIET, f"mode=755,size={size}")
-    os.mkdir(f"{AT}/layers", 0o700)
     root = f"{AT}/root"
     os.mkdir(root)
-    layers = os.open(f"{AT}/layers", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    before = None
+    if not (plan["overlay"] and _has_overlays(root, plan, below, layers, source)):
+        before = _mount_plain(root, plan, below, layers, [built, source])
+    _enter(root, plan, devices)
+    return before
+
+
+def _has_overlays(root: str, plan: dict[str, Any], *rest: Any) -> bool:
+    """Mount overlayfs; return False, with nothing mounted or written, where that cannot be."""
+    try:
+        _mount_overlays(root, plan, *rest)
+    except OverlayError:
+        for number, target in enumerate(plan["layers"]):
+            with contextlib.suppress(OSError):
+                kernel.umount(root + target)
+            shutil.rmtree(f"{_LAYERS}/{number}", ignore_errors=True)
+        return False
+    return True
+
+
+def _mount_overlays(
+    root: str, plan: dict[str, Any], below: list[list[int]], layers: int, source: int
+) -> None:
+    """Mount what is written over the folders below."""
     if source >= 0 and stat.S_ISDIR(os.fstat(source).st_mode):
         copy_tree(source, layers)
     elif source >= 0:
         _restore(layers, source)
     for number, target in enumerate(plan["layers"]):
-        upper, work = f"{AT}/layers/{number}", f"{AT}/work{number}"
+        upper, work = f"{_LAYERS}/{number}", f"{AT}/work{number}"
         if source < 0:
             os.mkdir(upper, 0o755)
         os.mkdir(work)
         folders = ":".join(f"/proc/self/fd/{each}" for each in below[number])
         options = f"lowerdir={folders},upperdir={upper},workdir={work}"
         _mount_overlay(root + target, options)
+
+
+def _mount_plain(
+    root: str, plan: dict[str, Any], below: list[list[int]], layers: int, archives: list[int]
+) -> Listing:
+    """Copy what can be written, and mount the programs."""
+    built, source = archives
+    base = below[0][-1]
+    before = fill(base, layers, [source] if built < 0 else [built, source])
+    for number in range(1, len(plan["layers"])):
+        os.makedirs(f"{_LAYERS}/{number}", exist_ok=True)  # nothing is ever written there
+    kernel.mount(f"{_LAYERS}/0", root, None, kernel.MS_BIND)
+    mount_programs(base, root)
+    for target, (*_, folder) in zip(plan["layers"], below, strict=True):
+        if target:
+            mount_read_only(f"/proc/self/fd/{folder}", root + target)
+    return before
+
+
+def _enter(root: str, plan: dict[str, Any], devices: list[int]) -> None:
+    """Add devices and processes to a root file system, and change to it."""
     for name in ("dev", "proc"):
         os.makedirs(f"{root}/{name}", exist_ok=True)
     kernel.mount("proc", f"{root}/proc", "proc", _QUIET | kernel.MS_NOEXEC)
@@ -69,17 +134,17 @@ def enter(plan: dict[str, Any], lower: list[list[str]], source: int) -> int:
     kernel.pivot_root(".", ".")
     kernel.umount(".")
     os.chdir("/")
-    return layers
+    set_host_name(plan["hostname"])
+    if plan["network"] == "none":
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+            fcntl.ioctl(link, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
 
 
 def _mount_overlay(place: str, options: str) -> None:
     try:
         kernel.mount("overlay", place, "overlay", kernel.MS_NODEV, f"{options},userxattr")
-    except OSError as error:
-        problem = "overlayfs cannot be mounted in a user namespace, which takes Linux 5.11 or newer"
-        raise OSError(
-            error.errno, f"{problem} ({error.strerror}); use the provider 'docker'"
-        ) from error
+    except OSError as error:  # it takes Linux 5.11, and folders that may be below it
+        raise OverlayError(*error.args) from error
 
 
 def _restore(layers: int, snapshot: int) -> None:
@@ -114,13 +179,8 @@ def _make_devices(folder: str, devices: list[int]) -> None:
         os.symlink(f"/proc/self/fd{target}", f"{folder}/{name}")
 
 
-def isolate(plan: dict[str, Any]) -> None:
+def isolate(call_filter: kernel.CallFilter) -> None:
     """Give up what the machine's processes must not have, in the machine's first process."""
-    set_host_name(plan["hostname"])
-    if plan["network"] == "none":
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
-            fcntl.ioctl(link, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
-    call_filter = kernel.CallFilter(plan["filter"])  # kept, as the step refers to its memory
     kernel.take([call_filter.apply])
     keep_capabilities(_CAPABILITIES)
     kernel.take([kernel.dumpability(0)])

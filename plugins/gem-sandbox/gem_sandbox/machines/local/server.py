@@ -4,6 +4,7 @@ It ends when the host process ends, however that happens, and all its machines e
 kernel then drops their mounts, so nothing is left to clean up.
 """
 
+import codecs
 import contextlib
 import gc
 import marshal
@@ -12,11 +13,13 @@ import select
 import signal
 import socket
 import tarfile
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from gem_sandbox.machines.archive import unpack_layers
 from gem_sandbox.machines.local import jobs, root
 from gem_sandbox.machines.local.calls import mount_with_ids
+from gem_sandbox.machines.local.groups import Groups
 from gem_sandbox.machines.local.messages import receive, send
 from gem_sandbox.warm.guest import kernel
 
@@ -41,14 +44,20 @@ class Server:
     Args:
         channel: The socket to the host.
         skeleton: Folders, links and files of the default root file system.
+        call_filter: The program that filters the system calls of machines.
     """
 
-    def __init__(self, channel: socket.socket, skeleton: list[tuple[str, int, Any]]) -> None:
+    def __init__(
+        self, channel: socket.socket, skeleton: list[tuple[str, int, Any]], call_filter: bytes
+    ) -> None:
         self._channel = channel
         self._lower: dict[str, str] = {}
         """Where the folders are that machines have below what they write."""
         self._users = -1
         """A descriptor of the user namespace by which files are seen; -1 if there is one user."""
+        self._groups = Groups()
+        self._running = set[int]()
+        """The process ids of the machines' first processes."""
         self._outside = -1
         """A descriptor of the host's root, from which folders are seen that mounts of ours hide."""
         if os.geteuid() == 0:
@@ -58,6 +67,7 @@ class Server:
             _be_one_user()
         self._mount_place()
         self._lower[""] = self._make_skeleton(skeleton)
+        self._filter = kernel.CallFilter(call_filter)
 
     def _be_root(self) -> None:
         """Prepare to map users of machines to a range of the host's.
@@ -146,21 +156,34 @@ class Server:
             for descriptor, _ in poll.poll():
                 if descriptor == ended:
                     os.read(ended, 512)
-                    with contextlib.suppress(ChildProcessError):
-                        while os.waitpid(-1, os.WNOHANG)[0]:
-                            pass
+                    self._reap(os.WNOHANG)
                 elif descriptor == self._channel.fileno():
                     plan, descriptors = receive(self._channel)
                     if plan is None:
-                        os._exit(0)
+                        self._end()
                     self._start(plan, descriptors)
                     for one in descriptors:
                         os.close(one)
                 else:
-                    os._exit(0)
+                    self._end()
+
+    def _reap(self, options: int) -> None:
+        """Forget the machines that have ended."""
+        with contextlib.suppress(ChildProcessError):
+            while pid := os.waitpid(-1, options)[0]:
+                self._running.discard(pid)
+                self._groups.remove(pid)
+
+    def _end(self) -> NoReturn:
+        """End all machines, and this process."""
+        try:
+            for pid in self._running:
+                os.kill(pid, signal.SIGKILL)
+            self._reap(0)
+        finally:
+            os._exit(0)
 
     def _start(self, plan: dict[str, Any], descriptors: list[int]) -> None:
-        control = socket.socket(fileno=os.dup(descriptors[0]))
         source = descriptors[1] if plan["has_source"] else -1
         go_on, mapped = os.pipe()
         try:
@@ -173,18 +196,20 @@ class Server:
             pid = kernel.clone(_NAMESPACES | network)
             if pid == 0:
                 os.close(mapped)
-                self._begin(control, plan, lower, source, go_on)
+                archive = descriptors[-1] if plan["built"] else -1
+                control = socket.socket(fileno=descriptors[0])
+                self._begin(control, plan, lower, source, archive, go_on)
+            self._running.add(pid)
             if self._is_root:
-                for name in ("uid_map", "gid_map"):
-                    with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as file:
-                        file.write(f"0 {_FIRST_USER} {_USERS}")
+                _map_users(pid)
+            self._groups.add(pid, cpus=plan["cpus"], memory=plan["memory"] + plan["disk"])
             os.write(mapped, b"!")
         except (OSError, tarfile.TarError) as error:
-            send(control, {"error": str(error)})
+            with socket.socket(fileno=os.dup(descriptors[0])) as control:
+                send(control, {"error": str(error)})
         finally:
             os.close(go_on)
             os.close(mapped)
-            control.close()
 
     def _begin(
         self,
@@ -192,6 +217,7 @@ class Server:
         plan: dict[str, Any],
         lower: list[list[str]],
         source: int,
+        built: int,
         go_on: int,
     ) -> NoReturn:
         """Become a machine's first process."""
@@ -207,21 +233,62 @@ class Server:
             else:
                 kernel.map_user(0, (0, 0))
             plan["one_user"] = not self._is_root
-            layers = root.enter(plan, lower, source)
-            root.isolate(plan)
-            kept = {control.fileno(), layers}
-            for name in os.listdir("/proc/self/fd"):
-                if int(name) > 2 and int(name) not in kept:
-                    with contextlib.suppress(OSError):
-                        os.close(int(name))
+            # A mount belongs to its namespace, and the next one hides these folders.
+            below = [[os.open(path, os.O_PATH) for path in paths] for paths in lower]
+            layers = root.mount_memory(plan["disk"])
+            memory = os.memfd_create("before")
+            _in_a_child(control, lambda: _enter(memory, plan, below, layers, source, built))
+            size = os.fstat(memory).st_size
+            before = marshal.loads(os.pread(memory, size, 0)) if size else None  # noqa: S302 - ours
+            root.isolate(self._filter)
+            first, second = sorted((control.fileno(), layers))
+            os.closerange(3, first)
+            os.closerange(first + 1, second)
+            kernel.close_from(second + 1)
             send(control, {"value": None})
-            jobs.serve(control, plan, layers)
+            jobs.serve(control, plan, layers, before)
         except BaseException as error:  # noqa: BLE001 - the host hears of it; this process ends
-            with contextlib.suppress(OSError):
-                is_archive = not isinstance(error, tarfile.TarError)
-                send(control, {"error": str(error), "is_archive": is_archive})
+            _refuse(control, error)
         finally:
             os._exit(1)
+
+
+def _enter(memory: int, *arguments: Any) -> None:
+    """Make the root file system; write down what ``root.enter`` returns."""
+    if (before := root.enter(*arguments)) is not None:
+        with os.fdopen(memory, "wb") as file:
+            marshal.dump(before, file)
+
+
+def _in_a_child(control: socket.socket, act: Callable[[], None]) -> None:
+    """Do something in a child, whose memory is free afterwards; end with it if it fails."""
+    pid = kernel.fork()
+    if pid == 0:
+        try:
+            act()
+            os._exit(0)
+        except BaseException as error:  # noqa: BLE001 - the host hears of it
+            _refuse(control, error)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    if status:
+        os._exit(1)
+
+
+def _refuse(control: socket.socket, error: BaseException) -> None:
+    """Tell the host why there is no machine."""
+    with contextlib.suppress(OSError):
+        is_archive = not isinstance(error, tarfile.TarError)
+        send(control, {"error": str(error), "is_archive": is_archive})
+
+
+def _map_users(pid: int) -> None:
+    """Map the users of a process's new user namespace to ids of the host."""
+    for name in ("uid_map", "gid_map"):
+        descriptor = os.open(f"/proc/{pid}/{name}", os.O_WRONLY)
+        os.write(descriptor, f"0 {_FIRST_USER} {_USERS}".encode())
+        os.close(descriptor)
 
 
 def _be_one_user() -> None:
@@ -252,14 +319,31 @@ def _user_namespace() -> int:
     try:
         if not os.read(ready, 1):
             raise OSError("no user namespace can be made")
-        for name in ("uid_map", "gid_map"):
-            with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as file:
-                file.write(f"0 {_FIRST_USER} {_USERS}")
+        _map_users(pid)
         return os.open(f"/proc/{pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         os.close(ready)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+
+
+def _rehearse() -> None:
+    """Do once what the first process of each machine does.
+
+    What Python makes at the first call of a function is then there before the fork, in memory that
+    all machines share.
+    """
+    codecs.lookup("ascii")  # in a machine, it would be read from the machine's files
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with mine, theirs:
+        send(mine, {"value": [None]}, [mine.fileno()])
+        _, descriptors = receive(theirs)
+    with contextlib.suppress(OSError), socket.socket(fileno=descriptors[0]):
+        kernel.mount("none", "/nowhere", "none", 0, "")
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    poll.poll(0)
+    jobs.Jobs({}, -1).is_idle  # noqa: B018
 
 
 def main(channel: int, owner: int) -> None:
@@ -278,12 +362,14 @@ def main(channel: int, owner: int) -> None:
     try:
         with os.fdopen(descriptors[0], "rb") as file:
             file.seek(0)
-            skeleton = marshal.load(file)  # noqa: S302 - the host's
-        server = Server(link, skeleton)
+            skeleton, call_filter = marshal.load(file)  # noqa: S302 - the host's
+        server = Server(link, skeleton, call_filter)
     except OSError as error:
         send(link, {"error": str(error)})
         return
     send(link, {"value": None})
-    del skeleton
+    del skeleton, call_filter
+    _rehearse()
+    gc.collect()
     gc.freeze()
     server.serve(owner)

@@ -17,6 +17,7 @@ from gem_core.errors import MachineError, NoMachineError
 from gem_sandbox.machines.local.messages import receive, send
 from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
+from gem_sandbox.warm.seccomp import machine_filter
 
 __all__ = ["ServerProcess"]
 
@@ -69,7 +70,7 @@ class ServerProcess:
                     stdin=subprocess.DEVNULL,
                 )
             os.close(boot)
-            entries = memory_file(marshal.dumps(skeleton()))
+            entries = memory_file(marshal.dumps((skeleton(), machine_filter())))
             send(mine, None, [entries])
             os.close(entries)
             answer, _ = receive(mine)

@@ -41,6 +41,14 @@ _SHARED = (
 """What machines see of ``/etc``."""
 _LINKED = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 _LARGEST, _MOST = 1 << 20, 1 << 23
+_USERS = (
+    (
+        "/etc/passwd",
+        b"root:x:0:0::/root:/bin/bash\nnobody:x:65534:65534::/:/usr/sbin/nologin\n",
+    ),
+    ("/etc/group", b"root:x:0:\nnogroup:x:65534:\n"),
+)
+"""Users of machines where the host's are not for everybody to read."""
 _HOSTS = b"127.0.0.1 localhost machine\n::1 localhost\n"
 
 
@@ -55,6 +63,8 @@ def skeleton() -> list[Entry]:
         (f"/{name}", 0o777, f"usr/{name}") for name in _LINKED if Path("/usr", name).is_dir()
     ]
     entries += _shared()
+    found = {path for path, _, _ in entries}
+    entries += [(path, 0o644, content) for path, content in _USERS if path not in found]
     entries.append(("/etc/hostname", 0o644, b"machine\n"))
     entries.append(("/etc/hosts", 0o644, _HOSTS))
     return entries
