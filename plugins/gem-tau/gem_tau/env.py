@@ -97,7 +97,9 @@ class DialogueEnv(MultiAgentEnv):
             raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
         self._basis = None if reward_basis is None else check_basis(reward_basis)
         self._judge = make_judge(judge)
-        self._tasks = find_tasks(tasks, data=data, split=split, exclude_free=exclude_free)
+        self._tasks = find_tasks(
+            tasks, data=data, split=split, exclude_free=exclude_free, basis=self._basis
+        )
         self._tasks.check(self._basis, has_judge=self._judge is not None)
         self._format = _JSON if call_format == "json" else _format(call_format)
         self._catalogs: dict[type[Toolkit], Catalog] = {}
@@ -119,6 +121,16 @@ class DialogueEnv(MultiAgentEnv):
         """The messages between the seats, as pairs of speaker and text."""
         self._speaker = USER
         self._shown = {USER: "", ASSISTANT: ""}
+
+    @property
+    def source(self) -> TaskSource:
+        """Where the tasks come from."""
+        return self._tasks
+
+    @property
+    def basis(self) -> tuple[Part, ...] | None:
+        """The parts of the reward; None for each task's own."""
+        return self._basis
 
     @property
     def active_agents(self) -> list[str]:
