@@ -157,16 +157,15 @@ def _users(job: Job[UsersKeys]) -> int:
 
 
 def _prepare(overrides: list[str]) -> list[str]:
-    """Return the overrides with ``user=ID`` as ``user.id=ID``, so that parameters can be added."""
-    prepared = []
-    for override in overrides:
-        key, _, value = override.partition("=")
-        if key == "user" and not value.startswith("{"):
-            override = f"user.id={value}"  # noqa: PLW2901
-        elif key.startswith("user.") and key != "user.id":
-            override = f"+{override}"  # noqa: PLW2901
-        prepared.append(override)
-    return prepared
+    """Return the overrides such that a user may have parameters, whatever its id."""
+    return [_prepared(override) for override in overrides]
+
+
+def _prepared(override: str) -> str:
+    key, _, value = override.partition("=")
+    if key == "user" and not value.startswith("{"):
+        return f"user.id={value}"
+    return f"++{override}" if key.partition(".")[0] == "user" else override
 
 
 command = HydraCommand(
