@@ -21,6 +21,7 @@ from gem_rollout.multi_agent.agent_view import AgentView
 from gem_tau.calls import JsonCalls
 from gem_tau.database import Database
 from gem_tau.judge import Judge, make_judge
+from gem_tau.oracle import DialogueOracle
 from gem_tau.rewards import Evidence, Grade, check_basis, grading
 from gem_tau.sources import TaskSource, find_tasks
 from gem_tau.task import Call, DialogueTask, Part
@@ -285,7 +286,9 @@ class DialogueEnv(MultiAgentEnv):
         said = [text for speaker, text in self.dialogue[1:] if speaker == ASSISTANT]
         return Evidence(self._database, self.calls, said, self.dialogue)
 
-    def _last_step(self, info: Info, grade: Grade, ended_by: str, *, is_over: bool) -> Any:
+    def _last_step(
+        self, info: Info, grade: Grade, ended_by: str, *, is_over: bool
+    ) -> tuple[Any, ...]:
         seats = (USER, ASSISTANT)
         result: Info = {
             "correct": grade.reward >= 1.0,
@@ -361,8 +364,8 @@ def make_dialogue(
         user: What plays the user, if it is not the seat: ``scripted``, ``model``, ``human``,
             ``replay``, the id of an agent, a mapping with an ``id`` and parameters, or an agent;
             see ``gem_tau.users``.
-        assistant: What plays the assistant, if it is not the seat: the id of an agent, a mapping,
-            or an agent.
+        assistant: What plays the assistant, if it is not the seat: ``oracle``, the id of another
+            agent, a mapping with an ``id`` and parameters, or an agent.
         tasks: See ``DialogueEnv``, like the other arguments.
         data: See ``DialogueEnv``.
         split: See ``DialogueEnv``.
@@ -394,6 +397,7 @@ def make_dialogue(
         exclude_free=exclude_free,
     )
     if seat == USER:
-        return as_single(env, USER, others={ASSISTANT: player(assistant)})
+        played = DialogueOracle() if assistant == "oracle" else player(assistant)
+        return as_single(env, USER, others={ASSISTANT: played})
     env.user = user_record(user)
     return as_single(env, ASSISTANT, others={USER: make_user(user)})

@@ -17,8 +17,9 @@ Judge = Callable[[Sequence[tuple[str, str]], Sequence[str]], Any]
 """Gets a dialogue, as pairs of speaker and text, and statements; returns a list with a truth value
 for each, or an awaitable of it."""
 
-_PROMPT = """Below is a conversation between an assistant and a user, and a list of statements about it.
-Decide for each statement whether the conversation makes it true. Judge only by what was said.
+_PROMPT = """Below is a conversation between an assistant and a user, and a list of statements
+about it. Decide for each statement whether the conversation makes it true. Judge only by what was
+said.
 
 Conversation:
 {dialogue}

@@ -71,7 +71,7 @@ def check_basis(basis: Sequence[str]) -> tuple[Part, ...]:
                 f"reward_basis has no part {part!r}.{near_names(part, PARTS)} "
                 f"There are: {', '.join(PARTS)}."
             )
-    return tuple(basis)
+    return tuple(part for part in PARTS if part in basis)
 
 
 def grade(

@@ -144,12 +144,14 @@ def find_tasks(
                 f"tasks has no {tasks!r}.{near_names(tasks, SOURCES)} "
                 f"There are: {', '.join(SOURCES)}."
             )
-        tasks = load_entry_point(SOURCES[tasks])(data=data, split=split)
-    if exclude_free and isinstance(tasks, ListedTasks):
+        source: TaskSource = load_entry_point(SOURCES[tasks])(data=data, split=split)
+    else:
+        source = tasks
+    if exclude_free and isinstance(source, ListedTasks):
         from gem_tau.floors import without_free_tasks  # noqa: PLC0415 - it plays dialogues
 
-        tasks = ListedTasks(without_free_tasks(tasks.tasks, basis=basis))
-    return tasks
+        source = ListedTasks(without_free_tasks(source.tasks, basis=basis))
+    return source
 
 
 def _index(idx: Any, count: int) -> int:

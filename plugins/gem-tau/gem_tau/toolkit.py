@@ -1,7 +1,6 @@
 """The tools of a domain: methods that read or write a database, and what a call of one gives."""
 
 import ast
-import functools
 import json
 import operator
 from collections.abc import Callable, Mapping
@@ -145,10 +144,14 @@ class Toolkit:
         return "Transfer successful"
 
 
-@functools.cache
+_DESCRIBED: dict[type[Toolkit], dict[str, Described]] = {}
+
+
 def _described(cls: type[Toolkit]) -> dict[str, Described]:
     """Return the tools of a class by name: its own first, then those of every domain."""
-    found: dict[str, Described] = {}
+    if cls in _DESCRIBED:
+        return _DESCRIBED[cls]
+    found = _DESCRIBED[cls] = {}
     for owner in cls.__mro__:
         for name, member in vars(owner).items():
             if hasattr(member, "tool_kind") and name not in found and getattr(cls, name):

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy import BASE, LIBRARY, LibraryTools, lending_task
+from tau_toy import BASE, LIBRARY, LibraryTools, lending_task
 
 from gem_core.errors import ConfigError
 from gem_tau.database import Database

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from click.testing import CliRunner
-from toy import lending_task
+from tau_toy import lending_task
 
 from gem_core import AgentSpec, EnvSpec
 from gem_core.env import BaseEnv, Step

@@ -52,7 +52,7 @@ class LibraryTools(Toolkit):
         return len(self.db.get("readers", reader_id)["loans"]) == count
 
 
-LIBRARY = Domain("library", LibraryTools, "You work in a library.", origin="toy:LIBRARY")
+LIBRARY = Domain("library", LibraryTools, "You work in a library.", origin="tau_toy:LIBRARY")
 
 
 def lending_task(**changes):

@@ -1,0 +1,127 @@
+"""The scripted user: what it tells, when it agrees, and how it ends."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tau_toy import lending_task
+
+from gem_core.agent import ScriptedAgent
+from gem_rollout import play_agents
+from gem_tau.env import DialogueEnv
+from gem_tau.scenario import Fact, Goal, Scenario
+from gem_tau.sources import ListedTasks
+from gem_tau.users import ScriptedUser
+from gem_tau.users.phrases import asks_for, asks_to_confirm, refuses, reports_done
+
+STOP = "###STOP###"
+LEND = Goal("I want to borrow Ash.", facts=(Fact("reason", "It is for school."),))
+WORTH = Goal("How much is it worth?", kind="question")
+
+
+def answers(*messages: str, goals: tuple[Goal, ...] = (LEND,), unknown: tuple[str, ...] = ()):
+    """Return what the user answers to the greeting and to each message."""
+    scenario = Scenario(goals, identity=(Fact("name", "I am Ida."),), unknown=unknown)
+    env = DialogueEnv(tasks=ListedTasks([lending_task(scenario=scenario)]))
+    agents = {"user": ScriptedUser(), "assistant": ScriptedAgent(messages or ["-"])}
+    played = play_agents(env, agents, seed=0)
+    assert played.error is None
+    return [turn.action for turn in played.turns if turn.agent == "user"][: len(messages) + 1]
+
+
+def test_it_tells_facts_only_when_asked() -> None:
+    said = answers("What is your name?", "What is the reason?", "Let me see.")
+    assert said == [LEND.say, "I am Ida.", "It is for school.", LEND.say]
+
+
+def test_it_says_what_it_does_not_know() -> None:
+    assert answers("Your email?", unknown=("email",))[1] == "I am sorry, I do not know my email."
+
+
+def test_it_ends_in_a_message_of_its_own_after_it_was_done() -> None:
+    said = answers("Do you confirm (yes/no)?", "One moment.", "It has been lent.")
+    assert said[1] == "Yes, please go ahead."
+    assert STOP not in said[2]
+    assert said[3] == STOP
+
+
+def test_it_goes_on_to_the_next_goal() -> None:
+    said = answers("Shall I lend it?", "Done: it has been lent.", "25.", goals=(LEND, WORTH))
+    assert said[2:] == [WORTH.say, STOP]
+
+
+def test_it_changes_its_mind_once_when_asked_to_confirm() -> None:
+    goal = Goal("Ash, please.", change="Oh, rather Elm.")
+    ask = "Do you confirm?"
+    assert answers(ask, ask, goals=(goal,))[1:] == ["Oh, rather Elm.", "Yes, please go ahead."]
+
+
+def test_it_repeats_its_condition_when_it_agrees() -> None:
+    goal = Goal("Ash, please.", condition="it is free")
+    assert answers("Do you confirm?", goals=(goal,))[1].startswith("Provided that it is free")
+
+
+def test_it_insists_once_on_what_is_refused_and_accepts_a_refusal_that_it_expects() -> None:
+    no = "I am afraid I cannot do that."
+    assert answers(no, no)[1:] == [
+        f"I would really like that, please check again. {LEND.say}",
+        STOP,
+    ]
+    assert answers(no, goals=(Goal("Lend all.", kind="refusal"), LEND))[1] == LEND.say
+
+
+def test_it_loses_its_patience() -> None:
+    said = answers(*["Hm."] * 5)
+    assert said[-1] == STOP
+    assert len(said) == 5
+
+
+def test_an_early_question_whether_there_is_more_does_not_end_the_dialogue() -> None:
+    assert STOP not in answers("Is there anything else I can help you with?")
+
+
+@given(st.lists(st.text(max_size=40), max_size=12))
+def test_whatever_it_hears_it_never_stops_in_a_message_with_more_text(messages: list[str]) -> None:
+    for text in answers(*messages, goals=(LEND, WORTH)):
+        assert STOP not in text or text == STOP
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("Do you confirm this? (yes/no)", "Shall I go ahead?", "Would you like me to cancel it?"),
+        *("Is that okay with you?", "Please reply 'yes' to proceed.", "Should I book it?"),
+        *("Does that sound good?", "Are you happy with these changes?"),
+    ],
+)
+def test_ordinary_proposals_ask_to_confirm(message: str) -> None:
+    assert asks_to_confirm(message.lower())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("Your order has been cancelled.", "I have updated the address.", "All done!"),
+        *("The refund was processed successfully.", "Your booking is now complete."),
+    ],
+)
+def test_ordinary_reports_say_that_it_is_done(message: str) -> None:
+    assert reports_done(message.lower())
+    assert not asks_to_confirm(f"{message} Is there anything else I can help with?".lower())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("I'm unable to cancel a delivered order.", "I am sorry, I cannot do that."),
+        *("Unfortunately that is not possible.", "This ticket is not eligible for a refund."),
+    ],
+)
+def test_ordinary_refusals_refuse(message: str) -> None:
+    assert refuses(message.lower())
+
+
+def test_words_ask_for_a_fact() -> None:
+    assert asks_for("zip", "may i have your zip code?")
+    assert asks_for("lamp_colour", "which lamp colour?")
+    assert asks_for("payment", "how should we pay you?", ("pay you",))
+    assert not asks_for("zip", "what is your name?")
