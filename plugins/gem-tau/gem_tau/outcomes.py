@@ -19,6 +19,7 @@ __all__ = ["Outcome", "dialogue_of", "first_tasks", "outcome_of", "task_count"]
 
 _MOST_CHANGES = 3
 _MOST_CHARACTERS = 300
+_LONGEST_VALUE = 60
 _ENDLESS = 200
 """The number of tasks that stand for an endless source."""
 
@@ -122,7 +123,7 @@ def _shown(part: str, missing: Sequence[Any]) -> Iterator[str]:
     for one in missing[:_MOST_CHANGES]:
         if part == "db":
             place = "/".join(filter(None, [one["table"], one["id"], one["path"]]))
-            yield f"{place} is {one['after']!r} instead of {one['before']!r}"
+            yield f"{place} is {_short(one['after'])} instead of {_short(one['before'])}"
         elif part == "communicate":
             yield f"{one!r} was not said"
         elif part == "actions":
@@ -133,6 +134,11 @@ def _shown(part: str, missing: Sequence[Any]) -> Iterator[str]:
             yield f"the judge finds this false: {one}"
     if len(missing) > _MOST_CHANGES:
         yield f"and {len(missing) - _MOST_CHANGES} more"
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def _last_message(trajectory: Trajectory) -> str:

@@ -216,8 +216,6 @@ def _print(tallies: Sequence[Tally], samples: int) -> None:
     table.add_column("environment", overflow="fold")
     for heading in ("episodes", "failed by the user", "faults"):
         table.add_column(heading, justify="right")
-    for k in range(1, samples + 1):
-        table.add_column(f"pass^{k} (95 %)", justify="right")
     for tally in tallies:
         judged = len(tally.outcomes) - len(tally.faults)
         share = f" ({len(tally.failures) / judged:.1%})" if judged else ""
@@ -226,27 +224,31 @@ def _print(tallies: Sequence[Tally], samples: int) -> None:
             f"{len(tally.outcomes):,}",
             f"{len(tally.failures):,}{share}",
             f"{len(tally.faults):,}",
-            *(_interval(tally.pass_all(k)) for k in range(1, samples + 1)),
         )
     console.print(table)
     for tally in tallies:
+        print_line(console, f"\n{tally.environment}")
+        for k in range(1, samples + 1):
+            print_line(console, f"  pass^{k} {_interval(tally.pass_all(k))}")
         _print_endings(console, tally)
 
 
 def _interval(estimate: Mapping[str, float] | None) -> str:
     if estimate is None:
-        return "-"
-    return "{value:.1%} [{low:.1%}, {high:.1%}]".format(**estimate)
+        return "is not known: no task has enough episodes"
+    return "{value:.1%} (95 %: {low:.1%} to {high:.1%}), {tasks:,} tasks".format(**estimate)
 
 
 def _print_endings(console: Terminal, tally: Tally) -> None:
     endings = Counter(one.ended_by or "error" for one in tally.outcomes)
     shown = ", ".join(f"{how} {count:,}" for how, count in endings.most_common())
-    print_line(console, f"\n{tally.environment} ended by: {shown or 'nothing'}")
-    for heading, found in (("failed by the user", tally.failures), ("faults", tally.faults)):
-        for one in found[:_MOST_EXAMPLES]:
-            print_line(console, f"  {one.task} (sample {one.sample}, {one.state}): {one.reason}")
+    print_line(console, f"  ended by: {shown or 'nothing'}")
+    for found in (tally.failures, tally.faults):
+        examples = {one.group: one for one in reversed(found)}  # the first of each task
+        for group in sorted(examples)[:_MOST_EXAMPLES]:
+            one = examples[group]
+            print_line(console, f"  {one.task} (sample {one.sample}), {one.state}: {one.reason}")
             if one.state == "failed":
                 print_line(console, f"    The user's last message: {one.last_message!r}", "dim")
-        if len(found) > _MOST_EXAMPLES:
-            print_line(console, f"  and {len(found) - _MOST_EXAMPLES:,} more {heading}", "dim")
+        if (more := len(examples) - _MOST_EXAMPLES) > 0:
+            print_line(console, f"  and {more:,} more tasks; --format json has all", "dim")
