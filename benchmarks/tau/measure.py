@@ -56,6 +56,9 @@ def _episodes(env: Any) -> dict[str, float]:
     import gem_core  # noqa: PLC0415 - see main
 
     oracle = gem_core.make_agent("oracle")
+    before = _milliseconds()
+    env.reset(idx=0)
+    first = {"first reset": _milliseconds() - before}
     spent = {"oracle's episode": 0.0, "reset": 0.0, "digest": 0.0}
     turns = 0
     for number in range(_EPISODES):
@@ -77,7 +80,7 @@ def _episodes(env: Any) -> dict[str, float]:
         _ = env.unwrapped.env.db.digest
         spent["digest"] += _milliseconds() - started
     figures = {name: total / _EPISODES for name, total in spent.items()}
-    return figures | {"turns of an episode": turns / _EPISODES}
+    return first | figures | {"turns of an episode": turns / _EPISODES}
 
 
 def _live(env: Any) -> float:
