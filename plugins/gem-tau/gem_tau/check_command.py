@@ -134,7 +134,7 @@ def _begin(name: str, factory: EnvFactory, keys: CheckKeys) -> _Report:
         count, basis = task_count(dialogue, keys.episodes), dialogue.basis
     finally:
         env.close()
-    tasks = list(first_tasks(factory, count, keys.seed))
+    tasks = first_tasks(factory, count, keys.seed)
     undecided = [
         task.id
         for task in tasks

@@ -78,17 +78,19 @@ def task_count(dialogue: DialogueEnv, asked: int | None) -> int:
     return min(asked or count, count)
 
 
-def first_tasks(factory: EnvFactory, count: int, seed: int) -> Iterator[DialogueTask]:
-    """Yield the tasks of the first groups of a run with a seed."""
+def first_tasks(factory: EnvFactory, count: int, seed: int) -> list[DialogueTask]:
+    """Return the tasks of the first groups of a run with a seed, in the order of their numbers."""
     env = factory()
+    found = {}
     try:
         dialogue = dialogue_of(env, factory.spec.id)
         for number in range(count):
             options = dialogue.reset_options(number, seed)
             dialogue.reset(seed=child_seed(seed, number), **options)
-            yield dialogue.running_task
+            found[options.get("idx", number)] = dialogue.running_task
     finally:
         env.close()
+    return [found[number] for number in sorted(found)]
 
 
 def outcome_of(trajectory: Trajectory) -> Outcome:

@@ -23,6 +23,9 @@ FREE = lending_task(id="say-nothing", actions=(), communicate=())
 SOURCES = {
     "fair": ListedTasks([FAIR, lending_task(id="lend-again")]),
     "free": ListedTasks([FAIR, FREE]),
+    "all-free": ListedTasks(
+        [lending_task(id=f"free-{n}", actions=(), communicate=()) for n in range(9)]
+    ),
     "judged": ListedTasks([lending_task(id="judged", nl_assertions=("It is polite.",))]),
     "endless": DrawnTasks(lambda seed: lending_task(id=f"drawn-{seed}")),
 }
@@ -148,6 +151,10 @@ class TestCheck:
         printed = run("check", "library:Books", "env.tasks=free")
         assert printed.exit_code == 1
         assert "say-nothing: pays silent, goodbye, transfer" in printed.output
+
+    def test_free_tasks_are_named_in_their_order(self):
+        _, (report,) = as_json("check", "library:Books", "env.tasks=all-free")
+        assert [one["task"] for one in report["free"]] == [f"free-{n}" for n in range(9)]
 
     def test_free_tasks_that_are_left_out_are_not_checked(self):
         status, (report,) = as_json(

@@ -32,7 +32,7 @@ export function isDialogue(episode) {
 /** @param {any} turn @returns {any[]} */
 function databaseCalls(turn) {
   const calls = turn?.info?.tool_calls;
-  const isOne = (call) => call?.tool === "database" && Object.hasOwn(KINDS, call.kind);
+  const isOne = (call) => typeof call?.kind === "string" && Object.hasOwn(KINDS, call.kind);
   return Array.isArray(calls) && calls.every(isOne) ? calls : [];
 }
 
