@@ -12,7 +12,7 @@ from gem_tau.floors import IDLERS, free_tasks, played, without_free_tasks
 from gem_tau.scenario import Fact, Goal, Scenario
 from gem_tau.sources import ListedTasks, find_tasks
 from gem_tau.task import Assertion, Call, Domain, Mention
-from gem_tau.toolkit import TRANSFER, write
+from gem_tau.toolkit import TRANSFER, ToolFailure, neither, write
 
 LEND = Call("lend", {"reader_id": "r1", "book_id": "b1"})
 IMPOSSIBLE = Call("lend", {"reader_id": "r1", "book_id": "b2"})
@@ -33,6 +33,19 @@ class NotingTools(LibraryTools):
         if self.db.get("notes", "n1") is None:
             self.db.insert("notes", "n1", summary)
         return "done"
+
+
+class ClosedTools(LibraryTools):
+    """A library in which nobody can be handed over."""
+
+    @neither
+    def transfer_to_human_agents(self, summary: str) -> str:
+        """Hand over to a person.
+
+        Args:
+            summary: What the reader wants.
+        """
+        raise ToolFailure("nobody is there")
 
 
 NOTING = Domain("noting", NotingTools, "You work in a library.")
@@ -83,11 +96,9 @@ def test_a_task_with_statements_for_a_judge_is_not_free_and_no_judge_is_needed()
     assert free(**task, reward_basis=("db",)) == EVERYONE
 
 
-def test_a_user_who_never_ends_pays_nobody_as_the_dialogue_is_truncated():
-    facts = (Fact("farewell", "The word is farewell.", ("goodbye",)),)
-    goals = (Goal("I would like to borrow Ash.", facts=facts),)
-    task = {"actions": (), "communicate": (), "scenario": Scenario(goals=goals)}
-    assert free(**task) == ("silent", "transfer")
+def test_an_agent_that_reaches_a_limit_is_not_paid():
+    closed = Domain("closed", ClosedTools, "You work in a library.")
+    assert free(domain=closed, actions=(), communicate=()) == ("silent", "goodbye")
 
 
 GOALS = st.builds(

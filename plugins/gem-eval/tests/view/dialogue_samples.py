@@ -8,7 +8,6 @@ from gem_tau.scenario import Fact, Goal, Scenario
 from gem_tau.sources import ListedTasks
 from gem_tau.task import Call, DialogueTask, Domain, Mention
 from gem_tau.toolkit import ToolFailure, Toolkit, read, write
-from gem_tau.users import ScriptedUser
 
 BASE = Base(
     {
@@ -60,16 +59,21 @@ class LibraryTools(Toolkit):
         return "The number is changed."
 
 
+SAID = (
+    "Hello, I would like to borrow Ash for two weeks. Which row is it in?",
+    "I am Ida Holm.",
+    "Yes, please go ahead.",
+    "My phone number is 555-0199 now, please change it.",
+    "Yes, that is all.",
+)
+"""The messages of the user."""
 TASK = DialogueTask(
     id="lend-ash",
     domain=Domain("library", LibraryTools, "You work in a library. Ask before you change data."),
     base=BASE,
     scenario=Scenario(
-        goals=(
-            Goal("Hello, I would like to borrow Ash for two weeks. Which row is it in?"),
-            Goal("My phone number is 555-0199 now, please change it."),
-        ),
-        identity=(Fact("name", "I am Ida Holm."),),
+        goals=(Goal(SAID[0]), Goal(SAID[3])),
+        identity=(Fact("name", SAID[1]),),
     ),
     actions=(
         Call("lend", {"reader_id": "r1", "book_id": "b1", "weeks": 2}),
@@ -94,7 +98,9 @@ ERRING = (
 def dialogue_trajectory(messages=ERRING, **options):
     """Return an episode of an assistant that says these messages."""
     rollout = collect(
-        lambda: make_dialogue(tasks=ListedTasks([TASK]), **options),
+        lambda: make_dialogue(
+            tasks=ListedTasks([TASK]), user={"id": "replay", "messages": SAID}, **options
+        ),
         lambda: ScriptedAgent(messages),
         episodes=1,
         agent_name="scripted",
@@ -105,7 +111,8 @@ def dialogue_trajectory(messages=ERRING, **options):
 
 def both_seats_trajectory():
     """Return the same episode with turns of both seats."""
-    players = {"user": ScriptedUser(), "assistant": ScriptedAgent(ERRING)}
+    user = ScriptedAgent([*SAID, "###STOP###"])
+    players = {"user": user, "assistant": ScriptedAgent(ERRING)}
     return play_agents(DialogueEnv(tasks=ListedTasks([TASK])), players, 0)
 
 

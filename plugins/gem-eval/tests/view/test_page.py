@@ -6,7 +6,7 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from dialogue_samples import both_seats_trajectory, dialogue_trajectory, users_trajectory
+from dialogue_samples import SAID, both_seats_trajectory, dialogue_trajectory, users_trajectory
 from view_browser import PHONE, WIDE, chromium, serving
 from view_samples import make_run, odd_dialogue, odd_trajectory, terminal_trajectory, write_many
 
@@ -465,9 +465,7 @@ class TestADialogue:
             *("User", "Assistant", "User", "Call", "Call", "Assistant", "User", "Call"),
             *("Assistant", "User", "Assistant", "User", "Assistant"),
         ]
-        assert page.locator(".user .bubble").all_inner_texts()[1] == (
-            "I am Ida Holm. Yes, please go ahead."
-        )
+        assert page.locator(".user .bubble").all_inner_texts() == list(SAID)
         left = page.locator(".user .bubble").first.bounding_box()
         right = page.locator(".assistant .bubble").first.bounding_box()
         assert left["x"] < right["x"]
@@ -508,7 +506,7 @@ class TestADialogue:
         aside = page.locator(".dialogue-aside")
         assert re.search(r"0\s*db\s*0\s*communicate\s*missing: row 4", aside.inner_text())
         assert "The user ended it." in aside.inner_text()
-        assert "The user was played by scripted." in aside.inner_text()
+        assert "The user was played by replay." in aside.inner_text()
         page.click("text=Policy and functions")
         page.wait_for_selector("text=Ask before you change data.")
 
