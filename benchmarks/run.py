@@ -18,6 +18,7 @@ SUITES = {
     "machines": "starts, commands, forks and memory of machines",
     "migration": "one script with gem-compat and with gem-llm",
     "rollouts": "engines that play many episodes at the same time against an endpoint",
+    "tau": "dialogues over a database: import, resets, episodes, digests, memory",
     "trl": "GRPO steps of gem-train and of TRL",
 }
 

@@ -38,6 +38,7 @@ _IDS = {
         "gem-eval": "compare eval export replay view",
         "gem-rollout": "run",
         "gem-sandbox": "doctor",
+        "gem-tau": "tau",
         "gem-terminal": "terminal",
         "gem-tools": "serve",
         "gem-train": "make-model train",

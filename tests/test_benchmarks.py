@@ -39,7 +39,7 @@ def measure(name, **arguments):
 
 
 @pytest.mark.parametrize(
-    "suite", ["compare", "grading", "learning", "levels", "migration", "rollouts", "trl"]
+    "suite", ["compare", "grading", "learning", "levels", "migration", "rollouts", "tau", "trl"]
 )
 def test_every_suite_is_listed_and_explains_itself(suite):
     assert f"  {suite}" in run("run.py", "--help").stdout
@@ -134,6 +134,15 @@ def test_calls_of_mcp_servers_are_timed_and_none_fails(transport):
     figures = measure("mcp_calls", transport=transport, episodes=3, seconds=0.2)
     assert figures["calls_per_s"] > 0
     assert figures["failed"] == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_dialogues_are_measured_with_an_oracle_that_is_paid(tmp_path):
+    done = run("run.py", "tau", "tau:Retail-Sample", "--rounds", "1", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (figures,) = json.loads((tmp_path / "tau.json").read_text())["tau:Retail-Sample"]
+    assert all(value > 0 for value in figures.values())
+    assert "| oracle's episode |" in (tmp_path / "tau.md").read_text()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

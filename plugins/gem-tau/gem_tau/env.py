@@ -7,7 +7,7 @@ the view of one of them, in which the other is played.
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from gem_core import Action, Info, Observation
 from gem_core.calls import CallFormat, Catalog, Reading, Request
@@ -24,7 +24,7 @@ from gem_tau.judge import Judge, make_judge
 from gem_tau.oracle import DialogueOracle
 from gem_tau.rewards import Evidence, Grade, check_basis, grading
 from gem_tau.sources import TaskSource, find_tasks
-from gem_tau.task import Call, DialogueTask, Part
+from gem_tau.task import Call, DialogueTask, Domain, Part
 from gem_tau.toolkit import CallResult, Toolkit
 from gem_tau.users import make_user, player, user_record
 
@@ -74,7 +74,7 @@ class DialogueEnv(MultiAgentEnv):
     """
 
     possible_agents = (USER, ASSISTANT)
-    shared: ClassVar[tuple[str, ...]] = ("_tasks", "_format", "_judge", "_catalogs", "_basis")
+    shared = ("_tasks", "_format", "_judge", "_catalogs", "_policies", "_basis")
 
     def __init__(
         self,
@@ -98,10 +98,13 @@ class DialogueEnv(MultiAgentEnv):
             raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
         self._basis = None if reward_basis is None else check_basis(reward_basis)
         self._judge = make_judge(judge)
-        self._tasks = find_tasks(tasks, data=data, split=split, exclude_free=exclude_free)
+        self._tasks = find_tasks(
+            tasks, data=data, split=split, exclude_free=exclude_free, basis=self._basis
+        )
         self._tasks.check(self._basis, has_judge=self._judge is not None)
         self._format = _JSON if call_format == "json" else _format(call_format)
         self._catalogs: dict[type[Toolkit], Catalog] = {}
+        self._policies: dict[Domain, str] = {}
         self.instructions = instructions
         self.max_turns = max_turns
         self.max_errors = max_errors
@@ -120,6 +123,16 @@ class DialogueEnv(MultiAgentEnv):
         """The messages between the seats, as pairs of speaker and text."""
         self._speaker = USER
         self._shown = {USER: "", ASSISTANT: ""}
+
+    @property
+    def source(self) -> TaskSource:
+        """Where the tasks come from."""
+        return self._tasks
+
+    @property
+    def basis(self) -> tuple[Part, ...] | None:
+        """The parts of the reward; None for each task's own."""
+        return self._basis
 
     @property
     def active_agents(self) -> list[str]:
@@ -164,10 +177,13 @@ class DialogueEnv(MultiAgentEnv):
         self.infos = {ASSISTANT: info, USER: {"prefix": f"{task.scenario.as_text()}\n\n"}}
 
     def _policy(self, task: DialogueTask) -> str:
-        parts = [task.domain.policy.strip()]
-        if self.instructions == "text":
-            parts.append(self._format.instructions(task.domain.toolkit.functions()))
-        return "\n\n".join(parts) + "\n\n"
+        domain = task.domain
+        if domain not in self._policies:
+            parts = [domain.policy.strip()]
+            if self.instructions == "text":
+                parts.append(self._format.instructions(domain.toolkit.functions()))
+            self._policies[domain] = "\n\n".join(parts) + "\n\n"
+        return self._policies[domain]
 
     def observe(self, agent: str) -> Observation:
         """Return the last text that a seat was sent."""

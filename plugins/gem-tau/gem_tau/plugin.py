@@ -1,6 +1,6 @@
 """The specs that gem-tau adds to the registry. Nothing here imports an environment."""
 
-from gem_core import EnvSpec, hookimpl
+from gem_core import CommandSpec, EnvSpec, hookimpl
 from gem_core.registry import Registry
 
 __all__ = ["gem_register"]
@@ -15,7 +15,7 @@ _ENVS: dict[str, tuple[str, str]] = {
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the environments."""
+    """Add the environments and the command."""
     for name, (tasks, description) in _ENVS.items():
         registry.add(
             EnvSpec(
@@ -27,3 +27,10 @@ def gem_register(registry: Registry) -> None:
                 description=description,
             )
         )
+    registry.add(
+        CommandSpec(
+            id="tau",
+            entry_point="gem_tau.commands:command",
+            description="Check dialogues over a database, and the users in them",
+        )
+    )

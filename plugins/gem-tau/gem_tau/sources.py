@@ -122,6 +122,7 @@ def find_tasks(
     data: str | Path | None = None,
     split: str | None = None,
     exclude_free: bool = False,
+    basis: Sequence[Part] | None = None,
 ) -> TaskSource:
     """Return a source of tasks.
 
@@ -131,6 +132,7 @@ def find_tasks(
         split: The split; None for the source's default.
         exclude_free: Whether to leave out tasks that pay an agent which does nothing useful; see
             ``gem_tau.floors``.
+        basis: The parts of the reward, for ``exclude_free``; None for each task's own.
 
     Raises:
         ConfigError: The name or the split is not known, or no task is left.
@@ -148,7 +150,7 @@ def find_tasks(
     if exclude_free and isinstance(source, ListedTasks):
         from gem_tau.floors import without_free_tasks  # noqa: PLC0415 - it plays dialogues
 
-        source = ListedTasks(without_free_tasks(source.tasks))
+        source = ListedTasks(without_free_tasks(source.tasks, basis=basis))
     return source
 
 

@@ -6,8 +6,9 @@ import re
 
 import pytest
 from click.testing import CliRunner
+from dialogue_samples import SAID, both_seats_trajectory, dialogue_trajectory, users_trajectory
 from view_browser import PHONE, WIDE, chromium, serving
-from view_samples import make_run, odd_trajectory, terminal_trajectory, write_many
+from view_samples import make_run, odd_dialogue, odd_trajectory, terminal_trajectory, write_many
 
 from gem_eval.view.command import view
 from gem_eval.view.page import one_file, static_file
@@ -47,7 +48,22 @@ def played(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser(runs, played):  # the runs first: they use their own event loop
+def talked(tmp_path_factory):
+    """Return a run of dialogues: of the assistant, of both, of the user, and one cut off."""
+    path = tmp_path_factory.mktemp("dialogues") / "run.jsonl"
+    with TrajectoryFile(path) as file:
+        for trajectory in (
+            dialogue_trajectory(),
+            both_seats_trajectory(),
+            users_trajectory(),
+            dialogue_trajectory(max_turns=3),
+        ):
+            file.append(trajectory)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(runs, played, talked):  # the runs first: they use their own event loop
     with chromium() as browser:
         yield browser
 
@@ -426,6 +442,139 @@ class TestATerminal:
             assert json.loads(shown) == odd.turns[0].info
 
 
+def rows_of(table):
+    """Return the rows of a table as lists of texts."""
+    return [row.locator("th, td").all_inner_texts() for row in table.locator("tr").all()]
+
+
+class TestADialogue:
+    """An episode of a dialogue over a database."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def dialogues(cls, talked):
+        """Serve the dialogues."""
+        with serving(talked) as server:
+            yield server
+
+    def test_messages_stand_in_order_with_those_who_wrote_them(self, open_page, dialogues):
+        """The outputs of calls are not messages."""
+        page = open_page(f"{dialogues.url}#/episode/0-0")
+        heads = page.locator(".move-head b").all_inner_texts()
+        assert heads == [
+            *("User", "Assistant", "User", "Call", "Call", "Assistant", "User", "Call"),
+            *("Assistant", "User", "Assistant", "User", "Assistant"),
+        ]
+        assert page.locator(".user .bubble").all_inner_texts() == list(SAID)
+        left = page.locator(".user .bubble").first.bounding_box()
+        right = page.locator(".assistant .bubble").first.bounding_box()
+        assert left["x"] < right["x"]
+
+    def test_calls_are_folded_with_arguments_and_results(self, open_page, dialogues):
+        """Failed ones and those that write are marked."""
+        page = open_page(f"{dialogues.url}#/episode/0-0")
+        calls = page.locator(".call")
+        summaries = [one.inner_text().split() for one in calls.locator("> summary").all()]
+        assert summaries[0] == ["failed", "find_book", "reads", "Oak"]
+        assert summaries[2] == ["ok", "lend", "writes", "r1,", "b1,", "3"]
+        assert not page.locator("text=There is no such book").count()
+        calls.nth(0).locator("summary").click()
+        page.wait_for_selector("text=Error: There is no such book")
+        calls.nth(1).locator("summary").click()
+        assert '"room": "North"' in calls.nth(1).locator(".call-parts").inner_text()
+        page.click("text=What the assistant wrote")
+        page.wait_for_selector("text=I lend it now.")
+
+    def test_the_database_shows_what_was_expected_and_what_is_missing(self, open_page, dialogues):
+        """Each change has a record, a field, the values, and a mark."""
+        page = open_page(f"{dialogues.url}#/episode/0-0")
+        assert rows_of(page.locator("table.changes")) == [
+            ["Field", "Before", "After", "Expected"],
+            ["books b1"],
+            ["✓copies", "2", "1", ""],
+            ["loans r1-b1"],
+            ["✗whole record", "none", '{"weeks":3}', ""],
+            ["✗weeks", "", "3", "2"],
+            ["readers r1"],
+            ["✓loans/0", "none", "b1", ""],
+            ["○phone", "555-0100", "555-0100", "555-0199"],
+        ]
+
+    def test_the_parts_of_the_reward_say_what_they_miss(self, open_page, dialogues):
+        """And the page says how the dialogue ended, and what the assistant was given."""
+        page = open_page(f"{dialogues.url}#/episode/0-0")
+        aside = page.locator(".dialogue-aside")
+        assert re.search(r"0\s*db\s*0\s*communicate\s*missing: row 4", aside.inner_text())
+        assert "The user ended it." in aside.inner_text()
+        assert "The user was played by replay." in aside.inner_text()
+        page.click("text=Policy and functions")
+        page.wait_for_selector("text=Ask before you change data.")
+
+    def test_turns_of_both_seats_show_the_same_dialogue(self, open_page, dialogues):
+        """With the greeting, and with the user's last word."""
+        one = open_page(f"{dialogues.url}#/episode/0-0").locator(".bubble").all_inner_texts()
+        page = open_page(f"{dialogues.url}#/episode/0-1")
+        both = page.locator(".bubble").all_inner_texts()
+        assert both == ["Hello! How can I help you today?", *one, "###STOP###"]
+        page.click("text=The user's situation")
+        page.wait_for_selector("text=What you want, one after the other")
+
+    def test_the_view_of_the_user_has_the_same_sides(self, open_page, dialogues):
+        """The agent that acts is the user."""
+        page = open_page(f"{dialogues.url}#/episode/0-2")
+        assert page.locator(".user .bubble").all_inner_texts() == [
+            "Ash, please.",
+            "I am Ida Holm.",
+            "Never mind. ###STOP###",
+        ]
+        assert page.locator(".assistant .bubble").count() == 3
+
+    def test_a_dialogue_that_was_cut_off_is_not_graded(self, open_page, dialogues):
+        """Nothing is called missing."""
+        page = open_page(f"{dialogues.url}#/episode/0-3")
+        text = page.inner_text(".dialogue-aside")
+        assert "(nothing changed)" in text
+        assert "(not graded)" in text
+        assert "It reached the limit of turns (max_turns)." in text
+
+    def test_the_turns_can_be_shown_instead(self, open_page, dialogues):
+        """The choice is in the URL and is kept for the next episode."""
+        page = open_page(f"{dialogues.url}#/episode/0-0")
+        page.click(".segments >> text=Turns")
+        page.wait_for_selector(".turn")
+        assert "show=turns" in page.url
+        last = page.locator(".turn").last.inner_text()
+        assert re.search(r"db\s+0.000\s+communicate\s+0.000", last)
+        assert "whole record" in last
+        page.click("text=Next")
+        page.wait_for_selector("h1:has-text('DialogueEnv')")
+        assert page.locator(".turn").count() == 14
+        page.click(".segments >> text=Dialogue")
+        page.wait_for_selector(".moves")
+
+    @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+    def test_nothing_is_wider_than_the_screen(self, open_page, dialogues, size):
+        """On a phone, the database is below the messages."""
+        page = open_page(f"{dialogues.url}#/episode/0-0", size=size)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        moves = page.locator(".moves").bounding_box()
+        beside = page.locator(".dialogue-aside").bounding_box()
+        assert (beside["y"] >= moves["y"] + moves["height"]) == (size is PHONE)
+
+    def test_values_of_another_shape_are_shown_as_turns(self, open_page, tmp_path):
+        """Other environments may use the same names."""
+        path = tmp_path / "run.jsonl"
+        odd = odd_trajectory("x")
+        odd.turns[0].info = {"ended_by": "x", "db_diff": [{"table": 1}], "reward_parts": ["x"]}
+        with TrajectoryFile(path) as file:
+            file.append(odd)
+        with serving(path) as server:
+            page = open_page(f"{server.url}#/episode/0-0")
+            page.click("text=/^Info$/")
+            shown = page.locator(".turn details pre").last.inner_text()
+            assert json.loads(shown) == odd.turns[0].info
+
+
 class TestCompare:
     """Two sides on the same task."""
 
@@ -463,10 +612,12 @@ def test_the_output_of_models_is_never_executed(open_page, tmp_path, text, mode)
         with TrajectoryFile(run / "trajectories.jsonl") as file:
             file.append(odd_trajectory(text))
             file.append(odd_trajectory(text, index=1, error=None, failures=[]))
+            file.append(odd_dialogue(text, index=2))
     with serving(*runs) as server:
         root = server.url if mode == "served" else write_page(tmp_path / "page.html", *runs)
         page = open_page(root)
-        for place in ("", "episodes", "episode/0-0", "compare", "compare?left=0-0&right=1-0"):
+        places = ("", "episodes", "episode/0-0", "compare", "compare?left=0-0&right=1-0")
+        for place in (*places, "episode/0-2", "episode/0-2?show=turns"):
             go_to(page, f"#/{place}")
             page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
             page.wait_for_function(

@@ -276,6 +276,21 @@ def odd_trajectory(text="x", **fields):
     )
 
 
+def odd_dialogue(text="x", **fields):
+    """Return a dialogue of one turn, with ``text`` wherever a text can be."""
+    call = {"tool": "database", "function": text, "arguments": {text: text}, "id": text}
+    call |= {"ok": True, "output": text, "kind": "write"}
+    change = {"table": text, "id": text, "path": text, "before": text, "after": {text: text}}
+    info = {"tool_calls": [call], "ended_by": text, "db_diff": [change, {**change, "path": ""}]}
+    info |= {"reward_parts": {"db": 0.0, text: 1.0}}
+    info |= {"reward_details": {"db": [{**change, "path": "else"}], text: [text, call]}}
+    turn = {"agent": text, "observation": text, "action": text, "reward": 0.0}
+    turn |= {"terminated": True, "truncated": False, "info": info}
+    fields = {"index": 0, "seed": 1, "turns": [turn], "final_observation": text, **fields}
+    reset_info = {"task_id": text, "prefix": text, "user": {"id": text}}
+    return Trajectory.from_dict({"env_id": text, "agent": text, "reset_info": reset_info, **fields})
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1])
     make_run(target / "before", "small-model", 0.45, gain=0.1)

@@ -110,3 +110,8 @@ export function panel(title, aside, ...children) {
 export function empty(title, ...children) {
   return el("div", { class: "empty" }, el("p", { class: "empty-title" }, title), ...children);
 }
+
+/** A heading over a block. @param {string} name @param {...any} children */
+export function labelled(name, ...children) {
+  return el("div", { class: "labelled" }, el("h4", {}, name), ...children);
+}

@@ -1,5 +1,6 @@
 /** An episode, turn by turn. */
 
+import { dialogue, isDialogue } from "./dialogue.js";
 import { el, panel, segments } from "./dom.js";
 import { compact, counted, decimal, duration, fixed, moment } from "./format.js";
 import { stack, tint } from "./plots.js";
@@ -116,11 +117,13 @@ export async function episodePage({ id, choices }) {
   const { row, episode } = found;
   const series = over.series.find((one) => one.series === row.series);
   const look = lookOf(episode, choices);
-  const to = (other) => link(`episode/${other}`, { ...filters, tokens: choices.tokens });
+  const to = (other) => link(`episode/${other}`, { ...filters, tokens: choices.tokens, show: choices.show });
   const step = (name, key, other, title) =>
     other ? el("a", { class: "button", rel: key, href: to(other), title }, name)
       : el("span", { class: "button disabled", "aria-disabled": "true" }, name);
-  const colourings = colouringsOf(episode);
+  const hasMessages = isDialogue(episode);
+  const showsMessages = hasMessages && choices.show !== "turns";
+  const colourings = showsMessages ? [] : colouringsOf(episode);
   const { before, after } = ends(episode);
   return [
     el("div", { class: "crumbs" },
@@ -148,11 +151,16 @@ export async function episodePage({ id, choices }) {
         "Colour tokens by",
         colourings,
         look.colouring,
-        (tokens) => go(`episode/${id}`, { ...filters, tokens }, true),
+        (tokens) => go(`episode/${id}`, { ...filters, tokens, show: choices.show }, true),
       ),
       tokenLegend(look.colouring, look.largest)),
-    ...turnList(episode, look),
-    after,
+    hasMessages && el("div", {}, segments(
+      "Show",
+      [["", "Dialogue"], ["turns", "Turns"]],
+      showsMessages ? "" : "turns",
+      (show) => go(`episode/${id}`, { ...filters, show }, true),
+    )),
+    ...(showsMessages ? [dialogue(episode)] : [...turnList(episode, look), after]),
   ].filter(Boolean);
 }
 

@@ -1,6 +1,7 @@
 /** One turn of an episode, and the error that ended an episode early. */
 
-import { el, present } from "./dom.js";
+import { changesTable, isChanges } from "./database.js";
+import { el, labelled, present } from "./dom.js";
 import { counted, decimal, duration, fixed, isNumber } from "./format.js";
 import { stack } from "./plots.js";
 import { changedFiles, terminalCall } from "./terminal.js";
@@ -22,6 +23,8 @@ const INFO_LOOKS = [
   ["tool_calls", toolCalls],
   ["tool_messages", () => document.createDocumentFragment()],
   ["rewards", rewardParts],
+  ["reward_parts", rewardParts],
+  ["db_diff", (value) => titled("Changes of the database", isChanges(value) ? changesTable(value) : null)],
   ["changed_files", (value) => titled("Files changed", changedFiles(value))],
   ["left_behind", (value) => titled("Files left out of grading", pathList(value))],
   ["verifier_output", (value) => titled("Output of the tests", typeof value === "string" ? block(value, "code") : null)],
@@ -32,11 +35,6 @@ export function timesOf(turn) {
   const { queue_seconds: queue = 0, model_seconds: model = 0 } = turn.generation ?? {};
   const agent = Math.max(0, (turn.agent_seconds ?? 0) - queue - model);
   return [["queue", queue], ["model", model], ["agent", agent], ["env", turn.env_seconds ?? 0]];
-}
-
-/** A heading over a block. @param {string} name @param {...any} children */
-function labelled(name, ...children) {
-  return el("div", { class: "labelled" }, el("h4", {}, name), ...children);
 }
 
 /** An observation: text, texts with images, or any JSON. @param {any} value */

@@ -1,0 +1,1 @@
+"""Dialogues over a database: import, episodes, resets, digests, memory."""
