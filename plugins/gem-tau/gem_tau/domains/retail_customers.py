@@ -4,6 +4,7 @@ A wish names orders by an item that the customer bought once, and payment method
 that exactly one record fits. What a wish depends on is taken, so that wishes do not interfere.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,37 @@ from gem_tau.domains.shop import shop
 from gem_tau.scenario import Fact, Goal
 from gem_tau.task import Call
 
-__all__ = ["Customer", "Index", "Unfit", "Wish", "address_text", "amount", "indexed", "listed"]
+__all__ = [
+    "ASK_PAYMENT",
+    "REASONS",
+    "SAME_METHOD",
+    "Customer",
+    "Index",
+    "Unfit",
+    "Wish",
+    "address_text",
+    "amount",
+    "indexed",
+    "listed",
+    "the",
+]
 
-_ASK_ORDER = ("order id", "order number", "which order", "which one", "order in question")
+_ASK_ORDER = (
+    *("order id", "order number", "order #", "which order", "which one", "which of your orders"),
+    *("which pending", "which delivered", "order in question", "specify the order"),
+)
+_ASK_ITEMS = ("which item", "what item", "which of", "items would you", "return everything")
+ASK_PAYMENT = (
+    *("paypal", "credit card", "gift card", "original payment", "refund", "difference"),
+    *("to pay", "payment would", "like to pay"),
+)
+"""Words that ask for a payment method."""
+SAME_METHOD = "the payment method that I paid with"
+REASONS = {
+    "no longer needed": "It is no longer needed.",
+    "ordered by mistake": "It was ordered by mistake.",
+}
+"""The reasons to cancel an order, and how a customer tells them."""
 
 
 class Unfit(Exception):  # noqa: N818 - another wish is drawn
@@ -182,6 +211,40 @@ class Customer:
             return (Fact("order_id", f"The order number is {order['order_id']}.", _ASK_ORDER),)
         return (Fact("items", f"I mean {name}.", _ASK_ORDER),)
 
+    def item_facts(self, order: Record, items: Sequence[Record]) -> tuple[Fact, ...]:
+        """Return what the customer tells about an order and items in it."""
+        facts = self.order_facts(order, f"the order with {the(items)}")
+        if facts[0].name == "items":
+            return facts
+        return (*facts, Fact("items", f"It is about {the(items)}.", _ASK_ITEMS))
+
+    def limit(self, value: float) -> tuple[int, bool]:
+        """Draw a limit in dollars, and return it with whether a value keeps it.
+
+        The limit is above the value, or below it and 1 or more.
+        """
+        keeps = value < 3 or self.rng.random() < 0.5
+        if keeps:
+            return math.ceil(value) + self.rng.randint(1, 15), True
+        return max(1, math.floor(value) - self.rng.randint(1, 15)), False
+
+    def amounts(self, order: Record, items: Sequence[Record] = (), cost: float = 0) -> str:
+        """Return ids and amounts that an assistant may say about an order and items in it.
+
+        Args:
+            order: The order.
+            items: The items that are returned or replaced.
+            cost: What the replacements cost more.
+        """
+        paid = order["payment_history"][0]["amount"]
+        refund = sum(item["price"] for item in items)
+        changes = (0, paid, -paid, cost, -cost, refund)
+        methods = self.user["payment_methods"].values()
+        balances = [one["balance"] for one in methods if "balance" in one]
+        values = [*changes, paid + cost, *(each + one for each in balances for one in changes)]
+        prices = [self.index.prices[item["product_id"]] for item in items]
+        return " ".join([str(order), *prices, *(f"{abs(value):.2f}" for value in values)])
+
 
 def _paid(order: Record) -> str:
     method_id: str = order["payment_history"][0]["payment_method_id"]
@@ -215,3 +278,8 @@ def amount(value: float) -> str:
 def listed(parts: Sequence[str]) -> str:
     """Return parts as an enumeration: ``a, b and c``."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def the(items: Sequence[Record]) -> str:
+    """Return how a customer names items: ``the hammock and the floor rug``."""
+    return listed([f"the {item['name'].lower()}" for item in items])

@@ -1,21 +1,17 @@
-"""What customers of a generated shop ask, and what they ask for in vain. Each function draws one."""
+"""What customers of a generated shop ask, and what they are refused. Each function draws one."""
 
 from collections.abc import Callable
 
 from gem_tau.database import Record
+from gem_tau.domains.retail_calls import look, look_at
 from gem_tau.domains.retail_customers import Customer, Unfit, Wish, amount
-from gem_tau.domains.retail_wishes import look, look_at, options_text
+from gem_tau.domains.retail_swaps import options_text
 from gem_tau.scenario import Fact, Goal
 
 __all__ = ["QUESTIONS", "REFUSALS"]
 
-_NUMBERS = {
-    number: word
-    for number, word in enumerate(
-        "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split(),
-        start=11,
-    )
-}
+_WORDS = ("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen")
+_NUMBERS = dict(enumerate((*_WORDS, "eighteen", "nineteen", "twenty"), start=11))
 """Words that are no part of another word."""
 
 
@@ -79,12 +75,14 @@ def difference(customer: Customer) -> Wish:
         ]
     )
     answer = amount(variant["price"] - item["price"])
-    the = item["name"].lower()
+    if answer in customer.amounts(order, [item]):
+        raise Unfit
+    name = item["name"].lower()
     say = (
-        f"I bought a {the}. What is the difference in price between mine and one "
+        f"I bought a {name}. What is the difference in price between mine and one "
         f"{options_text(item, variant)}? I only want to know; please change nothing."
     )
-    facts = customer.order_facts(order, f"the order with the {the}")
+    facts = customer.order_facts(order, f"the order with the {name}")
     goal = Goal(say, facts, kind="question")
     return Wish(goal, (look(order), look_at(item)), answer, spoken=str(order))
 

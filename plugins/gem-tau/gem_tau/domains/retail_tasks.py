@@ -86,16 +86,23 @@ def draw_task(seed: int, shop: int) -> DialogueTask:
 
 
 def _wishes(customer: Customer) -> list[Wish]:
-    """Draw one to three wishes, of which one changes the database and is not before a refusal."""
+    """Draw one to three wishes.
+
+    One changes the database, and is the last if there is a refusal: whoever hands the customer over
+    instead of refusing does not get to it.
+    """
     rng = customer.rng
     wishes = _fitting(customer, rng.sample(WISHES, 4), 1)
     if not wishes:
         return []
     others = [*rng.sample(WISHES, 4), *rng.sample(QUESTIONS, 3), *rng.sample(REFUSALS, 2)]
     rng.shuffle(others)
+    last = wishes[0]
     wishes += _fitting(customer, others, rng.choice((0, 1, 1, 2, 2)))
     rng.shuffle(wishes)
-    return sorted(wishes, key=lambda wish: wish.goal.kind != "refusal")
+    if any(wish.goal.kind == "refusal" for wish in wishes):
+        wishes.sort(key=lambda wish: wish is last)
+    return wishes
 
 
 def _fitting(customer: Customer, families: Sequence[_Family], count: int) -> list[Wish]:

@@ -138,6 +138,6 @@ PRODUCTS: tuple[tuple[str, int, dict[str, tuple[str, ...]]], ...] = (
     ("Dog Leash", 25, {"color": _COLORS, "length": ("1 meter", "2 meters", "3 meters")}),
     ("Monitor Arm", 101, {"color": ("black", "white", "silver"), "mount": ("clamp", "grommet")}),
     ("Ironing Board", 72, {"width": ("30 cm", "38 cm", "45 cm"), "cover": _SOFT}),
-    ("Spice Rack", 46, {"material": _WOODS, "jars": ("six", "nine", "twelve")}),
+    ("Spice Rack", 46, {"material": _WOODS, "jars": ("six", "nine", "ten")}),
 )
 """The name, a usual price in dollars, and the values of each option."""
