@@ -35,10 +35,10 @@ _ASK_ORDER = (
     *("order id", "order number", "order #", "which order", "which one", "which of your orders"),
     *("which pending", "which delivered", "order in question", "specify the order"),
 )
-_ASK_ITEMS = ("which item", "what item", "which of", "items would you", "return everything")
+_ASK_ITEMS = ("which of", "the items", "which item", "return everything")
 ASK_PAYMENT = (
     *("paypal", "credit card", "gift card", "original payment", "refund", "difference"),
-    *("to pay", "payment would", "like to pay"),
+    *("to pay", "payment would", "like to pay", "account should"),
 )
 """Words that ask for a payment method."""
 SAME_METHOD = "the payment method that I paid with"
