@@ -144,7 +144,7 @@ def new_default_address(customer: Customer) -> Wish:
     address = new_address(customer.rng)
     fact = Fact("address", f"The new address is {address_text(address)}.", _ASK_ADDRESS)
     goal = Goal("I have moved. Please change the default address of my profile.", (fact,))
-    return Wish(goal, (user_address_call(customer.id, address),))
+    return Wish(goal, (user_address_call(customer.id, address),), spoken=str(customer.user))
 
 
 def default_address_from_order(customer: Customer) -> Wish:
@@ -158,7 +158,7 @@ def default_address_from_order(customer: Customer) -> Wish:
     fact = Fact("address", f"It is the address of {name}.", _ASK_ADDRESS)
     goal = Goal(say, (*customer.order_facts(order, name), fact))
     calls = (look(order), user_address_call(customer.id, order["address"]))
-    return Wish(goal, calls, spoken=str(order))
+    return Wish(goal, calls, spoken=f"{order} {customer.user}")
 
 
 def give_back(customer: Customer) -> Wish:
