@@ -103,7 +103,11 @@ class TestOutcomes:
     def test_an_answer_is_not_said_while_other_goals_are_served(self, task) -> None:
         for mention in task.communicate:
             tools = RETAIL.toolkit(task.fresh())
-            others = [call for call in task.actions if call.goal != mention.goal]
+            others = [
+                call
+                for call in task.actions
+                if call.goal != mention.goal and call.name != "get_user_details"
+            ]
             said = [tools.call(call.name, call.arguments).output for call in others]
             said += [json.dumps(dict(call.arguments)) for call in task.actions]
             said += [task.scenario.as_text()]

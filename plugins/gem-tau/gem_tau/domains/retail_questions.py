@@ -19,7 +19,7 @@ def total(customer: Customer) -> Wish:
     """Draw the question what an order cost."""
     order = customer.take_order("pending", "processed", "delivered")
     name = customer.order_name(order)
-    answer = amount(order["payment_history"][0]["amount"])
+    answer = _amount(customer, order["payment_history"][0]["amount"])
     say = f"How much did I pay in total for {name}?"
     return _about_order(customer, order, name, say, answer)
 
@@ -50,16 +50,16 @@ def count(customer: Customer) -> Wish:
         f"How many different variants of the {product['name'].lower()} do you have in stock? "
         f"Please write the number as a word, because my screen garbles digits."
     )
-    return Wish(Goal(say, kind="question"), (look_at(product),), _NUMBERS[found])
+    return _about_product(customer, product, say, _NUMBERS[found])
 
 
 def cheapest(customer: Customer) -> Wish:
     """Draw the question what the cheapest variant of a product costs."""
     product = _product(customer)
     available = customer.index.available[product["product_id"]]
-    answer = amount(min(one["price"] for one in available))
+    answer = _amount(customer, min(one["price"] for one in available))
     say = f"What does the cheapest {product['name'].lower()} that you have in stock cost?"
-    return Wish(Goal(say, kind="question"), (look_at(product),), answer)
+    return _about_product(customer, product, say, answer)
 
 
 def difference(customer: Customer) -> Wish:
@@ -74,7 +74,7 @@ def difference(customer: Customer) -> Wish:
             if one["options"] != item["options"]
         ]
     )
-    answer = amount(variant["price"] - item["price"])
+    answer = _amount(customer, variant["price"] - item["price"])
     if answer in customer.amounts(order, [item]):
         raise Unfit
     name = item["name"].lower()
@@ -84,7 +84,7 @@ def difference(customer: Customer) -> Wish:
     )
     facts = customer.order_facts(order, f"the order with the {name}")
     goal = Goal(say, facts, kind="question")
-    return Wish(goal, (look(order), look_at(item)), answer, spoken=str(order))
+    return Wish(goal, (look(order), look_at(item)), answer, customer.amounts(order, [item]))
 
 
 def cancel_processed(customer: Customer) -> Wish:
@@ -192,9 +192,26 @@ def _product(customer: Customer) -> Record:
     return product
 
 
+def _amount(customer: Customer, value: float) -> str:
+    """Return an amount that is not part of the profile, which an assistant may recite.
+
+    Raises:
+        Unfit: It is part of it, or ends with 0.
+    """
+    text = amount(value)
+    if text in str(customer.user):
+        raise Unfit
+    return text
+
+
 def _about_order(customer: Customer, order: Record, name: str, say: str, answer: str) -> Wish:
     goal = Goal(say, customer.order_facts(order, name), kind="question")
     return Wish(goal, (look(order),), answer, spoken=str(order))
+
+
+def _about_product(customer: Customer, product: Record, say: str, answer: str) -> Wish:
+    prices = customer.index.prices[product["product_id"]]
+    return Wish(Goal(say, kind="question"), (look_at(product),), answer, spoken=prices)
 
 
 def _in_vain(customer: Customer, order: Record, say: str, *facts: Fact) -> Wish:
