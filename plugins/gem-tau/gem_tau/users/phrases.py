@@ -74,7 +74,7 @@ _CONFIRM = _any_of(
     r"looks? (?:good|right|correct)\?",
     r"is (?:that|this|everything) (?:all )?(?:ok|okay|correct|right|al+ ?right|acceptable|fine)",
     "does (?:all )?(?:that|this) (?:work|sound|look)",
-    "do you (?:still )?want to (?:go|continue|cancel|return|exchange|change|make)",
+    "do you (?:still want to|want to (?:go|continue|cancel|make))",
     "would you like to (?:go ahead|proceed|continue)",
 )
 _NO_CONFIRM = _any_of(
