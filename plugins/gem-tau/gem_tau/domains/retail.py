@@ -4,18 +4,18 @@ Names, parameters and effects are those of the retail domain of tau2 (``RetailTo
 tau-bench (``RetailToolsV1``), both MIT. Amounts are in US dollars.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from gem_tau.database import Record
+from gem_tau.domains.retail_records import ShopRecords, address_record, first_item, payment_record
 from gem_tau.task import Domain
-from gem_tau.toolkit import ToolFailure, Toolkit, read, write
+from gem_tau.toolkit import ToolFailure, read, write
 
 __all__ = ["RETAIL", "RetailTools", "RetailToolsV1", "ShopTools"]
 
 
-class RetailTools(Toolkit):
+class RetailTools(ShopRecords):
     """The tools of a shop, with the effects that they have in tau2.
 
     The tables are ``users``, ``orders`` and ``products``; see ``gem_tau.domains.shop``.
@@ -114,7 +114,9 @@ class RetailTools(Toolkit):
         order = self.db.edit("orders", order_id)
         refunds = []
         for payment in order["payment_history"]:
-            refunds.append(_payment("refund", payment["amount"], payment["payment_method_id"]))
+            refunds.append(
+                payment_record("refund", payment["amount"], payment["payment_method_id"])
+            )
             self._add_to_gift_card(order, payment["payment_method_id"], payment["amount"])
         order["status"] = "cancelled"
         order["cancel_reason"] = reason
@@ -173,7 +175,7 @@ class RetailTools(Toolkit):
         """
         self._check_pending(self._order(order_id))
         order = self.db.edit("orders", order_id)
-        order["address"] = _address(address1, address2, city, state, country, zip)
+        order["address"] = address_record(address1, address2, city, state, country, zip)
         return order
 
     @write
@@ -199,11 +201,11 @@ class RetailTools(Toolkit):
         self._check_balance(order, payment_method_id, difference)
         order = self.db.edit("orders", order_id)
         kind = "payment" if difference > 0 else "refund"
-        order["payment_history"].append(_payment(kind, abs(difference), payment_method_id))
+        order["payment_history"].append(payment_record(kind, abs(difference), payment_method_id))
         self._add_to_gift_card(order, payment_method_id, -difference)
         shown = self._shown_variants(variants)
         for old, new, variant in zip(item_ids, new_item_ids, shown, strict=True):
-            item = _first_item(order, old)
+            item = first_item(order, old)
             item["item_id"] = new
             item["price"] = variant["price"]
             item["options"] = dict(variant["options"])
@@ -232,8 +234,8 @@ class RetailTools(Toolkit):
         self._check_balance(order, payment_method_id, amount)
         order = self.db.edit("orders", order_id)
         order["payment_history"] += [
-            _payment("payment", amount, payment_method_id),
-            _payment("refund", amount, old),
+            payment_record("payment", amount, payment_method_id),
+            payment_record("refund", amount, old),
         ]
         self._add_to_gift_card(order, payment_method_id, -amount)
         self._add_to_gift_card(order, old, amount)
@@ -263,7 +265,7 @@ class RetailTools(Toolkit):
         """
         self._user(user_id)
         user = self.db.edit("users", user_id)
-        user["address"] = _address(address1, address2, city, state, country, zip)
+        user["address"] = address_record(address1, address2, city, state, country, zip)
         return user
 
     @write
@@ -287,43 +289,12 @@ class RetailTools(Toolkit):
         original = order["payment_history"][0]["payment_method_id"]
         if method["source"] != "gift_card" and payment_method_id != original:
             raise ToolFailure(f"A refund goes to {original}, which paid, or to a gift card")
-        _check_owned(order, item_ids)
+        self._check_owned(order, item_ids)
         order = self.db.edit("orders", order_id)
         order["status"] = "return requested"
         order["return_items"] = sorted(item_ids)
         order["return_payment_method_id"] = payment_method_id
         return order
-
-    def _user(self, user_id: str) -> Record:
-        if (user := self.db.get("users", user_id)) is None:
-            raise ToolFailure(f"There is no user {user_id!r}")
-        return user
-
-    def _order(self, order_id: str) -> Record:
-        if (order := self.db.get("orders", order_id)) is None:
-            hint = "" if order_id.startswith("#") else "; an order id begins with #"
-            raise ToolFailure(f"There is no order {order_id!r}{hint}")
-        return order
-
-    def _product(self, product_id: str) -> Record:
-        if (product := self.db.get("products", product_id)) is None:
-            raise ToolFailure(f"There is no product {product_id!r}")
-        return product
-
-    def _method(self, order: Record, payment_method_id: str) -> Record:
-        methods = self._user(order["user_id"])["payment_methods"]
-        if payment_method_id not in methods:
-            raise ToolFailure(
-                f"User {order['user_id']} has no payment method {payment_method_id!r}; "
-                f"there are: {', '.join(methods)}"
-            )
-        return methods[payment_method_id]
-
-    def _check_status(self, order: Record, status: str, action: str) -> None:
-        if order["status"] != status:
-            raise ToolFailure(
-                f"Only a {status} order can be {action}; {order['order_id']} is {order['status']}"
-            )
 
     def _check_pending(self, order: Record) -> None:
         """Refuse orders whose address and payment are fixed; modified items do not matter."""
@@ -335,56 +306,12 @@ class RetailTools(Toolkit):
         if same:
             raise ToolFailure(f"The new item must be another one than {same[0]}")
 
-    def _new_variants(
-        self, order: Record, item_ids: Sequence[str], new_item_ids: Sequence[str]
-    ) -> list[Record]:
-        """Return the variants that take the place of items."""
-        _check_owned(order, item_ids)
-        if len(item_ids) != len(new_item_ids):
-            raise ToolFailure(
-                f"Each item needs one new item; got {len(item_ids)} items and "
-                f"{len(new_item_ids)} new ones"
-            )
-        variants = []
-        for old, new in zip(item_ids, new_item_ids, strict=True):
-            product = self._product(_first_item(order, old)["product_id"])
-            variant = product["variants"].get(new)
-            if variant is None:
-                raise ToolFailure(f"{new!r} is not an item of the product {product['name']!r}")
-            if not variant["available"]:
-                raise ToolFailure(f"Item {new} is not available")
-            variants.append(variant)
-        return variants
-
-    def _difference(
-        self, order: Record, item_ids: Sequence[str], variants: Sequence[Record]
-    ) -> float:
-        """Return what the new variants cost more than the old items, not rounded."""
-        total: float = 0
-        for old, variant in zip(item_ids, variants, strict=True):
-            total += variant["price"] - _first_item(order, old)["price"]
-        return total
-
     def _shown_variants(self, variants: Sequence[Record]) -> Sequence[Record]:
         """Return the variants whose price and options the items of a modified order show.
 
         tau2 shows those of the last one for every item.
         """
         return [variants[-1]] * len(variants) if variants else []
-
-    def _check_balance(self, order: Record, payment_method_id: str, amount: float) -> None:
-        method = self._method(order, payment_method_id)
-        if method["source"] == "gift_card" and method["balance"] < amount:
-            raise ToolFailure(
-                f"{payment_method_id} has {method['balance']:.2f}, too little for {amount:.2f}"
-            )
-
-    def _add_to_gift_card(self, order: Record, payment_method_id: str, amount: float) -> None:
-        """Change the balance of a gift card; other payment methods have none."""
-        if self._method(order, payment_method_id)["source"] == "gift_card":
-            user = self.db.edit("users", order["user_id"])
-            method = user["payment_methods"][payment_method_id]
-            method["balance"] = round(method["balance"] + amount, 2)
 
 
 class ShopTools(RetailTools):
@@ -405,38 +332,6 @@ class RetailToolsV1(ShopTools):
 
     def _check_changed(self, item_ids: Sequence[str], new_item_ids: Sequence[str]) -> None:
         pass
-
-
-def _payment(kind: str, amount: float, payment_method_id: str) -> Record:
-    return {
-        "transaction_type": kind,
-        "amount": amount,
-        "payment_method_id": payment_method_id,
-    }
-
-
-def _address(
-    address1: str, address2: str, city: str, state: str, country: str, zip_code: str
-) -> Record:
-    return {
-        "address1": address1,
-        "address2": address2,
-        "city": city,
-        "state": state,
-        "country": country,
-        "zip": zip_code,
-    }
-
-
-def _first_item(order: Record, item_id: str) -> Record:
-    return next(item for item in order["items"] if item["item_id"] == item_id)
-
-
-def _check_owned(order: Record, item_ids: Sequence[str]) -> None:
-    missing = Counter(item_ids) - Counter(item["item_id"] for item in order["items"])
-    if missing:
-        listed = ", ".join(sorted(missing))
-        raise ToolFailure(f"Order {order['order_id']} does not have the items: {listed}")
 
 
 RETAIL = Domain(
