@@ -212,14 +212,17 @@ def variants_that_fit(task, item, text):
         fitting = [one for one in others if one["options"][name] == value]
         lowest = min(one["price"] for one in fitting)
         return [one["item_id"] for one in fitting if one["price"] == lowest]
+    return [one["item_id"] for one in others if describes(text, item, one)]
+
+
+def describes(text, item, variant):
+    """Return whether a text has the options of a variant, or those that an item lacks."""
+    every = [f"the {name} {value}" for name, value in variant["options"].items()]
+    if "the version with " in text:
+        return f"the version with {', '.join(every[:-1])} and {every[-1]}." in text
     name = item["name"].lower()
-    return [
-        one["item_id"]
-        for one in others
-        if re.search(
-            rf"(?:{name} for|want|that I received for|to) one {options_text(item, one)}\b", text
-        )
-    ]
+    start = rf"(?:the {name} for|want|that I received for|to) a version "
+    return bool(re.search(rf"{start}{options_text(item, variant)}(?=[.;])", text))
 
 
 def methods_that_fit(task, call, goal):

@@ -83,7 +83,7 @@ class Index:
         self.base: Base = shop(number)
         tables = self.base.tables
         self.orders = tables["orders"]
-        self.users: list[Record] = list(tables["users"].values())
+        self.users = [one for one in tables["users"].values() if len(one["orders"]) > 1]
         self.products: list[Record] = list(tables["products"].values())
         self.pending = [one for one in self.orders.values() if one["status"] == "pending"]
         self.variants = tables["products"]
@@ -165,6 +165,10 @@ class Customer:
         if not things:
             raise Unfit
         return self.rng.choice(things)
+
+    def phrase(self, *texts: str) -> str:
+        """Draw one of some ways to say the same."""
+        return self.rng.choice(texts)
 
     def methods(self, cost: float = 0) -> list[Record]:
         """Return the payment methods that are not taken and can pay an amount."""

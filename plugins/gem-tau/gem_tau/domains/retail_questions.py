@@ -20,8 +20,8 @@ def total(customer: Customer) -> Wish:
     order = customer.take_order("pending", "processed", "delivered")
     name = customer.order_name(order)
     answer = _amount(customer, order["payment_history"][0]["amount"])
-    say = f"How much did I pay in total for {name}?"
-    return _about_order(customer, order, name, say, answer)
+    say = customer.phrase("How much did I pay in total for {}?", "What was the total amount of {}?")
+    return _about_order(customer, order, name, say.format(name), answer)
 
 
 def tracking(customer: Customer) -> Wish:
@@ -47,8 +47,8 @@ def count(customer: Customer) -> Wish:
     if found not in _NUMBERS:
         raise Unfit
     say = (
-        f"How many different variants of the {product['name'].lower()} do you have in stock? "
-        f"Please write the number as a word, because my screen garbles digits."
+        f"How many different versions of the {product['name'].lower()} do you have in stock? "
+        f"Please spell the number out as a word."
     )
     return _about_product(customer, product, say, _NUMBERS[found])
 
@@ -58,7 +58,7 @@ def cheapest(customer: Customer) -> Wish:
     product = _product(customer)
     available = customer.index.available[product["product_id"]]
     answer = _amount(customer, min(one["price"] for one in available))
-    say = f"What does the cheapest {product['name'].lower()} that you have in stock cost?"
+    say = f"What does the cheapest version of the {product['name'].lower()} in stock cost?"
     return _about_product(customer, product, say, answer)
 
 
@@ -79,7 +79,7 @@ def difference(customer: Customer) -> Wish:
         raise Unfit
     name = item["name"].lower()
     say = (
-        f"I bought a {name}. What is the difference in price between mine and one "
+        f"I bought the {name}. What is the difference in price between mine and a version "
         f"{options_text(item, variant)}? I only want to know; please change nothing."
     )
     facts = customer.order_facts(order, f"the order with the {name}")
@@ -135,8 +135,8 @@ def other_product(customer: Customer) -> Wish:
     item = customer.one_of(customer.items(order))
     product = _product(customer)
     say = (
-        f"I would like to exchange the {item['name'].lower()} that I received for a "
-        f"{product['name'].lower()}."
+        f"I would like to exchange the {item['name'].lower()} that I received for "
+        f"something else: the {product['name'].lower()}."
     )
     options = Fact("options", "Any variant will do.")
     return _in_vain(customer, order, say, options)

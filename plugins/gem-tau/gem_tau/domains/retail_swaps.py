@@ -34,14 +34,21 @@ class _Kind:
 
     status: str
     tool: str
-    say: str
+    says: tuple[str, ...]
 
 
 _EXCHANGE = _Kind(
-    "delivered", "exchange_delivered_order_items", "I would like to exchange {} that I received"
+    "delivered",
+    "exchange_delivered_order_items",
+    ("I would like to exchange {} that I received", "I want to exchange {}, which I have received"),
 )
 _MODIFY = _Kind(
-    "pending", "modify_pending_order_items", "I would like to change {} in my pending order"
+    "pending",
+    "modify_pending_order_items",
+    (
+        "I would like to change {} in my pending order",
+        "I want to modify {} in an order that is pending",
+    ),
 )
 _Choice = Callable[[Customer, Record], tuple[Record, str]]
 """Returns the variant that takes the place of an item, and the words for it."""
@@ -91,8 +98,8 @@ def exchange_or_return(customer: Customer) -> Wish:
         call = return_call(order, [item], method)
     name = the([item])
     say = (
-        f"I would like to exchange {name} that I received for one {options_text(item, target)}. "
-        f"But if it costs more than ${limit} extra, I would like to return {name} instead."
+        f"I would like to exchange {name} that I received for a version "
+        f"{options_text(item, target)}. But if it costs more than ${limit} extra, I would like to return {name} instead."
     )
     payment = Fact("payment", f"Please use {SAME_METHOD} in any case.", ASK_PAYMENT)
     return _conditional(customer, order, item, target, say, payment, call, is_met, limit)
@@ -111,7 +118,7 @@ def modify_or_cancel(customer: Customer) -> Wish:
     else:
         call = cancel_call(order, "no longer needed")
     say = (
-        f"I would like to change {the([item])} in my pending order to one "
+        f"I would like to change {the([item])} in my pending order to a version "
         f"{options_text(item, target)}. But if that costs more than ${limit} extra, please cancel "
         f"the whole order, because I no longer need it then."
     )
@@ -131,10 +138,11 @@ def _swap(customer: Customer, kind: _Kind, choose: _Choice, most: int = 2) -> Wi
     items = customer.items(order)
     items = customer.rng.sample(items, min(len(items), customer.rng.randint(1, most)))
     chosen = [choose(customer, item) for item in items]
-    wanted = listed(
-        [f"{the([item])} for one {text}" for item, (_, text) in zip(items, chosen, strict=True)]
+    texts = [text for _, text in chosen]
+    wanted = "; and ".join(
+        f"{the([item])} for a version {text}" for item, text in zip(items, texts, strict=True)
     )
-    request = kind.say.format(the(items))
+    request = customer.phrase(*kind.says).format(the(items))
     fact = Fact("options", f"I would like to swap {wanted}.", _asks(items))
     if customer.rng.random() < 0.5:
         request += f". In detail: {wanted}"
@@ -147,8 +155,10 @@ def _swap_after_all(customer: Customer, kind: _Kind) -> Wish:
     order = customer.take_order(kind.status)
     item = customer.one_of(customer.items(order))
     first, target = customer.rng.sample(_others(customer, item), 2)
-    say = f"{kind.say.format(the([item]))}. I want one {options_text(item, first)}."
-    change = f"I have changed my mind, sorry: I want one {options_text(item, target)}."
+    request = customer.phrase(*kind.says).format(the([item]))
+    say = f"{request}. I want a version {options_text(item, first)}."
+    options = [f"the {name} {value}" for name, value in target["options"].items()]
+    change = f"I have changed my mind, sorry: I want the version with {listed(options)}."
     goal = Goal(say, change=change)
     return _swap_wish(customer, kind, order, [item], [target], goal)
 
@@ -187,7 +197,7 @@ def _conditional(
     customer.take(item["product_id"])
     relation = "at most" if is_met else "more than"
     facts = [*customer.item_facts(order, [item]), payment]
-    facts.append(Fact("options", f"I want one {options_text(item, target)}.", _asks([item])))
+    facts.append(Fact("options", f"I want a version {options_text(item, target)}.", _asks([item])))
     facts.append(Fact("reason", REASONS["no longer needed"]))
     goal = Goal(say, tuple(facts), condition=f"it costs {relation} ${limit} extra")
     cost = target["price"] - item["price"]
@@ -250,5 +260,5 @@ def _changed(item: Record, variant: Record) -> dict[str, str]:
 def options_text(item: Record, variant: Record) -> str:
     """Return how a variant differs from an item, such that only this variant fits."""
     changed = [f"the {name} {value}" for name, value in _changed(item, variant).items()]
-    rest = ", and everything else as it is" if len(changed) < len(item["options"]) else ""
+    rest = ", and otherwise like mine" if len(changed) < len(item["options"]) else ""
     return f"with {listed(changed)}{rest}"

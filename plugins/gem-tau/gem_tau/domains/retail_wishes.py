@@ -38,7 +38,11 @@ def cancel(customer: Customer) -> Wish:
     """Draw the cancellation of an order."""
     order = _pending(customer)
     name = customer.order_name(order)
-    say = customer.rng.choice(("I would like to cancel {}.", "Please cancel {} for me."))
+    say = customer.phrase(
+        "I would like to cancel {}.",
+        "Please cancel {} for me.",
+        "I do not want {} any more. Can you cancel it?",
+    )
     facts, call = _cancellation(customer, order)
     goal = Goal(say.format(name), (*customer.order_facts(order, name), facts))
     return Wish(goal, (look(order), call), spoken=str(order))
@@ -89,7 +93,11 @@ def new_payment(customer: Customer) -> Wish:
     name = customer.order_name(order)
     fact = Fact("payment", f"Please use {customer.method_name(new)} for it.", ASK_PAYMENT)
     facts = (*customer.order_facts(order, name), fact)
-    goal = Goal(f"I would like to pay for {name} in a different way.", facts)
+    say = customer.phrase(
+        "I would like to pay for {} in a different way.",
+        "Can I change the payment method of {}?",
+    )
+    goal = Goal(say.format(name), facts)
     return Wish(goal, (look(order), payment_call(order, new)), spoken=customer.amounts(order))
 
 
@@ -112,11 +120,10 @@ def new_order_address(customer: Customer) -> Wish:
     name = customer.order_name(order)
     address = new_address(customer.rng)
     fact = Fact("address", f"The new address is {address_text(address)}.", _ASK_ADDRESS)
-    say = customer.rng.choice(
-        (
-            "I would like to have {} sent to another address.",
-            "The shipping address of {} is wrong. I would like to change it.",
-        )
+    say = customer.phrase(
+        "I would like to have {} sent to another address.",
+        "The shipping address of {} is wrong. I would like to change it.",
+        "Can {} still go to a different address?",
     )
     goal = Goal(say.format(name), (*customer.order_facts(order, name), fact))
     return Wish(goal, (look(order), address_call(order, address)), spoken=str(order))
@@ -143,7 +150,12 @@ def new_default_address(customer: Customer) -> Wish:
     customer.take("default address")
     address = new_address(customer.rng)
     fact = Fact("address", f"The new address is {address_text(address)}.", _ASK_ADDRESS)
-    goal = Goal("I have moved. Please change the default address of my profile.", (fact,))
+    say = customer.phrase(
+        "I have moved. Please change the default address of my profile.",
+        "Please update my default address.",
+        "The default address in my profile is out of date. Can you change it?",
+    )
+    goal = Goal(say, (fact,))
     return Wish(goal, (user_address_call(customer.id, address),), spoken=str(customer.user))
 
 
@@ -166,7 +178,10 @@ def give_back(customer: Customer) -> Wish:
     order = customer.take_order("delivered")
     items = customer.items(order)
     items = customer.rng.sample(items, customer.rng.randint(1, len(items)))
-    goal = Goal(f"I would like to return {the(items)} that I received.")
+    say = customer.phrase(
+        "I would like to return {} that I received.", "I want to send back {} that I received."
+    )
+    goal = Goal(say.format(the(items)))
     return _return(customer, order, items, goal)
 
 
