@@ -99,7 +99,8 @@ def exchange_or_return(customer: Customer) -> Wish:
     name = the([item])
     say = (
         f"I would like to exchange {name} that I received for a version "
-        f"{options_text(item, target)}. But if it costs more than ${limit} extra, I would like to return {name} instead."
+        f"{options_text(item, target)}. But if it costs more than ${limit} extra, I would like to "
+        f"return {name} instead."
     )
     payment = Fact("payment", f"Please use {SAME_METHOD} in any case.", ASK_PAYMENT)
     return _conditional(customer, order, item, target, say, payment, call, is_met, limit)
