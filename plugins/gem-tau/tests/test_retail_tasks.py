@@ -123,6 +123,16 @@ class TestOutcomes:
             assert any(call.goal == len(goals) - 1 for call in writes(task))
 
 
+@MANY
+@given(TASKS)
+def test_the_user_does_not_know_what_is_not_told(task) -> None:
+    scenario = task.scenario
+    known = {fact.name for fact in scenario.identity}
+    known |= {fact.name for goal in scenario.goals for fact in goal.facts}
+    assert known.isdisjoint(scenario.unknown)
+    assert {"email", "user_id", "order_id"} <= known | set(scenario.unknown)
+
+
 class TestUniqueness:
     """What the user says fits one record only; the alternatives are computed again."""
 

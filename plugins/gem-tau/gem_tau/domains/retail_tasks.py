@@ -133,12 +133,10 @@ def _task(task_id: str, customer: Customer, wishes: Sequence[Wish]) -> DialogueT
     calls = [find, Call("get_user_details", {"user_id": customer.id}, goal=0)]
     for number, wish in enumerate(wishes):
         calls += [replace(call, goal=number) for call in wish.calls]
-    scenario = Scenario(
-        tuple(wish.goal for wish in wishes),
-        identity,
-        unknown=("email", "user_id", "order_id"),
-        persona=customer.rng.choice(_PERSONAS),
-    )
+    goals = tuple(wish.goal for wish in wishes)
+    known = {fact.name for facts in (identity, *(goal.facts for goal in goals)) for fact in facts}
+    unknown = tuple(name for name in ("email", "user_id", "order_id") if name not in known)
+    scenario = Scenario(goals, identity, unknown, customer.phrase(*_PERSONAS))
     mentions = [Mention(wish.answer, number) for number, wish in enumerate(wishes) if wish.answer]
     return DialogueTask(
         task_id, RETAIL, customer.index.base, scenario, tuple(calls), tuple(mentions)
