@@ -29,8 +29,32 @@ def answers(*messages: str, goals: tuple[Goal, ...] = (LEND,), unknown: tuple[st
 
 
 def test_it_tells_facts_only_when_asked() -> None:
-    said = answers("What is your name?", "What is the reason?", "Let me see.")
+    said = answers("What is your name?", "What is the reason?", "Hm.")
     assert said == [LEND.say, "I am Ida.", "It is for school.", LEND.say]
+
+
+def test_it_waits_when_it_is_asked_to() -> None:
+    assert answers("Let me see.")[1] == "Thank you, I will wait."
+
+
+def test_it_tells_all_about_a_goal_if_it_does_not_understand_a_question_twice() -> None:
+    said = answers("For which club?", "For which club?", "For which club?")
+    assert said[1:] == [LEND.say, f"{LEND.say} It is for school.", f"{LEND.say} It is for school."]
+
+
+def test_it_repeats_the_changed_wish() -> None:
+    goal = Goal("Ash, please.", change="Oh, rather Elm.")
+    assert answers("Do you confirm?", "Hm.", goals=(goal,))[1:] == ["Oh, rather Elm."] * 2
+
+
+def test_it_tells_a_fact_once_while_it_agrees() -> None:
+    said = answers("What is the reason?", "The reason: school. Do you confirm?")
+    assert said[1:] == ["It is for school.", "Yes, please go ahead."]
+
+
+def test_it_does_not_agree_to_an_offer_when_it_expects_a_refusal() -> None:
+    no = "I cannot do that. Would you like to borrow something else instead? (yes/no)"
+    assert answers(no, goals=(Goal("Lend all.", kind="refusal"), LEND))[1] == LEND.say
 
 
 def test_it_says_what_it_does_not_know() -> None:

@@ -1,12 +1,21 @@
 """What a message of an assistant does: asks for facts, asks to confirm, reports, refuses.
 
 The scripted user reads messages by the words in them. The words are those of common English; a
-message may do several things.
+message may do several things. Where words have other uses, these are cut out first: "to proceed, I
+need your name" does not ask to confirm, and "the order has been delivered" does not report.
 """
 
 import re
 
-__all__ = ["asks_for", "asks_to_confirm", "asks_whether_more", "refuses", "reports_done"]
+__all__ = [
+    "asks_for",
+    "asks_to_confirm",
+    "asks_whether_complete",
+    "asks_whether_more",
+    "postpones",
+    "refuses",
+    "reports_done",
+]
 
 _WORDS: dict[str, tuple[str, ...]] = {
     "email": ("email", "e-mail"),
@@ -43,28 +52,98 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "flight": ("which flight", "flight number", "prefer a flight", "time of day", "what time"),
 }
 
-_CONFIRM = re.compile(
-    r"\bconfirm\b|\byes\s*/\s*no\b|\(yes\b|\byes or no\b|\bproceed\b|\bgo ahead\b|\bshall i\b"
-    r"|\bshould i\b|\bwould you like me to\b|\bdo you want me to\b|\bdo you agree\b"
-    r"|\bis (?:that|this) (?:ok|okay|correct|right|all right|alright|acceptable|fine)\b"
-    r"|\bare you (?:sure|ok|okay|happy)\b|\bdoes (?:that|this) (?:work|sound|look)\b"
-    r"|\bmay i\b.*\?|\bcan i go\b"
+
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    """Return a pattern of whole words that match one of some patterns."""
+    return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)")
+
+
+_OWN = (
+    r"(?:(?:full|first|last|registered|current|account|user|customer) )*(?:identity|e-?mail|name"
+    r"|zip|postal|account|user|customer|details|information|order (?:id|number)|phone|reason)"
 )
-_MORE = re.compile(
-    r"\b(?:anything|something|what) else\b|\bfurther (?:assistance|questions|help)\b"
-    r"|\bother (?:questions|requests|issues|matters)\b|\bmore i can\b"
+_READ = r"(?:look|check|find|search|explain|list|show|tell|provide|see|share|transfer|connect)"
+_OF_ORDER = r"(?:in|from|on) (?:this|that|the|your) (?:\w+ )?order"
+_FIRST = r"before (?:i|we|submitting|proceeding|finalizing|making)"
+_CHANGED = r"(?:cancel+ed|updated|changed|modified|submitted|exchanged|returned|refunded)"
+_CONFIRM = _any_of(
+    *("confirm", r"yes\s*/\s*no", r"\(yes", "yes or no", "proceed", "go ahead"),
+    *("shall i", "should i", "would you like me to", "do you want me to", r"may i(?=.*\?)"),
+    *("do you agree", "do i have your", "are you (?:sure|ok|okay|happy)", "can i go"),
+    *("(?:reply|answer|say|respond|type) .{0,20}yes", r"ok(?:ay)?\?", r"sounds? good\?"),
+    r"looks? (?:good|right|correct)\?",
+    r"is (?:that|this|everything) (?:all )?(?:ok|okay|correct|right|al+ ?right|acceptable|fine)",
+    "does (?:all )?(?:that|this) (?:work|sound|look)",
+    "do you (?:still want to|want to (?:go|continue|cancel|make))",
+    "would you like to (?:go ahead|proceed|continue)",
 )
-_DONE = re.compile(
-    r"\b(?:has|have) (?:now )?(?:already )?been (?:successfully )?\w+(?:ed|ded|n|t)\b"
-    r"|\bsuccess(?:ful|fully)\b|\ball (?:set|done)\b|\bis (?:now )?(?:done|complete|completed)\b"
-    r"|\bi(?:'ve| have) (?:now )?(?:successfully )?(?:cancel|updat|chang|modif|process|book|return|"
-    r"exchang|add|complet|submit|request)\w*\b"
+_NO_CONFIRM = _any_of(
+    rf"(?:confirm|verify)(?: with me| for me| me)?:? (?:your|the) {_OWN}",
+    "confirm (?:which|what|who|why|where|how)",
+    "^(?:in order )?to (?:proceed|go ahead)",
+    "before (?:i|we) (?:can )?(?:proceed|go ahead)",
+    r"how [\w ]*proceed",
+    r"(?:need|needed|require|required) [^.?!]*to (?:proceed|go ahead)",
+    "so (?:that )?(?:i|we) can (?:proceed|go ahead)",
+    "(?:cannot|can't|unable to) proceed",
+    rf"go ahead and {_READ}",
+    rf"(?:would you like me to|do you want me to|shall i|should i|may i) {_READ}",
+    "may i (?:have|ask|know|please|get)",
+    r"(?:which|what|where|why|how)[^.?!,:]* (?:should i|shall i|would you like me to"
+    "|do you (?:still )?want(?: me)? to|may i)",
 )
-_SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
-_REFUSE = re.compile(
-    r"\b(?:cannot|can not|can't|unable|not able|not possible|not allowed|not permitted|impossible"
-    r"|not eligible|isn't possible|won't be able|not available|against (?:our|the) policy)\b"
+_MORE = _any_of(
+    *("(?:anything|something|what) else", "more i can", "else i can"),
+    "further (?:assistance|questions|help)",
+    "other (?:questions|requests|issues|matters)",
+    "(?:help|assist) you (?:with )?(?:further|anything more)",
 )
+_COMPLETE = _any_of(
+    rf"(?:anything|something|what) else .*{_OF_ORDER}",
+    rf"anything else .*{_FIRST}",
+    rf"{_FIRST} .*(?:anything else|other items?)",
+    "anything else (?:you(?:'d| would) like )?to (?:exchange|modify|change|return|add|include)",
+    "are (?:these|those|there) (?:all|any other|other) (?:of )?(?:the )?(?:items?|changes?)",
+    "is (?:this|that|it) (?:everything|all|the only)",
+    "any other (?:items?|products?|changes?)",
+)
+_DONE = _any_of(
+    r"(?:has|have) (?:now )?(?:already )?been (?:successfully )?\w+(?:ed|ded|n|t)",
+    *("success(?:ful|fully)", "all (?:set|done)", "is (?:now )?(?:done|complete|completed)"),
+    r"i(?:'ve| have)? (?:now )?(?:successfully )?(?:just )?(?:cancel|updat|chang|modif|process|book"
+    r"|return|exchang|add|complet|submit|request|switch|refund)\w*ed",
+    *("gone ahead", "done[.!]", r"(?:is|are) now \w+ed", f"(?:is|was|were) {_CHANGED}"),
+    "you(?:'ll| will) (?:shortly )?(?:receive|get) an e-?mail",
+)
+_STATUS = _any_of(
+    r"order [^.?!]{0,60}(?:has|have) (?:already |now |not )?been (?:processed|placed|paid)",
+    "been (?:delivered|shipped|verified|identified|located|found|authenticated|confirmed)",
+    "successfully (?:verified|located|found|identified|authenticated|retrieved|delivered)",
+)
+_POSTPONE = _any_of(
+    *("(?:one|a|just a) (?:moment|second|minute)", "hold on", "bear with", "please (?:wait|hold)"),
+    "(?:let me|i(?:'ll| will)(?: now)?|i(?:'m| am) going to) (?:quickly )?"
+    "(?:check|look|find|pull|see|verify|search|retrieve|review|get|open)",
+)
+_REFUSE = _any_of(
+    *("cannot", "can not", "can't", "couldn't", "unable", "not able", "won't be able"),
+    *("not possible", "isn't possible", "impossible", "only possible", "not eligible"),
+    *("not allowed", "not permitted", "isn't (?:allowed|permitted|something)", "not available"),
+    *(
+        "against (?:our|the|my) (?:policy|rules)",
+        "can only",
+        "no longer (?:be|eligible|possible)",
+        "not something i",
+    ),
+    *("don't have the ability", "must (?:go|be refunded)", "have to (?:decline|refuse)"),
+    "(?:doesn't|does not|don't|do not) (?:allow|permit|support)",
+)
+_NO_REFUSAL = _any_of(
+    r"(?:cannot|can not|can't|unable to|not able to|couldn't) [^.?!]*"
+    r"(?:find|locate|verify|identify|access|look|without|until|unless|see)",
+    r"can only [^.?!]*(?:after|once)",
+)
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
 
 
 def asks_for(name: str, message: str, further: tuple[str, ...] = ()) -> bool:
@@ -76,6 +155,7 @@ def asks_for(name: str, message: str, further: tuple[str, ...] = ()) -> bool:
         further: Further words, in lower case.
     """
     words = (*_WORDS.get(name, (name.replace("_", " "),)), *further)
+    message = message.replace("email address", "email").replace("e-mail address", "e-mail")
     return any(word in message for word in words)
 
 
@@ -85,21 +165,34 @@ def asks_to_confirm(message: str) -> bool:
     A sentence that asks whether there is anything else does not.
     """
     return any(
-        _CONFIRM.search(sentence) and not _MORE.search(sentence)
+        _CONFIRM.search(_NO_CONFIRM.sub("", sentence)) and not _MORE.search(sentence)
         for sentence in _SENTENCE_END.split(message)
     )
 
 
 def asks_whether_more(message: str) -> bool:
     """Return whether a message, in lower case, asks whether there is anything else."""
-    return bool(_MORE.search(message))
+    return any(
+        _MORE.search(sentence) and not _COMPLETE.search(sentence)
+        for sentence in _SENTENCE_END.split(message)
+    )
+
+
+def asks_whether_complete(message: str) -> bool:
+    """Return whether a message, in lower case, asks whether a request is complete."""
+    return any(_COMPLETE.search(sentence) for sentence in _SENTENCE_END.split(message))
 
 
 def reports_done(message: str) -> bool:
     """Return whether a message, in lower case, says that something has been done."""
-    return bool(_DONE.search(message))
+    return bool(_DONE.search(_STATUS.sub("", message)))
+
+
+def postpones(message: str) -> bool:
+    """Return whether a message, in lower case, ends by asking to wait."""
+    return bool(_POSTPONE.search(_SENTENCE_END.split(message.strip())[-1]))
 
 
 def refuses(message: str) -> bool:
     """Return whether a message, in lower case, says that something cannot be done."""
-    return bool(_REFUSE.search(message))
+    return bool(_REFUSE.search(_NO_REFUSAL.sub("", message)))

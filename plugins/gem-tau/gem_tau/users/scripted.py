@@ -16,7 +16,9 @@ from gem_tau.scenario import Fact, Goal, Scenario
 from gem_tau.users.phrases import (
     asks_for,
     asks_to_confirm,
+    asks_whether_complete,
     asks_whether_more,
+    postpones,
     refuses,
     reports_done,
 )
@@ -29,6 +31,8 @@ _STOP = "###STOP###"
 _YES = "Yes, please go ahead."
 _INSIST = "I would really like that, please check again. {}"
 _WAIT = "Thank you. Please tell me when it is done."
+_PATIENT = "Thank you, I will wait."
+_COMPLETE = "That is all for this order."
 _UNKNOWN = "I am sorry, I do not know my {}."
 
 
@@ -51,6 +55,7 @@ class ScriptedUser(BaseAgent):
         self._goal = 0
         self._phase = _Phase.UNSTATED
         self._has_changed = self._has_insisted = False
+        self._told: set[str] = set()
         self._stuck = 0
 
     def reset(self, env: Env) -> None:
@@ -63,17 +68,15 @@ class ScriptedUser(BaseAgent):
         message = text_of(observation).lower()
         if self._phase is _Phase.UNSTATED:
             return self._state_next()
-        told = self._facts_asked_for(message)
+        facts = self._facts_asked_for(message)
+        if self._current.kind == "refusal" and refuses(message):
+            return self._next_goal()
         if asks_to_confirm(message):
-            return self._confirm(told)
+            return self._confirm(facts)
+        told = [*facts, *self._unknown_asked_for(message)]
         if self._is_dealt_with(message, told):
             return self._next_goal()
-        if told:
-            self._stuck = 0
-            return " ".join(told)
-        if refuses(message):
-            return self._insist()
-        return self._wait()
+        return self._tell(told) if told else self._go_on(message)
 
     @property
     def _current(self) -> Goal:
@@ -92,34 +95,48 @@ class ScriptedUser(BaseAgent):
         self._has_changed = self._has_insisted = False
         return self._state_next()
 
+    @property
+    def _wish(self) -> str:
+        """The current goal in words, after a change of mind."""
+        return self._current.change if self._has_changed else self._current.say
+
     def _facts_asked_for(self, message: str) -> list[str]:
         """Return the sentences that a message asks for."""
         facts: tuple[Fact, ...] = (*self._scenario.identity, *self._current.facts)
         told = [fact.say for fact in facts if asks_for(fact.name, message, fact.ask)]
-        known = {fact.name for fact in facts}
-        unknown = [
+        return list(dict.fromkeys(told))
+
+    def _unknown_asked_for(self, message: str) -> list[str]:
+        """Return that the user does not know what a message asks for."""
+        known = {fact.name for fact in (*self._scenario.identity, *self._current.facts)}
+        return [
             _UNKNOWN.format(name.replace("_", " "))
             for name in self._scenario.unknown
             if name not in known and asks_for(name, message)
         ]
-        return list(dict.fromkeys([*told, *unknown]))
 
-    def _confirm(self, told: list[str]) -> str:
+    def _tell(self, told: list[str]) -> str:
+        self._stuck = 0
+        self._told.update(told)
+        return " ".join(told)
+
+    def _confirm(self, facts: list[str]) -> str:
         """Agree to what was proposed, or change one's mind for the first time."""
         goal = self._current
-        self._stuck = 0
         if goal.change and not self._has_changed:
             self._has_changed = True
-            return goal.change
+            return self._tell([goal.change])
         self._phase = _Phase.AGREED
+        new = [fact for fact in facts if fact not in self._told]
         condition = [f"Provided that {goal.condition}:"] if goal.condition else []
-        return " ".join([*told, *condition, _YES])
+        return self._tell([*new, *condition, _YES])
 
     def _is_dealt_with(self, message: str, told: list[str]) -> bool:
         """Return whether the current goal is done, answered or refused."""
         kind = self._current.kind
         if kind == "question":
-            return not told or asks_whether_more(message)
+            is_open = told or postpones(message) or message.rstrip().endswith("?")
+            return not is_open or asks_whether_more(message)
         if kind == "refusal":
             return refuses(message) or asks_whether_more(message)
         done = reports_done(message) or asks_whether_more(message)
@@ -127,15 +144,29 @@ class ScriptedUser(BaseAgent):
             return True
         return self._has_insisted and (refuses(message) or asks_whether_more(message))
 
+    def _go_on(self, message: str) -> str:
+        """Answer a message that neither asks for anything known nor deals with the goal."""
+        return self._insist() if refuses(message) else self._wait(message)
+
     def _insist(self) -> str:
         """Insist once on what was refused."""
         self._has_insisted = True
         self._stuck = 0
-        return _INSIST.format(self._current.say)
+        return _INSIST.format(self._wish)
 
-    def _wait(self) -> str:
-        """Answer a message that does not get the user further."""
+    def _wait(self, message: str) -> str:
+        """Answer a message that does not get the user further.
+
+        If it asks something for the second time, the user tells everything about the goal.
+        """
+        if asks_whether_complete(message):
+            return _COMPLETE
         self._stuck += 1
         if self._stuck >= PATIENCE:
             return _STOP
-        return _WAIT if self._phase is _Phase.AGREED else self._current.say
+        if self._phase is _Phase.AGREED:
+            return _WAIT
+        if postpones(message):
+            return _PATIENT
+        facts = [fact.say for fact in self._current.facts if self._stuck > 1 and "?" in message]
+        return " ".join([self._wish, *facts])

@@ -1,0 +1,1 @@
+"""The kinds of business: tools, policies, and generated data and tasks."""

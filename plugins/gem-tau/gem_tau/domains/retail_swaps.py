@@ -1,0 +1,265 @@
+"""Wishes of a shop's customers for other variants of what they ordered or received."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gem_tau.database import Record
+from gem_tau.domains.retail_calls import cancel_call, look, look_at, return_call, swap_call
+from gem_tau.domains.retail_customers import (
+    ASK_PAYMENT,
+    REASONS,
+    SAME_METHOD,
+    Customer,
+    Unfit,
+    Wish,
+    listed,
+    the,
+)
+from gem_tau.scenario import Fact, Goal
+from gem_tau.task import Call
+
+__all__ = ["SWAPS", "options_text"]
+
+_ASK_OPTIONS = (
+    *("option", "variant", "version", "exchange it for", "change it to", "modify it to"),
+    *("replace", "instead", "would you like to receive", "new item", "looking for", "in mind"),
+    *("exchange them for", "change them to", "what changes", "what would you like to change"),
+    *("describe", "specify", "prefer", "which one would you like", "which of these"),
+)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A way to get other variants: for delivered or for pending orders."""
+
+    status: str
+    tool: str
+    says: tuple[str, ...]
+
+
+_EXCHANGE = _Kind(
+    "delivered",
+    "exchange_delivered_order_items",
+    ("I would like to exchange {} that I received", "I want to exchange {}, which I have received"),
+)
+_MODIFY = _Kind(
+    "pending",
+    "modify_pending_order_items",
+    (
+        "I would like to change {} in my pending order",
+        "I want to modify {} in an order that is pending",
+    ),
+)
+_Choice = Callable[[Customer, Record], tuple[Record, str]]
+"""Returns the variant that takes the place of an item, and the words for it."""
+
+
+def exchange(customer: Customer) -> Wish:
+    """Draw the exchange of one or two items for others, described by their options."""
+    return _swap(customer, _EXCHANGE, _other)
+
+
+def exchange_for_cheapest(customer: Customer) -> Wish:
+    """Draw an exchange for the cheapest variant with an option."""
+    return _swap(customer, _EXCHANGE, _cheapest, most=1)
+
+
+def exchange_for_another(customer: Customer) -> Wish:
+    """Draw an exchange in which another variant is wanted at the confirmation."""
+    return _swap_after_all(customer, _EXCHANGE)
+
+
+def modify(customer: Customer) -> Wish:
+    """Draw other options for one or two items of an order."""
+    return _swap(customer, _MODIFY, _other)
+
+
+def modify_to_cheapest(customer: Customer) -> Wish:
+    """Draw a change of an item to the cheapest variant with an option."""
+    return _swap(customer, _MODIFY, _cheapest, most=1)
+
+
+def modify_to_another(customer: Customer) -> Wish:
+    """Draw a change of an item in which another variant is wanted at the confirmation."""
+    return _swap_after_all(customer, _MODIFY)
+
+
+def exchange_or_return(customer: Customer) -> Wish:
+    """Draw an exchange if it does not cost too much, and a return otherwise."""
+    order = customer.take_order("delivered")
+    item, target = _one_swap(customer, order)
+    cost = target["price"] - item["price"]
+    paid = customer.paid_with(order)["id"]
+    method = customer.take_method([one for one in customer.methods(cost) if one["id"] == paid])
+    limit, is_met = customer.limit(cost)
+    if is_met:
+        call = swap_call(_EXCHANGE.tool, order, [item], [target], method)
+    else:
+        call = return_call(order, [item], method)
+    name = the([item])
+    say = (
+        f"I would like to exchange {name} that I received for a version "
+        f"{options_text(item, target)}. But if it costs more than ${limit} extra, I would like to "
+        f"return {name} instead."
+    )
+    payment = Fact("payment", f"Please use {SAME_METHOD} in any case.", ASK_PAYMENT)
+    return _conditional(customer, order, item, target, say, payment, call, is_met, limit)
+
+
+def modify_or_cancel(customer: Customer) -> Wish:
+    """Draw a change of an item if it does not cost too much, and a cancellation otherwise."""
+    order = customer.take_order("pending")
+    item, target = _one_swap(customer, order)
+    cost = target["price"] - item["price"]
+    paid = customer.paid_with(order)["id"]
+    method = customer.take_method([one for one in customer.methods(cost) if one["id"] == paid])
+    limit, is_met = customer.limit(cost)
+    if is_met:
+        call = swap_call(_MODIFY.tool, order, [item], [target], method)
+    else:
+        call = cancel_call(order, "no longer needed")
+    say = (
+        f"I would like to change {the([item])} in my pending order to a version "
+        f"{options_text(item, target)}. But if that costs more than ${limit} extra, please cancel "
+        f"the whole order, because I no longer need it then."
+    )
+    payment = Fact("payment", f"Please use {SAME_METHOD}.", ASK_PAYMENT)
+    return _conditional(customer, order, item, target, say, payment, call, is_met, limit)
+
+
+SWAPS: tuple[Callable[[Customer], Wish], ...] = (
+    *(exchange, exchange_for_cheapest, exchange_for_another, exchange_or_return),
+    *(modify, modify_to_cheapest, modify_to_another, modify_or_cancel),
+)
+
+
+def _swap(customer: Customer, kind: _Kind, choose: _Choice, most: int = 2) -> Wish:
+    """Draw a wish for other variants; the options are told in the request or when asked."""
+    order = customer.take_order(kind.status)
+    items = customer.items(order)
+    items = customer.rng.sample(items, min(len(items), customer.rng.randint(1, most)))
+    chosen = [choose(customer, item) for item in items]
+    texts = [text for _, text in chosen]
+    wanted = "; and ".join(
+        f"{the([item])} for a version {text}" for item, text in zip(items, texts, strict=True)
+    )
+    request = customer.phrase(*kind.says).format(the(items))
+    fact = Fact("options", f"I would like to swap {wanted}.", _asks(items))
+    if customer.rng.random() < 0.5:
+        request += f". In detail: {wanted}"
+    goal = Goal(f"{request}.", (fact,))
+    return _swap_wish(customer, kind, order, items, [one for one, _ in chosen], goal)
+
+
+def _swap_after_all(customer: Customer, kind: _Kind) -> Wish:
+    """Draw a wish for one variant, which turns into another one at the confirmation."""
+    order = customer.take_order(kind.status)
+    item = customer.one_of(customer.items(order))
+    first, target = customer.rng.sample(_others(customer, item), 2)
+    request = customer.phrase(*kind.says).format(the([item]))
+    say = f"{request}. I want a version {options_text(item, first)}."
+    options = [f"the {name} {value}" for name, value in target["options"].items()]
+    change = f"I have changed my mind, sorry: I want the version with {listed(options)}."
+    goal = Goal(say, change=change)
+    return _swap_wish(customer, kind, order, [item], [target], goal)
+
+
+def _swap_wish(
+    customer: Customer,
+    kind: _Kind,
+    order: Record,
+    items: Sequence[Record],
+    targets: Sequence[Record],
+    goal: Goal,
+) -> Wish:
+    for item in items:
+        customer.take(item["product_id"])
+    cost = sum(new["price"] - old["price"] for old, new in zip(items, targets, strict=True))
+    method = customer.take_method(customer.methods(cost))
+    payment = Fact("payment", f"Please use {customer.method_name(method)}.", ASK_PAYMENT)
+    facts = (*customer.item_facts(order, items), *goal.facts, payment)
+    calls = [look(order), *(look_at(item) for item in items)]
+    calls.append(swap_call(kind.tool, order, items, targets, method))
+    goal = Goal(goal.say, facts, change=goal.change)
+    return Wish(goal, tuple(calls), spoken=customer.amounts(order, items, cost))
+
+
+def _conditional(
+    customer: Customer,
+    order: Record,
+    item: Record,
+    target: Record,
+    say: str,
+    payment: Fact,
+    call: Call,
+    is_met: bool,  # noqa: FBT001
+    limit: int,
+) -> Wish:
+    customer.take(item["product_id"])
+    relation = "at most" if is_met else "more than"
+    facts = [*customer.item_facts(order, [item]), payment]
+    facts.append(Fact("options", f"I want a version {options_text(item, target)}.", _asks([item])))
+    facts.append(Fact("reason", REASONS["no longer needed"]))
+    goal = Goal(say, tuple(facts), condition=f"it costs {relation} ${limit} extra")
+    cost = target["price"] - item["price"]
+    calls = (look(order), look_at(item), call)
+    return Wish(goal, calls, spoken=customer.amounts(order, [item], cost))
+
+
+def _asks(items: Sequence[Record]) -> tuple[str, ...]:
+    """Return words that ask for the options of items, or for one of them by its name."""
+    names = dict.fromkeys(name for item in items for name in item["options"])
+    patterns = ("which {}", "what {}", "preferred {}", "{} would", "{}?")
+    return (*_ASK_OPTIONS, *(one.format(name) for name in names for one in patterns))
+
+
+def _others(customer: Customer, item: Record) -> list[Record]:
+    """Return the available variants of which one or two options differ from an item.
+
+    Raises:
+        Unfit: There are less than two.
+    """
+    found = [
+        variant
+        for variant in customer.index.available[item["product_id"]]
+        if 1 <= len(_changed(item, variant)) <= 2
+    ]
+    if len(found) < 2:
+        raise Unfit
+    return found
+
+
+def _other(customer: Customer, item: Record) -> tuple[Record, str]:
+    target = customer.rng.choice(_others(customer, item))
+    return target, options_text(item, target)
+
+
+def _cheapest(customer: Customer, item: Record) -> tuple[Record, str]:
+    """Draw an option that an item does not have, and return the cheapest variant with it."""
+    name, value = customer.rng.choice(list(_other(customer, item)[0]["options"].items()))
+    found = [
+        one for one in customer.index.available[item["product_id"]] if one["options"][name] == value
+    ]
+    found.sort(key=lambda one: one["price"])
+    if item["options"][name] == value or len(found) < 2 or found[0]["price"] == found[1]["price"]:
+        raise Unfit
+    return found[0], f"with the {name} {value}, and of those the cheapest that you have in stock"
+
+
+def _one_swap(customer: Customer, order: Record) -> tuple[Record, Record]:
+    item = customer.one_of(customer.items(order))
+    return item, customer.one_of(
+        [one for one in _others(customer, item) if one["price"] > item["price"] + 2]
+    )
+
+
+def _changed(item: Record, variant: Record) -> dict[str, str]:
+    old = item["options"]
+    return {name: value for name, value in variant["options"].items() if old[name] != value}
+
+
+def options_text(item: Record, variant: Record) -> str:
+    """Return how a variant differs from an item, such that only this variant fits."""
+    changed = [f"the {name} {value}" for name, value in _changed(item, variant).items()]
+    rest = ", and otherwise like mine" if len(changed) < len(item["options"]) else ""
+    return f"with {listed(changed)}{rest}"

@@ -1,0 +1,161 @@
+"""Tasks of a generated shop's assistant: endless by seed, and a fixed list for evaluation.
+
+A task is drawn from the data, so its outcome is known and unique: exactly one order, item and
+payment method fits what the user says. At least one goal changes the database, so an assistant
+that does nothing, or hands the user over, is paid 0.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from gem_core.errors import ConfigError
+from gem_tau.domains.retail import RETAIL
+from gem_tau.domains.retail_customers import Customer, Unfit, Wish, indexed
+from gem_tau.domains.retail_questions import QUESTIONS, REFUSALS
+from gem_tau.domains.retail_wishes import WISHES
+from gem_tau.scenario import Fact, Scenario
+from gem_tau.sources import DrawnTasks, ListedTasks, TaskSource
+from gem_tau.task import Call, DialogueTask, Mention
+
+__all__ = ["draw_task", "sample"]
+
+_TESTS = 200
+_TEST_SHOP = 0
+_TRAIN_SHOPS = 8
+"""Shops 1 to 8 are for training."""
+_PERSONAS = (
+    "You are friendly and brief.",
+    "You are in a hurry.",
+    "You are polite and patient.",
+    "You want everything to be right the first time.",
+)
+_ASK_IDENTITY = (
+    "identity",
+    "identify you",
+    "who you are",
+    "who am i",
+    "authenticate",
+    "look you up",
+)
+_Family = Callable[[Customer], Wish]
+
+
+def sample(data: str | Path | None = None, split: str | None = None) -> TaskSource:
+    """Return generated tasks.
+
+    Args:
+        data: Must be None; the tasks are generated.
+        split: ``test`` (the default) has 200 fixed tasks of one shop; ``train`` draws endless tasks
+            of other shops.
+
+    Raises:
+        ConfigError: There is data, or another split.
+    """
+    if data is not None:
+        raise ConfigError(f"The tasks of retail-sample are generated; got data={str(data)!r}.")
+    if split in {None, "test"}:
+        return ListedTasks([draw_task(seed, _TEST_SHOP) for seed in range(_TESTS)])
+    if split == "train":
+        return DrawnTasks(_train_task)
+    raise ConfigError(f"split must be 'test' or 'train'; got {split!r}.")
+
+
+def _train_task(seed: int) -> DialogueTask:
+    return draw_task(seed, 1 + seed % _TRAIN_SHOPS)
+
+
+def draw_task(seed: int, shop: int) -> DialogueTask:
+    """Draw a task.
+
+    Args:
+        seed: The seed; equal seeds give equal tasks.
+        shop: The number of the shop, 0 or more.
+
+    Raises:
+        ConfigError: There is no such shop.
+    """
+    index = indexed(shop)
+    rng = Random(seed)
+    while True:
+        customer = Customer(index, rng)
+        wishes = _wishes(customer)
+        if wishes and _are_answers_apart(wishes):
+            return _task(f"retail-{shop}-{seed}", customer, wishes)
+
+
+def _wishes(customer: Customer) -> list[Wish]:
+    """Draw one to three wishes.
+
+    One changes the database, and is the last if there is a refusal: whoever hands the customer over
+    instead of refusing does not get to it.
+    """
+    rng = customer.rng
+    wishes = _fitting(customer, rng.sample(WISHES, 4), 1)
+    if not wishes:
+        return []
+    others = [*rng.sample(WISHES, 4), *rng.sample(QUESTIONS, 3), *rng.sample(REFUSALS, 2)]
+    rng.shuffle(others)
+    last = wishes[0]
+    wishes += _fitting(customer, others, rng.choice((0, 1, 1, 2, 2)))
+    rng.shuffle(wishes)
+    if any(wish.goal.kind == "refusal" for wish in wishes):
+        wishes.sort(key=lambda wish: wish is last)
+    return wishes
+
+
+def _fitting(customer: Customer, families: Sequence[_Family], count: int) -> list[Wish]:
+    """Return the first ``count`` wishes that the customer can have."""
+    wishes: list[Wish] = []
+    for family in families:
+        if len(wishes) == count:
+            break
+        try:
+            wishes.append(family(customer))
+        except Unfit:
+            continue
+    return wishes
+
+
+def _are_answers_apart(wishes: Sequence[Wish]) -> bool:
+    """Return whether no answer is part of what is said about another wish."""
+    return not any(
+        one.answer in f"{other.spoken} {other.answer}"
+        for one in wishes
+        for other in wishes
+        if one.answer and one is not other
+    )
+
+
+def _task(task_id: str, customer: Customer, wishes: Sequence[Wish]) -> DialogueTask:
+    identity, find = _identity(customer)
+    calls = [find, Call("get_user_details", {"user_id": customer.id}, goal=0)]
+    for number, wish in enumerate(wishes):
+        calls += [replace(call, goal=number) for call in wish.calls]
+    goals = tuple(wish.goal for wish in wishes)
+    known = {fact.name for facts in (identity, *(goal.facts for goal in goals)) for fact in facts}
+    unknown = tuple(name for name in ("email", "user_id", "order_id") if name not in known)
+    scenario = Scenario(goals, identity, unknown, customer.phrase(*_PERSONAS))
+    mentions = [Mention(wish.answer, number) for number, wish in enumerate(wishes) if wish.answer]
+    return DialogueTask(
+        task_id, RETAIL, customer.index.base, scenario, tuple(calls), tuple(mentions)
+    )
+
+
+def _identity(customer: Customer) -> tuple[tuple[Fact, ...], Call]:
+    """Draw what the user knows about themselves, and return the call that finds them by it."""
+    user, rng = customer.user, customer.rng
+    first, last = user["name"]["first_name"], user["name"]["last_name"]
+    zip_code = user["address"]["zip"]
+    facts = [Fact("name", f"My name is {first} {last}.", _ASK_IDENTITY)]
+    if rng.random() < 0.3:
+        facts.append(Fact("user_id", f"My user id is {customer.id}."))
+    if rng.random() < 0.5:
+        email = user["email"]
+        facts.append(Fact("email", f"My email address is {email}.", _ASK_IDENTITY))
+        facts.append(Fact("zip", f"My zip code is {zip_code}."))
+        return tuple(facts), Call("find_user_id_by_email", {"email": email}, goal=0)
+    facts.append(Fact("zip", f"My zip code is {zip_code}.", _ASK_IDENTITY))
+    arguments = {"first_name": first, "last_name": last, "zip": zip_code}
+    return tuple(facts), Call("find_user_id_by_name_zip", arguments, goal=0)
