@@ -100,7 +100,8 @@ def _book(
 def _flights(customer: Customer, trip: _Trip) -> tuple[int, Legs] | None:
     """Return the price for a passenger and the legs of the only cheapest flights, if any."""
     search = customer.records.cheapest_onestop if trip.onestop else customer.records.cheapest_direct
-    price, legs = 0, []
+    price = 0
+    legs: Legs = []
     for ends, date in trip.ways:
         found = search(ends, date, trip.after, trip.cabin, len(trip.passengers))
         if found is None:

@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date as calendar_date
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, NoReturn
@@ -126,16 +126,16 @@ class AirlineRecords(Toolkit):
 
     def _offer(self, number: str, date: str) -> Record:
         """Return a flight with its seats and prices on a date; empty if it cannot be booked."""
-        flight = self.db.get("flights", number)
-        on_date = flight["dates"].get(date) if flight else None
+        flight = self._found("flights", "flight", number)
+        on_date = flight["dates"].get(date)
         if on_date is None or on_date["status"] != "available":
             return {}
-        return {key: value for key, value in flight.items() if key != "dates"} | on_date
+        shown = {key: value for key, value in flight.items() if key != "dates"}
+        return {**shown, **on_date}
 
     def _stored(self, part: Leg | Passenger | Payment) -> Record:
         """Return a part of a call as it is stored."""
-        names = vars(part) if self.keeps_extras else type(part).__dataclass_fields__
-        return {name: getattr(part, name) for name in names}
+        return dict(vars(part)) if self.keeps_extras else asdict(part)
 
     def _payment(self, payment: Payment) -> Record:
         if not self.keeps_extras and payment.amount != int(payment.amount):
@@ -159,7 +159,7 @@ class AirlineRecords(Toolkit):
                 f"flight {leg.flight_number} on {leg.date} has not enough seats in {cabin}: "
                 f"{on_date['available_seats'][cabin]} for {count} passengers"
             )
-        flight = self.db.get("flights", leg.flight_number)
+        flight = self._found("flights", "flight", leg.flight_number)
         return self._leg(leg, on_date["prices"][cabin], flight)
 
     def _kept(self, record: Record, leg: Leg, cabin: str) -> Record | None:
