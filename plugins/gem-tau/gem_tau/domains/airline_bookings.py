@@ -36,7 +36,7 @@ FLIGHT_WORDS = (
     *("flight number", "time", "depart", "leave", "flights would", "flight would"),
 )
 """The words that ask which flight a customer wants."""
-_PASSENGER_WORDS = ("who", "travel", "people", "how many pass", "first name", "birth")
+_PASSENGER_WORDS = ("who", "travel", "people", "how many pass", "first name", "birth", "just you")
 _KIND_WORDS = ("round trip", "round-trip", "one way", "one-way", "return")
 _FUTURE = DATES[15:]
 
@@ -173,7 +173,7 @@ def _searches(trip: _Trip) -> list[tuple[str, dict[str, Any]]]:
 
 def _facts(trip: _Trip) -> list[Fact]:
     return [
-        Fact("cabin", f"I want to fly in {cabin_words(trip.cabin)}."),
+        Fact("cabin", f"I want to fly in {cabin_words(trip.cabin)}.", ("economy", "business")),
         Fact(
             "flight",
             flight_rule(trip.after, onestop=trip.onestop, both=len(trip.dates) > 1),

@@ -32,7 +32,7 @@ __all__ = [
 Legs = list[tuple[str, str]]
 """The numbers and dates of flights."""
 _MONTHS = ("", "January", "February", "March", "April", "May", "June")
-_TRIP_WORDS = ("which reservation", "which booking", "which trip", "reservation", "booking")
+_TRIP_WORDS = ("reservation", "booking", "which flight", "which one")
 
 _COMING = {"available", "on time", "delayed"}
 _DISTURBED = {"cancelled", "delayed"}

@@ -36,6 +36,7 @@ _REASONS = {
     "plans": ("My plans have changed.", "I do not need the trip any more."),
     "airline": ("The airline has cancelled one of the flights.",),
 }
+_REASON_WORDS = ("cancelling", "canceling", "due to", "prompt", "made you decide")
 _CANCELLED, _DELAYED = 100, 50  # dollars for each passenger
 Look = tuple[str, dict[str, Any]]
 
@@ -230,7 +231,7 @@ def _refused(customer: Customer, record: Record, say: str) -> Wish:
 
 
 def _why(customer: Customer, reason: str) -> Fact:
-    return Fact("reason", customer.rng.choice(_REASONS[reason]), ("cancelling", "canceling"))
+    return Fact("reason", customer.rng.choice(_REASONS[reason]), _REASON_WORDS)
 
 
 def _paid(record: Record) -> int:
