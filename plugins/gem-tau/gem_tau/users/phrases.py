@@ -39,7 +39,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
             "refund to",
         ),
         *("refunded to", "pay with", "pay for", "pay the difference", "gift card or", "paypal or"),
-        *("receive the refund", "prefer to pay", "method of payment"),
+        *("cover the cost", "receive the refund", "prefer to pay", "method of payment"),
     ),
     "address": ("address", "street"),
     "items": ("which item", "what item", "which product", "items would you", "item id", "item ids"),
@@ -92,6 +92,7 @@ _NO_CONFIRM = _any_of(
     rf"go ahead and {_READ}",
     rf"(?:would you like me to|do you want me to|shall i|should i|may i) {_READ}",
     "may i (?:have|ask|know|please|get)",
+    "(?:should|shall) i (?:use|charge)",
     r"(?:which|what|where|why|how)[^.?!,:]* (?:should i|shall i|would you like me to"
     "|do you (?:still )?want(?: me)? to|may i)",
 )
