@@ -146,7 +146,11 @@ def _wish(customer: Customer, trip: _Trip, price: int, legs: Legs) -> Wish:
         "nonfree_baggages": paid,
         "insurance": "yes" if insured else "no",
     }
-    facts = [*_facts(trip), Fact("baggage", bags_words(bags)), Fact("payment", how, ("pay",))]
+    facts = [
+        *_facts(trip),
+        Fact("baggage", bags_words(bags)),
+        Fact("payment", how, ("pay", "card")),
+    ]
     goal = _goal(customer, trip, facts, insured=insured)
     return Wish(goal, (*_searches(trip), ("book_reservation", booking)))
 
