@@ -75,7 +75,7 @@ class ScriptedUser(BaseAgent):
             return self._next_goal()
         if asks_to_confirm(message):
             return self._answer_proposal(message)
-        asked = requests_in(message)
+        asked = requests_in(message) if self._current.kind == "question" else message
         told = [*self._facts_asked_for(asked), *self._unknown_asked_for(asked)]
         if self._is_dealt_with(message, told):
             return self._next_goal()
