@@ -1,6 +1,7 @@
 """The airline's tasks: each can be solved, in one way only, and pays nothing for nothing."""
 
 import json
+import pickle
 import re
 from random import Random
 
@@ -499,3 +500,14 @@ def test_goals_of_a_task_are_about_different_things(task) -> None:
     ]
     named = [one for ids in used for one in ids]
     assert len(named) == len(set(named))
+
+
+@examples
+@given(tasks)
+def test_a_stored_task_is_small_and_the_same(task) -> None:
+    stored = pickle.dumps(task)
+    again = pickle.loads(stored)  # noqa: S301 - our own
+    assert len(stored) < 10_000
+    assert again.scenario == task.scenario
+    assert again.domain.policy == task.domain.policy
+    assert again.base.digest == task.base.digest
