@@ -361,9 +361,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("cls", [AirlineTools, AirlineToolsV1])
-@pytest.mark.parametrize(("name", "arguments", "message"), REFUSED)
-def test_a_refused_call_says_why_and_changes_nothing(name, arguments, message, cls) -> None:
+CASES = [(AirlineTools, *one) for one in REFUSED]
+CASES += [(AirlineToolsV1, *one) for one in REFUSED if one[0] != "get_flight_status"]
+
+
+@pytest.mark.parametrize(("cls", "name", "arguments", "message"), CASES)
+def test_a_refused_call_says_why_and_changes_nothing(cls, name, arguments, message) -> None:
     tables = copy.deepcopy(BASE.tables)
     db, result = called(name, arguments, cls)
     assert not result.ok
@@ -407,6 +410,13 @@ def test_tau_bench_1_replaces_the_third_booking_and_ignores_a_fourth_certificate
     sent = [tools.call("send_certificate", {"user_id": "ida", "amount": 50}) for _ in range(4)]
     assert all(one.ok for one in sent)
     assert len(methods_of(db)) == 3 + 3
+
+
+def test_tau_bench_1_has_no_status_of_flights() -> None:
+    names = {one.name for one in AirlineTools.functions()}
+    assert names - {one.name for one in AirlineToolsV1.functions()} == {"get_flight_status"}
+    _, result = called("get_flight_status", {"flight_number": "F1", "date": MAY_20}, AirlineToolsV1)
+    assert "no function 'get_flight_status'" in result.output
 
 
 def test_each_tool_is_described_and_marked() -> None:

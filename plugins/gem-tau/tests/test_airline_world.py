@@ -116,6 +116,12 @@ def test_every_user_has_a_credit_card_and_different_balances(tables) -> None:
             assert len(values) == len(set(values))
 
 
+def test_people_of_a_profile_have_different_first_names(tables) -> None:
+    for user in tables["users"].values():
+        names = [one["first_name"] for one in (user["name"], *user["saved_passengers"])]
+        assert len(names) == len(set(names))
+
+
 def test_airlines_have_different_users() -> None:
     users = [set(airline(number).tables["users"]) for number in NUMBERS]
     assert len(set.union(*users)) == sum(len(one) for one in users)

@@ -260,10 +260,12 @@ class AirlineTools(AirlineRecords):
 class AirlineToolsV1(AirlineTools):
     """The tools with the effects of tau-bench 1.
 
-    Seats stay as they are, a change of cabin changes the prices only, unknown keys are stored, a
-    fourth booking replaces the third, and a fourth certificate changes nothing.
+    There is no ``get_flight_status``. Seats stay as they are, a change of cabin changes the prices
+    only, unknown keys are stored, a fourth booking replaces the third, and a fourth certificate
+    changes nothing.
     """
 
+    get_flight_status = None  # type: ignore[assignment] # tau-bench 1 does not have it
     takes_seats = False
     stores_cabin = False
     keeps_extras = True

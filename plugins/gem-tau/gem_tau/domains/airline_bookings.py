@@ -128,9 +128,12 @@ def _passengers(customer: Customer) -> tuple[list[Record], str]:
 
 
 def _stranger(customer: Customer) -> Record:
-    rng = customer.rng
+    """Return somebody whose first name neither the customer nor a saved passenger has."""
+    rng, user = customer.rng, customer.user
+    taken = {user["name"]["first_name"], *(one["first_name"] for one in user["saved_passengers"])}
+    first = next(name for name in rng.sample(FIRST_NAMES, len(taken) + 1) if name not in taken)
     dob = f"{rng.randrange(1950, 2004)}-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}"
-    return {"first_name": rng.choice(FIRST_NAMES), "last_name": rng.choice(LAST_NAMES), "dob": dob}
+    return {"first_name": first, "last_name": rng.choice(LAST_NAMES), "dob": dob}
 
 
 def _wish(customer: Customer, trip: _Trip, price: int, legs: Legs) -> Wish:

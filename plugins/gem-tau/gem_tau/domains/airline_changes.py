@@ -136,7 +136,6 @@ def correct_passenger(customer: Customer, record: Record) -> Wish | None:
     """Correct the last name or the date of birth of a passenger."""
     rng, passengers = customer.rng, [dict(one) for one in record["passengers"]]
     one = rng.choice(passengers)
-    namesakes = sum(other["first_name"] == one["first_name"] for other in passengers)
     trip, facts = customer.trip(record)
     who = f"{one['first_name']} {one['last_name']}"
     names = [name for name in rng.sample(LAST_NAMES, 3) if name != one["last_name"]]
@@ -147,7 +146,7 @@ def correct_passenger(customer: Customer, record: Record) -> Wish | None:
         wrong, right = (
             f"{year}-06-1{rng.randrange(10)}" for year in rng.sample(range(1950, 2004), 2)
         )
-    if namesakes > 1 or one[key] == right:
+    if one[key] == right:
         return None
     one[key] = right
     changes = rng.random() < 0.25

@@ -210,7 +210,8 @@ def _scenario(customer: Customer, wishes: list[Wish]) -> Scenario:
         identity=(
             Fact("user_id", f"My user id is {customer.user_id}."),
             Fact("name", f"My name is {name}."),
+            Fact("email", f"My email address is {customer.user['email']}."),
         ),
-        unknown=("reservation_id", "email"),
+        unknown=("reservation_id",),
         persona="You are friendly and answer what you are asked, no more.",
     )

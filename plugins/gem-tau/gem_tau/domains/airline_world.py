@@ -138,7 +138,7 @@ def _users(rng: Random, number: int) -> dict[str, Record]:
 
 
 def _user(rng: Random, suffix: str) -> Record:
-    first, last = rng.choice(FIRST_NAMES), rng.choice(LAST_NAMES)
+    (first, *others), last = rng.sample(FIRST_NAMES, 4), rng.choice(LAST_NAMES)
     code = rng.choice(list(CITIES))
     return {
         "user_id": f"{first}_{last}_{suffix}".lower(),
@@ -154,7 +154,7 @@ def _user(rng: Random, suffix: str) -> Record:
         "email": f"{first}.{last}{suffix}@example.com".lower(),
         "dob": _birthday(rng),
         "payment_methods": _payment_methods(rng),
-        "saved_passengers": [_passenger(rng, last) for _ in range(rng.randrange(4))],
+        "saved_passengers": [_passenger(rng, one, last) for one in others[rng.randrange(4) :]],
         "membership": rng.choice(("regular", "silver", "gold")),
         "reservations": [],
     }
@@ -164,9 +164,9 @@ def _birthday(rng: Random) -> str:
     return f"{rng.randrange(1945, 2004)}-{rng.randrange(1, 13):02}-{rng.randrange(1, 29):02}"
 
 
-def _passenger(rng: Random, family: str) -> Record:
+def _passenger(rng: Random, first: str, family: str) -> Record:
     last = family if rng.random() < 0.5 else rng.choice(LAST_NAMES)
-    return {"first_name": rng.choice(FIRST_NAMES), "last_name": last, "dob": _birthday(rng)}
+    return {"first_name": first, "last_name": last, "dob": _birthday(rng)}
 
 
 def _payment_methods(rng: Random) -> dict[str, Record]:
