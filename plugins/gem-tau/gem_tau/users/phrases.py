@@ -15,6 +15,7 @@ __all__ = [
     "postpones",
     "refuses",
     "reports_done",
+    "requests_in",
 ]
 
 _WORDS: dict[str, tuple[str, ...]] = {
@@ -26,6 +27,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "reservation_id": (
         *("reservation id", "reservation number", "booking number", "confirmation number"),
         *("which reservation", "which booking", "booking reference", "reservation code"),
+        *("confirmation code", "booking code", "booking id", "record locator"),
     ),
     "reason": ("reason", "why"),
     "payment": (
@@ -37,7 +39,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
             "refund to",
         ),
         *("refunded to", "pay with", "pay for", "pay the difference", "gift card or", "paypal or"),
-        *("receive the refund", "prefer to pay", "method of payment"),
+        *("cover the cost", "receive the refund", "prefer to pay", "method of payment"),
     ),
     "address": ("address", "street"),
     "items": ("which item", "what item", "which product", "items would you", "item id", "item ids"),
@@ -70,6 +72,7 @@ _CONFIRM = _any_of(
     *("confirm", r"yes\s*/\s*no", r"\(yes", "yes or no", "proceed", "go ahead"),
     *("shall i", "should i", "would you like me to", "do you want me to", r"may i(?=.*\?)"),
     *("do you agree", "do i have your", "are you (?:sure|ok|okay|happy)", "can i go"),
+    "ready for me to",
     *("(?:reply|answer|say|respond|type) .{0,20}yes", r"ok(?:ay)?\?", r"sounds? good\?"),
     r"looks? (?:good|right|correct)\?",
     r"is (?:that|this|everything) (?:all )?(?:ok|okay|correct|right|al+ ?right|acceptable|fine)",
@@ -89,6 +92,7 @@ _NO_CONFIRM = _any_of(
     rf"go ahead and {_READ}",
     rf"(?:would you like me to|do you want me to|shall i|should i|may i) {_READ}",
     "may i (?:have|ask|know|please|get)",
+    "(?:should|shall) i (?:use|charge)",
     r"(?:which|what|where|why|how)[^.?!,:]* (?:should i|shall i|would you like me to"
     "|do you (?:still )?want(?: me)? to|may i)",
 )
@@ -113,6 +117,8 @@ _DONE = _any_of(
     r"i(?:'ve| have)? (?:now )?(?:successfully )?(?:just )?(?:cancel|updat|chang|modif|process|book"
     r"|return|exchang|add|complet|submit|request|switch|refund)\w*ed",
     *("gone ahead", "done[.!]", r"(?:is|are) now \w+ed", f"(?:is|was|were) {_CHANGED}"),
+    *("went through", "(?:is|are) (?:booked|confirmed)", "i(?:'ve| have) (?:sent|issued)"),
+    "(?:booking|cancellation|change|update) (?:is )?complete",
     "you(?:'ll| will) (?:shortly )?(?:receive|get) an e-?mail",
 )
 _STATUS = _any_of(
@@ -128,6 +134,12 @@ _POSTPONE = _any_of(
 _REFUSE = _any_of(
     *("cannot", "can not", "can't", "couldn't", "unable", "not able", "won't be able"),
     *("not possible", "isn't possible", "impossible", "only possible", "not eligible"),
+    *("(?:does not|doesn't|do not|don't) qualify", "must decline", "have to deny", "aren't"),
+    *(
+        "not (?:something )?(?:our|the) policy permits",
+        "no compensation",
+        "i(?:'m| am) sorry, but no",
+    ),
     *("not allowed", "not permitted", "isn't (?:allowed|permitted|something)", "not available"),
     *(
         "against (?:our|the|my) (?:policy|rules)",
@@ -143,7 +155,19 @@ _NO_REFUSAL = _any_of(
     r"(?:find|locate|verify|identify|access|look|without|until|unless|see)",
     r"can only [^.?!]*(?:after|once)",
 )
+_REQUEST_END = re.compile(r"(?<=[.?!])\s+")
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
+_REQUEST = _any_of(
+    *(r"[^?]*\?", "please", "could you", "can you", "need", "require", "provide", "tell me"),
+    *("let me know", "share", "give me", "send me", "specify", "which", "what"),
+)
+
+
+def requests_in(message: str) -> str:
+    """Return a message, in lower case, from the first sentence that asks for something."""
+    sentences = _REQUEST_END.split(message)
+    first = next((i for i, one in enumerate(sentences) if _REQUEST.search(one)), len(sentences))
+    return " ".join(sentences[first:])
 
 
 def asks_for(name: str, message: str, further: tuple[str, ...] = ()) -> bool:

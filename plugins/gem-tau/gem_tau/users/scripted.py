@@ -7,6 +7,7 @@ assistant that gets nowhere loses its patience after ``PATIENCE`` messages in a 
 """
 
 import enum
+import re
 
 from gem_core import Action, Info, Observation
 from gem_core.agent import BaseAgent
@@ -21,12 +22,14 @@ from gem_tau.users.phrases import (
     postpones,
     refuses,
     reports_done,
+    requests_in,
 )
 
 __all__ = ["PATIENCE", "ScriptedUser"]
 
 PATIENCE = 4
 """Messages in a row that do not get the user further; then it ends the dialogue."""
+_AMOUNT = re.compile(r"\d")
 _STOP = "###STOP###"
 _YES = "Yes, please go ahead."
 _INSIST = "I would really like that, please check again. {}"
@@ -68,12 +71,12 @@ class ScriptedUser(BaseAgent):
         message = text_of(observation).lower()
         if self._phase is _Phase.UNSTATED:
             return self._state_next()
-        facts = self._facts_asked_for(message)
         if self._current.kind == "refusal" and refuses(message):
             return self._next_goal()
         if asks_to_confirm(message):
-            return self._confirm(facts)
-        told = [*facts, *self._unknown_asked_for(message)]
+            return self._answer_proposal(message)
+        asked = requests_in(message) if self._current.kind == "question" else message
+        told = [*self._facts_asked_for(asked), *self._unknown_asked_for(asked)]
         if self._is_dealt_with(message, told):
             return self._next_goal()
         return self._tell(told) if told else self._go_on(message)
@@ -119,6 +122,12 @@ class ScriptedUser(BaseAgent):
         self._stuck = 0
         self._told.update(told)
         return " ".join(told)
+
+    def _answer_proposal(self, message: str) -> str:
+        """Agree, but not to what is offered with the answer to a question."""
+        if self._current.kind != "question":
+            return self._confirm(self._facts_asked_for(message))
+        return self._next_goal() if _AMOUNT.search(message) else _YES
 
     def _confirm(self, facts: list[str]) -> str:
         """Agree to what was proposed, or change one's mind for the first time."""
