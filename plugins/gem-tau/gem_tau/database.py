@@ -8,7 +8,8 @@ changed records only.
 import contextlib
 import copy
 import enum
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -226,8 +227,8 @@ def changes_between(first: Database, second: Database) -> list[Change]:
             before, after = first.get(table, record_id), second.get(table, record_id)
             if not same(before, after):
                 parts = [
-                    Change(table, record_id, path, *values)
-                    for path, *values in _differences(before, after, "")
+                    Change(table, record_id, path, *(None if one is _GONE else one for one in both))
+                    for path, *both in _differences(before, after, "")
                 ]
                 if len(parts) > _MOST_CHANGES:
                     parts = [Change(table, record_id, "", before, after)]
@@ -236,15 +237,17 @@ def changes_between(first: Database, second: Database) -> list[Change]:
 
 
 def _differences(before: Any, after: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the paths at which two values differ, with both; ``_GONE`` for what is not there."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        for key in dict.fromkeys([*before, *after]):
-            inner = f"{path}/{key}" if path else str(key)
-            yield from _differences(before.get(key), after.get(key), inner)
+        keys: Iterable[Any] = dict.fromkeys([*before, *after])
+        pairs = [(key, before.get(key, _GONE), after.get(key, _GONE)) for key in keys]
     elif isinstance(before, list) and isinstance(after, list):
-        for index in range(max(len(before), len(after))):
-            inner = f"{path}/{index}" if path else str(index)
-            old = before[index] if index < len(before) else None
-            new = after[index] if index < len(after) else None
-            yield from _differences(old, new, inner)
-    elif not same(before, after):
-        yield path, before, after
+        both = itertools.zip_longest(before, after, fillvalue=_GONE)
+        pairs = [(index, *values) for index, values in enumerate(both)]
+    else:
+        if _GONE in (before, after) or not same(before, after):
+            yield path, before, after
+        return
+    for key, old, new in pairs:
+        if old is not new:
+            yield from _differences(old, new, f"{path}/{key}" if path else str(key))
