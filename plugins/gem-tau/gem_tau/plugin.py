@@ -1,5 +1,7 @@
 """The specs that gem-tau adds to the registry. Nothing here imports an environment."""
 
+from pathlib import Path
+
 from gem_core import EnvSpec, hookimpl
 from gem_core.registry import Registry
 
@@ -11,6 +13,8 @@ _ENVS: dict[str, tuple[str, str]] = {
     "tau:Retail": ("retail", "tasks of tau-bench and its successors for a shop, with data="),
     "tau:Airline": ("airline", "tasks of tau-bench and its successors for an airline, with data="),
 }
+
+_WORLDS = Path(__file__).parent / "world_samples"
 
 
 @hookimpl
@@ -27,3 +31,13 @@ def gem_register(registry: Registry) -> None:
                 description=description,
             )
         )
+    registry.add(
+        EnvSpec(
+            id="tools:Folder",
+            entry_point="gem_tau.worlds:ToolWorldEnv",
+            oracle="gem_tau.worlds:WorldOracle",
+            return_range=(0.0, 1.0),
+            check_kwargs={"data": str(_WORLDS), "trust": True},
+            description="worlds of tools that change a database, with data= and trust=True",
+        )
+    )
