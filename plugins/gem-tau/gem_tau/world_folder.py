@@ -193,7 +193,9 @@ class World:
         fields.only("name", "arguments")
         name = fields.need("name", str)
         if name not in self._described:
-            raise fields.error("name", f"is no tool: {name!r}.{near_names(name, self._described)}")
+            raise fields.error(
+                "name", f"is not a tool: {name!r}.{near_names(name, self._described)}"
+            )
         return Call(name, fields.need("arguments", dict))
 
     @property

@@ -110,7 +110,7 @@ TASK = 'Task(user_id="u", instruction="i", outputs=[], actions=[{}])'
         (module("{**x}"), "test.py:2: a key must be a text"),
         (module("Task(user_id='u', instruction='i')"), "task 0: actions is missing"),
         (module(TASK.format("1")), r"task 0: actions\[0\] must be an object; got 1"),
-        (module(TASK.format("Action(name='x', kwargs={})")), r"actions\[0\].name is no tool"),
+        (module(TASK.format("Action(name='x', kwargs={})")), r"actions\[0\].name is not a tool"),
         (
             module(TASK.format("Action(name='get_order_detail', kwargs={})")),
             "Did you mean 'get_order_details'",

@@ -236,7 +236,7 @@ SIDE = "only the assistant has tools here"
         ),
         (
             with_criteria(actions=[{"name": "cancel_pending_orders", "arguments": {}}]),
-            r"actions\[0\].name is no tool of the domain.*Did you mean 'cancel_pending_order'",
+            r"actions\[0\].name is not a tool of the domain.*Did you mean 'cancel_pending_order'",
         ),
         (with_criteria(actions=[{"name": "think"}]), r"actions\[0\].arguments is missing"),
         (with_criteria(actions={"name": "think"}), "criteria.actions must be a list"),

@@ -213,7 +213,7 @@ def test_before_the_first_reset_there_is_no_world(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("parts", "problem"),
     [
-        ({"gold": [["sub", {}]]}, r"gold.json: call 0: name is no tool: 'sub'"),
+        ({"gold": [["sub", {}]]}, r"gold.json: call 0: name is not a tool: 'sub'"),
         ({"gold": [["add", {"name": "z"}]]}, "gold.json: call 0 fails: Error: KeyError"),
         ({"gold": [["add"]]}, r"gold.json: call 0: it must be an object; got \['add'\]"),
         ({"gold": [["add", 3]]}, "gold.json: call 0: arguments must be an object; got 3"),

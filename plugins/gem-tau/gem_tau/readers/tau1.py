@@ -3,7 +3,7 @@
 The modules are parsed, and never executed. A module may import names, and assign literal values:
 lists of calls of ``Task``, or of dicts. Anything else is an error with the file and the line.
 
-A reference ``respond`` is no call of a tool, and is left out; ``annotator`` and ``user_id`` have no
+A reference ``respond`` does not call a tool, and is left out; ``annotator`` and ``user_id`` have no
 effect on an episode.
 """
 
@@ -84,7 +84,9 @@ def _call(fields: Fields, toolkit: type[Toolkit]) -> Call:
     name = fields.need("name", str)
     names = [one.name for one in toolkit.functions()]
     if name not in [*names, _RESPOND]:
-        raise fields.error("name", f"is no tool of the domain: {name!r}.{near_names(name, names)}")
+        raise fields.error(
+            "name", f"is not a tool of the domain: {name!r}.{near_names(name, names)}"
+        )
     if "kwargs" in fields.values and "arguments" in fields.values:
         raise fields.error("arguments", "is given twice, as kwargs too")
     return Call(name, fields.need("arguments" if "arguments" in fields.values else "kwargs", dict))

@@ -166,7 +166,7 @@ def _call(
     name = fields.need(key, str)
     names = [one.name for one in toolkit.functions()]
     if name not in names:
-        raise fields.error(key, f"is no tool of the domain: {name!r}.{near_names(name, names)}")
+        raise fields.error(key, f"is not a tool of the domain: {name!r}.{near_names(name, names)}")
     return Call(name, fields.need("arguments", dict), compare)
 
 
