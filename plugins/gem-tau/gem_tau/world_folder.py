@@ -9,7 +9,7 @@ A folder of the public format ``general-agent`` has these files:
 ``verify.py``       another place for ``verify(db)``, which returns a reward from 0 to 1
 
 The reward is that of ``verify``, or 1 if the database equals that after the calls of ``gold.json``.
-Other files, such as ``task.toml`` with facts about the task, have no effect. ``tools.py`` and
+In a world it is always ``gem_tau.world_clock.NOW``. Other files, such as ``task.toml`` with facts about the task, have no effect. ``tools.py`` and
 ``verify.py`` run in this process with all its rights.
 """
 
@@ -36,6 +36,7 @@ from gem_tau.readers.fields import Fields
 from gem_tau.readers.files import read_json, read_text, stamp
 from gem_tau.task import Call
 from gem_tau.toolkit import CallResult
+from gem_tau.world_clock import world_builtins
 
 __all__ = ["World", "WorldState", "find_worlds", "load_world"]
 
@@ -95,6 +96,7 @@ class World:
         self.initial = read_json(folder / "db.json")
         name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
         self._module = types.ModuleType(f"gem_tau_world_{name}")
+        vars(self._module)["__builtins__"] = world_builtins()
         self._run("tools.py")
         if (folder / "verify.py").is_file():
             self._run("verify.py")

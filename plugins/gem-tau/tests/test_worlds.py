@@ -1,5 +1,6 @@
 """Tool worlds: their code runs only when trusted, calls that fail change nothing, gold is paid."""
 
+import datetime
 import json
 import sys
 
@@ -14,6 +15,7 @@ from gem_core.agent import ScriptedAgent
 from gem_core.errors import ConfigError, DataError, EpisodeEndedError, GemError
 from gem_core.testing import check_env
 from gem_tau import world_folder as folders
+from gem_tau.world_clock import NOW
 from gem_tau.worlds import ToolWorldEnv, WorldOracle
 
 
@@ -146,6 +148,42 @@ def test_verify_may_be_a_file_of_its_own(tmp_path) -> None:
     env = ToolWorldEnv(data=folder, trust=True)
     last = play(env, ScriptedAgent([call("add", name="a"), "done"]))
     assert last.reward == 0.5
+
+
+DATED = """
+import datetime as clock
+from datetime import date, datetime
+
+from general_agent.tools import DB, Tools, tool
+
+
+class TaskDB(DB):
+    start: date
+    log: list[str] = []
+
+
+class TaskTools(Tools):
+    db: TaskDB
+
+    @tool
+    def note(self) -> str:
+        import datetime
+
+        self.db.log.append(datetime.datetime.now().isoformat())
+        self.db.log.append(str((clock.date.today() - self.db.start).days))
+        return str(date.today() == datetime.date(*datetime.datetime.utcnow().timetuple()[:3]))
+"""
+
+
+def test_the_clock_of_a_world_stands_still(tmp_path) -> None:
+    """A tool may import the time in any way; the real module is untouched."""
+    world_folder(tmp_path / "world", tools=DATED, gold=[["note", {}]], db={"start": "2026-05-31"})
+    env = ToolWorldEnv(data=tmp_path / "world", trust=True)
+    env.reset(seed=0)
+    assert env.step(call("note")).observation == "True"
+    assert env.state.content["log"] == [NOW.isoformat(), "1"]
+    assert env.step("done").reward == 1.0
+    assert datetime.datetime.now().year >= NOW.year  # noqa: DTZ005 - the real clock
 
 
 def test_grading_leaves_the_database_as_it_is(tmp_path) -> None:
