@@ -4,29 +4,29 @@ A world that imports ``datetime`` gets a module in which it is always ``NOW``.
 """
 
 import builtins
-import datetime
+import datetime as dt
 import types
 from typing import Any, Self
 
 __all__ = ["NOW", "world_builtins"]
 
-NOW = datetime.datetime(2026, 6, 1, 12, 0, 0)  # noqa: DTZ001 - without a zone, as now() gives it
+NOW = dt.datetime(2026, 6, 1, 12, 0, 0)  # noqa: DTZ001 - without a zone, as now() gives it
 """The date and time in every world: one at which the solutions of the public corpus are right."""
 
 
-class _Date(datetime.date):
+class _Date(dt.date):
     @classmethod
     def today(cls) -> Self:
         return cls(NOW.year, NOW.month, NOW.day)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        return handler.generate_schema(datetime.date)
+        return handler.generate_schema(dt.date)
 
 
-class _Datetime(datetime.datetime):
+class _Datetime(dt.datetime):
     @classmethod
-    def now(cls, tz: datetime.tzinfo | None = None) -> Self:
+    def now(cls, tz: dt.tzinfo | None = None) -> Self:
         return cls(NOW.year, NOW.month, NOW.day, NOW.hour, tzinfo=tz)
 
     @classmethod
@@ -39,11 +39,11 @@ class _Datetime(datetime.datetime):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        return handler.generate_schema(datetime.datetime)
+        return handler.generate_schema(dt.datetime)
 
 
 _MODULE = types.ModuleType("datetime")
-vars(_MODULE).update({**vars(datetime), "date": _Date, "datetime": _Datetime})
+vars(_MODULE).update({**vars(dt), "date": _Date, "datetime": _Datetime})
 
 
 def world_builtins() -> dict[str, Any]:

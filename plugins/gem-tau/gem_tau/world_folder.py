@@ -9,8 +9,9 @@ A folder of the public format ``general-agent`` has these files:
 ``verify.py``       another place for ``verify(db)``, which returns a reward from 0 to 1
 
 The reward is that of ``verify``, or 1 if the database equals that after the calls of ``gold.json``.
-In a world it is always ``gem_tau.world_clock.NOW``. Other files, such as ``task.toml`` with facts about the task, have no effect. ``tools.py`` and
-``verify.py`` run in this process with all its rights.
+Other files, such as ``task.toml`` with facts about the task, have no effect. ``tools.py`` and
+``verify.py`` run in this process with all its rights; to them it is always
+``gem_tau.world_clock.NOW``.
 """
 
 import contextlib

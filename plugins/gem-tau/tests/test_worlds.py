@@ -1,6 +1,6 @@
 """Tool worlds: their code runs only when trusted, calls that fail change nothing, gold is paid."""
 
-import datetime
+import datetime as dt
 import json
 import sys
 
@@ -183,7 +183,7 @@ def test_the_clock_of_a_world_stands_still(tmp_path) -> None:
     assert env.step(call("note")).observation == "True"
     assert env.state.content["log"] == [NOW.isoformat(), "1"]
     assert env.step("done").reward == 1.0
-    assert datetime.datetime.now().year >= NOW.year  # noqa: DTZ005 - the real clock
+    assert type(dt.datetime.now()) is dt.datetime  # noqa: DTZ005 - the real clock
 
 
 def test_grading_leaves_the_database_as_it_is(tmp_path) -> None:
