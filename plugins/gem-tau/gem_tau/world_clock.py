@@ -11,7 +11,7 @@ from typing import Any, Self
 __all__ = ["NOW", "world_builtins"]
 
 NOW = dt.datetime(2026, 6, 1, 12, 0, 0)  # noqa: DTZ001 - without a zone, as now() gives it
-"""The date and time in every world: one at which the solutions of the public corpus are right."""
+"""The date and time in every world: public ones that compare dates have their solutions then."""
 
 
 class _Date(dt.date):
