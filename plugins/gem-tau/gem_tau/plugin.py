@@ -13,8 +13,10 @@ _ENVS: dict[str, tuple[str, str]] = {
     "tau:Retail": ("retail", "tasks of tau-bench and its successors for a shop, with data="),
     "tau:Airline": ("airline", "tasks of tau-bench and its successors for an airline, with data="),
 }
-
-_WORLDS = Path(__file__).parent / "world_samples"
+_HERE = Path(__file__).parent
+_FOLDERS = {"data": str(_HERE / "folder_samples")}
+_DATA = {"tau:Retail": _FOLDERS, "tau:Airline": _FOLDERS}
+_WORLDS = {"data": str(_HERE / "world_samples"), "trust": True}
 
 
 @hookimpl
@@ -28,6 +30,7 @@ def gem_register(registry: Registry) -> None:
                 kwargs={"tasks": tasks},
                 oracle="gem_tau.oracle:DialogueOracle",
                 return_range=(0.0, 1.0),
+                check_kwargs=_DATA.get(name, {}),
                 description=description,
             )
         )
@@ -37,7 +40,7 @@ def gem_register(registry: Registry) -> None:
             entry_point="gem_tau.worlds:ToolWorldEnv",
             oracle="gem_tau.worlds:WorldOracle",
             return_range=(0.0, 1.0),
-            check_kwargs={"data": str(_WORLDS), "trust": True},
+            check_kwargs=_WORLDS,
             description="worlds of tools that change a database, with data= and trust=True",
         )
     )

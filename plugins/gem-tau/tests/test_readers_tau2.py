@@ -18,6 +18,7 @@ from tau_folders import (
 
 from gem_core.agent import ScriptedAgent
 from gem_core.errors import ConfigError, DataError
+from gem_core.testing import check_env
 from gem_tau.env import make_dialogue
 from gem_tau.oracle import DialogueOracle
 from gem_tau.readers import airline, retail
@@ -393,3 +394,8 @@ def test_a_changed_task_is_read_and_gradable_or_refused_by_name(tmp_path, data) 
         assert "task" in refusal or "db.json" in refusal
     for task in tasks:
         assert task.expected().equals(task.expected())
+
+
+@pytest.mark.parametrize("env_id", ["tau:Retail", "tau:Airline"])
+def test_the_sample_folders_keep_the_contract(env_id) -> None:
+    check_env(env_id).raise_for_findings()
