@@ -19,6 +19,8 @@ from tau_folders import (
 from gem_core.agent import ScriptedAgent
 from gem_core.errors import ConfigError, DataError
 from gem_core.testing import check_env
+from gem_tau.domains import retail as retail_tools
+from gem_tau.domains.retail import RetailTools
 from gem_tau.env import make_dialogue
 from gem_tau.oracle import DialogueOracle
 from gem_tau.readers import airline, retail
@@ -133,18 +135,46 @@ def test_without_a_basis_the_database_and_the_texts_count(tmp_path) -> None:
     assert read_one(tmp_path, task).reward_basis == ("db", "communicate")
 
 
-def test_a_condition_on_the_database_is_a_method_of_the_tools(tmp_path) -> None:
+class CountingTools(RetailTools):
+    def has_orders(self, user_id: str, count: int) -> bool:
+        return len(self.db.get("users", user_id)["orders"]) == count
+
+
+def asserting(**changes) -> dict:
     assertion = {
         "env_type": "assistant",
-        "func_name": "find_user_id_by_email",
-        "arguments": {"email": "nora@example.com"},
+        "func_name": "has_orders",
+        "arguments": {"user_id": "nora_berg_1", "count": 3},
         "assert_value": False,
         "message": None,
     }
-    task = read_one(tmp_path, with_criteria(env_assertions=[assertion]))
-    assert task.env_assertions == (
-        Assertion("find_user_id_by_email", {"email": "nora@example.com"}, expected=False),
-    )
+    return with_criteria(env_assertions=[assertion | changes])
+
+
+def test_a_condition_on_the_database_is_a_method_of_the_tools(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(retail_tools, "RetailTools", CountingTools)
+    task = read_one(tmp_path, asserting())
+    arguments = {"user_id": "nora_berg_1", "count": 3}
+    assert task.env_assertions == (Assertion("has_orders", arguments, expected=False),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"arguments": {"user_id": "x", "count": 3}}, r"\(has_orders\) cannot be run.*TypeError"),
+        ({"arguments": {"size": 3}}, r"\(has_orders\) cannot be run on the database: TypeError"),
+        (
+            {"func_name": "find_user_id_by_email", "arguments": {"email": "nora@example.com"}},
+            r"\(find_user_id_by_email\) is not a condition: it gives 'nora_berg_1'",
+        ),
+    ],
+)
+def test_a_condition_that_cannot_be_checked_is_refused(
+    tmp_path, monkeypatch, changes, problem
+) -> None:
+    monkeypatch.setattr(retail_tools, "RetailTools", CountingTools)
+    with pytest.raises(DataError, match=rf"env_assertions\[0\] {problem}"):
+        read_one(tmp_path, asserting(**changes))
 
 
 def test_initial_data_are_merged_into_the_database_of_that_task_alone(tmp_path) -> None:
@@ -354,14 +384,6 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 FULL = with_criteria(
-    env_assertions=[
-        {
-            "env_type": "assistant",
-            "func_name": "get_order_details",
-            "arguments": {"order_id": "#W1"},
-            "assert_value": True,
-        }
-    ],
     nl_assertions=["The agent is kind."],
 ) | {
     "initial_state": {

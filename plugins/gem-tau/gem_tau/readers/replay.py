@@ -2,14 +2,14 @@
 
 from gem_core.errors import ConfigError
 from gem_tau.readers.fields import Fields
-from gem_tau.task import Call, DialogueTask
+from gem_tau.task import Assertion, Call, DialogueTask
 from gem_tau.toolkit import Toolkit
 
 __all__ = ["try_calls"]
 
 
 def try_calls(task: DialogueTask, fields: Fields, actions: str) -> None:
-    """Check that the set-up of a task succeeds and that no reference call crashes.
+    """Check that the set-up of a task succeeds, and that no call or condition crashes.
 
     A reference call may be refused by its tool; it then changes nothing.
 
@@ -19,7 +19,8 @@ def try_calls(task: DialogueTask, fields: Fields, actions: str) -> None:
         actions: The path of the reference calls in it.
 
     Raises:
-        DataError: A call of the set-up fails, or a call raises anything but a refusal.
+        DataError: A call of the set-up fails, a call raises anything but a refusal, or a condition
+            is not true or false.
     """
     try:
         toolkit = task.domain.toolkit(task.fresh())
@@ -29,6 +30,8 @@ def try_calls(task: DialogueTask, fields: Fields, actions: str) -> None:
         raise fields.error("initial_state", _crash(error)) from error
     for number, call in enumerate(task.actions):
         _try_call(toolkit, call, fields, f"{actions}[{number}]")
+    for number, assertion in enumerate(task.env_assertions):
+        _try_assertion(toolkit, assertion, fields, f"evaluation_criteria.env_assertions[{number}]")
 
 
 def _try_call(toolkit: Toolkit, call: Call, fields: Fields, path: str) -> None:
@@ -36,6 +39,15 @@ def _try_call(toolkit: Toolkit, call: Call, fields: Fields, path: str) -> None:
         toolkit.call(call.name, call.arguments)
     except Exception as error:
         raise fields.error(path, f"({call.name}) {_crash(error)}") from error
+
+
+def _try_assertion(toolkit: Toolkit, assertion: Assertion, fields: Fields, path: str) -> None:
+    try:
+        value = getattr(toolkit, assertion.function)(**assertion.arguments)
+    except Exception as error:
+        raise fields.error(path, f"({assertion.function}) {_crash(error)}") from error
+    if not isinstance(value, bool):
+        raise fields.error(path, f"({assertion.function}) is not a condition: it gives {value!r}")
 
 
 def _crash(error: Exception) -> str:
