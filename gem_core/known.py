@@ -15,7 +15,7 @@ _IDS = {
         ),
         "gem-rg": "rg",
         "gem-rollout": "conformance",
-        "gem-tau": "tau",
+        "gem-tau": "tau tools",
         "gem-terminal": "terminal",
         "gem-tools": "mcp",
     },

@@ -1,5 +1,7 @@
 """The specs that gem-tau adds to the registry. Nothing here imports an environment."""
 
+from pathlib import Path
+
 from gem_core import CommandSpec, EnvSpec, hookimpl
 from gem_core.registry import Registry
 
@@ -11,6 +13,10 @@ _ENVS: dict[str, tuple[str, str]] = {
     "tau:Retail": ("retail", "tasks of tau-bench and its successors for a shop, with data="),
     "tau:Airline": ("airline", "tasks of tau-bench and its successors for an airline, with data="),
 }
+_HERE = Path(__file__).parent
+_FOLDERS = {"data": str(_HERE / "folder_samples")}
+_DATA = {"tau:Retail": _FOLDERS, "tau:Airline": _FOLDERS}
+_WORLDS = {"data": str(_HERE / "world_samples"), "trust": True}
 
 
 @hookimpl
@@ -24,9 +30,20 @@ def gem_register(registry: Registry) -> None:
                 kwargs={"tasks": tasks},
                 oracle="gem_tau.oracle:DialogueOracle",
                 return_range=(0.0, 1.0),
+                check_kwargs=_DATA.get(name, {}),
                 description=description,
             )
         )
+    registry.add(
+        EnvSpec(
+            id="tools:Folder",
+            entry_point="gem_tau.worlds:ToolWorldEnv",
+            oracle="gem_tau.worlds:WorldOracle",
+            return_range=(0.0, 1.0),
+            check_kwargs=_WORLDS,
+            description="worlds of tools that change a database, with data= and trust=True",
+        )
+    )
     registry.add(
         CommandSpec(
             id="tau",

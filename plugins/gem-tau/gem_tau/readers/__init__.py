@@ -1,0 +1,68 @@
+"""Readers of others' task folders: tau-bench 1 and tau2-bench, for the domains retail and airline.
+
+tau-bench 1 is recognised by its modules ``tasks_*.py``, and tau2-bench (which its authors also call
+tau3) by ``tasks.json``. ``data`` is a checkout, or the folder of the domain in it. Nothing in a
+folder is executed, and a field that is not understood raises a ``DataError``.
+"""
+
+from pathlib import Path
+
+from gem_core.errors import ConfigError, DataError
+from gem_tau.readers import tau1, tau2
+from gem_tau.readers.businesses import AIRLINE, RETAIL, Business
+from gem_tau.sources import ListedTasks
+
+__all__ = ["airline", "retail"]
+
+_PLACES = ("", "data/tau2/domains/{}", "tau_bench/envs/{}", "domains/{}", "envs/{}", "{}")
+
+
+def retail(data: str | Path | None = None, split: str | None = None) -> ListedTasks:
+    """Return the tasks of a shop in a folder.
+
+    Args:
+        data: A checkout of tau-bench or tau2-bench, or its folder of the domain.
+        split: ``test`` (the default), ``train`` or ``dev`` of tau-bench 1; ``base`` (the default),
+            ``train`` or ``test`` of tau2-bench.
+
+    Raises:
+        ConfigError: There is no ``data`` or no such split.
+        DataError: The folder cannot be read, or a task cannot be played here.
+    """
+    return _read(RETAIL, data, split)
+
+
+def airline(data: str | Path | None = None, split: str | None = None) -> ListedTasks:
+    """Return the tasks of an airline in a folder.
+
+    Args:
+        data: A checkout of tau-bench or tau2-bench, or its folder of the domain.
+        split: See ``retail``.
+
+    Raises:
+        ConfigError: There is no ``data`` or no such split.
+        DataError: The folder cannot be read, or a task cannot be played here.
+    """
+    return _read(AIRLINE, data, split)
+
+
+def _read(business: Business, data: str | Path | None, split: str | None) -> ListedTasks:
+    if data is None:
+        raise ConfigError(
+            f"The tasks of {business.name} need data=, a checkout: "
+            f"git clone https://github.com/sierra-research/tau2-bench (or .../tau-bench)."
+        )
+    path = Path(data)
+    if not path.is_dir():
+        kind = "is not a folder" if path.exists() else "does not exist"
+        raise DataError(f"{path} {kind}; data= is a checkout of tau-bench or tau2-bench.")
+    for place in _PLACES:
+        folder = path / place.format(business.name)
+        for reader in (tau2, tau1):
+            if reader.is_folder(folder):
+                return ListedTasks(reader.read(folder, business, split))
+    raise DataError(
+        f"{path} has no tasks of {business.name}: neither tasks.json (tau2-bench) nor "
+        f"tasks_test.py (tau-bench) is in it, in data/tau2/domains/{business.name} or in "
+        f"tau_bench/envs/{business.name}."
+    )

@@ -1,0 +1,121 @@
+"""The files of a task folder: JSON, texts, and the database that all its tasks share."""
+
+import copy
+import functools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gem_core.errors import DataError
+from gem_tau.database import Base
+from gem_tau.readers.businesses import Business
+
+__all__ = ["base_of_file", "base_of_folder", "patched", "read_json", "read_text", "stamp"]
+
+Tables = dict[str, dict[str, Any]]
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        DataError: It is missing or cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing.") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+
+
+def read_json(path: Path) -> Any:
+    """Return the value in a JSON file.
+
+    Raises:
+        DataError: It is missing or not JSON.
+    """
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not valid JSON: {error}.") from error
+
+
+def base_of_file(path: Path, business: Business) -> Base:
+    """Return the database in one file, an object of tables.
+
+    Raises:
+        DataError: It cannot be read, or is not a database of the domain.
+    """
+    return _base((str(path),), business, stamp(path))
+
+
+def base_of_folder(path: Path, business: Business) -> Base:
+    """Return the database in a folder that has a file for each table.
+
+    Raises:
+        DataError: It cannot be read, or is not a database of the domain.
+    """
+    files = tuple(sorted(map(str, path.glob("*.json"))))
+    if not files:
+        raise DataError(f"{path} has no JSON files; the database is missing.")
+    return _base(files, business, tuple(stamp(Path(one)) for one in files))
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """Return what changes when a file is written: its time and size, or zeros without a file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+@functools.lru_cache(maxsize=8)
+def _base(files: tuple[str, ...], business: Business, stamps: Any) -> Base:
+    """Return a base; the stamps make it anew when a file has changed."""
+    if len(files) == 1:
+        value = read_json(Path(files[0]))
+        where = files[0]
+    else:
+        value = {Path(one).stem: read_json(Path(one)) for one in files}
+        where = str(Path(files[0]).parent)
+    return Base(_tables(value, where, business), origin=(_base, (files, business, stamps)))
+
+
+def _tables(value: Any, where: str, business: Business) -> Tables:
+    if not isinstance(value, dict):
+        raise DataError(f"{where} must have an object of tables; got a {type(value).__name__}.")
+    if problem := business.lacks(value):
+        raise DataError(f"{where} {problem}.")
+    for table, records in value.items():
+        if not isinstance(records, dict):
+            raise DataError(f"{where}: the table {table!r} must be an object of records by id.")
+        for record_id, record in records.items():
+            if not isinstance(record, dict):
+                raise DataError(f"{where}: the record {record_id!r} of {table!r} is not an object.")
+    return value
+
+
+def patched(base: Base, patch: Mapping[str, Mapping[str, Any]]) -> Base:
+    """Return a base with records changed: objects are merged, other values are replaced.
+
+    Records that are not in the patch are shared with the given base.
+
+    Args:
+        base: The base.
+        patch: Parts of records by table and id.
+    """
+    tables = {table: dict(records) for table, records in base.tables.items()}
+    for table, records in patch.items():
+        for record_id, change in records.items():
+            tables[table][record_id] = _merged(tables[table].get(record_id), change)
+    return Base(tables, origin=(patched, (base, dict(patch))))
+
+
+def _merged(value: Any, change: Any) -> Any:
+    if not isinstance(value, dict) or not isinstance(change, dict):
+        return copy.deepcopy(change)
+    return value | {key: _merged(value.get(key), one) for key, one in change.items()}
