@@ -1,16 +1,19 @@
-"""The call format ``json``, which needs nothing else: an action is one call, or a message."""
+"""How an agent calls functions: in the format ``json``, which needs nothing else, or any other."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem_core.calls import BaseCallFormat, Reading, Request
+from gem_core.calls import BaseCallFormat, CallFormat, Catalog, Reading, Request
 from gem_core.calls.written import json_of, request_of
-from gem_core.observation import Action, text_of
+from gem_core.errors import ConfigError
+from gem_core.factory import make_call_format
+from gem_core.observation import Action, Info, text_of
 from gem_core.tool import Function
+from gem_tau.toolkit import CallResult
 
-__all__ = ["JsonCalls"]
+__all__ = ["JSON", "JsonCalls", "catalog_of", "check_limits", "find_format", "read", "shown"]
 
 _BLOCK = re.compile(
     r"\A(?P<before>.*?)```(?:json)?[ \t]*\n(?P<call>\s*\{.*?)\n?```\s*\Z", re.DOTALL
@@ -54,3 +57,93 @@ def _renamed(value: Any) -> Any:
     if isinstance(value, dict) and "arguments" not in value and "kwargs" in value:
         return {**value, "arguments": value["kwargs"]}
     return value
+
+
+JSON = JsonCalls()
+
+
+def find_format(part: str | Mapping[str, Any] | CallFormat) -> CallFormat:
+    """Return a call format from ``json``, another id, a mapping with an ``id``, or itself.
+
+    Raises:
+        ConfigError: It is ``tags``, which has no functions.
+        UnknownIdError: There is no format with the id.
+    """
+    if part == "json":
+        return JSON
+    made = make_call_format(part)
+    if isinstance(made, str):
+        raise ConfigError("call_format='tags' has no functions; use 'json', or another format.")
+    return made
+
+
+def check_limits(*, max_turns: int, max_errors: int, instructions: str) -> None:
+    """Check parameters that environments with functions have in common.
+
+    Raises:
+        ConfigError: A limit is below 1, or ``instructions`` is neither ``text`` nor ``schemas``.
+    """
+    for name, value in {"max_turns": max_turns, "max_errors": max_errors}.items():
+        if value < 1:
+            raise ConfigError(f"{name} must be 1 or more; got {value!r}.")
+    if instructions not in {"text", "schemas"}:
+        raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
+
+
+def read(call_format: CallFormat, action: Action) -> tuple[CallFormat, Reading]:
+    """Return the calls of an action, and the format that has read them.
+
+    A call as in ``json`` is read with every format.
+    """
+    reading = call_format.read(action)
+    if not reading.requests and call_format is not JSON:
+        plain = JSON.read(action)
+        if plain.requests:
+            return JSON, plain
+    return call_format, reading
+
+
+def shown(
+    tool: str, call_format: CallFormat, reading: Reading, results: Sequence[CallResult]
+) -> tuple[str, Info]:
+    """Return what an agent sees of its calls, and the info of its turn.
+
+    Args:
+        tool: The name of what has the functions.
+        call_format: The format that has read the calls.
+        reading: The calls.
+        results: A result for each call.
+    """
+    outputs = [result.output for result in results]
+    records = [
+        {
+            "tool": tool,
+            "function": request.function,
+            "arguments": dict(request.arguments),
+            "id": request.id,
+            **vars(result),
+        }
+        for request, result in zip(reading.requests, results, strict=True)
+    ]
+    return call_format.show(reading, outputs), {
+        "use_tool": True,
+        "tool_calls": records,
+        "parsed_action": reading.text,
+        "tool_messages": call_format.messages(reading, outputs),
+    }
+
+
+class _Named:
+    """Functions as ``Catalog`` takes them."""
+
+    def __init__(self, name: str, functions: Sequence[Function]) -> None:
+        self.name = name
+        self._functions = functions
+
+    def functions(self) -> Sequence[Function]:
+        return self._functions
+
+
+def catalog_of(name: str, functions: Sequence[Function]) -> Catalog:
+    """Return the catalogue of functions, which checks calls against their schemas."""
+    return Catalog([_Named(name, functions)])  # type: ignore[list-item]

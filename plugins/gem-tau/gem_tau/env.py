@@ -12,18 +12,17 @@ from typing import Any, Literal
 from gem_core import Action, Info, Observation
 from gem_core.calls import CallFormat, Catalog, Reading, Request
 from gem_core.errors import ConfigError
-from gem_core.factory import make_call_format
 from gem_core.faults import boundary
 from gem_core.maybe_async import drive
 from gem_core.observation import text_of
 from gem_rollout import MultiAgentEnv, as_single
 from gem_rollout.multi_agent.agent_view import AgentView
-from gem_tau.calls import JsonCalls
+from gem_tau.calls import catalog_of, check_limits, find_format, read, shown
 from gem_tau.database import Database
 from gem_tau.judge import Judge, make_judge
 from gem_tau.oracle import DialogueOracle
 from gem_tau.rewards import Evidence, Grade, check_basis, grading
-from gem_tau.sources import TaskSource, find_tasks
+from gem_tau.sources import Dialogues, check_judge, find_tasks
 from gem_tau.task import Call, DialogueTask, Domain, Part
 from gem_tau.toolkit import CallResult, Toolkit
 from gem_tau.users import make_user, player, user_record
@@ -33,8 +32,7 @@ __all__ = ["ASSISTANT", "STOP_MARKS", "USER", "DialogueEnv", "make_dialogue"]
 ASSISTANT, USER = "assistant", "user"
 STOP_MARKS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 """Each of these in a message of the user ends the dialogue."""
-_JSON = JsonCalls()
-_ONE_CALL = "[not run: the conversation was handed over]"
+_NOT_RUN = CallResult("[not run: the conversation was handed over]", ok=False, kind="neither")
 _PHRASES = ("Could you tell me your email address?", "Is there anything else I can do for you?")
 _REPLIES = ("Yes, please.", "No, thank you.", "I do not remember that.", STOP_MARKS[0])
 
@@ -79,7 +77,7 @@ class DialogueEnv(MultiAgentEnv):
     def __init__(
         self,
         *,
-        tasks: str | TaskSource = "retail-sample",
+        tasks: str | Dialogues = "retail-sample",
         data: str | Path | None = None,
         split: str | None = None,
         call_format: str | Mapping[str, Any] | CallFormat = "json",
@@ -91,18 +89,14 @@ class DialogueEnv(MultiAgentEnv):
         exclude_free: bool = False,
     ) -> None:
         super().__init__()
-        for name, value in {"max_turns": max_turns, "max_errors": max_errors}.items():
-            if value < 1:
-                raise ConfigError(f"{name} must be 1 or more; got {value!r}.")
-        if instructions not in {"text", "schemas"}:
-            raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
+        check_limits(max_turns=max_turns, max_errors=max_errors, instructions=instructions)
         self._basis = None if reward_basis is None else check_basis(reward_basis)
         self._judge = make_judge(judge)
         self._tasks = find_tasks(
             tasks, data=data, split=split, exclude_free=exclude_free, basis=self._basis
         )
-        self._tasks.check(self._basis, has_judge=self._judge is not None)
-        self._format = _JSON if call_format == "json" else _format(call_format)
+        check_judge(self._tasks, self._basis, has_judge=self._judge is not None)
+        self._format = find_format(call_format)
         self._catalogs: dict[type[Toolkit], Catalog] = {}
         self._policies: dict[Domain, str] = {}
         self.instructions = instructions
@@ -125,7 +119,7 @@ class DialogueEnv(MultiAgentEnv):
         self._shown = {USER: "", ASSISTANT: ""}
 
     @property
-    def source(self) -> TaskSource:
+    def source(self) -> Dialogues:
         """Where the tasks come from."""
         return self._tasks
 
@@ -211,16 +205,13 @@ class DialogueEnv(MultiAgentEnv):
 
     def _hear_assistant(self, action: Action) -> Generator[Any, Any, tuple[Any, ...]]:
         self.turns += 1
-        call_format = self._format
-        reading = call_format.read(action)
-        if not reading.requests and call_format is not _JSON:
-            call_format, reading = _JSON, _JSON.read(action)
+        call_format, reading = read(self._format, action)
         if not reading.requests:
             self.errors = 0
             self._say(text_of(reading.action))
             return {}, {}, {}, {}, {}
-        info = self._run(call_format, reading)
-        if info.pop("hands_over"):
+        info, hands_over = self._run(call_format, reading)
+        if hands_over:
             return (yield from self._end(info, ASSISTANT, "transfer"))
         if self.errors >= self.max_errors:
             return self._truncate(info, "max_errors")
@@ -232,27 +223,21 @@ class DialogueEnv(MultiAgentEnv):
         self.dialogue.append((ASSISTANT, text))
         self._shown[USER], self._speaker = text, USER
 
-    def _run(self, call_format: CallFormat, reading: Reading) -> Info:
-        """Run the calls of a turn; return its info."""
+    def _run(self, call_format: CallFormat, reading: Reading) -> tuple[Info, bool]:
+        """Run the calls of a turn; return its info, and whether the dialogue was handed over."""
         toolkit = self.running_task.domain.toolkit(self._database)
-        outputs, records, hands_over = [], [], False
+        results: list[CallResult] = []
+        hands_over = False
         for request in reading.requests:
             if hands_over:
-                outputs.append(_ONE_CALL)
+                results.append(_NOT_RUN)
                 continue
             result = self._call(toolkit, request)
-            outputs.append(result.output)
-            records.append(_record(request, result))
+            results.append(result)
             self.errors = 0 if result.ok else self.errors + 1
             hands_over = result.ok and request.function in toolkit.ends_episode
-        self._shown[ASSISTANT] = call_format.show(reading, outputs)
-        return {
-            "use_tool": True,
-            "tool_calls": records,
-            "parsed_action": reading.text,
-            "tool_messages": call_format.messages(reading, outputs),
-            "hands_over": hands_over,
-        }
+        self._shown[ASSISTANT], info = shown("database", call_format, reading, results)
+        return info, hands_over
 
     @property
     def _database(self) -> Database:
@@ -272,7 +257,7 @@ class DialogueEnv(MultiAgentEnv):
     def _catalog(self, toolkit: Toolkit) -> Catalog:
         kind = type(toolkit)
         if kind not in self._catalogs:
-            self._catalogs[kind] = Catalog([_Named(kind)])  # type: ignore[list-item]
+            self._catalogs[kind] = catalog_of(kind.__name__, kind.functions())
         return self._catalogs[kind]
 
     def _end(self, info: Info, seat: str, how: str) -> Generator[Any, Any, tuple[Any, ...]]:
@@ -318,39 +303,12 @@ class DialogueEnv(MultiAgentEnv):
         return rng.choice(_PHRASES)
 
 
-class _Named:
-    """A toolkit as ``Catalog`` takes it."""
-
-    def __init__(self, toolkit: type[Toolkit]) -> None:
-        self.name = toolkit.__name__
-        self.functions = toolkit.functions
-
-
-def _record(request: Request, result: CallResult) -> dict[str, Any]:
-    return {
-        "tool": "database",
-        "function": request.function,
-        "arguments": dict(request.arguments),
-        "id": request.id,
-        "ok": result.ok,
-        "output": result.output,
-        "kind": result.kind,
-    }
-
-
-def _format(part: str | Mapping[str, Any] | CallFormat) -> CallFormat:
-    made = make_call_format(part)
-    if isinstance(made, str):
-        raise ConfigError("call_format='tags' has no functions; use 'json', or another format.")
-    return made
-
-
 def make_dialogue(
     *,
     seat: Literal["assistant", "user"] = "assistant",
     user: Any = "scripted",
     assistant: Any = "oracle",
-    tasks: str | TaskSource = "retail-sample",
+    tasks: str | Dialogues = "retail-sample",
     data: str | Path | None = None,
     split: str | None = None,
     call_format: str | Mapping[str, Any] | CallFormat = "json",

@@ -9,17 +9,15 @@ from gem_core import Action, BaseEnv, Env, Info, Observation, Step
 from gem_core.agent import BaseAgent
 from gem_core.calls import CallFormat, Catalog, Reading, Request
 from gem_core.errors import ConfigError
-from gem_core.factory import make_call_format
-from gem_core.seeding import child_seed
-from gem_tasks.order import permute
-from gem_tau.calls import JsonCalls
+from gem_tasks.task_source import ListedTasks
+from gem_tau.calls import catalog_of, check_limits, find_format, read, shown
 from gem_tau.oracle import written
 from gem_tau.toolkit import CallResult
 from gem_tau.world_folder import World, WorldState, find_worlds, load_world
 
 __all__ = ["ToolWorldEnv", "WorldOracle"]
 
-_JSON = JsonCalls()
+_TURNS = 30
 _END = "When the task is done, write a message that calls no function. It ends the task."
 _WHERE = (
     "git clone https://github.com/PrimeIntellect-ai/research-tasks; its folder "
@@ -47,7 +45,7 @@ class ToolWorldEnv(BaseEnv):
             every format.
         instructions: Where the functions are described: in ``info["prefix"]`` (``text``), or in
             ``info["tool_schemas"]`` (``schemas``), of ``reset``.
-        max_turns: Turns, 1 or more.
+        max_turns: Turns, 1 or more; None for 30, or twice the reference calls if that is more.
         max_errors: Failed calls in a row, 1 or more.
 
     Raises:
@@ -64,7 +62,7 @@ class ToolWorldEnv(BaseEnv):
         trust: bool = False,
         call_format: str | Mapping[str, Any] | CallFormat = "json",
         instructions: Literal["text", "schemas"] = "text",
-        max_turns: int = 30,
+        max_turns: int | None = None,
         max_errors: int = 10,
     ) -> None:
         super().__init__()
@@ -75,18 +73,16 @@ class ToolWorldEnv(BaseEnv):
                 f"The worlds in {data} have a tools.py, Python code that would run here with all "
                 f"your rights. Read it, and pass trust=True if you trust it."
             )
-        for name, value in {"max_turns": max_turns, "max_errors": max_errors}.items():
-            if value < 1:
-                raise ConfigError(f"{name} must be 1 or more; got {value!r}.")
-        if instructions not in {"text", "schemas"}:
-            raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
-        made = make_call_format(call_format) if call_format != "json" else _JSON
-        if isinstance(made, str):
-            raise ConfigError("call_format='tags' has no functions; use 'json', or another format.")
-        self._format = made
-        self._folders = [str(path) for path in find_worlds(Path(data))]
+        check_limits(
+            max_turns=_TURNS if max_turns is None else max_turns,
+            max_errors=max_errors,
+            instructions=instructions,
+        )
+        self._format = find_format(call_format)
+        self._folders = ListedTasks([str(path) for path in find_worlds(Path(data))])
         self.instructions = instructions
         self.max_turns = max_turns
+        """Turns of an episode; None to go by the world."""
         self.max_errors = max_errors
         self.turns = self.errors = 0
         self.state: WorldState | None = None
@@ -106,12 +102,13 @@ class ToolWorldEnv(BaseEnv):
             raise self._not_running()
         return self.state
 
+    @property
+    def _most_turns(self) -> int:
+        return self.max_turns or max(_TURNS, 2 * len(self.world.gold))
+
     def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
         """Return the world of episode ``number``: all in an order, then once more."""
-        if seed is None:
-            return {}
-        epoch, position = divmod(number, len(self._folders))
-        return {"idx": permute(position, len(self._folders), child_seed(seed, "rows", epoch))}
+        return self._folders.reset_options(number, seed)
 
     def start(self, *, idx: int | None = None) -> tuple[Observation, Info]:
         """Start an episode in a world, or in world ``idx``.
@@ -120,11 +117,8 @@ class ToolWorldEnv(BaseEnv):
             ConfigError: There is no world ``idx``.
             DataError: Its folder cannot be used.
         """
-        count = len(self._folders)
-        idx = self.rng.randrange(count) if idx is None else idx
-        if isinstance(idx, bool) or not isinstance(idx, int) or not 0 <= idx < count:
-            raise ConfigError(f"idx must be from 0 to {count - 1}; got {idx!r}.")
-        world = load_world(self._folders[idx])
+        idx, folder = self._folders.draw(self.rng, idx)
+        world = load_world(folder)
         self.state = WorldState(world)
         self.turns = self.errors = 0
         info: Info = {"task_id": world.folder.name, "idx": idx}
@@ -137,15 +131,12 @@ class ToolWorldEnv(BaseEnv):
     def step(self, action: Action) -> Step:
         """Run the calls of an action; an action without calls ends the episode."""
         self.turns += 1
-        call_format = self._format
-        reading = call_format.read(action)
-        if not reading.requests and call_format is not _JSON:
-            call_format, reading = _JSON, _JSON.read(action)
+        call_format, reading = read(self._format, action)
         if not reading.requests:
             return self._end()
         observation, info = self._run(call_format, reading)
         limit = "max_errors" if self.errors >= self.max_errors else ""
-        limit = limit or ("max_turns" if self.turns >= self.max_turns else "")
+        limit = limit or ("max_turns" if self.turns >= self._most_turns else "")
         if not limit:
             return Step(observation, 0.0, False, False, info)
         info |= {"truncated_by": limit, **self._result(0.0, {}, limit)}
@@ -153,20 +144,12 @@ class ToolWorldEnv(BaseEnv):
 
     def _run(self, call_format: CallFormat, reading: Reading) -> tuple[str, Info]:
         """Run the calls of a turn; return what the agent sees, and the info."""
-        catalog = Catalog([_Named(self.world)])  # type: ignore[list-item]
-        outputs, records = [], []
+        catalog = catalog_of("world", self.world.functions)
+        results = []
         for request in reading.requests:
-            result = self._call(catalog, request)
-            outputs.append(result.output)
-            records.append(_record(request, result))
-            self.errors = 0 if result.ok else self.errors + 1
-        info: Info = {
-            "use_tool": True,
-            "tool_calls": records,
-            "parsed_action": reading.text,
-            "tool_messages": call_format.messages(reading, outputs),
-        }
-        return call_format.show(reading, outputs), info
+            results.append(self._call(catalog, request))
+            self.errors = 0 if results[-1].ok else self.errors + 1
+        return shown("world", call_format, reading, results)
 
     def _call(self, catalog: Catalog, request: Request) -> CallResult:
         if problem := catalog.problem(request):
@@ -193,30 +176,6 @@ class ToolWorldEnv(BaseEnv):
             return "I am done."
         function = rng.choice(self.world.functions)
         return f'{{"name": "{function.name}", "arguments": {{}}}}'
-
-
-class _Named:
-    """A world as ``Catalog`` takes it."""
-
-    name = "world"
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def functions(self) -> tuple[Any, ...]:
-        return self._world.functions
-
-
-def _record(request: Request, result: CallResult) -> dict[str, Any]:
-    return {
-        "tool": "world",
-        "function": request.function,
-        "arguments": dict(request.arguments),
-        "id": request.id,
-        "ok": result.ok,
-        "output": result.output,
-        "kind": result.kind,
-    }
 
 
 class WorldOracle(BaseAgent):

@@ -13,11 +13,11 @@ from typing import Literal
 from gem_core.api import make_machine_provider
 from gem_core.errors import ConfigError, MachineError, NoMachineError
 from gem_core.machine import MachineProvider
+from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.folders import TaskFolder
 from gem_terminal.placement import machine_for
 from gem_terminal.task import TerminalTask, UnsupportedTaskError
-from gem_terminal.tasks import ListedTasks
 
 __all__ = ["CHECKS", "Attempt", "Failure", "TaskReport", "check_folders", "id_of", "why_skipped"]
 

@@ -7,9 +7,9 @@ import pytest
 
 from gem_core.errors import MachineError
 from gem_core.machine import MachineSpec
+from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.task import TerminalTask
-from gem_terminal.tasks import ListedTasks
 
 local = pytest.importorskip("gem_sandbox.machines.local.provider")
 

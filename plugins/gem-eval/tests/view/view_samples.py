@@ -15,9 +15,9 @@ from gem_core.agent import BaseAgent, Generation
 from gem_core.machine import MachineSpec
 from gem_rollout import Trajectory, TrajectoryFile, collect
 from gem_rollout.runs import Run
+from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.task import TerminalTask
-from gem_terminal.tasks import ListedTasks
 
 ENVS = (
     "game:GuessTheNumber-v0-easy",

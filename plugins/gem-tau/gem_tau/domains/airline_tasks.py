@@ -20,7 +20,7 @@ from gem_tau.domains import airline_requests as requests
 from gem_tau.domains.airline import AIRLINE
 from gem_tau.domains.airline_customer import Customer, Records, Wish, records_of
 from gem_tau.scenario import Fact, Scenario
-from gem_tau.sources import DrawnTasks, ListedTasks, TaskSource
+from gem_tau.sources import Dialogues, DrawnTasks, ListedTasks
 from gem_tau.task import Call, DialogueTask, Mention
 
 __all__ = ["FAMILIES", "TEST_AIRLINE", "TRAIN_AIRLINES", "Family", "draw_task", "sample"]
@@ -85,7 +85,7 @@ _ALL = [one for one in FAMILIES.values() for _ in range(one.weight)]
 _WRITING = [one for one in _ALL if one.writes]
 
 
-def sample(data: str | Path | None = None, split: str | None = None) -> TaskSource:
+def sample(data: str | Path | None = None, split: str | None = None) -> Dialogues:
     """Return the tasks of generated airlines.
 
     Args:

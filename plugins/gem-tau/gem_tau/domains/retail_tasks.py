@@ -16,7 +16,7 @@ from gem_tau.domains.retail_customers import Customer, Unfit, Wish, indexed
 from gem_tau.domains.retail_questions import QUESTIONS, REFUSALS
 from gem_tau.domains.retail_wishes import WISHES
 from gem_tau.scenario import Fact, Scenario
-from gem_tau.sources import DrawnTasks, ListedTasks, TaskSource
+from gem_tau.sources import Dialogues, DrawnTasks, ListedTasks
 from gem_tau.task import Call, DialogueTask, Mention
 
 __all__ = ["draw_task", "sample"]
@@ -42,7 +42,7 @@ _ASK_IDENTITY = (
 _Family = Callable[[Customer], Wish]
 
 
-def sample(data: str | Path | None = None, split: str | None = None) -> TaskSource:
+def sample(data: str | Path | None = None, split: str | None = None) -> Dialogues:
     """Return generated tasks.
 
     Args:

@@ -11,13 +11,14 @@ from gem_core.errors import ConfigError, DataError
 from gem_tau.readers import tau1, tau2
 from gem_tau.readers.businesses import AIRLINE, RETAIL, Business
 from gem_tau.sources import ListedTasks
+from gem_tau.task import DialogueTask
 
 __all__ = ["airline", "retail"]
 
 _PLACES = ("", "data/tau2/domains/{}", "tau_bench/envs/{}", "domains/{}", "envs/{}", "{}")
 
 
-def retail(data: str | Path | None = None, split: str | None = None) -> ListedTasks:
+def retail(data: str | Path | None = None, split: str | None = None) -> ListedTasks[DialogueTask]:
     """Return the tasks of a shop in a folder.
 
     Args:
@@ -32,7 +33,7 @@ def retail(data: str | Path | None = None, split: str | None = None) -> ListedTa
     return _read(RETAIL, data, split)
 
 
-def airline(data: str | Path | None = None, split: str | None = None) -> ListedTasks:
+def airline(data: str | Path | None = None, split: str | None = None) -> ListedTasks[DialogueTask]:
     """Return the tasks of an airline in a folder.
 
     Args:
@@ -46,7 +47,9 @@ def airline(data: str | Path | None = None, split: str | None = None) -> ListedT
     return _read(AIRLINE, data, split)
 
 
-def _read(business: Business, data: str | Path | None, split: str | None) -> ListedTasks:
+def _read(
+    business: Business, data: str | Path | None, split: str | None
+) -> ListedTasks[DialogueTask]:
     if data is None:
         raise ConfigError(
             f"The tasks of {business.name} need data=, a checkout: "
