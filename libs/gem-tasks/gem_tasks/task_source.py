@@ -45,7 +45,7 @@ class ListedTasks(Generic[Task]):
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
-        self.tasks = list(tasks)
+        self.tasks = tuple(tasks)  # a tuple is not copied: environments share it
 
     def draw(self, rng: Random, idx: int | None) -> tuple[int | None, Task]:
         """Return task ``idx``, or one drawn with equal probability."""

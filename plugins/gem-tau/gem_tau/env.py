@@ -32,6 +32,9 @@ __all__ = ["ASSISTANT", "STOP_MARKS", "USER", "DialogueEnv", "make_dialogue"]
 ASSISTANT, USER = "assistant", "user"
 STOP_MARKS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 """Each of these in a message of the user ends the dialogue."""
+_CATALOGS: dict[type[Toolkit], Catalog] = {}
+_PREFIXES: dict[tuple[Domain, CallFormat | None], str] = {}
+"""What all environments of a process share: the functions, and the policies with them."""
 _NOT_RUN = CallResult("[not run: the conversation was handed over]", ok=False, kind="neither")
 _PHRASES = ("Could you tell me your email address?", "Is there anything else I can do for you?")
 _REPLIES = ("Yes, please.", "No, thank you.", "I do not remember that.", STOP_MARKS[0])
@@ -72,7 +75,7 @@ class DialogueEnv(MultiAgentEnv):
     """
 
     possible_agents = (USER, ASSISTANT)
-    shared = ("_tasks", "_format", "_judge", "_catalogs", "_policies", "_basis")
+    shared = ("_tasks", "_format", "_judge", "_basis")
 
     def __init__(
         self,
@@ -97,8 +100,6 @@ class DialogueEnv(MultiAgentEnv):
         )
         check_judge(self._tasks, self._basis, has_judge=self._judge is not None)
         self._format = find_format(call_format)
-        self._catalogs: dict[type[Toolkit], Catalog] = {}
-        self._policies: dict[Domain, str] = {}
         self.instructions = instructions
         self.max_turns = max_turns
         self.max_errors = max_errors
@@ -161,7 +162,7 @@ class DialogueEnv(MultiAgentEnv):
         self.dialogue.append((ASSISTANT, greeting))
         self._shown[USER] = greeting
         functions = task.domain.toolkit.functions()
-        info: Info = {"task_id": task.id, "prefix": self._policy(task)}
+        info: Info = {"task_id": task.id, "prefix": self._prefix(task.domain)}
         if self.instructions == "schemas":
             info["tool_schemas"] = [one.to_openai() for one in functions]
         if idx is not None:
@@ -170,14 +171,14 @@ class DialogueEnv(MultiAgentEnv):
             info["user"] = dict(self.user)
         self.infos = {ASSISTANT: info, USER: {"prefix": f"{task.scenario.as_text()}\n\n"}}
 
-    def _policy(self, task: DialogueTask) -> str:
-        domain = task.domain
-        if domain not in self._policies:
+    def _prefix(self, domain: Domain) -> str:
+        described = self._format if self.instructions == "text" else None
+        if (domain, described) not in _PREFIXES:
             parts = [domain.policy.strip()]
-            if self.instructions == "text":
-                parts.append(self._format.instructions(domain.toolkit.functions()))
-            self._policies[domain] = "\n\n".join(parts) + "\n\n"
-        return self._policies[domain]
+            if described is not None:
+                parts.append(described.instructions(domain.toolkit.functions()))
+            _PREFIXES[domain, described] = "\n\n".join(parts) + "\n\n"
+        return _PREFIXES[domain, described]
 
     def observe(self, agent: str) -> Observation:
         """Return the last text that a seat was sent."""
@@ -248,17 +249,11 @@ class DialogueEnv(MultiAgentEnv):
     def _call(self, toolkit: Toolkit, request: Request) -> CallResult:
         if request.problem and not request.function:
             return CallResult(f"Error: {request.problem}", ok=False, kind="neither")
-        if problem := self._catalog(toolkit).problem(request):
+        if problem := _catalog(type(toolkit)).problem(request):
             return CallResult(f"Error: {problem}", ok=False, kind="neither")
         self.calls.append(Call(request.function, dict(request.arguments)))
         with boundary("tool"):
             return toolkit.call(request.function, request.arguments)
-
-    def _catalog(self, toolkit: Toolkit) -> Catalog:
-        kind = type(toolkit)
-        if kind not in self._catalogs:
-            self._catalogs[kind] = catalog_of(kind.__name__, kind.functions())
-        return self._catalogs[kind]
 
     def _end(self, info: Info, seat: str, how: str) -> Generator[Any, Any, tuple[Any, ...]]:
         with boundary("grader"):
@@ -301,6 +296,12 @@ class DialogueEnv(MultiAgentEnv):
         if rng.random() < 0.5:
             return '{"name": "think", "arguments": {"thought": "What does the policy say?"}}'
         return rng.choice(_PHRASES)
+
+
+def _catalog(toolkit: type[Toolkit]) -> Catalog:
+    if toolkit not in _CATALOGS:
+        _CATALOGS[toolkit] = catalog_of(toolkit.__name__, toolkit.functions())
+    return _CATALOGS[toolkit]
 
 
 def make_dialogue(

@@ -27,10 +27,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from gem_core.calls import Catalog
 from gem_core.errors import ConfigError, DataError, near_names
 from gem_core.faults import boundary
 from gem_core.tool import Function
 from gem_tasks.described import Described
+from gem_tau.calls import catalog_of
 from gem_tau.canonical import digest_of
 from gem_tau.database import Base, Change, Database
 from gem_tau.readers.fields import Fields
@@ -205,6 +207,11 @@ class World:
     def functions(self) -> tuple[Function, ...]:
         """The schemas of the tools."""
         return tuple(one.function for one in self._described.values())
+
+    @functools.cached_property
+    def catalog(self) -> Catalog:
+        """The same by name, with a check of calls."""
+        return catalog_of("world", self.functions)
 
     def checked(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments converted to the types of a tool.

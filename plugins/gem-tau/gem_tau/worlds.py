@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Literal
 
 from gem_core import Action, BaseEnv, Env, Info, Observation, Step
 from gem_core.agent import BaseAgent
-from gem_core.calls import CallFormat, Catalog, Reading, Request
+from gem_core.calls import CallFormat, Reading, Request
 from gem_core.errors import ConfigError
 from gem_tasks.task_source import ListedTasks
-from gem_tau.calls import catalog_of, check_limits, find_format, read, shown
+from gem_tau.calls import check_limits, find_format, read, shown
 from gem_tau.oracle import written
 from gem_tau.toolkit import CallResult
 from gem_tau.world_folder import World, WorldState, find_worlds, load_world
@@ -144,15 +144,14 @@ class ToolWorldEnv(BaseEnv):
 
     def _run(self, call_format: CallFormat, reading: Reading) -> tuple[str, Info]:
         """Run the calls of a turn; return what the agent sees, and the info."""
-        catalog = catalog_of("world", self.world.functions)
         results = []
         for request in reading.requests:
-            results.append(self._call(catalog, request))
+            results.append(self._call(request))
             self.errors = 0 if results[-1].ok else self.errors + 1
         return shown("world", call_format, reading, results)
 
-    def _call(self, catalog: Catalog, request: Request) -> CallResult:
-        if problem := catalog.problem(request):
+    def _call(self, request: Request) -> CallResult:
+        if problem := self.world.catalog.problem(request):
             return CallResult(f"Error: {problem}", ok=False, kind="neither")
         return self._running.call(request.function, request.arguments)
 

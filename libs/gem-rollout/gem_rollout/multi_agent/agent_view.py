@@ -4,7 +4,6 @@ Wrappers, vectors, rollouts, evaluation and training work on such a view, so the
 several agents.
 """
 
-import asyncio
 import copy
 import time
 from collections.abc import Awaitable, Generator, Mapping, Sequence
@@ -138,6 +137,8 @@ async def _later(value: Awaitable[Any], started: float) -> Answer:
 
 async def _all(answers: list[Any]) -> list[Any]:
     """Await several answers concurrently; if one fails, cancel the others."""
+    import asyncio  # noqa: PLC0415 - only where something waits
+
     waiting = [asyncio.ensure_future(one) for one in answers if is_awaitable(one)]
     try:
         await asyncio.gather(*waiting)

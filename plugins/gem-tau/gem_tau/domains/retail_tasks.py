@@ -5,6 +5,7 @@ payment method fits what the user says. At least one goal changes the database, 
 that does nothing, or hands the user over, is paid 0.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -56,10 +57,15 @@ def sample(data: str | Path | None = None, split: str | None = None) -> Dialogue
     if data is not None:
         raise ConfigError(f"The tasks of retail-sample are generated; got data={str(data)!r}.")
     if split in {None, "test"}:
-        return ListedTasks([draw_task(seed, _TEST_SHOP) for seed in range(_TESTS)])
+        return ListedTasks(_test_tasks())
     if split == "train":
         return DrawnTasks(_train_task)
     raise ConfigError(f"split must be 'test' or 'train'; got {split!r}.")
+
+
+@functools.cache
+def _test_tasks() -> tuple[DialogueTask, ...]:
+    return tuple(draw_task(seed, _TEST_SHOP) for seed in range(_TESTS))
 
 
 def _train_task(seed: int) -> DialogueTask:
