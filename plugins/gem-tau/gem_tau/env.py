@@ -55,19 +55,16 @@ class DialogueEnv(MultiAgentEnv):
     ``ended_by`` who ended it. ``info["prefix"]`` of the user is the scenario as text.
 
     Args:
-        tasks: A name (see ``gem_tau.sources.find_tasks``), or a source of tasks.
-        data: A folder with tasks, for the sources that read one.
-        split: The split of the tasks; None for the source's default.
-        call_format: How the assistant calls tools: ``json`` (one call is the whole answer), the id
-            of a call format, a mapping with an ``id``, or an object. A call as in ``json`` is read
-            with every format.
-        instructions: Where the functions are described: in the policy (``text``), or in
-            ``info["tool_schemas"]`` of ``reset`` (``schemas``).
-        max_turns: Turns of the assistant, calls included, 1 or more.
-        max_errors: Failed calls in a row, 1 or more.
-        reward_basis: The parts of the reward; None for each task's own.
-        judge: Decides the part ``nl``: the id of an agent, a mapping, or a function.
-        exclude_free: Whether to leave out tasks that pay an agent which does nothing useful.
+        tasks: See ``make_dialogue``, like the other arguments.
+        data: See ``make_dialogue``.
+        split: See ``make_dialogue``.
+        call_format: See ``make_dialogue``.
+        instructions: See ``make_dialogue``.
+        max_turns: See ``make_dialogue``.
+        max_errors: See ``make_dialogue``.
+        reward_basis: See ``make_dialogue``.
+        judge: See ``make_dialogue``.
+        exclude_free: See ``make_dialogue``.
 
     Raises:
         ConfigError: A limit is below 1, a name is unknown, or a task needs a judge.
@@ -329,16 +326,20 @@ def make_dialogue(
             see ``gem_tau.users``.
         assistant: What plays the assistant, if it is not the seat: ``oracle``, the id of another
             agent, a mapping with an ``id`` and parameters, or an agent.
-        tasks: See ``DialogueEnv``, like the other arguments.
-        data: See ``DialogueEnv``.
-        split: See ``DialogueEnv``.
-        call_format: See ``DialogueEnv``.
-        instructions: See ``DialogueEnv``.
-        max_turns: See ``DialogueEnv``.
-        max_errors: See ``DialogueEnv``.
-        reward_basis: See ``DialogueEnv``.
-        judge: See ``DialogueEnv``.
-        exclude_free: See ``DialogueEnv``.
+        tasks: The name of a source of tasks, which the id decides (``retail-sample``, ...), or an
+            object with the methods of ``gem_tasks.task_source.TaskSource``.
+        data: A folder with tasks, for the sources that read one.
+        split: The split of the tasks; None for the source's default.
+        call_format: How the assistant calls tools: ``json`` (one call is the whole answer), the id
+            of a call format, a mapping with an ``id``, or an object. A call as in ``json`` is read
+            with every format.
+        instructions: Where the functions are described: in the policy (``text``), or in
+            ``info["tool_schemas"]`` of ``reset`` (``schemas``).
+        max_turns: Turns of the assistant, calls included, 1 or more.
+        max_errors: Failed calls in a row, 1 or more.
+        reward_basis: The parts of the reward; None for each task's own.
+        judge: Decides the part ``nl``: the id of an agent, a mapping, or a function.
+        exclude_free: Whether to leave out tasks that pay an agent which does nothing useful.
 
     Raises:
         ConfigError: A value is not valid.

@@ -35,7 +35,7 @@ _YES = "Yes, please go ahead."
 _INSIST = "I would really like that, please check again. {}"
 _WAIT = "Thank you. Please tell me when it is done."
 _PATIENT = "Thank you, I will wait."
-_COMPLETE = "That is all for this order."
+_COMPLETE = "Yes, that is all of it."
 _UNKNOWN = "I am sorry, I do not know my {}."
 
 
