@@ -152,6 +152,12 @@ def test_user_environment_and_folder(provider):
         assert shell.send("typed é\n").text == "typed é\nnobody\n"
 
 
+def test_what_a_command_writes_first_is_not_taken_for_the_engine_s_words(machine):
+    """The engine gives no order between the two outputs."""
+    for _ in range(30):
+        assert machine.run("echo err >&2").stderr == "err\n"
+
+
 def test_there_is_no_network_unless_it_is_asked_for(provider, machine):
     listed = "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '"
     assert machine.run(listed).stdout == "lo\n"

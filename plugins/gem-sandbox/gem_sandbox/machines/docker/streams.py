@@ -185,10 +185,8 @@ class JobStreams:
                 if number not in streams:
                     continue
                 for part in streams[number].take(data):
-                    if isinstance(part, bytes) and not self.pid:  # the engine's own words
-                        self.refusal += part.decode("utf-8", "replace").strip()
-                    elif isinstance(part, bytes):
-                        self._write(self._outputs[number], part)
+                    if isinstance(part, bytes):
+                        self._take_text(number, part)
                     elif self._take(part):
                         running.discard(number)
                 if not running:
@@ -197,6 +195,17 @@ class JobStreams:
             pass  # the connection is lost
         finally:
             self._end()
+
+    def _take_text(self, number: int, text: bytes) -> None:
+        """Pass on what the job wrote.
+
+        The job reports on standard output before it writes there, so text before that is the
+        engine's, which says why it has started nothing.
+        """
+        if number == _STDOUT and not self.pid:
+            self.refusal += text.decode("utf-8", "replace").strip()
+        else:
+            self._write(self._outputs[number], text)
 
     def _write(self, target: int, data: bytes) -> None:
         rest = memoryview(data)
