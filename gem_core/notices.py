@@ -1,4 +1,4 @@
-"""What the user is told of slow components, and where their own output goes."""
+"""Notices about slow components, and a context that keeps their output out of the results."""
 
 import contextlib
 import os
