@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Modules are compiled when they are first imported, which is few of those installed.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 # First our distributions without their dependencies; then the dependencies, by our names.
 EDITABLE := $(PIP) --no-deps --no-build-isolation
 # The distributions beside the core: each a folder with a pyproject.toml.
@@ -18,7 +20,7 @@ GUESS := env=game/GuessTheNumber-v0-easy
 ARGS ?=
 PYTEST := $(BIN)/python -m pytest -q -n auto
 
-.PHONY: demo demo-train test test-core test-adapters quick lint bench docs clean
+.PHONY: demo demo-train test test-core test-adapters test-gateway-sdks test-harness quick lint bench baselines docs site clean
 
 $(VENV)/.base:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'
@@ -62,6 +64,13 @@ ADAPTERS ?=
 test-adapters:  ## Test the adapters with their frameworks: make test-adapters ADAPTERS="trl verl"
 	@PYTHON='$(PYTHON)' TORCH='$(TORCH)' ARGS='$(ARGS)' tests/ci/adapters.sh $(ADAPTERS)
 
+test-gateway-sdks:  ## Test the gateway with the SDKs of agent programs
+	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' tests/ci/gateway_sdks.sh
+
+PROGRAMS ?=
+test-harness: $(VENV)/.installed  ## Let agent programs play episodes: make test-harness PROGRAMS="codex mini"
+	@PYTHON='$(PYTHON)' BIN='$(BIN)' ARGS='$(ARGS)' tests/ci/harness.sh $(PROGRAMS)
+
 test-%: $(VENV)/.installed  ## Run the tests of one distribution: make test-gem-games
 	@test -d "$(firstword $(wildcard libs/$* plugins/$*))" || { echo "There is no distribution '$*'; choose from core, $(notdir $(PARTS))" >&2; exit 2; }
 	@$(PYTEST) $(wildcard libs/$* plugins/$*) $(ARGS)
@@ -75,8 +84,19 @@ lint: $(VENV)/.installed  ## ruff, mypy, import contracts
 bench: $(VENV)/.installed  ## Measure side by side with gem-llm
 	@$(BIN)/python benchmarks/run.py compare
 
+baselines: $(VENV)/.installed  ## Play and train the baselines of docs/baselines.md
+	@$(BIN)/python -c 'import torch' 2>/dev/null || $(PIP) '$(TORCH)'
+	@$(BIN)/python benchmarks/run.py baselines
+
 docs: $(VENV)/.installed  ## Write the generated pages of docs/
-	@$(BIN)/python docs/generate.py
+	@$(BIN)/python docs/generate_games.py
+	@$(BIN)/python docs/generate_options.py
+	@$(BIN)/python docs/generate_catalogue.py
+	@$(BIN)/python docs/generate_notebooks.py
+
+site: $(VENV)/.installed  ## Build the documentation site in build/site
+	@$(BIN)/python -c 'import mkdocstrings' 2>/dev/null || $(PIP) 'gem-core[site]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 clean:
-	rm -rf $(VENV) .venv-adapters .venv-gem-llm build dist runs .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-adapters .venv-harness .venv-gem-llm build dist runs .pytest_cache .mypy_cache .ruff_cache

@@ -1,6 +1,8 @@
 """Rules for every test of the repository: skips give their reason, and no process is left."""
 
 import gc
+import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import pytest
 from commands import end_commands, hear_ctrl_c
 from hypothesis import settings
 from needs import PACKAGES, how_to_get, missing, required
-from quick import SlowWriter, choose
+from quick import SlowWriter, choose, choose_cases
 
 pytest_plugins = ["shared_fixtures"]
 
@@ -17,6 +19,9 @@ pytest_plugins = ["shared_fixtures"]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options of ``make quick`` and of CI, which reruns skipped tests."""
     parser.addoption("--quick", action="store_true", help="run a selection of tests, in a minute")
+    parser.addoption(
+        "--thorough", action="store_true", help="run all cases of the tests marked thorough"
+    )
     parser.addoption("--write-slow", action="store_true", help="update the list of slow tests")
     parser.addoption(
         "--write-skipped",
@@ -26,19 +31,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the required software, and restore the handling of Ctrl-C."""
+    """Check the required software, restore the handling of Ctrl-C, and keep bytecode."""
     required()
     hear_ctrl_c()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny models are slower with several threads
+    # Otherwise each of the many processes that tests start compiles every module again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     settings.register_profile("any machine", deadline=None)  # nothing asserts a time
     settings.load_profile("any machine")
-    if config.getoption("--quick"):
-        config.pluginmanager.register(_Quick(config))
+    config.addinivalue_line("markers", "thorough: run some cases; all of them with --thorough")
+    if not config.getoption("--thorough"):
+        config.pluginmanager.register(_Selection(config))
     if hasattr(config, "workerinput"):
         return
     if path := config.getoption("--write-skipped"):
         config.pluginmanager.register(_SkippedWriter(Path(path)))
     if config.getoption("--write-slow"):
         config.pluginmanager.register(SlowWriter())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Start one worker more than there are cores, as tests often wait for what they have started.
+
+    Collecting the tests takes a worker longer than ``--quick`` then wins.
+    """
+    return (os.cpu_count() or 1) + (not config.getoption("--quick"))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -80,7 +99,7 @@ def pytest_runtest_teardown() -> None:
     end_commands()
 
 
-class _Quick:
+class _Selection:
     """Runs a selection of tests and reports what it leaves out; each worker selects the same."""
 
     def __init__(self, config: pytest.Config) -> None:
@@ -89,17 +108,19 @@ class _Quick:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        choice = choose(items)
+        quick = config.getoption("--quick")
+        choice = choose(items) if quick else choose_cases(items)
         items[:] = choice.kept
         config.hook.pytest_deselected(items=[*choice.slow, *choice.others])
-        self._output["quick"] = choice.summary()
+        self._output["selection"] = choice.summary() if quick else choice.summary_of_cases()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         self._output.update(getattr(node, "workeroutput", {}))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        terminalreporter.write_line(f"{self._output.get('quick', '')}; make test runs them all.")
+        if summary := self._output.get("selection"):
+            terminalreporter.write_line(str(summary))
 
 
 class _SkippedWriter:

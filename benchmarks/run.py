@@ -11,15 +11,21 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SUITES = {
     "adapters": "CPU time that adapters for trainers add to a turn",
+    "baselines": "agents without a model and tiny models in environments of all families",
     "compare": "gem-core and gem-llm: start-up, vectors, games, tasks, tools (about 35 minutes)",
+    "gateway": "CPU time that the gateway for agent programs adds to a call",
     "grading": "errors of graders of mathematical answers on labelled pairs",
-    "learning": "learning curves of gem-train's algorithms on a CPU (hours)",
+    "learning": "studies of gem-train's algorithms on a CPU (an hour)",
     "levels": "how hard the levels of games are, gem-core and gem-llm",
     "machines": "starts, commands, forks and memory of machines",
     "migration": "one script with gem-compat and with gem-llm",
+    "ray": "Ray actors: costs of a step, environments that sleep, nodes that are killed",
     "rollouts": "engines that play many episodes at the same time against an endpoint",
+    "serve": "the server of environments: CPU a step, idle sessions, lost connections",
     "tau": "dialogues over a database: import, resets, episodes, digests, memory",
     "trl": "GRPO steps of gem-train and of TRL",
+    "webshop": "WebShop: speed, memory, a large catalogue, and the original beside it",
+    "wikigame": "WikiGame: opening of graphs, resets, steps, memory, players without a model",
 }
 
 
@@ -33,7 +39,7 @@ def main() -> None:
     )
     parser.add_argument("suite", choices=SUITES, metavar="SUITE")
     chosen, rest = parser.parse_known_args()
-    folder = "trl_steps" if chosen.suite == "trl" else chosen.suite  # trl is TRL's own package
+    folder = {"ray": "ray_pool", "trl": "trl_steps"}.get(chosen.suite, chosen.suite)  # packages
     suite = importlib.import_module(f"{folder}.suite")
     options = argparse.ArgumentParser(
         prog=f"run.py {chosen.suite}",

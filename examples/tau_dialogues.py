@@ -35,7 +35,7 @@ def lines(trajectory: Trajectory) -> Iterator[str]:
         for call in turn.info.get("tool_calls", ()):
             yield f"  {'result' if call['ok'] else 'failed'}: {call['output'][:100]}"
     info = trajectory.turns[-1].info
-    yield f"ended by {info['ended_by']}, reward parts {info['reward_parts']}"
+    yield f"ended by {info['ended_by']}, reward parts {info['rewards']}"
 
 
 def finish(env: Env, actions: list[str]) -> float:

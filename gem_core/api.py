@@ -167,6 +167,7 @@ def register(
     return_range: tuple[float, float] | None = None,
     oracle_return: float | None = None,
     varies: bool = True,
+    metadata: Mapping[str, str] | None = None,
     **parameters: Any,
 ) -> EnvSpec:
     """Register an environment in this process; a plugin does it for every process.
@@ -180,6 +181,7 @@ def register(
         return_range: As in ``EnvSpec``.
         oracle_return: As in ``EnvSpec``.
         varies: As in ``EnvSpec``.
+        metadata: As in ``EnvSpec``.
         parameters: More parameters, written as keyword arguments; they override ``kwargs``.
 
     Raises:
@@ -196,6 +198,7 @@ def register(
         return_range=return_range,
         oracle_return=oracle_return,
         varies=varies,
+        metadata=metadata or {},
     )
     default_registry().add(new)
     return new

@@ -1,13 +1,28 @@
 """The specs of gem-core itself, registered like those of a plugin."""
 
+from dataclasses import replace
 from typing import Any
 
 from gem_core.hookspecs import hookimpl
 from gem_core.registry import Registry
-from gem_core.specs import AgentSpec, CommandSpec, ExecutorSpec, WrapperSpec
+from gem_core.specs import AgentSpec, CommandSpec, ExecutorSpec, KindSpec, WrapperSpec
 
 __all__ = ["gem_register"]
 
+KINDS: dict[str, tuple[str, str, bool, str]] = {
+    "envs": ("EnvSpec", "env", False, "environments"),
+    "families": ("FamilySpec", "", False, "families of environments"),
+    "tools": ("ToolSpec", "tools", True, "tools that agents call"),
+    "call_formats": ("CallFormatSpec", "", False, "formats of tool calls"),
+    "wrappers": ("WrapperSpec", "wrappers", True, "wrappers of environments"),
+    "agents": ("AgentSpec", "agent", True, "agents that act in environments"),
+    "sandboxes": ("SandboxSpec", "sandbox", False, "sandboxes that run programs"),
+    "machines": ("MachineProviderSpec", "machine", False, "providers of machines"),
+    "executors": ("ExecutorSpec", "", False, "executors of vectors"),
+    "commands": ("CommandSpec", "", False, "commands of gem-core"),
+    "kinds": ("KindSpec", "", False, "kinds of specs"),
+}
+"""The class, the group of Hydra, whether the group takes a list, and a description of each kind."""
 WRAPPERS: dict[str, tuple[str, dict[str, Any], str]] = {
     "tools": ("tools:ToolWrapper", {}, "lets the agent call tools"),
     "time_limit": ("time_limit:TimeLimit", {"max_steps": 100}, "truncates long episodes"),
@@ -52,7 +67,10 @@ COMMANDS = {
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add wrappers, agents, executors and commands."""
+    """Add the kinds, and wrappers, agents, executors and commands."""
+    for name, (class_name, group, several, text) in KINDS.items():
+        made = KindSpec(id=name, entry_point=f"gem_core.specs:{class_name}", description=text)
+        registry.add(replace(made, group=group, several=several))
     for name, (entry_point, kwargs, description) in WRAPPERS.items():
         registry.add(
             WrapperSpec(

@@ -265,7 +265,7 @@ def _spec(kind: type[S], where: str, value: Any, problems: _Problems) -> S | Non
             del kwargs[name]
     try:
         return spec.with_kwargs(**part_kwargs(target, kwargs))
-    except pydantic.ValidationError as error:
+    except (pydantic.ValidationError, ConfigError) as error:
         problems.note(where, error)
         return None
 

@@ -15,7 +15,8 @@ group          option                 its place in the config
 ``machine``    ``local``              ``machine``
 =============  =====================  =========================================
 
-Groups whose options land under their own name take lists: ``wrappers=[concat,time_limit]``.
+Groups whose options land under their own name take lists: ``wrappers=[concat,time_limit]``. Plugins
+declare further groups with a ``KindSpec``.
 """
 
 import inspect
@@ -33,29 +34,18 @@ from omegaconf import MISSING, OmegaConf
 from gem_core.errors import GemError
 from gem_core.notices import results_alone
 from gem_core.plugins import default_registry
-from gem_core.specs import (
-    AgentSpec,
-    EnvSpec,
-    MachineProviderSpec,
-    SandboxSpec,
-    Spec,
-    ToolSpec,
-    WrapperSpec,
-)
+from gem_core.specs import KindSpec, Spec
 
 __all__ = ["GemConfigSource", "GemSearchPathPlugin", "option_key"]
 
-_GROUPS: dict[str, type[Spec]] = {
-    "env": EnvSpec,
-    "agent": AgentSpec,
-    "tools": ToolSpec,
-    "wrappers": WrapperSpec,
-    "sandbox": SandboxSpec,
-    "machine": MachineProviderSpec,
-}
-_LIST_GROUPS = {"agent", "tools", "wrappers"}
-_GIVEN_BY_THE_STACK: dict[type[Spec], int] = {WrapperSpec: 1}
-"""Number of leading parameters that are not configuration: the environment to wrap."""
+
+def _kind(group: str) -> Any:
+    return _groups()[group].load()
+
+
+def _groups() -> dict[str, KindSpec]:
+    """Return the kind of spec of each group."""
+    return {spec.group: spec for spec in default_registry().list(KindSpec) if spec.group}
 
 
 class GemSearchPathPlugin(SearchPathPlugin):
@@ -88,7 +78,7 @@ class GemConfigSource(ConfigSource):
         if spec is None:
             raise ConfigLoadError(f"gem-core has no config {config_path!r}.")
         group = config_path.partition("/")[0]
-        package = f"{group}.{option_key(spec.id)}" if group in _LIST_GROUPS else None
+        package = f"{group}.{option_key(spec.id)}" if _groups()[group].several else None
         try:
             config = OmegaConf.create({"id": spec.id, **_parameters(spec)})
         except GemError as error:
@@ -104,17 +94,17 @@ class GemConfigSource(ConfigSource):
         return True
 
     def is_group(self, config_path: str) -> bool:
-        return config_path == "" or config_path in _GROUPS
+        return config_path == "" or config_path in _groups()
 
     def is_config(self, config_path: str) -> bool:
         return self._find(config_path) is not None
 
     def _find(self, config_path: str) -> Spec | None:
         group, _, option = config_path.removesuffix(".yaml").partition("/")
-        if group not in _GROUPS or not option:
+        if group not in _groups() or not option:
             return None
         try:
-            spec = self._found.get(config_path) or default_registry().find(_GROUPS[group], option)
+            spec = self._found.get(config_path) or default_registry().find(_kind(group), option)
         except GemError as error:
             self._missing, self._advice = config_path, str(error)
             return None
@@ -128,10 +118,10 @@ class GemConfigSource(ConfigSource):
         an option that does not exist, it is the near ones.
         """
         if config_path == "":
-            return sorted(_GROUPS) if results_filter != ObjectType.CONFIG else []
-        if config_path not in _GROUPS or results_filter == ObjectType.GROUP:
+            return sorted(_groups()) if results_filter != ObjectType.CONFIG else []
+        if config_path not in _groups() or results_filter == ObjectType.GROUP:
             return []
-        options = [spec.config_path for spec in default_registry().list(_GROUPS[config_path])]
+        options = [spec.config_path for spec in default_registry().list(_kind(config_path))]
         group, _, missing = self._missing.partition("/")
         self._missing = ""
         return get_close_matches(missing, options, 5) if group == config_path else options
@@ -144,19 +134,10 @@ def option_key(spec_id: str) -> str:
 
 def _parameters(spec: Spec) -> dict[str, Any]:
     """Return the parameters of a spec's entry point that have values which YAML can express."""
-    leading = _GIVEN_BY_THE_STACK.get(type(spec), 0)
     with results_alone():
-        target = spec.load()
-    signature = inspect.signature(target)
-    values: dict[str, Any] = {}
-    for parameter in list(signature.parameters.values())[leading:]:
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-            continue
-        default = MISSING if parameter.default is parameter.empty else parameter.default
-        value = spec.kwargs.get(parameter.name, default)
-        if _is_plain(value):
-            values[parameter.name] = value
-    return values | {name: value for name, value in spec.kwargs.items() if _is_plain(value)}
+        found = spec.parameters()
+    values = {n: MISSING if one is inspect.Parameter.empty else one for n, one in found.items()}
+    return {name: value for name, value in values.items() if _is_plain(value)}
 
 
 def _is_plain(value: Any) -> bool:

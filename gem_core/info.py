@@ -18,6 +18,14 @@ class InfoKeys(TypedDict, total=False):
     """Text that an agent sees after the history, such as the board of a game."""
     correct: bool
     """Whether the episode's task is solved; it decides over the success of a trajectory."""
+    rewards: dict[str, float]
+    """The parts of a reward by name, each before it is weighted."""
+    reward_details: dict[str, Any]
+    """What the parts of a reward say about their values, by name."""
+    spent: dict[str, float]
+    """What the step has used of models: ``prompt_tokens``, ``completion_tokens``, ``cost``."""
+    data: str
+    """Of ``reset``: the name of the data that the task comes from."""
     format_error: bool
     """Whether the action could not be parsed."""
     parsed_action: str

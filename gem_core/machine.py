@@ -23,7 +23,7 @@ __all__ = [
     "check_path",
 ]
 
-_LIMITS = ("cpus", "memory", "disk", "processes")
+_LIMITS = ("cpus", "memory", "disk", "processes", "health_timeout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,9 @@ class MachineSpec:
         disk: Bytes that may be written.
         processes: The number of processes and threads that may exist at the same time.
         network: ``none``, or ``host`` for the network of the host.
-        healthcheck: A command that must succeed before the machine is used; empty for none.
+        healthcheck: A command that must succeed before the machine is used; it may wait until it
+            does. Empty for none.
+        health_timeout: Seconds that the health check may take.
 
     Raises:
         ConfigError: A limit is not above 0, a path is not absolute, or a value is not known.
@@ -63,6 +65,7 @@ class MachineSpec:
     processes: int = 512
     network: Literal["none", "host"] = "none"
     healthcheck: str = ""
+    health_timeout: float = 60.0
 
     def __post_init__(self) -> None:
         for name in _LIMITS:

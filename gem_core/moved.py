@@ -2,12 +2,11 @@
 
 import importlib
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from gem_core.errors import EntryPointError
 
-__all__ = ["moved_module", "moved_name"]
+__all__ = ["moved_name"]
 
 
 def moved_name(old: str, module: str, name: str) -> Any:
@@ -35,14 +34,3 @@ def moved_name(old: str, module: str, name: str) -> Any:
     message = f"{old} is deprecated: use {module}.{name}. It will be removed in 0.2."
     warnings.warn(message, DeprecationWarning, stacklevel=3)
     return value
-
-
-def moved_module(old: str, new: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a deprecated module whose names are all in another one."""
-
-    def get(name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(f"module {old!r} has no attribute {name!r}")
-        return moved_name(f"{old}.{name}", new, name)
-
-    return get

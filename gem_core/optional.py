@@ -9,6 +9,7 @@ member             of                         without it
 ``seed``           the innermost environment  ``make(seed=)`` uses ``spawn(seed=)``
 ``seed_actions``   the innermost environment  random actions of a group's episodes may be the same
 ``reset_options``  the innermost environment  seeds may start the same task in two episodes
+``person``         the innermost environment  ``gem-core play`` shows what agents see
 ``seed_episode``   an agent                   what the agent draws does not depend on the episode
 ``arun``           a tool                     ``run`` runs where the environment is asynchronous too
 ``in_order``       a tool                     calls of one action may run at the same time
@@ -20,6 +21,7 @@ from typing import Any, Protocol
 
 from gem_core.agent import Agent
 from gem_core.env import Env
+from gem_core.observation import Info
 from gem_core.tool import Tool, ToolCall, ToolResult
 
 __all__ = [
@@ -29,6 +31,8 @@ __all__ = [
     "HasSeed",
     "HasSeedActions",
     "HasSeedEpisode",
+    "Person",
+    "person",
     "reset_options",
     "run_async",
     "runs_in_order",
@@ -57,6 +61,16 @@ class HasResetOptions(Protocol):
 
     def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
         """Return the options of ``reset`` for episode ``number`` of the run with this seed."""
+
+
+class Person(Protocol):
+    """The value of ``person``: what a person sees and types in ``gem-core play``."""
+
+    def screen(self, observation: Any, info: Info, width: int) -> str:
+        """Return what to show of an observation and its info; a line has ``width`` columns."""
+
+    def typed(self, text: str) -> str:
+        r"""Return the content of the ``\boxed{}`` that a person means by a text."""
 
 
 class HasSeedEpisode(Protocol):
@@ -103,6 +117,11 @@ def reset_options(env: Env, number: int, seed: int | None = None) -> dict[str, A
     """Return the options of ``reset`` for episode ``number`` of a run; empty if it has none."""
     inner = env.unwrapped
     return dict(inner.reset_options(number, seed)) if hasattr(inner, "reset_options") else {}
+
+
+def person(env: Env) -> Person | None:
+    """Return what a person sees and types; None if that is what an agent does."""
+    return getattr(env.unwrapped, "person", None)
 
 
 def seed_agent(agent: Agent, seed: int) -> None:

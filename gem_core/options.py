@@ -19,13 +19,14 @@ from click.shell_completion import (
 )
 
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec, Spec
+from gem_core.specs import EnvSpec, KindSpec, Spec
 
 __all__ = [
     "add_bash_completion",
     "complete_envs",
     "completions",
     "format_option",
+    "kind_option",
     "message_of",
     "visible",
     "warn_deprecated",
@@ -85,6 +86,17 @@ def complete_envs(
 ) -> list[CompletionItem]:
     """Return the environments whose id begins with what was typed so far."""
     return completions(default_registry().list(EnvSpec, f"{incomplete}*"))
+
+
+kind_option = click.option(
+    "--kind",
+    default="envs",
+    show_default=True,
+    help="envs, tools, ...; 'gem-core list --kind kinds' shows all.",
+    shell_complete=lambda _c, _p, start: completions(
+        default_registry().list(KindSpec, f"{start}*")
+    ),
+)
 
 
 class _Bash(BashComplete):

@@ -83,7 +83,8 @@ class Registry:
 
         Args:
             kind: ``EnvSpec``, ``ToolSpec``, ...
-            spec_id: The id; a config path (``game/Wordle-v0``) works as well.
+            spec_id: The id; a config path (``game/Wordle-v0``) works as well, and for some kinds an
+                entry point (``my_package:MyClass``).
 
         Raises:
             UnknownIdError: There is none. The message suggests near ids and names plugins that
@@ -93,7 +94,8 @@ class Registry:
         if not isinstance(spec_id, str):
             raise UnknownIdError(f"The id of a {kind.kind} is text; got {spec_id!r}.")
         known = self._specs.get(kind.kind, {})
-        candidates = [spec_id] if ":" in spec_id else [spec_id, spec_id.replace("/", ":", 1)]
+        is_path = "/" in spec_id.partition(":")[0]
+        candidates = [spec_id, spec_id.replace("/", ":", 1)] if is_path else [spec_id]
         for candidate in candidates:
             if (kind.kind, candidate) in self._clashes:
                 first, second = self._clashes[kind.kind, candidate]
@@ -102,6 +104,8 @@ class Registry:
                 return known[candidate]  # type: ignore[return-value]
             if kind is EnvSpec and (spec := self._from_family(candidate)) is not None:
                 return spec  # type: ignore[return-value]
+        if kind.by_entry_point and ":" in spec_id:
+            return kind(id=spec_id, entry_point=spec_id)
         raise UnknownIdError(self._unknown_message(kind, spec_id))
 
     def _from_family(self, env_id: str) -> EnvSpec | None:

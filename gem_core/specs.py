@@ -34,6 +34,7 @@ __all__ = [
     "ExecutorSpec",
     "Family",
     "FamilySpec",
+    "KindSpec",
     "MachineProviderSpec",
     "SandboxSpec",
     "Spec",
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 _NAME = r"[A-Za-z0-9_.-]+"
-_ID = re.compile(rf"(?:(?P<namespace>[A-Za-z][A-Za-z0-9_-]*):)?(?P<rest>{_NAME}(?:/{_NAME})*)")
+_ID = re.compile(rf"(?:(?P<namespace>[A-Za-z_][A-Za-z0-9_.-]*):)?(?P<rest>{_NAME}(?:/{_NAME})*)")
 
 EntryPoint = str | Callable[..., Any]
 
@@ -63,6 +64,10 @@ class Spec:
 
     kind: ClassVar[str]
     namespace_required: ClassVar[bool] = False
+    given: ClassVar[int] = 0
+    """Number of leading parameters that are not configuration, such as the one to wrap."""
+    by_entry_point: ClassVar[bool] = False
+    """Whether ``module:attribute`` can be written where an id is expected."""
 
     id: str
     entry_point: EntryPoint
@@ -104,8 +109,22 @@ class Spec:
             raise EntryPointError(f"{self.kind} {self.id!r}{origin}: {error}") from error.__cause__
         return target
 
-    def make(self, **kwargs: Any) -> Any:
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters and their values; ``inspect.Parameter.empty`` for a required one.
+
+        Raises:
+            EntryPointError: The entry point cannot be loaded.
+        """
+        found = list(inspect.signature(self.load()).parameters.values())[self.given :]
+        named = [p for p in found if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        return {p.name: p.default for p in named} | dict(self.kwargs)
+
+    def make(self, *given: Any, **kwargs: Any) -> Any:
         """Call the entry point with the spec's arguments, overridden by ``kwargs``.
+
+        Args:
+            given: The leading arguments, which the program gives.
+            kwargs: Further arguments.
 
         Raises:
             EntryPointError: The entry point cannot be loaded.
@@ -114,7 +133,7 @@ class Spec:
         target = self.load()
         arguments = {**self.kwargs, **kwargs}
         check_kwargs(target, arguments, f"{self.kind} {self.id!r}")
-        return target(**arguments)
+        return target(*given, **arguments)
 
     def with_kwargs(self, **kwargs: Any) -> Self:
         """Return the same spec with some arguments replaced."""
@@ -137,6 +156,8 @@ class EnvSpec(Spec):
         varies: Whether episodes depend on the seed; False for a puzzle with a single start.
         check_kwargs: Parameters with which the conformance kit makes it, such as data of its own
             and short time limits.
+        metadata: What a reader should know, by name: ``teaches``, ``score`` (what a reward means),
+            ``needs`` (software or data), ``data`` (where it comes from) and its ``license``.
     """
 
     kind: ClassVar[str] = "environment"
@@ -147,6 +168,7 @@ class EnvSpec(Spec):
     oracle_return: float | None = None
     varies: bool = True
     check_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +203,7 @@ class WrapperSpec(Spec):
     """A wrapper; its entry point takes the environment first and returns the wrapped one."""
 
     kind: ClassVar[str] = "wrapper"
+    given: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,6 +273,22 @@ class FamilySpec(Spec):
     """A family of environments; its id is their namespace, its entry point returns a ``Family``."""
 
     kind: ClassVar[str] = "family"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindSpec(Spec):
+    """A kind of spec, which a library or a plugin can declare; its entry point is the class.
+
+    Args:
+        id: Its name in ``gem-core list --kind``, such as ``tools``.
+        group: The group of Hydra that has these specs as options; empty for none.
+        several: Whether the group takes a list, and each option has its own place in the config.
+    """
+
+    kind: ClassVar[str] = "kind"
+
+    group: str = ""
+    several: bool = False
 
 
 NOTICE_SECONDS = 10.0

@@ -111,3 +111,9 @@ def test_the_contract_of_the_edges_names_every_other_module() -> None:
     modules = {module.name for module in pkgutil.iter_modules([str(ROOT / "gem_core")])}
     outside = {"__main__", "pytest_plugin"}
     assert inner == {f"gem_core.{name}" for name in modules - edges - outside}
+
+
+def test_the_extra_all_has_every_plugin_but_the_one_that_replaces_gem_llm() -> None:
+    plugins = {name for name, (folder, _) in PROJECTS.items() if folder.parent.name == "plugins"}
+    everything = PROJECTS["gem-core"][1]["optional-dependencies"]["all"]
+    assert {re.split(r"[><=]", line)[0] for line in everything} == plugins - {"gem-compat"}

@@ -39,7 +39,19 @@ def measure(name, **arguments):
 
 
 @pytest.mark.parametrize(
-    "suite", ["compare", "grading", "learning", "levels", "migration", "rollouts", "tau", "trl"]
+    "suite",
+    [
+        "baselines",
+        "compare",
+        "grading",
+        "learning",
+        "levels",
+        "migration",
+        "rollouts",
+        "tau",
+        "trl",
+        "wikigame",
+    ],
 )
 def test_every_suite_is_listed_and_explains_itself(suite):
     assert f"  {suite}" in run("run.py", "--help").stdout
@@ -134,6 +146,15 @@ def test_calls_of_mcp_servers_are_timed_and_none_fails(transport):
     figures = measure("mcp_calls", transport=transport, episodes=3, seconds=0.2)
     assert figures["calls_per_s"] > 0
     assert figures["failed"] == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_graph_of_wikigame_is_measured():
+    done = run("worker.py", "wikigame.measure", "world", "20")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["steps per second"] > 0
+    assert figures["first reset"] > 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -8,10 +8,17 @@ import signal
 import subprocess
 import sys
 import time
+from typing import ClassVar
 
 import pytest
+from click.testing import CliRunner
 from commands import Command
+from gem_command import gem_command
 
+import gem_core
+from gem_core import BaseEnv, Step
+from gem_core.cli.play import command as play
+from gem_core.errors import ConfigError
 from gem_rollout import read_trajectories
 
 GUESS = "game:GuessTheNumber-v0-easy"
@@ -19,7 +26,7 @@ GUESS = "game:GuessTheNumber-v0-easy"
 
 def gem(*args, cwd=None, stdin="", env=None):
     return subprocess.run(
-        [sys.executable, "-m", "gem_core", *args],
+        [*gem_command(), *args],
         capture_output=True,
         text=True,
         cwd=cwd,
@@ -80,7 +87,10 @@ def test_show_tells_parameters_rewards_and_an_example():
     shown = ok("show", GUESS)
     for part in ("max_turns", "Return of an episode: -0.1 to 1.0", "first observation", r"\boxed{"):
         assert part in shown
-    assert json.loads(ok("show", GUESS, "--format", "json"))["parameters"]["max_turns"] == 4
+    assert "License: Apache-2.0" in shown
+    described = json.loads(ok("show", GUESS, "--format", "json"))
+    assert described["parameters"]["max_turns"] == 4
+    assert described["metadata"]["license"] == "Apache-2.0"
 
 
 def test_an_unknown_id_gets_near_names_and_no_traceback():
@@ -94,13 +104,6 @@ def test_an_unknown_id_gets_near_names_and_no_traceback():
         assert done.returncode == 1
         assert f"Did you mean {GUESS!r}" in done.stderr
         assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("arguments", [("list", GUESS), ("show", GUESS)])
-def test_the_old_json_flag_works_with_a_warning(arguments):
-    done = gem(*arguments, "--json")
-    assert GUESS in str(json.loads(done.stdout))
-    assert done.stderr.count("--json is deprecated") == 1
 
 
 def test_every_listing_can_be_read_by_programs():
@@ -167,6 +170,57 @@ def test_the_end_of_the_input_leaves_the_game():
 def test_unknown_words_to_the_player_cost_no_turn():
     shown = ok("play", GUESS, "--seed", "1", stdin=":orcale\n:quit\n")
     assert "There is no command ':orcale'" in shown
+
+
+class Doors(BaseEnv):
+    """Open the door with the gold; a person opens it by its number."""
+
+    board_styles: ClassVar = {"gold": "bold yellow"}
+
+    def start(self):
+        return "Doors: left, right.", {"suffix": "Open one:"}
+
+    def step(self, action):
+        return Step(f"You did {action}.", 1.0, True, False, {"suffix": "The end."})
+
+    def sample_random_action(self):
+        return r"\boxed{left}"
+
+    @property
+    def person(self):
+        return self
+
+    def screen(self, observation, info, width):
+        return f"{observation} {info['suffix']} [1] left [2] right, in {width} columns"
+
+    def typed(self, text):
+        if text not in ("1", "2"):
+            raise ConfigError(f"There is no door {text}.")
+        return {"1": "left", "2": "right"}[text]
+
+
+@pytest.fixture
+def doors(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    if "test:Doors-v0" not in gem_core.list_envs("test:*"):
+        gem_core.register("test:Doors-v0", Doors)
+    return "test:Doors-v0"
+
+
+def test_an_environment_decides_what_a_person_sees_and_types(doors):
+    played = CliRunner().invoke(play, [doors], input="3\n2\n")
+    assert played.exit_code == 0, played.output
+    before, _, after = played.output.partition("There is no door 3.")
+    assert before == "Doors: left, right. Open one: [1] left [2] right, in 70 columns\n"
+    assert r"You did \boxed{right}. The end. [1] left" in after
+    assert played.output.endswith("The episode has ended. Return: 1\n")
+
+
+def test_a_whole_reply_and_raw_replies_are_what_an_agent_sends(doors):
+    whole = CliRunner().invoke(play, [doors], input="I take \\boxed{left}\n").output
+    assert r"You did I take \boxed{left}. The end. [1] left" in whole
+    raw = CliRunner().invoke(play, [doors, "--raw"], input="2\n").output
+    assert raw.startswith("Doors: left, right.\nOpen one:\nreward +1\nYou did 2.\nThe end.\n")
 
 
 def test_bytes_that_are_not_text_are_decoded_and_played():

@@ -1,17 +1,11 @@
-"""What README and docs show is run as it is written.
+"""What README and docs show is run as it is written: ``tests/support/doc_pages.py`` says how."""
 
-Python blocks of a page run in order, in one folder; a block that opens with ``# file: NAME`` is
-written to that file instead, and ``pytest`` blocks are run by pytest's own test. Lines that start
-with ``$`` in console blocks are run by bash.
-"""
-
-import os
-import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from doc_links import broken_links
+from doc_pages import run, run_page
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -19,54 +13,30 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     ROOT / "docs/trainers/README.md",
 ]
-BLOCK = re.compile(r"^```(python|console|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PRINTED = re.compile(
-    r"^```python\n(?:(?!```).*\n)*```\n\n```text\n((?:(?!```).*\n)*)```", re.MULTILINE
-)
-"""What a page shows right below a Python block: what the block prints."""
-
-
-def run(command, folder):
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": path, "HYDRA_FULL_ERROR": "1"},
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+TUTORIALS = sorted((ROOT / "docs/tutorials").glob("[!R]*.md"))  # not README.md
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_every_snippet_of_a_page_runs(page, tmp_path):
-    program: list[str] = []
-    for language, text in BLOCK.findall(page.read_text()):
-        named = re.match(r"# file: (\S+)\n", text)
-        if named:
-            path = tmp_path / named[1]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-            if language == "python":
-                compile(text, named[1], "exec")
-        elif language == "python":
-            program.append(text)
-        elif language == "console":
-            for line in re.findall(r"^\$ (.*)$", text, re.MULTILINE):
-                run(["bash", "-c", line], tmp_path)
-    if program:
-        (tmp_path / "snippets.py").write_text("\n\n".join(program))
-        shown = run([sys.executable, "-W", "error", "snippets.py"], tmp_path)
-        for printed in PRINTED.findall(page.read_text()):
-            assert printed in shown
+    run_page(page, tmp_path)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
-def test_every_relative_link_of_a_page_leads_somewhere(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
-        assert (page.parent / target).exists(), target
+@pytest.mark.thorough
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_tutorial_runs_and_prints_what_it_shows(page, tmp_path):
+    run_page(page, tmp_path, outputs=True)
+
+
+LINKING = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "libs/*/*.md", "plugins/*/*.md", "templates/*/*.md")
+    for path in ROOT.glob(pattern)
+)
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_relative_link_of_a_page_leads_to_a_file_and_a_heading(page):
+    assert broken_links(page) == []
 
 
 @pytest.mark.parametrize("overrides", [[], ["env=game/GuessTheNumber-v0-hard", "steps=5"]])
@@ -74,7 +44,11 @@ def test_the_example_trainer_runs(overrides, tmp_path):
     run([sys.executable, str(ROOT / "examples" / "compose.py"), *overrides], tmp_path)
 
 
-def test_the_page_of_games_says_what_the_registry_says(tmp_path):
-    page = tmp_path / "games.md"
-    run([sys.executable, "docs/generate.py", "--episodes", "0", "--output", str(page)], ROOT)
-    assert page.read_text() == (ROOT / "docs" / "games.md").read_text(), "run `make docs`"
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [(["generate_games.py"], "games.md"), (["generate_catalogue.py"], "catalogue.md")],
+)
+def test_a_generated_page_says_what_the_registry_says(words, name, tmp_path):
+    page = tmp_path / name
+    run([sys.executable, f"docs/{words[0]}", *words[1:], "--output", str(page)], ROOT)
+    assert page.read_text() == (ROOT / "docs" / name).read_text(), "run `make docs`"

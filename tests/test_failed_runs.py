@@ -4,10 +4,10 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from gem_command import gem_command
 
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_rollout import read_trajectories
@@ -23,7 +23,7 @@ def gem(install, tmp_path):
     def run(*words):
         path = os.pathsep.join([str(install("failing")), os.environ.get("PYTHONPATH", "")])
         return subprocess.run(
-            [sys.executable, "-m", "gem_core", *words, "out=run"],
+            [*gem_command(), *words, "out=run"],
             capture_output=True,
             text=True,
             cwd=tmp_path,

@@ -9,6 +9,8 @@ from zipfile import ZipFile
 
 import pytest
 
+import gem_core
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = [ROOT, *sorted(ROOT.glob("libs/*")), *sorted(ROOT.glob("plugins/*"))]
 
@@ -23,7 +25,9 @@ def built(request, tmp_path_factory):
     (wheel,) = out.glob("*.whl")
     project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     with ZipFile(wheel) as archive:
-        return project, {name: archive.read(name).decode() for name in archive.namelist()}
+        return project, {
+            name: archive.read(name).decode(errors="replace") for name in archive.namelist()
+        }
 
 
 def metadata(files, name):
@@ -36,12 +40,14 @@ def test_the_licence_is_inside(built):
 
 
 @pytest.mark.parametrize("built", [ROOT / "plugins" / "gem-games"], indirect=True)
-def test_the_notice_of_the_word_lists_is_inside(built):
+def test_the_notices_of_the_word_lists_and_of_wordnet_are_inside(built):
     project, files = built
     notice = metadata(files, "licenses/gem_games/data/README.md")
     assert "CC-BY-SA-4.0" in project["license"]
     assert "CC BY-SA 4.0" in notice
     assert files["gem_games/data/README.md"] == notice
+    assert "LicenseRef-WordNet-3.0" in project["license"]
+    assert "Princeton University" in metadata(files, "licenses/gem_games/data/LICENSE.wordnet")
 
 
 def test_every_package_is_marked_as_typed(built):
@@ -77,3 +83,13 @@ def test_no_test_or_script_is_inside(built):
     assert not [path for path in tests if not belongs_to_a_task(path, files)]
     tops = {path.split("/")[0] for path in files if ".dist-info/" not in path}
     assert not tops & {"tests", "scripts", "docs", "benchmarks"}
+
+
+def test_every_distribution_has_the_same_version():
+    checked = [
+        sys.executable,
+        ROOT / "tests" / "ci" / "version.py",
+        "--check",
+        gem_core.__version__,
+    ]
+    subprocess.run(checked, check=True)

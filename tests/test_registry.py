@@ -1,7 +1,9 @@
 """The registry: finding, suggesting, listing, families, duplicates."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable, Sized
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 
@@ -9,7 +11,7 @@ import gem_core
 from gem_core.errors import DuplicateIdError, EntryPointError, InvalidIdError, UnknownIdError
 from gem_core.plugins import default_registry
 from gem_core.registry import Registry
-from gem_core.specs import AgentSpec, EnvSpec, FamilySpec, ToolSpec
+from gem_core.specs import AgentSpec, EnvSpec, FamilySpec, KindSpec, Spec, ToolSpec
 
 
 def made(**kwargs: Any) -> dict[str, Any]:
@@ -256,3 +258,41 @@ class TestThisInstallation:
     ) -> None:
         with pytest.raises(gem_core.GemError, match=message):
             gem_core.make("game:GuessTheNumber-v0-easy", **parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeSpec(Spec):
+    """A kind that a plugin declares."""
+
+    kind: ClassVar[str] = "recipe"
+    by_entry_point: ClassVar[bool] = True
+    given: ClassVar[int] = 1
+
+
+def soup(cook: str, salt: int, *, spoons: int = 2) -> tuple[str, int, int]:
+    return cook, salt, spoons
+
+
+class TestKindsOfPlugins:
+    def test_a_spec_of_a_new_kind_is_found_and_made_with_what_the_program_gives(self) -> None:
+        registry = Registry()
+        registry.add(RecipeSpec(id="soup", entry_point=soup, kwargs={"salt": 1}))
+        spec = registry.find(RecipeSpec, "soup")
+        assert spec.parameters() == {"salt": 1, "spoons": 2}
+        assert spec.make("me", spoons=3) == ("me", 1, 3)
+
+    def test_a_required_parameter_has_no_value(self) -> None:
+        parameters = RecipeSpec(id="soup", entry_point=soup).parameters()
+        assert parameters == {"salt": inspect.Parameter.empty, "spoons": 2}
+
+    def test_an_entry_point_may_be_written_for_an_id(self) -> None:
+        spec = Registry().find(RecipeSpec, "collections.abc:Sized")
+        assert spec.load() is Sized
+        with pytest.raises(EntryPointError, match=r"recipe 'collections:Bag'.*has no 'Bag'"):
+            Registry().find(RecipeSpec, "collections:Bag").load()
+        with pytest.raises(UnknownIdError, match="tool 'collections:Counter'"):
+            Registry().find(ToolSpec, "collections:Counter")
+
+    def test_every_kind_of_the_installed_plugins_is_one(self) -> None:
+        for kind in default_registry().list(KindSpec):
+            assert issubclass(kind.load(), Spec)

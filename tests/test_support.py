@@ -97,6 +97,25 @@ def test_the_quick_choice_leaves_out_parameters_and_says_so(run_tests):
     assert "4 tests selected; left out: 0 slow tests and 16 more cases" in shown
 
 
+def test_some_cases_of_a_thorough_test_run_and_all_if_asked_for(run_tests):
+    text = """
+        import pytest
+
+        @pytest.mark.thorough
+        @pytest.mark.parametrize("number", range(20))
+        def test_it(number):
+            assert number in (0, 6, 12, 19)
+
+        @pytest.mark.parametrize("number", range(20))
+        def test_other(number): pass
+    """
+    _, shown = run_tests(text)
+    assert "24 passed" in shown
+    assert "16 more cases run with --thorough." in shown
+    _, shown = run_tests(text, options="--thorough")
+    assert "16 failed, 24 passed" in shown
+
+
 def test_what_is_skipped_is_written_for_pytest_to_run_later(run_tests, no_torch, tmp_path):
     run_tests(f"{IN_A_TEST}    def test_other(): pass", options="--write-skipped=file", **no_torch)
     assert (tmp_path / "file").read_text() == "test_it.py::test_it\n"

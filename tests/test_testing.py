@@ -234,6 +234,43 @@ def test_an_unknown_plugin_gets_near_names():
         check_plugin("gem-game")
 
 
+def test_what_needs_a_missing_package_of_an_extra_is_unchecked_not_wrong(tmp_path, run_python):
+    files = {
+        "needy_plugin.py": """
+            from gem_core import ToolSpec, hookimpl
+
+            @hookimpl
+            def gem_register(registry):
+                for name in ("optional", "undeclared"):
+                    where = f"needy_{name}:Tool"
+                    registry.add(ToolSpec(id=name, entry_point=where, description="A tool"))
+            """,
+        "needy_optional.py": "import absent_package.part",
+        "needy_undeclared.py": "import absent_package_too",
+        "needy-1.0.dist-info/entry_points.txt": "[gem]\nneedy = needy_plugin\n",
+        "needy-1.0.dist-info/METADATA": """\
+            Metadata-Version: 2.4
+            Name: needy
+            Version: 1.0
+            Requires-Dist: absent_package[part]>=2; extra == "fancy"
+            Requires-Dist: absent_package_too
+            """,
+    }
+    (tmp_path / "needy-1.0.dist-info").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    code = """
+from gem_core.testing import check_plugin
+report = check_plugin("needy")
+print(report.unchecked)
+print([finding.check for finding in report.findings])
+"""
+    unchecked, findings = run_python(code, PYTHONPATH=str(tmp_path)).splitlines()
+    install = "pip install 'needy[fancy]'"
+    assert unchecked == str([f"tool optional: needs absent_package ({install})"])
+    assert findings == "['tool undeclared']"
+
+
 def test_the_pytest_plugin_gives_each_check_a_test_of_its_own(tmp_path):
     (tmp_path / "test_it.py").write_text(
         textwrap.dedent(

@@ -121,7 +121,6 @@ def test_only_the_dependencies_of_the_core_are_installed(stranger):
     [
         ("import gem_core; gem_core.collect", "gem-rollout"),
         ("import gem_core; gem_core.as_tool", "gem-tasks"),
-        ("from gem_core.rollout import collect", "gem-rollout"),
         ("import gem_core; gem_core.make('math:Sample')", "gem-math"),
         ("import gem_core; gem_core.make_tool('search')", "gem-tools"),
         ("import gem_core; gem_core.make_sandbox('warm')", "gem-sandbox"),

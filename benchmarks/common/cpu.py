@@ -7,10 +7,12 @@ can be created.
 
 import contextlib
 import os
+import resource
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["cpu_clock", "cpu_of", "family", "peak_rss_of"]
+__all__ = ["cpu_clock", "cpu_of", "family", "own_cpu_clock", "peak_rss_of"]
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _GROUPS = Path("/sys/fs/cgroup")
@@ -36,6 +38,30 @@ def cpu_clock() -> Callable[[], float]:
 def cpu_of(process: int) -> float:
     """Return the CPU seconds so far of another process and its descendants, in 10 ms steps."""
     return sum(_ticks(one) for one in family(str(process))) / _TICK
+
+
+def own_cpu_clock() -> Callable[[], float]:
+    """Return a function that returns the CPU seconds from now on, of this process and descendants.
+
+    Those of descendants that are still running are known in 10 ms steps. Those of processes that
+    were killed with their PID namespace, or whose parent did not wait for them, are missing.
+    """
+    own, ended = time.process_time(), _ended()
+    then = {process: _ticks(process) / _TICK for process in family("self")[1:]}
+
+    def clock() -> float:
+        now = {process: _ticks(process) / _TICK for process in family("self")[1:]}
+        gone = sum(seconds for process, seconds in then.items() if process not in now)
+        running = sum(seconds - then.get(process, 0.0) for process, seconds in now.items())
+        return time.process_time() - own + max(0.0, _ended() - ended - gone) + max(0.0, running)
+
+    return clock
+
+
+def _ended() -> float:
+    """Return the CPU seconds of descendants that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def peak_rss_of(process: int) -> float:

@@ -16,9 +16,18 @@ from gem_core import (
     visible_text,
 )
 
-__all__ = ["FirstLine", "MultiplyEnv", "MultiplyOracle", "ReverseEnv", "ReverseOracle"]
+__all__ = [
+    "FirstLine",
+    "MultiplyEnv",
+    "MultiplyOracle",
+    "ReverseEnv",
+    "ReverseOracle",
+    "ShortTexts",
+]
 
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
+_RANGE = re.compile(r"from \d+ to \d+, both included\. You have \d+ turns")
+_HINT = re.compile(r"guessed \d+(?: again)?\. The secret number is \w+")
 
 
 def _graded(action: Action, answer: str) -> Step:
@@ -92,6 +101,30 @@ class FirstLine(Wrapper):
 
     def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
         return str(observation).partition("\n")[0], info
+
+
+class ShortTexts(Wrapper):
+    """Shortens the texts of GuessTheNumber: range and number of turns, then guesses and hints.
+
+    The rest is the same in every episode, and most of the work of a model of this size.
+    """
+
+    def after_reset(self, observation: Observation, info: Info) -> tuple[Observation, Info]:
+        return _shortened(observation), _without_suffix(info)
+
+    def after_step(self, action: Action, step: Step) -> Step:
+        return step._replace(
+            observation=_shortened(step.observation), info=_without_suffix(step.info)
+        )
+
+
+def _shortened(observation: Observation) -> Observation:
+    found = _RANGE.search(str(observation)) or _HINT.search(str(observation))
+    return found[0] if found else observation
+
+
+def _without_suffix(info: Info) -> Info:
+    return {name: value for name, value in info.items() if name != "suffix"}
 
 
 class MultiplyOracle(BaseAgent):

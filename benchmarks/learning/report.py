@@ -1,134 +1,168 @@
-"""Tables, plots and CSV files of the learning curves."""
+"""The page of the studies: tables and plots from the figures of runs."""
 
-import csv
-import statistics
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from scipy.special import stdtrit
+from learning.cells import RATES, STEPS, SWEEP, Cell
+from learning.figures import Figures, said, signed
+from learning.intervals import Interval
+from learning.plots import plot_curves
+from learning.store import Store
+from learning.tasks import FAMILIES, TASKS
 
-from gem_train.metrics import read_metrics
-from gem_train.plots import plot_runs
-from learning.tasks import Run, folder_of
+__all__ = ["TITLES", "write_report"]
 
-__all__ = ["write_report"]
-
-_COLUMNS = ("rollout/success", "rollout/return", "rollout/turns", "rollout/response_tokens")
-_FIRST, _LAST = 5, 10
+TITLES = {
+    "guess": "Algorithms in a game of several turns",
+    "rates": "Learning rates, from all warm starts",
+    "reverse": "Algorithms in a task of one turn",
+    "offset": "A constant added to every return",
+    "gamma": "Discounts in a long game",
+    "transfer": "Other levels, other tasks",
+    "tool": "With and without Python",
+}
+"""The studies in the order of the page, with their titles."""
+_MEASURES = ("return", "success", "turns")
 _HEADINGS = (
     "",
-    "seeds",
-    "success, start",
-    "success, end",
-    "success, whole",
-    "turns, start",
-    "turns, end",
-    "return, end",
+    "plays",
+    "rate",
+    "starts, runs",
+    *(f"{measure}, {when}" for measure in _MEASURES for when in ("before", "after")),
 )
-_Curves = dict[str, list[float]]
+_NOT_COMPARED = ("rates", "transfer")
+_PLOTTED = {"gamma": "turns", "offset": "return", "guess": "return"}
 
 
-def write_report(runs: Sequence[Run], folder: Path, results: Path, *, seeds: int) -> None:
-    """Write the finished runs of each figure: curves as CSV, plots, and a page with tables."""
-    lines = ["# Learning curves", "", _HOW, ""]
-    for figure in dict.fromkeys(run.figure for run in runs):
-        curves: dict[str, list[_Curves]] = {}
-        files: dict[str, list[Path]] = {}
-        for run in (one for one in runs if one.figure == figure):
-            for seed in range(seeds):
-                source = folder_of(run, seed, folder)
-                if not (source / "model" / "config.json").is_file():
-                    continue
-                found = _read(source / "metrics.csv")
-                name = f"{run.label.replace(' ', '-')}-{seed}.csv"
-                curves.setdefault(run.label, []).append(found)
-                files.setdefault(run.label, []).append(_keep(found, results / figure / name))
-        if curves:
-            lines += _section(figure, curves, files, results)
-    (results / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+def write_report(figures: Figures) -> str:
+    """Write the page and its plots into the folder of the figures, and return the page."""
+    store = figures.store
+    parts = ["# Studies of learning", _how(store), *_warm_starts(store), *_sweep(figures)]
+    for study in TITLES:
+        if figures.of(study):
+            parts += _study(figures, study)
+    page = "\n\n".join(parts) + "\n"
+    store.folder.mkdir(parents=True, exist_ok=True)
+    (store.folder / "README.md").write_text(page, encoding="utf-8")
+    return page
 
 
-_HOW = f"""\
-Mean over seeds ± half of the 95 % interval of Student's t over the seeds. *Start* is
-the mean of the first {_FIRST} steps, *end* that of the last {_LAST}, *whole* that of all steps.
-Differences are of the same seeds. 64 episodes a step, one update a step; all runs of a task begin
-with the same model. `python benchmarks/run.py learning` makes all of it."""
+def _how(store: Store) -> str:
+    seconds = sum(one["seconds"] for one in (*store.warm.values(), *store.runs.values()))
+    versions = next(iter(store.warm.values()))["versions"]
+    listed = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return (
+        "`python benchmarks/run.py learning` makes all of it; "
+        "`python benchmarks/run.py learning --report-only` makes this page from the figures of the "
+        "runs, which are in `runs.jsonl` and `warm_starts.jsonl`.\n\n"
+        f"A run has {STEPS} steps of 64 episodes and one update each. At the end, the model plays "
+        "256 episodes that are the same for all models, with seeds that no training uses, sampled "
+        "at temperature 1. The warm start plays 512 of them. ± is half of the 95 % interval: "
+        "Student's t over the means of the warm starts. Differences are of runs with the same warm "
+        "start and seed. A difference is in bold if its interval excludes 0; of those without "
+        "an effect, one in twenty is in bold too.\n\n"
+        f"{len(store.runs)} runs and {len(store.warm)} warm starts took {seconds / 3600:.1f} hours "
+        f"of wall time in all, on processes of one thread: {listed}."
+    )
 
 
-def _read(path: Path) -> _Curves:
-    found = read_metrics(path)
-    return {name: found[name][1] for name in _COLUMNS}
-
-
-def _keep(curves: _Curves, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["step", *curves])
-        for step, row in enumerate(zip(*curves.values(), strict=True), start=1):
-            writer.writerow([step, *(round(value, 5) for value in row)])
-    return path
-
-
-def _section(
-    figure: str, curves: dict[str, list[_Curves]], files: dict[str, list[Path]], results: Path
-) -> list[str]:
-    lines = [
-        f"## {figure}",
-        "",
-        f"| {' | '.join(_HEADINGS)} |",
-        "|---" * len(_HEADINGS) + "|",
+def _warm_starts(store: Store) -> Iterator[str]:
+    yield "## Warm starts"
+    rows = [
+        (
+            family,
+            start,
+            f"{one['parameters']:,}",
+            f"{one['validation_loss']:.3f}",
+            *(
+                "; ".join(f"{task} {one['plays'][task][what]:.2f}" for task in one["plays"])
+                for what in ("return", "success")
+            ),
+            f"`{one['sha256'][:16]}`",
+        )
+        for (family, start), one in sorted(store.warm.items())
     ]
-    for label, seeds in curves.items():
-        cells = [
-            _said([_start(one["rollout/success"]) for one in seeds]),
-            _said([_end(one["rollout/success"]) for one in seeds]),
-            _said([statistics.fmean(one["rollout/success"]) for one in seeds]),
-            _said([_start(one["rollout/turns"]) for one in seeds], 2),
-            _said([_end(one["rollout/turns"]) for one in seeds], 2),
-            _said([_end(one["rollout/return"]) for one in seeds]),
+    headings = ("family", "seed", "parameters", "validation loss", "return", "success", "SHA-256")
+    yield _table(headings, rows)
+    yield "\n".join(
+        f"- `{task}`: {TASKS[task].about}"
+        for task in dict.fromkeys(
+            task for family in FAMILIES.values() for task in (*family.tasks, *family.others)
+        )
+    )
+
+
+def _sweep(figures: Figures) -> Iterator[str]:
+    yield "## Learning rates"
+    yield (
+        "Return in `guess` at the end of one run from the first warm start, with a seed that no "
+        "other cell uses. In bold the rate that all studies use for the algorithm."
+    )
+    rows = []
+    for algo, best in figures.rates.items():
+        cells = [cell for cell in SWEEP if cell.algo == algo]
+        shown = [said(figures.after(cell, cell.task, "return"), 3) for cell in cells]
+        bold = [
+            f"**{one}**" if cell.lr == best else one for cell, one in zip(cells, shown, strict=True)
         ]
-        lines.append(f"| {label} | {len(seeds)} | {' | '.join(cells)} |")
-    lines += ["", *_differences(curves), ""]
-    for metric in ("success", "turns"):
-        name = f"{figure}-{metric}.png"
-        plot_runs(files, f"rollout/{metric}", results / name, title=figure, reach=9)
-        lines.append(f"![{metric} of {figure}]({name})")
-    return [*lines, ""]
+        rows.append((algo, *bold))
+    yield _table(("", *(f"{rate:g}" for rate in RATES)), rows)
 
 
-def _differences(curves: dict[str, list[_Curves]]) -> list[str]:
-    """Return a line for each label against the first one, on the seeds that both have."""
-    first, *others = curves
-    lines = []
-    for label in others:
-        pairs = list(zip(curves[label], curves[first], strict=False))
-        parts = []
-        for what, metric, part in (
-            ("success at the end", "rollout/success", _end),
-            ("in all", "rollout/success", statistics.fmean),
-            ("turns at the end", "rollout/turns", _end),
-        ):
-            differences = [part(one[metric]) - part(other[metric]) for one, other in pairs]
-            parts.append(f"{what} {_said(differences, signed=True)}")
-        lines.append(f"- {label} less {first}: {', '.join(parts)}")
-    return lines
+def _study(figures: Figures, study: str) -> Iterator[str]:
+    yield f"## {TITLES[study]}"
+    cells = figures.of(study)
+    yield _table(_HEADINGS, [row for cell in cells for row in _rows(figures, cell)])
+    lines = [line for cell in cells for line in _gains(figures, cell)]
+    if study not in _NOT_COMPARED:
+        lines += [line for cell in cells[1:] for line in _differences(figures, cell, cells[0])]
+    yield "\n".join(lines)
+    if study not in _NOT_COMPARED:
+        measure, store = _PLOTTED.get(study, "success"), figures.store
+        curves = {cell.label: store.of(cell) for cell in cells}
+        plot_curves(curves, measure, store.folder / f"{study}.png", title=TITLES[study])
+        yield f"![{measure} in each step]({study}.png)"
 
 
-def _start(values: list[float]) -> float:
-    return statistics.fmean(values[:_FIRST])
+def _rows(figures: Figures, cell: Cell) -> Iterator[tuple[Any, ...]]:
+    for task in (cell.task, *cell.tests):
+        if not figures.played(cell, task):
+            continue
+        count = figures.after(cell, task, "return")
+        yield (
+            cell.label,
+            task,
+            f"{cell.lr:g}",
+            f"{count.starts}, {count.runs}",
+            *(
+                said(of(cell, task, measure))
+                for measure in _MEASURES
+                for of in (figures.before, figures.after)
+            ),
+        )
 
 
-def _end(values: list[float]) -> float:
-    return statistics.fmean(values[-_LAST:])
+def _gains(figures: Figures, cell: Cell) -> Iterator[str]:
+    for task in (cell.task, *cell.tests):
+        if figures.played(cell, task):
+            gains = [(measure, figures.gain(cell, task, measure)) for measure in _MEASURES]
+            yield f"- {cell.label}, {task}, after less before: {_listed(gains)}"
 
 
-def _said(values: list[float], digits: int = 3, *, signed: bool = False) -> str:
-    sign = "+" if signed else ""
-    mean = f"{statistics.fmean(values):{sign}.{digits}f}"
-    if len(values) < 2:
-        return mean
-    count = len(values)
-    half = float(stdtrit(count - 1, 0.975)) * statistics.stdev(values) / count**0.5
-    return f"{mean} ± {half:.{digits}f}"
+def _differences(figures: Figures, cell: Cell, first: Cell) -> Iterator[str]:
+    found = [(measure, figures.less(cell, first, measure)) for measure in _MEASURES]
+    kept = [(measure, one) for measure, one in found if one is not None]
+    if kept:
+        yield f"- {cell.label} less {first.label}: {_listed(kept)}"
+
+
+def _listed(found: Sequence[tuple[str, Interval]]) -> str:
+    return ", ".join(
+        f"{measure} **{signed(one, 3)}**" if one.excludes_zero else f"{measure} {signed(one, 3)}"
+        for measure, one in found
+    )
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)

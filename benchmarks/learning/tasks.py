@@ -1,69 +1,48 @@
-"""The tasks and runs of the learning curves: environments, warm starts, settings."""
+"""The tasks of the learning studies: environments, and what a warm start sees of them."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from gem_core import Wrapper
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.plugins import default_registry
 from gem_core.specs import EnvSpec
-from learning.envs import FirstLine
+from learning.envs import FirstLine, ShortTexts
 
-__all__ = ["RUNS", "TASKS", "Run", "Task", "folder_of"]
+__all__ = ["FAMILIES", "STUDIES", "TASKS", "Family", "Plan", "Task"]
 
 
 @dataclass(frozen=True)
 class Task:
-    """An environment, and a model that can play a little of it.
+    """An environment.
 
     Args:
         env: The environment's spec or id.
+        about: One line for the page.
         kwargs: Parameters of the environment.
         tools: Tools of the environment.
+        wrapper: Shortens the prompt.
         skill: Share of the oracle's actions in the demonstrations; several values alternate.
-        demonstrations: Number of demonstrated episodes.
-        warm_steps: Number of updates on the demonstrations.
-        max_new_tokens: Maximum number of tokens of a response.
-        vocab: Maximum number of tokens of the tokenizer.
-        steps: Number of reinforcement learning steps.
-        lr: Learning rate of these steps.
+        demonstrations: Number of demonstrated episodes that a warm start learns from.
     """
 
     env: EnvSpec | str
+    about: str
     kwargs: dict[str, Any] = field(default_factory=dict)
     tools: tuple[str, ...] = ()
+    wrapper: Callable[..., Wrapper] | None = None
     skill: float | tuple[float, ...] = 0.4
-    demonstrations: int = 3000
-    warm_steps: int = 200
-    max_new_tokens: int = 8
-    vocab: int = 700
-    steps: int = 80
-    lr: float = 1e-3
+    demonstrations: int = 2000
 
     def factory(self) -> EnvFactory:
         """Return a factory of the environment."""
         spec = default_registry().find(EnvSpec, self.env) if isinstance(self.env, str) else self.env
-        wrappers = [FirstLine] if self.tools else []
+        wrappers = [self.wrapper] if self.wrapper else []
         return make_factory(spec.with_kwargs(**self.kwargs), tools=self.tools, wrappers=wrappers)
 
 
-@dataclass(frozen=True)
-class Run:
-    """A training on a task, once for each seed.
-
-    Args:
-        task: Name of the task.
-        label: Name in tables and plots.
-        config: Differences from the common configuration; see ``TrainConfig``.
-        figure: The comparison that it belongs to.
-    """
-
-    task: str
-    label: str
-    config: dict[str, Any]
-    figure: str
-
-
+_GUESS = "game:GuessTheNumber-v0"
 _REVERSE = EnvSpec(
     id="learning:Reverse",
     entry_point="learning.envs:ReverseEnv",
@@ -76,46 +55,90 @@ _MULTIPLY = EnvSpec(
 )
 
 TASKS = {
-    "guess": Task("game:GuessTheNumber-v0-easy"),
-    "reverse": Task(
-        _REVERSE, {"length": 3, "letters": 6}, skill=0.3, max_new_tokens=12, warm_steps=400
+    "guess": Task(f"{_GUESS}-easy", "find a number from 1 to 10 in 4 turns", wrapper=ShortTexts),
+    "guess-hard": Task(
+        f"{_GUESS}-hard",
+        "find a number from 1 to 50 in 7 turns",
+        wrapper=ShortTexts,
+        demonstrations=700,
     ),
-    "multiply": Task(_MULTIPLY, skill=(0.1, 0.1, 1.0), max_new_tokens=20, warm_steps=500, steps=60),
+    "guess-long": Task(
+        _GUESS,
+        "find a number from 1 to 10 in 12 turns",
+        {"max_number": 10, "max_turns": 12},
+        wrapper=ShortTexts,
+    ),
+    "reverse": Task(
+        _REVERSE,
+        "write 3 letters backwards in one turn",
+        {"length": 3, "letters": 6},
+        demonstrations=4000,
+    ),
+    "multiply": Task(
+        _MULTIPLY,
+        "multiply two numbers of two digits in one turn",
+        skill=(0.3, 1.0),
+        demonstrations=700,
+    ),
     "multiply-python": Task(
         _MULTIPLY,
+        "the same with Python: one turn calls it, the next copies the result",
         tools=("python",),
-        skill=(0.1, 0.1, 1.0),
-        max_new_tokens=20,
-        warm_steps=500,
-        steps=60,
+        wrapper=FirstLine,
+        skill=(0.3, 1.0),
+        demonstrations=3000,
     ),
 }
 
-ALGORITHMS: dict[str, dict[str, Any]] = {
-    "reinforce": {"algo": {"id": "reinforce", "gamma": 0.9}},
-    "rebn": {"algo": {"id": "rebn", "gamma": 0.9}},
-    "grpo": {"algo": {"id": "grpo"}},
-    "ppo": {"algo": {"id": "ppo", "gamma": 0.9, "gae_lambda": 0.95}},
+
+@dataclass(frozen=True)
+class Family:
+    """The warm starts of some tasks, which differ in their seed.
+
+    Args:
+        tasks: Names of the tasks whose demonstrations they learn from.
+        steps: Number of updates on the demonstrations.
+        others: Further tasks that are learned from them, without demonstrations.
+    """
+
+    tasks: tuple[str, ...]
+    steps: int
+    others: tuple[str, ...] = ()
+
+
+FAMILIES = {
+    "games": Family(("guess", "guess-hard", "reverse"), 300, others=("guess-long",)),
+    "letters": Family(("reverse",), 200),
+    "tools": Family(("multiply", "multiply-python"), 400),
 }
 
-RUNS = [
-    *(
-        Run(task, label, config, f"algorithms-{task}")
-        for task in ("guess", "reverse", "multiply-python")
-        for label, config in ALGORITHMS.items()
-    ),
-    *(
-        Run("guess", f"gamma {gamma}", {"algo": {"id": "rebn", "gamma": gamma}}, "gamma-guess")
-        for gamma in (0.5, 0.9, 0.99, 1.0)
-    ),
-    *(
-        Run(task, label, ALGORITHMS["rebn"], "tool-multiply")
-        for task, label in (("multiply", "no tool"), ("multiply-python", "with Python"))
-    ),
-]
+
+@dataclass(frozen=True)
+class Plan:
+    """The tasks and families of some cells, and the sizes that all their runs share.
+
+    Args:
+        tasks: The tasks by name.
+        families: The families of warm starts by name.
+        hidden: Hidden size of the models, which have two layers and four heads.
+        vocab: Most tokens of their vocabulary.
+        context: Their context length in tokens.
+        max_new_tokens: Most tokens of a response.
+        episodes: Episodes of a step.
+        demonstrated: Demonstrated episodes of an update of a warm start.
+        held_out: Episodes that a trained model plays; a warm start plays twice as many.
+    """
+
+    tasks: Mapping[str, Task]
+    families: Mapping[str, Family]
+    hidden: int = 32
+    vocab: int = 512
+    context: int = 1024
+    max_new_tokens: int = 16
+    episodes: int = 64
+    demonstrated: int = 64
+    held_out: int = 256
 
 
-def folder_of(run: Run, seed: int, runs: Path) -> Path:
-    """Return where a run is: that of its configuration, which several figures may show."""
-    algo = "-".join(str(value) for value in run.config["algo"].values())
-    return runs / run.task / algo / str(seed)
+STUDIES = Plan(TASKS, FAMILIES)
+"""What the learning studies train."""

@@ -25,12 +25,11 @@ from typing import Any
 from common.output import machine, not_measured, write
 from common.peers import TRL, find_or_install
 from common.processes import WORKER, in_rounds, start, stop
-from learning.suite import warm_start
-from learning.tasks import TASKS
 
 from gem_core.factory import EnvFactory
 from trl_steps.report import SIDES, Comparison, parts_of
 from trl_steps.setting import Setting
+from trl_steps.tasks import TASKS, warm_start
 
 __all__ = ["add_arguments", "run"]
 

@@ -1,44 +1,26 @@
 """``gem-core list``: the environments, tools, wrappers, agents and so on that are installed."""
 
+import contextlib
+import inspect
 import json
 import sys
+from typing import Any
 
 import click
 from rich.table import Table
 
 from gem_core.console import Terminal
+from gem_core.errors import GemError
 from gem_core.known import install_hint
-from gem_core.options import complete_envs, format_option, warn_deprecated
+from gem_core.notices import results_alone
+from gem_core.options import complete_envs, format_option, kind_option
 from gem_core.plugins import default_registry
-from gem_core.specs import (
-    AgentSpec,
-    CallFormatSpec,
-    CommandSpec,
-    EnvSpec,
-    ExecutorSpec,
-    MachineProviderSpec,
-    SandboxSpec,
-    Spec,
-    ToolSpec,
-    WrapperSpec,
-)
+from gem_core.specs import CommandSpec, EnvSpec, KindSpec, Spec
 
 __all__ = ["command"]
 
 PIPE_WIDTH = 200
 """The width of output that does not go to a terminal, so that no line is broken."""
-
-_KINDS: dict[str, type[Spec]] = {
-    "envs": EnvSpec,
-    "tools": ToolSpec,
-    "call_formats": CallFormatSpec,
-    "wrappers": WrapperSpec,
-    "agents": AgentSpec,
-    "sandboxes": SandboxSpec,
-    "machines": MachineProviderSpec,
-    "executors": ExecutorSpec,
-    "commands": CommandSpec,
-}
 
 
 @click.command(
@@ -49,31 +31,23 @@ _KINDS: dict[str, type[Spec]] = {
     "  gem-core list --format json | jq -r '.[].id'"
 )
 @click.argument("pattern", default="*", shell_complete=complete_envs)
-@click.option(
-    "--kind",
-    type=click.Choice(list(_KINDS)),
-    default="envs",
-    show_default=True,
-    help="The kind of thing to list.",
-)
+@kind_option
 @click.option(
     "--long", "-l", "is_long", is_flag=True, help="Also show parameters and the distribution."
 )
 @format_option()
-@click.option("--json", "old_json", is_flag=True, hidden=True)
-def command(pattern: str, kind: str, form: str, *, is_long: bool, old_json: bool) -> None:
+def command(pattern: str, kind: str, form: str, *, is_long: bool) -> None:
     """List what is installed. PATTERN may contain * and ?."""
-    if old_json:
-        warn_deprecated("--json", "--format json")
-    specs = default_registry().list(_KINDS[kind], pattern)
-    if form == "json" or old_json:
+    of_kind: Any = default_registry().find(KindSpec, kind).load()
+    specs: list[Spec] = default_registry().list(of_kind, pattern)
+    if form == "json":
         fields = ("id", "entry_point", "kwargs", "description", "source")
         rows = [{name: getattr(spec, name) for name in fields} for spec in specs]
         click.echo(json.dumps(rows, indent=2, default=str))
         return
     console = Terminal(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     if not specs:
-        hint = install_hint(_KINDS[kind].kind, pattern)
+        hint = install_hint(of_kind.kind, pattern)
         console.print(f"No {kind} match {pattern!r}. {hint}".strip())
         console.print("'gem-core plugins' shows what is installed.")
         return
@@ -84,8 +58,17 @@ def command(pattern: str, kind: str, form: str, *, is_long: bool, old_json: bool
         table.add_column("parameters")
         table.add_column("from")
     for spec in specs:
-        parameters = " ".join(f"{name}={value}" for name, value in spec.kwargs.items())
-        more = (parameters, spec.source.partition(" ")[0]) if is_long else ()
+        more = (_parameters(spec), spec.source.partition(" ")[0]) if is_long else ()
         table.add_row(spec.id, spec.description, *more)
     console.print(table)
     console.print(f"\n{len(specs)} {kind}.", style="dim")
+
+
+def _parameters(spec: Spec) -> str:
+    """Return the parameters and their values, of a command or an environment only the spec's."""
+    values = dict(spec.kwargs)
+    if not isinstance(spec, CommandSpec | EnvSpec):
+        with contextlib.suppress(GemError), results_alone():
+            values = spec.parameters()
+    required = inspect.Parameter.empty
+    return " ".join(n if one is required else f"{n}={one}" for n, one in values.items())

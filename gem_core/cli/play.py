@@ -14,6 +14,7 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError, GemError
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Info, Observation, text_of
+from gem_core.optional import person
 from gem_core.options import complete_envs
 
 __all__ = ["command"]
@@ -32,7 +33,7 @@ Type an action, which is sent in \\boxed{}, or a whole reply that contains \\box
 )
 @click.argument("env_id", metavar="ID", shell_complete=complete_envs)
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the episode.")
-@click.option("--raw", is_flag=True, help="Send replies unchanged, without adding \\boxed{}.")
+@click.option("--raw", is_flag=True, help="Show what agents see; send replies unchanged.")
 def command(env_id: str, seed: int | None, *, raw: bool) -> None:
     """Play an environment in the terminal."""
     with make(env_id) as env:
@@ -47,6 +48,7 @@ class _Session:
         self._raw = raw
         self._console = Terminal()
         self._styles: dict[str, str] = getattr(env, "board_styles", {})
+        self._person = None if raw else person(env)
         self._earlier: list[tuple[bytes, float, Observation, Info]] = []
         self._return = 0.0
 
@@ -90,14 +92,18 @@ class _Session:
         return first  # type: ignore[no-any-return]
 
     def _show(self, observation: Observation, info: Info) -> None:
-        self._console.print(Text(text_of(observation)))
+        board = info.get("suffix")
+        if self._person:
+            board = self._person.screen(observation, info, self._console.width)
+        else:
+            self._console.print(Text(text_of(observation)))
         for number, image in enumerate(images_of(observation), start=1):
             self._console.print(Text(f"image {number}: {image!r:.80}", style="dim"))
-        if "suffix" in info:
-            board = Text(info["suffix"])
+        if board is not None:
+            text = Text(board)
             for pattern, style in self._styles.items():
-                board.highlight_regex(pattern, style)
-            self._console.print(board)
+                text.highlight_regex(pattern, style)
+            self._console.print(text)
 
     def _ask(self) -> str | None:
         if sys.stdin.isatty():
@@ -115,8 +121,10 @@ class _Session:
             action = self._oracle_action(observation, info)
         elif reply.startswith(":"):
             raise ConfigError(f"There is no command {reply!r}.\n{_HELP}")
+        elif self._raw or "\\boxed" in reply:
+            return reply
         else:
-            return reply if self._raw or "\\boxed" in reply else f"\\boxed{{{reply}}}"
+            return f"\\boxed{{{self._person.typed(reply) if self._person else reply}}}"
         self._console.print(Text(str(action), style="cyan"))
         return action
 

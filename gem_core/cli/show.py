@@ -1,4 +1,4 @@
-"""``gem-core show``: one environment, with an example of its first observation."""
+"""``gem-core show``: one environment with an example of its first observation, or another spec."""
 
 import inspect
 import json
@@ -14,9 +14,9 @@ from gem_core.console import Terminal
 from gem_core.content import images_of
 from gem_core.notices import results_alone
 from gem_core.observation import text_of
-from gem_core.options import complete_envs, format_option, warn_deprecated
+from gem_core.options import complete_envs, format_option, kind_option
 from gem_core.plugins import default_registry
-from gem_core.specs import EnvSpec
+from gem_core.specs import EnvSpec, KindSpec, Spec
 
 __all__ = ["command"]
 
@@ -25,43 +25,49 @@ __all__ = ["command"]
     epilog="\b\nExamples:\n"
     "  gem-core show game:Sudoku-v0-easy\n"
     "  gem-core show game:Mastermind-v0-hard --seed 7\n"
-    "  gem-core show game:Mastermind-v0-hard --format json"
+    "  gem-core show game:Mastermind-v0-hard --format json\n"
+    "  gem-core show search --kind tools"
 )
 @click.argument("env_id", metavar="ID", shell_complete=complete_envs)
+@kind_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the example episode.")
 @format_option()
-@click.option("--json", "old_json", is_flag=True, hidden=True)
-def command(env_id: str, seed: int, form: str, *, old_json: bool) -> None:
-    """Show an environment: its parameters, its rewards and an example observation."""
-    if old_json:
-        warn_deprecated("--json", "--format json")
-    spec = default_registry().find(EnvSpec, env_id)
+def command(env_id: str, kind: str, seed: int, form: str) -> None:
+    """Show an environment: its parameters, its rewards and an example; or another kind of spec."""
+    of_kind: Any = default_registry().find(KindSpec, kind).load()
+    spec = default_registry().find(of_kind, env_id)
     with results_alone():
-        description = _describe(spec, seed)
-    if form == "json" or old_json:
+        description = _describe(spec)
+        if isinstance(spec, EnvSpec):
+            description |= _example(spec, seed)
+    if form == "json":
         click.echo(json.dumps(description, indent=2, default=str))
     else:
         _print(description)
 
 
-def _describe(spec: EnvSpec, seed: int) -> dict[str, Any]:
-    target = spec.load()
-    with make(spec) as env:
-        observation, info = env.reset(seed=seed)
-        action = env.sample_random_action()
+def _describe(spec: Spec) -> dict[str, Any]:
     return {
         "id": spec.id,
         "description": spec.description,
         "source": spec.source,
         "entry_point": str(spec.entry_point),
         "parameters": {
-            name: spec.kwargs.get(name, parameter.default)
-            for name, parameter in inspect.signature(target).parameters.items()
-            if parameter.default is not parameter.empty or name in spec.kwargs
+            name: "required" if value is inspect.Parameter.empty else value
+            for name, value in spec.parameters().items()
         },
-        "documentation": inspect.getdoc(target) or "",
+        "documentation": inspect.getdoc(spec.load()) or "",
+    }
+
+
+def _example(spec: EnvSpec, seed: int) -> dict[str, Any]:
+    with make(spec) as env:
+        observation, info = env.reset(seed=seed)
+        action = env.sample_random_action()
+    return {
         "return_range": spec.return_range,
         "oracle": spec.oracle is not None,
+        "metadata": dict(spec.metadata),
         "observation": text_of(observation),
         "images": [f"{image!r:.80}" for image in images_of(observation)],
         "suffix": info.get("suffix", ""),
@@ -81,9 +87,13 @@ def _print(description: dict[str, Any]) -> None:
     for name, value in description["parameters"].items():
         table.add_row(name, repr(value))
     console.print(table)
+    if "observation" not in description:
+        return
     if description["return_range"] is not None:
         low, high = description["return_range"]
         console.print(f"\nReturn of an episode: {low} to {high}")
+    for name, text in description["metadata"].items():
+        console.print(Text(f"{name.capitalize()}: {text}"))
     console.print()
     parts = [description["observation"], *description["images"], description["suffix"]]
     shown = "\n".join(filter(None, parts))

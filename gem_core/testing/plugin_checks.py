@@ -1,8 +1,10 @@
 """The contract of plugins: everything that one registers is loaded and checked."""
 
 import inspect
+import re
 import warnings
 from collections.abc import Callable
+from importlib import metadata
 from typing import Any
 
 import click
@@ -12,15 +14,13 @@ from gem_core.errors import GemError, PluginError, UnknownIdError, near_names
 from gem_core.factory import make_factory
 from gem_core.plugins import load_plugins
 from gem_core.specs import (
-    AgentSpec,
     CallFormatSpec,
     CheckSpec,
     CommandSpec,
     EnvSpec,
     ExecutorSpec,
     FamilySpec,
-    MachineProviderSpec,
-    SandboxSpec,
+    KindSpec,
     Spec,
     ToolSpec,
     WrapperSpec,
@@ -62,10 +62,10 @@ def check_plugin(name: str) -> Report:
     status = statuses[name]
     report = Report(status.distribution)
     report.findings += [Finding("load", problem) for problem in status.problems]
-    kinds: tuple[type[Spec], ...] = (EnvSpec, CallFormatSpec, *_CHECKS)
     specs: list[Spec] = []
-    for kind in kinds:
-        specs += [s for s in plugins.registry.list(kind) if s.source == report.subject]
+    for kind in plugins.registry.list(KindSpec):
+        of_kind: Any = kind.load()
+        specs += [s for s in plugins.registry.list(of_kind) if s.source == report.subject]
     report.facts["specs"] = len(specs)
     for spec in specs:
         _check_spec(spec, report)
@@ -84,37 +84,30 @@ def _check_spec(spec: Spec, report: Report) -> None:
         target = spec.load()
         if not isinstance(spec, CommandSpec):
             check_kwargs(target, spec.kwargs, name)
-    except GemError as error:
-        report.findings.append(Finding(name, str(error)))
-        return
-    check = _CHECKS.get(type(spec))
-    if check is None:
-        return
-    missing = _required(spec, target)
-    if missing:
-        report.unchecked.append(f"{name}: it needs {', '.join(missing)}")
-        return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # sandboxes without isolation
-            _merge(report, name, check(spec))
+        check = _CHECKS.get(type(spec), _by_a_library)
+        values = {} if check is None or isinstance(spec, CommandSpec) else spec.parameters()
+        if missing := [name for name, value in values.items() if value is inspect.Parameter.empty]:
+            report.unchecked.append(f"{name}: it needs {', '.join(missing)}")
+        elif check is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # sandboxes without isolation
+                _merge(report, name, check(spec))
     except Exception as error:  # noqa: BLE001 - any error is a finding
-        report.findings.append(Finding(name, f"{type(error).__name__}: {error}"))
+        _add(report, name, error)
 
 
-def _required(spec: Spec, target: Callable[..., Any]) -> list[str]:
-    """Return the parameters that a target needs and its spec does not give."""
-    if isinstance(spec, CommandSpec):
-        return []
-    parameters = list(inspect.signature(target).parameters.values())
-    if isinstance(spec, WrapperSpec):
-        parameters = parameters[1:]
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [
-        p.name
-        for p in parameters
-        if p.default is p.empty and p.kind not in variadic and p.name not in spec.kwargs
-    ]
+def _add(report: Report, name: str, error: Exception) -> None:
+    """Add an error as a finding, or as unchecked if it misses a package of an extra."""
+    missing = error if isinstance(error, ModuleNotFoundError) else error.__cause__
+    module = str(missing.name) if isinstance(missing, ModuleNotFoundError) else ""
+    package, distribution = module.partition(".")[0], report.subject.partition(" ")[0]
+    pattern = re.compile(rf"{re.escape(package)}(?![\w.-]).*;.*extra == ['\"](.+?)['\"]")
+    if extra := next(filter(None, map(pattern.match, metadata.requires(distribution) or ())), None):
+        install = f"pip install '{distribution}[{extra[1]}]'"
+        report.unchecked.append(f"{name}: needs {package} ({install})")
+        return
+    message = str(error) if isinstance(error, GemError) else f"{type(error).__name__}: {error}"
+    report.findings.append(Finding(name, message))
 
 
 def _merge(report: Report, name: str, part: Report | None) -> None:
@@ -174,13 +167,13 @@ def _command(spec: CommandSpec) -> None:
     require(result.exit_code == 0, f"--help ended with status {result.exit_code}")
 
 
-_CHECKS: dict[type[Spec], Callable[[Any], Report | None]] = {
+_CHECKS: dict[type[Spec], Callable[[Any], Report | None] | None] = {
+    EnvSpec: None,
+    CallFormatSpec: None,
+    KindSpec: None,
     FamilySpec: _family,
     ToolSpec: _tool,
     WrapperSpec: _wrapper,
-    AgentSpec: _by_a_library,
-    SandboxSpec: _by_a_library,
-    MachineProviderSpec: _by_a_library,
     ExecutorSpec: _executor,
     CommandSpec: _command,
 }

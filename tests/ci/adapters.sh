@@ -9,6 +9,7 @@
 # arguments for pytest. The environments are kept in .venv-adapters.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
+unset PYTHONDONTWRITEBYTECODE # modules are compiled when they are first imported
 requirements=plugins/gem-adapters/tests/frameworks
 python=${PYTHON:-python3}
 torch=${TORCH:-torch}
@@ -27,24 +28,25 @@ failed=()
 # What every environment has: the core, the libraries, and the plugins whose environments are used.
 ours() {
   local part
-  for part in . libs/* plugins/gem-adapters plugins/gem-games plugins/gem-math plugins/gem-rg plugins/gem-sandbox \
-    plugins/gem-tools; do
+  for part in . libs/* plugins/gem-adapters plugins/gem-agents plugins/gem-games plugins/gem-math plugins/gem-rg \
+    plugins/gem-sandbox plugins/gem-serve plugins/gem-tools plugins/gem-train; do
     printf -- '-e\n%s\n' "$part"
   done
 }
 
 install() {
-  local venv=$1 name=$2 stamp
+  local venv=$1 name=$2 torch=$torch stamp
   stamp=$(cat "$requirements/$name"*.txt "$0" pyproject.toml libs/*/pyproject.toml | cksum)
   [ "$(cat "$venv/.installed" 2>/dev/null)" = "$stamp" ] && return
-  local pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check)
+  local pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile)
   local tests=(pytest pytest-timeout pytest-xdist hypothesis jinja2 'transformers>=4.45')
   "$python" -m venv "$venv" || return
-  "${pip[@]}" 'hatchling>=1.27' 'editables>=0.5' "$torch" || return
+  [[ $name != openenv* ]] || torch= # clients of our server
+  "${pip[@]}" 'hatchling>=1.27' 'editables>=0.5' ${torch:+"$torch"} || return
   ours | xargs "${pip[@]}" --no-deps --no-build-isolation || return
   # In one call, so that pip finds versions that fit all of them.
-  "${pip[@]}" "$torch" gem-core gem-rollout gem-adapters gem-games gem-math gem-rg gem-sandbox gem-tools \
-    "${tests[@]}" -r "$requirements/$name.txt" || return
+  "${pip[@]}" ${torch:+"$torch"} gem-core gem-rollout gem-adapters gem-agents gem-games gem-math gem-rg gem-sandbox \
+    gem-serve gem-tools gem-train "${tests[@]}" -r "$requirements/$name.txt" || return
   if [ -e "$requirements/$name.no-deps.txt" ]; then
     # Oat's actors need an older Python; its types do not.
     "${pip[@]}" --no-deps --ignore-requires-python -r "$requirements/$name.no-deps.txt" || return
@@ -67,9 +69,14 @@ for name in "${names[@]}"; do
   fi
   tests=(plugins/gem-adapters/tests/test_conformance.py)
   [ ! -e "plugins/gem-adapters/tests/test_$name.py" ] || tests+=("plugins/gem-adapters/tests/test_$name.py")
+  [ ! -e "docs/tutorials/$name.md" ] || tests+=(tests/test_docs.py)
+  case $name in # clients of the server of environments
+    openenv_old) tests=(plugins/gem-serve/tests/server/test_openenv.py) ;;
+    openenv*) tests=("plugins/gem-serve/tests/server/test_$name.py") ;;
+  esac
   # Warnings of frameworks are not errors.
   # shellcheck disable=SC2086 - ARGS are words
-  GEM_TEST_ADAPTERS=$name "$venv/bin/python" -m pytest -q -W default -p no:asyncio -k "$name" "${tests[@]}" ${ARGS:-} ||
+  GEM_TEST_ADAPTERS=$name "$venv/bin/python" -m pytest -q -W default -p no:asyncio -k "${name%_old}" "${tests[@]}" ${ARGS:-} ||
     failed+=("$name")
 done
 

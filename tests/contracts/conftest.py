@@ -1,4 +1,8 @@
-"""Environments of the hub get generated rows, from one hub on loopback for each test process."""
+"""Environments of the hub get generated rows, from one hub on loopback for each test process.
+
+The conformance kit runs on one environment of each kind, and on one format of terminal tasks, whose
+machines take long; ``--thorough`` runs it on all environments.
+"""
 
 import contextlib
 import inspect
@@ -8,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from kinds import one_of_each_kind
 
 from gem_core.api import find_envs
 from gem_core.errors import EntryPointError
@@ -89,3 +94,14 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
                 datasets[spec.kwargs["dataset_name"]][split] = rows_for(spec)
     with FakeHub(datasets) as served, served.in_process(tmp_path_factory.mktemp("hugging-face")):
         yield
+
+
+@pytest.hookimpl(tryfirst=True)  # before cases of thorough tests are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the checks of all but one environment of each kind as thorough."""
+    kinds = {spec.id for spec in one_of_each_kind()}
+    kinds -= set(sorted(one for one in kinds if one.startswith("terminal:"))[1:])
+    for item in items:
+        checked = getattr(item, "callspec", None) and item.callspec.params.get("gem_check")
+        if checked and checked[0].id not in kinds:
+            item.add_marker("thorough")

@@ -3,23 +3,14 @@
 import re
 
 import pytest
+from kinds import one_of_each_kind
 
-from gem_core import find_envs, make
+from gem_core import make
 from gem_core.observation import visible_text
 from gem_rollout.commands import env_factories
 
 FORMS = {"boxed": r"\\boxed\{", "tag": r"<answer>", "fence": r"```"}
 """The forms of an answer, and what both an action and a text about it contain."""
-
-
-def one_of_each_kind():
-    """Return an id for each class, namespace and set of parameters; games have a level each."""
-    kinds = {}
-    for spec in find_envs("*"):
-        named = sorted(set(spec.kwargs) - {"dataset_name", "split", "data", "name"})
-        level = spec.id if spec.namespace == "game" else ""
-        kinds.setdefault((str(spec.entry_point), spec.namespace, *named, level), spec)
-    return sorted(kinds.values(), key=lambda spec: spec.id)
 
 
 def first_text(env):

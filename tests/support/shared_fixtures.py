@@ -45,53 +45,28 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Install a module of ``distributions/`` as a distribution, once, and return its folder.
 
     The distribution is called like the module, with version 1.0, and every folder holds one of
-    them, so that a test chooses what is installed by listing folders in ``PYTHONPATH``.
+    them, so that a test chooses what is installed by listing folders in ``PYTHONPATH``. The files
+    are those of ``pip install --target``, which ``test_third_party.py`` runs.
     """
     folders: dict[str, Path] = {}
 
     def run(module: str, *, name: str = "", entry_points: dict[str, str] | None = None) -> Path:
         name = name or module.replace("_", "-")
         if name not in folders:
-            source = tmp_path_factory.mktemp(f"{name}-source")
             folders[name] = tmp_path_factory.mktemp(name)
-            _write_distribution(source, name, module, entry_points or {name: module})
-            _pip_install(source, folders[name])
+            _write_distribution(folders[name], name, module, entry_points or {name: module})
         return folders[name]
 
     return run
 
 
-def _write_distribution(source: Path, name: str, module: str, entry_points: dict[str, str]) -> None:
-    lines = [f'"{entry}" = "{value}"' for entry, value in entry_points.items()]
-    (source / f"{module}.py").write_text((DISTRIBUTIONS / f"{module}.py").read_text())
-    (source / "pyproject.toml").write_text(
-        "\n".join(
-            [
-                "[build-system]",
-                'requires = ["hatchling"]',
-                'build-backend = "hatchling.build"',
-                "[project]",
-                f'name = "{name}"',
-                'version = "1.0"',
-                "[project.entry-points.gem]",
-                *lines,
-                "[tool.hatch.build.targets.wheel]",
-                f'only-include = ["{module}.py"]',
-            ]
-        )
-    )
-
-
-def _pip_install(source: Path, folder: Path) -> None:
-    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", *options, "--target", str(folder), str(source)],
-        env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+def _write_distribution(folder: Path, name: str, module: str, entry_points: dict[str, str]) -> None:
+    (folder / f"{module}.py").write_text((DISTRIBUTIONS / f"{module}.py").read_text())
+    metadata = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\n")
+    lines = [f"{entry} = {value}\n" for entry, value in entry_points.items()]
+    (metadata / "entry_points.txt").write_text("".join(["[gem]\n", *lines]))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from compare.sides import load_side
 __all__ = ["measure"]
 
 _STUB = [sys.executable, str(Path(__file__).resolve().parent.parent / "search_server.py")]
-_SERVER = [sys.executable, "-m", "gem_core", "serve", "search", "--port", "0"]
+_SERVER = [sys.executable, "-m", "gem_core", "serve-search", "--port", "0"]
 _WORDS = ("river", "planet", "poet", "whale", "king", "number", "metal", "city", "violin", "moon")
 
 

@@ -19,7 +19,7 @@ from gem_core import (
 
 __all__ = ["Library"]
 
-_TASKS = {"math": "math:GSM8K", "qa": "qa:Sample"}
+_TASKS = {"math": "math:Custom", "qa": "qa:Custom"}
 
 
 class _Delayed(Wrapper):
@@ -94,7 +94,7 @@ class Library:
         return lambda action: str(tool.run(tool.parse(action)).output)
 
     def make_judge(self, rows: Any, sandbox: str) -> Any:
-        return make("code:CodeContest", data=rows, sandbox=sandbox)
+        return make("code:Custom", data=rows, sandbox=sandbox)
 
     def make_mcp(self, config: Any) -> Callable[[str], str]:
         mcp = {"id": "mcp", "config": config, "execution_timeout": 300}

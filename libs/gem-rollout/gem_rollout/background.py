@@ -1,6 +1,7 @@
 """An event loop in a thread, for synchronous callers of asynchronous functions."""
 
 import asyncio
+import concurrent.futures
 import os
 import threading
 from collections.abc import Coroutine
@@ -30,11 +31,7 @@ class BackgroundLoop:
         Raises:
             RuntimeError: Called in the thread of the loop itself.
         """
-        loop = self._running()
-        if threading.current_thread() is self._thread:
-            work.close()
-            raise RuntimeError("A coroutine of a background loop must await, not call run().")
-        future = asyncio.run_coroutine_threadsafe(work, loop)
+        future, loop = self.start(work), self._running()
         try:
             return future.result()
         except BaseException:
@@ -42,6 +39,18 @@ class BackgroundLoop:
                 future.cancel()
                 asyncio.run_coroutine_threadsafe(_settled(), loop).result(_PATIENCE)
             raise
+
+    def start(self, work: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
+        """Return the future of a coroutine, which runs in the thread of this loop.
+
+        Raises:
+            RuntimeError: Called in the thread of the loop itself.
+        """
+        loop = self._running()
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError("A coroutine of a background loop must await, not call run().")
+        return asyncio.run_coroutine_threadsafe(work, loop)
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:

@@ -4,14 +4,21 @@
 the parts into the content of a message.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gem_core.content import PLACEHOLDER, Image, images_of, place_images
 from gem_core.observation import Info, Observation, visible_text
 
-__all__ = ["ContentPart", "TextPart", "content_parts", "to_openai", "to_transformers"]
+__all__ = [
+    "ContentPart",
+    "TextPart",
+    "content_parts",
+    "images_of_messages",
+    "to_openai",
+    "to_transformers",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +81,19 @@ def to_transformers(parts: Sequence[ContentPart]) -> list[dict[str, Any]]:
         if isinstance(part, TextPart)
         else {"type": "image", "image": part.open()}
         for part in parts
+    ]
+
+
+def images_of_messages(messages: Iterable[Mapping[str, Any]]) -> list[Image]:
+    """Return the images of chat messages in OpenAI's format, in order.
+
+    Raises:
+        ContentError: An image is damaged.
+    """
+    contents = [message.get("content") for message in messages]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    return [
+        Image.of(part["image_url"]["url"])
+        for part in parts
+        if isinstance(part, Mapping) and part.get("type") == "image_url"
     ]

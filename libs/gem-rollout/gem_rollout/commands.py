@@ -6,6 +6,7 @@ the keys that choose environments, tools, wrappers and agents are there in every
 is 1. After Ctrl-C it is 130. docs/authoring.md has an example.
 """
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,12 +30,18 @@ from gem_core.specs import AgentSpec, check_kwargs, load_entry_point
 from gem_rollout.answer_instruction import DEFAULT, KEY
 from gem_rollout.composition import WITHOUT_SECRETS, compose
 from gem_rollout.environments import env_factories, env_sources, envs_by_name
+from gem_rollout.executor import EXECUTOR
 from gem_rollout.overrides import (
     GROUPS,
+    Group,
     checked_overrides,
     complete_overrides,
+    help_of_group,
+    kinds_of_groups,
     renamed_overrides,
     with_environments,
+    with_executor,
+    with_suite,
 )
 from gem_rollout.redaction import hide, remembered, secrets_in_words, typed
 
@@ -97,6 +104,8 @@ _SHARED = {
     "envs=[ID,...]": "Several environments, each alone; with parameters: "
     "'envs=[{id: math:Sample, shuffle: false}, qa:Sample]'.",
     "+env@envs.NAME=ID": "The same, with a name for tables; envs.NAME.PARAMETER=VALUE.",
+    "suite=ID": "The environments and settings of a suite. 'gem-core list --kind suites' shows all "
+    "ids.",
     "agent=ID": "Agents: agent=oracle, agent=[oracle,random], +agent@agent.NAME=ID. "
     "'gem-core list --kind agents' shows all ids.",
     "agent.NAME=VALUE": "A parameter of the agent; agent.ID.NAME=VALUE if there are several.",
@@ -106,6 +115,15 @@ _SHARED = {
     "+env@mixture.NAME=ID": "Several environments as one, drawn by +mixture.NAME.weight=WEIGHT.",
     f"{KEY}=default": "Text after the first observation that says how to answer. The default is "
     "the environment's own, if its tasks do not say so; null for none.",
+}
+_OF_EXECUTOR = {
+    "executor=ID": "The workers in which episodes are played: processes, ray. By default they are "
+    "played in this process.",
+    "executor.NAME=VALUE": "A parameter of the workers, also written ID.NAME=VALUE: "
+    "ray.address=auto.",
+    "executor.play=auto": "What a worker is asked for: steps, while the agent acts here; episodes, "
+    "with an agent of its own; auto: episodes for programmed agents if steps are short or snapshots"
+    " large.",
 }
 _FLAGS = [
     click.Option(
@@ -137,12 +155,14 @@ class HydraCommand(click.Command):
             command's help.
         keys: The command's own keys.
         agents: Ids of the default agents; None for a command without agents.
-        groups: Further groups of Hydra, with the option that each has by default.
+        groups: Further groups of Hydra, with the options that each has by default: an id, None, or
+            a list. They are those of a ``KindSpec``, or the command stores their options.
         formats: Values of ``--format``, the default one first.
         examples: Lines for ``--help``.
         aliases: Deprecated keys, with the key that replaces each.
         prepare: Returns the overrides to read, given those that were typed.
         subcommands: Entry points of further commands, by the word that follows ``name``.
+        executor: Whether it has the key ``executor``; then its function calls ``executor_of``.
     """
 
     def __init__(
@@ -152,12 +172,13 @@ class HydraCommand(click.Command):
         keys: type[pydantic.BaseModel],
         *,
         agents: Sequence[str] | None = (),
-        groups: Mapping[str, str | None] | None = None,
+        groups: Mapping[str, str | list[str] | None] | None = None,
         formats: Sequence[str] = ("table", "json"),
         examples: Sequence[str] = (),
         aliases: Mapping[str, str] | None = None,
         prepare: Callable[[list[str]], list[str]] | None = None,
         subcommands: Mapping[str, str] | None = None,
+        executor: bool = False,
     ) -> None:
         words = click.Argument(
             ["words"],
@@ -182,11 +203,11 @@ class HydraCommand(click.Command):
         self._function = function
         self._keys = keys
         self._agents = agents
-        self._groups = dict(groups or {})
+        self._groups = {**(groups or {}), **({"executor": None} if executor else {})}
         self._formats = formats
         self._aliases = dict(aliases or {})
         self._prepare = prepare
-        self._subcommands = dict(subcommands or {})
+        self.subcommands = dict(subcommands or {})
 
     def make_context(
         self,
@@ -196,8 +217,8 @@ class HydraCommand(click.Command):
         **extra: Any,
     ) -> click.Context:
         """Return the context; that of a subcommand if the first word names one."""
-        if args and args[0] in self._subcommands:
-            command: click.Command = load_entry_point(self._subcommands[args[0]])
+        if args and args[0] in self.subcommands:
+            command: click.Command = load_entry_point(self.subcommands[args[0]])
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
@@ -217,13 +238,19 @@ class HydraCommand(click.Command):
         """Write the keys, then the options."""
         shared = [
             (name, text)
-            for name, text in _SHARED.items()
+            for name, text in {
+                **_SHARED,
+                **(_OF_EXECUTOR if "executor" in self._groups else {}),
+            }.items()
             if self._agents is not None or not name.startswith("agent")
         ]
         with formatter.section("Environments and agents"):
             formatter.write_dl(shared)
         with formatter.section("Keys"):
             formatter.write_dl(list(_help_of_keys(self._keys, self._groups)))
+        for name, group in self._further().items():
+            with formatter.section(f"{group.kind.kind.capitalize()}, {name}="):
+                formatter.write_dl(list(help_of_group(group.kind)))
         super().format_options(ctx, formatter)
 
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
@@ -240,10 +267,15 @@ class HydraCommand(click.Command):
             overrides, form = self._without_format(overrides, form)
         if self._prepare is not None:
             overrides = self._prepare(overrides)
+        if "executor" in self._groups:
+            overrides = with_executor(overrides)
         node = self._node()
+        overrides = with_suite(overrides, self._names(node))
         if not flags["config_dir"] and not flags["config_name"]:
             with results_alone():
-                overrides = checked_overrides(overrides, self._names(node))
+                overrides = checked_overrides(
+                    overrides, self._names(node), self._further(), nested=self._nested()
+                )
         for override in overrides:
             key, _, value = override.partition("=")
             if key == "out":
@@ -293,7 +325,12 @@ class HydraCommand(click.Command):
             "mixture": {},
             "tool_use": {},
             KEY: DEFAULT,
-            **{name: value for name, value in own.items() if name not in self._groups},
+            **({"executor": EXECUTOR} if "executor" in self._groups else {}),
+            **{
+                name: value
+                for name, value in own.items()
+                if name not in self._groups or isinstance(value, dict)
+            },
             "hydra": {
                 "output_subdir": None,
                 "run": {"dir": out},
@@ -306,6 +343,29 @@ class HydraCommand(click.Command):
         """Return the keys and groups that an override may begin with."""
         groups = [name for name in GROUPS if name != "agent" or self._agents is not None]
         return [*groups, *self._groups, *(name for name in node if name != "defaults")]
+
+    def _nested(self) -> list[str]:
+        """Return the full names of the keys in parts, except those that are groups."""
+        names = [line.partition("=")[0] for line, _ in _help_of_keys(self._keys, {})]
+        return [one for one in names if "." in one and one.partition(".")[0] not in self._groups]
+
+    def _further(self) -> dict[str, Group]:
+        """Return the further groups whose options are specs."""
+        kinds, found = kinds_of_groups(), {}
+        for name, default in self._groups.items():
+            if name in kinds:
+                field = self._keys.model_fields.get(name)
+                found[name] = Group(
+                    kind=kinds[name].load(),  # type: ignore[arg-type]
+                    several=kinds[name].several,
+                    default=[default] if isinstance(default, str) else default or [],
+                    keys=(
+                        EXECUTOR
+                        if name == "executor"
+                        else getattr(field and field.annotation, "model_fields", ())
+                    ),
+                )
+        return found
 
     def _play(self, config: DictConfig, words: list[str], form: str) -> int:
         """Call the function; return the exit status, or exit after Ctrl-C."""
@@ -361,7 +421,7 @@ def _defaults(model: type[pydantic.BaseModel]) -> dict[str, Any]:
 
 
 def _help_of_keys(
-    model: type[pydantic.BaseModel], groups: Mapping[str, str | None], prefix: str = ""
+    model: type[pydantic.BaseModel], groups: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Yield ``key=default`` and the description of each key, those of nested models one by one."""
     for name, field in model.model_fields.items():
@@ -436,4 +496,4 @@ def _agent_maker(name: str, part: Any) -> Callable[[], Agent]:
         kwargs = part_kwargs(target, kwargs)
     except pydantic.ValidationError as error:
         raise _unusable(describe_validation_error(error, f"agent.{name}")) from error
-    return lambda: spec.make(**kwargs)
+    return functools.partial(spec.make, **kwargs)

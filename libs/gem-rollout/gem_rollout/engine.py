@@ -14,7 +14,7 @@ from typing import Any
 
 from gem_core.agent import Agent
 from gem_core.env import Env
-from gem_core.errors import ConfigError, near_names
+from gem_core.errors import ConfigError, WorkerCallError, WorkerDiedError, near_names
 from gem_core.faults import boundary, error_record
 from gem_core.mixture import Component
 from gem_core.observation import Info
@@ -28,6 +28,7 @@ from gem_rollout.report import EnvReport, Report
 from gem_rollout.runner import Runner
 from gem_rollout.threads import GRACE, Threads
 from gem_rollout.trajectory import Trajectory
+from gem_rollout.whole_episodes import Order, Played, WholeEpisodes
 
 __all__ = ["Engine", "Plan"]
 
@@ -97,6 +98,8 @@ class Engine:
         self._group_ended: Counter[tuple[str, int]] = Counter()
         self._group_failures: Counter[tuple[str, int]] = Counter()
         self._started = time.monotonic()
+        forks = plan.fork_groups and plan.samples > 1
+        self._whole = {} if forks else _whole_episodes(plan)
 
     async def ready(self) -> bool:
         """Wait until there is a trajectory to take; False if there are no more."""
@@ -277,6 +280,8 @@ class Engine:
         """Play an episode once."""
         component = trajectory.component
         trajectory.started_at = time.time()
+        if component in self._whole:
+            return await self._attempt_elsewhere(self._whole[component], trajectory, rank)
         try:
             if self.plan.fork_groups and self.plan.samples > 1:
                 episode = await self._forked(trajectory, rank)
@@ -299,6 +304,29 @@ class Engine:
         if not abandoned:
             await self._give_back(episode, component)
         return attempt
+
+    async def _attempt_elsewhere(
+        self, whole: WholeEpisodes, trajectory: Trajectory, rank: int
+    ) -> "_Attempt":
+        """Let a worker of a pool play an episode once."""
+        component, plan = trajectory.component, self.plan
+        order = Order(trajectory=trajectory, number=rank, run_seed=plan.seed, policy=plan.policy)
+        try:
+            played = await whole.play(plan.make_agent, order)
+        except (WorkerDiedError, WorkerCallError) as error:
+            trajectory.error = error_record(error, "env")
+            died = isinstance(error, WorkerDiedError)
+            played = Played(trajectory=trajectory, error=error, made=died)
+        if not played.made and played.error is not None and component not in self._kinds:
+            raise played.error  # no episode can be played: the configuration is wrong
+        trajectory, spec = played.trajectory, whole.spec
+        trajectory.env_id = trajectory.env_id or whole.name
+        self._kinds[component] = trajectory.env_id, spec
+        if trajectory.success is None:
+            trajectory.success = success_of(spec, trajectory)
+        if played.task_count is not None:
+            self.report.task_counts[trajectory.env_name] = played.task_count
+        return _Attempt(trajectory, played.error, played.late, played.abandoned)
 
     async def _give_back(self, episode: Episode, component: str) -> None:
         """Keep the environment and the agent, or close those involved in a failure."""
@@ -364,6 +392,16 @@ class Engine:
         observation, info = start.first
         episode.begin((observation, dict(info)))
         return episode
+
+
+def _whole_episodes(plan: Plan) -> dict[str, WholeEpisodes]:
+    """Return what plays whole episodes in a pool, for the components that have it."""
+    found = {}
+    for name, component in plan.components.items():
+        choose = getattr(component.make_env, "whole_episodes", None)
+        if choose is not None and (whole := choose(plan.make_agent)) is not None:
+            found[name] = whole
+    return found
 
 
 @dataclass

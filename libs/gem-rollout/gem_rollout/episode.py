@@ -174,6 +174,8 @@ class Episode:
         self.error = error
         boundary = "agent" if self.state is State.ACTING else "env"
         self.trajectory.error = error_record(error, boundary)
+        if spent := getattr(error, "spent", None):  # by a judge that has failed
+            self.trajectory.error["spent"] = dict(spent)
 
     def abandon(self) -> None:
         """End the episode while a thread is in it; the thread no longer changes the trajectory."""
@@ -190,7 +192,9 @@ class Episode:
 
 def name_of(env: Env | SeededEnv) -> str:
     """Return the id of an environment, or the name of its class if it has no spec."""
-    return env.spec.id if env.spec is not None else type(env).__name__
+    if env.spec is not None:
+        return env.spec.id
+    return getattr(env, "shown_name", None) or type(env).__name__
 
 
 def success_of(spec: EnvSpec | None, trajectory: Trajectory) -> bool | None:

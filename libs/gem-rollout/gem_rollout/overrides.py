@@ -4,7 +4,9 @@ Hydra's own parser reads the overrides. A word that is not an override is an env
 pattern of ids.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -13,19 +15,35 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Override, QuotedString
 from hydra.errors import HydraException
 
-from gem_core.errors import ConfigError, near_names
+from gem_core.errors import ConfigError, GemError, UnknownKwargError, near_names
 from gem_core.hydra_source import option_key
+from gem_core.notices import results_alone
 from gem_core.options import complete_envs, completions, warn_deprecated
 from gem_core.plugins import default_registry
-from gem_core.specs import AgentSpec, EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs
-from gem_rollout.redaction import redact_words
+from gem_core.specs import (
+    AgentSpec,
+    EnvSpec,
+    KindSpec,
+    Spec,
+    ToolSpec,
+    WrapperSpec,
+    check_kwargs,
+)
+from gem_rollout.redaction import redact_words, typed
+from gem_rollout.signatures import parameters_of
+from gem_rollout.suites import Suite, SuiteSpec
 
 __all__ = [
     "GROUPS",
+    "Group",
     "checked_overrides",
     "complete_overrides",
+    "help_of_group",
+    "kinds_of_groups",
     "renamed_overrides",
     "with_environments",
+    "with_executor",
+    "with_suite",
 ]
 
 GROUPS: dict[str, type[Spec]] = {
@@ -35,6 +53,47 @@ GROUPS: dict[str, type[Spec]] = {
     "wrappers": WrapperSpec,
 }
 """The keys of a command that take ids, with the kind of each."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A further group of a command.
+
+    Args:
+        kind: The kind of its options.
+        several: Whether it takes a list of options.
+        default: The options that it has by default.
+        keys: Keys of the command in the same place of the configuration.
+    """
+
+    kind: type[Spec]
+    several: bool
+    default: Sequence[str] = ()
+    keys: Collection[str] = ()
+
+
+def kinds_of_groups() -> dict[str, KindSpec]:
+    """Return the kind of spec of each group of Hydra, those of plugins included."""
+    return {spec.group: spec for spec in default_registry().list(KindSpec) if spec.group}
+
+
+def help_of_group(kind: type[Spec]) -> Iterator[tuple[str, str]]:
+    """Yield the id of each option of a group, and its description with its parameters."""
+    for spec in default_registry().list(kind):
+        text = spec.description[:1].upper() + spec.description[1:].rstrip(".")
+        try:
+            with results_alone():
+                values = parameters_of(spec)
+        except GemError as error:
+            yield spec.id, f"{text}. It cannot be loaded: {error}"
+            continue
+        shown = ", ".join(
+            name if value is inspect.Parameter.empty else f"{name}={typed(value)}"
+            for name, value in values.items()
+        )
+        yield spec.id, f"{text}. {shown}"
+
+
 _LONGEST = 300
 """The number of characters of a long override that are shown."""
 
@@ -64,6 +123,60 @@ def with_environments(words: Sequence[str]) -> list[str]:
     return [f"envs=[{quoted}]", *others]
 
 
+def with_suite(overrides: Sequence[str], keys: Collection[str]) -> list[str]:
+    """Return overrides in which ``suite=ID`` is replaced by the suite's environments and settings.
+
+    Keys that were typed too keep the value that was typed.
+
+    Args:
+        overrides: Overrides, as typed.
+        keys: The top-level keys and groups of the command.
+
+    Raises:
+        ConfigError: Environments are also given in another way, or two suites are given.
+        UnknownIdError: There is no such suite.
+    """
+    chosen = [one.partition("=")[2] for one in overrides if one.startswith("suite=")]
+    others = [one for one in overrides if not one.startswith("suite=")]
+    if not chosen:
+        return others
+    own = {one.partition("=")[0].lstrip("+") for one in others}
+    if len(chosen) > 1 or any(key.startswith(("env", "mixture")) for key in own):
+        raise ConfigError(
+            "Environments are given twice: a suite has its own. Choose one suite=, or the "
+            "environments without a suite."
+        )
+    suite: Suite = default_registry().find(SuiteSpec, chosen[0]).make()
+    settings = {"envs": list(suite.envs), **suite.settings}
+    return [
+        *(f"{key}={_quoted(value)}" for key, value in settings.items() if key in {*keys} - own),
+        *others,
+    ]
+
+
+def _quoted(value: Any) -> str:
+    """Return a value in Hydra's grammar, with its texts in quotes."""
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", r"\'") + "'"
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}: {_quoted(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, Sequence):
+        return "[" + ",".join(map(_quoted, value)) + "]"
+    return typed(value)
+
+
+def with_executor(overrides: Sequence[str]) -> list[str]:
+    """Return the overrides; after ``executor=ray``, ``ray.NAME=`` becomes ``executor.NAME=``."""
+    chosen = [one.partition("=")[2] for one in overrides if one.startswith("executor=")]
+    prefix = f"{chosen[-1]}." if chosen and chosen[-1] else None
+    if prefix is None:
+        return list(overrides)
+    return [
+        one.replace(prefix, "executor.", 1) if one.lstrip("+").startswith(prefix) else one
+        for one in overrides
+    ]
+
+
 def renamed_overrides(overrides: Sequence[str], aliases: Mapping[str, str]) -> list[str]:
     """Return the overrides with deprecated keys replaced, after a warning for each.
 
@@ -82,7 +195,13 @@ def renamed_overrides(overrides: Sequence[str], aliases: Mapping[str, str]) -> l
     return renamed
 
 
-def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[str]:
+def checked_overrides(
+    overrides: Sequence[str],
+    keys: Collection[str],
+    groups: Mapping[str, Group] | None = None,
+    *,
+    nested: Collection[str] = (),
+) -> list[str]:
     """Return the overrides that Hydra is to read.
 
     If there is one agent, such as ``openai``, ``agent.model=x`` becomes ``agent.openai.model=x``.
@@ -91,20 +210,26 @@ def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[s
     Args:
         overrides: Overrides, as typed.
         keys: The top-level keys and groups of the command's configuration.
+        groups: The command's further groups by name.
+        nested: The full names of all keys in its parts, such as ``optim.lr``.
 
     Raises:
         ConfigError: An override that cannot be parsed, or a key that does not exist.
-        UnknownIdError: There is no such environment, agent, tool or wrapper.
-        UnknownKwargError: An environment or agent does not take the parameter.
+        UnknownIdError: There is no such environment, agent, tool, wrapper or option of a group.
+        UnknownKwargError: An environment, an agent or an option does not take the parameter.
     """
+    groups = groups or {}
+    kinds = {**GROUPS, **{name: group.kind for name, group in groups.items()}}
     parsed = [_with_silent(_parsed(override)) for override in overrides]
     for override in parsed:
         top = override.key_or_group.partition(".")[0]
         if top.partition("/")[0] not in keys:
-            near = near_names(top, keys) or f" A parameter of the environment is env.{top}=VALUE."
-            raise ConfigError(f"There is no key {top!r}.{near}")
+            raise ConfigError(f"There is no key {top!r}.{_instead_of(top, keys, nested)}")
+    _check_nested(overrides, nested)
     chosen = [
-        (override, _specs(override)) for override in parsed if override.key_or_group in GROUPS
+        (override, _specs(override, kinds[override.key_or_group]))
+        for override in parsed
+        if override.key_or_group in kinds and not isinstance(override.value(), dict)
     ]
     agents = [
         (one.package, spec)
@@ -122,7 +247,47 @@ def checked_overrides(overrides: Sequence[str], keys: Collection[str]) -> list[s
     for key, specs in envs.items():
         if len(specs) == 1:
             _check_parameters(checked, key, specs[0], mixed=key.startswith("mixture."))
+    for name, group in groups.items():
+        found = [specs for one, specs in chosen if one.key_or_group == name]
+        default = [[default_registry().find(group.kind, one) for one in group.default]]
+        _check_group(checked, name, group, (found or default)[-1])
     return checked
+
+
+def _instead_of(name: str, keys: Collection[str], nested: Collection[str]) -> str:
+    """Return what may have been meant by a top-level key that does not exist."""
+    inner = [repr(one) for one in nested if one.rpartition(".")[2] == name]
+    if inner:
+        return f" Did you mean {' or '.join(inner)}?"
+    return near_names(name, keys) or f" A parameter of the environment is env.{name}=VALUE."
+
+
+def _check_nested(overrides: Iterable[str], nested: Collection[str]) -> None:
+    """Check the keys in parts of the configuration; those that are added with ``+`` are not."""
+    parts = {one.partition(".")[0] for one in nested}
+    for override in overrides:
+        key = override.partition("=")[0]
+        part, dot, _ = key.partition(".")
+        known = any(f"{key}.".startswith(f"{one}.") for one in nested)
+        if dot and part in parts and not known:
+            its = [one.removeprefix(f"{part}.") for one in nested if one.startswith(f"{part}.")]
+            near = near_names(key.removeprefix(f"{part}."), its)
+            raise ConfigError(f"There is no key {key!r}.{near} {part} has: {', '.join(its)}.")
+
+
+def _check_group(overrides: Iterable[str], name: str, group: Group, specs: Sequence[Spec]) -> None:
+    """Check the names of parameters of a further group's options."""
+    if group.several:
+        for spec in specs:
+            _check_parameters(overrides, f"{name}.{option_key(spec.id)}", spec)
+    elif len(specs) == 1:
+        own = [one for one in overrides if _second(one) not in group.keys]
+        _check_parameters(own, name, specs[0], others=group.keys)
+
+
+def _second(override: str) -> str:
+    """Return the second part of an override's key."""
+    return override.partition("=")[0].partition(".")[2].partition(".")[0]
 
 
 def _parsed(text: str) -> Override:
@@ -147,7 +312,7 @@ def _with_silent(override: Override) -> Override:
     return _parsed(f"{str(override.input_line).partition('=')[0]}=[{listed}]")
 
 
-def _specs(override: Override) -> list[Spec]:
+def _specs(override: Override, kind: type[Spec]) -> list[Spec]:
     """Return the specs of the ids that an override chooses."""
     ids = _ids(override._value)  # noqa: SLF001 - value() does not unquote the values of a sweep
     if override.key_or_group == "agent" and None in ids:
@@ -160,7 +325,6 @@ def _specs(override: Override) -> list[Spec]:
             f"{key}= takes ids, such as {key}=[A,B]; got {override.input_line}. Parameters are "
             f"{key}.NAME=VALUE, or {key}.A.NAME=VALUE for one of several."
         )
-    kind = GROUPS[override.key_or_group]
     return [default_registry().find(kind, str(one)) for one in ids if one is not None]
 
 
@@ -194,14 +358,35 @@ def _with_full_name(override: Override, key: str) -> str:
 
 
 def _check_parameters(
-    overrides: Iterable[str], key: str, spec: Spec, *, mixed: bool = False
+    overrides: Iterable[str],
+    key: str,
+    spec: Spec,
+    *,
+    mixed: bool = False,
+    others: Collection[str] = (),
 ) -> None:
     for override in overrides:
         name = override.lstrip("+~").partition("=")[0]
         if name.startswith(f"{key}."):
             parameter = name.removeprefix(f"{key}.").partition(".")[0]
             if parameter != "weight" or not mixed:
-                check_kwargs(spec.load(), [parameter], f"{spec.kind} {spec.id!r}")
+                _check_parameter(parameter, spec, others)
+
+
+def _check_parameter(name: str, spec: Spec, others: Collection[str]) -> None:
+    """Check that an entry point takes a parameter.
+
+    Raises:
+        UnknownKwargError: It does not; the message names the parameters, and other keys there.
+    """
+    try:
+        check_kwargs(spec.load(), [name], f"{spec.kind} {spec.id!r}")
+    except UnknownKwargError as error:
+        if not others:
+            raise
+        near = near_names(name, others)
+        message = f"{error} Other keys in the same place:{near} {', '.join(others)}."
+        raise UnknownKwargError(message) from None
 
 
 def complete_overrides(
@@ -211,8 +396,10 @@ def complete_overrides(
     key, equals, value = incomplete.partition("=")
     if not equals:
         return complete_envs(_ctx, _param, incomplete)
-    if key not in GROUPS:
+    kinds = kinds_of_groups()
+    if key not in kinds:
         return []
     cut = max(value.rfind("["), value.rfind(",")) + 1
-    specs = default_registry().list(GROUPS[key], f"{value[cut:]}*")
+    kind: Any = kinds[key].load()
+    specs = default_registry().list(kind, f"{value[cut:]}*")
     return completions(specs, f"{key}={value[:cut]}")

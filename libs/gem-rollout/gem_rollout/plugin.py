@@ -1,14 +1,15 @@
 """The specs that gem-rollout adds to the registry."""
 
-from gem_core import CheckSpec, CommandSpec, FamilySpec, WrapperSpec, hookimpl
+from gem_core import CheckSpec, CommandSpec, FamilySpec, KindSpec, WrapperSpec, hookimpl
 from gem_core.registry import Registry
+from gem_rollout.suites import SUITES, SuiteSpec
 
 __all__ = ["gem_register"]
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the command ``run``, the check of agents, a wrapper and the conformance suite."""
+    """Add the command ``run``, the check of agents, a wrapper, a family and suites."""
     registry.add(
         CheckSpec(
             id="agent",
@@ -35,3 +36,14 @@ def gem_register(registry: Registry) -> None:
             description="environments that the conformance suite of adapters plays",
         )
     )
+    registry.add(
+        KindSpec(
+            id="suites",
+            entry_point="gem_rollout.suites:SuiteSpec",
+            description="environments to play together, with settings",
+        )
+    )
+    for name, (envs, settings, description) in SUITES.items():
+        registry.add(
+            SuiteSpec(id=name, kwargs={"envs": envs, "settings": settings}, description=description)
+        )

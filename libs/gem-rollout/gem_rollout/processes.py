@@ -11,10 +11,11 @@ import math
 import pickle
 import traceback
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import cloudpickle
 
+from gem_core.agent import Agent
 from gem_core.env import AsyncEnv, Env, Step
 from gem_core.errors import ConfigError, SnapshotError
 from gem_core.maybe_async import is_awaitable
@@ -23,17 +24,22 @@ from gem_core.optional import seed_actions
 from gem_core.seeding import check_seed
 from gem_rollout.components import options_of_reset
 from gem_rollout.episode import name_of
-from gem_workers import WorkerPool, shared_pool
+from gem_rollout.whole_episodes import Cost, WholeEpisodes, cost_of, is_movable
+from gem_workers import Pool, shared_pool
 from gem_workers.pickles import portable
 
-__all__ = ["ProcessEnv", "in_processes", "play_part"]
+__all__ = ["Play", "PooledFactory", "ProcessEnv", "in_processes", "play_part"]
 
 _TARGET = f"{__name__}:play_part"
+_MODULES = (__name__, "gem_rollout.whole_episodes")
+
+Play = Literal["steps", "episodes", "auto"]
+"""What a worker is asked for: a step, or a whole episode."""
 
 
 def in_processes(
-    make_env: Callable[[], Env], *, pool: WorkerPool | None = None
-) -> Callable[[], "ProcessEnv"]:
+    make_env: Callable[[], Env], *, pool: Pool | None = None, play: Play = "steps"
+) -> "PooledFactory":
     """Return a function that makes environments that compute in worker processes.
 
     Use it for environments whose ``reset`` or ``step`` computes for milliseconds or longer: each
@@ -43,11 +49,18 @@ def in_processes(
     Args:
         make_env: Makes the environment; cloudpickle must be able to pickle it. The environment's
             snapshots must hold its whole state.
-        pool: The worker processes; None for the shared pool of this process.
+        pool: The workers; None for the shared pool of this process.
+        play: ``steps``: the agent acts in this process, and each turn goes to any worker.
+            ``episodes``: a worker plays whole episodes, with an agent of its own. ``auto``:
+            ``episodes`` if snapshots have more than 100 kB or a step takes less than 1 ms, which
+            is measured, and the agent is one of gem-core's programs (``random``, ``oracle``, ...);
+            otherwise ``steps``. Groups that fork are always played in steps.
 
     Raises:
-        ConfigError: ``make_env`` cannot be pickled.
+        ConfigError: ``make_env`` cannot be pickled, or ``play`` is unknown.
     """
+    if play not in get_args(Play):
+        raise ConfigError(f"play is one of {', '.join(get_args(Play))}; got {play!r}.")
     try:
         blob = cloudpickle.dumps(make_env)
     except Exception as error:
@@ -55,15 +68,51 @@ def in_processes(
             f"An environment for worker processes must be picklable, with its arguments, tools "
             f"and wrappers: {error}"
         ) from error
-    origin = _Origin(make_env, blob, pool)
-    return lambda: ProcessEnv(origin)
+    return PooledFactory(_Origin(make_env, blob, pool), play)
+
+
+class PooledFactory:
+    """Makes environments that compute in the workers of a pool; made by ``in_processes``.
+
+    Args:
+        origin: Factory and pool.
+        play: What a worker is asked for.
+    """
+
+    def __init__(self, origin: "_Origin", play: Play) -> None:
+        self._origin = origin
+        self._play = play
+        self._whole: WholeEpisodes | None = None
+        self._cost: Cost | None = None
+
+    @property
+    def spec(self) -> Any:
+        """The spec of the environments; None if their factory has none."""
+        return getattr(self._origin.make_env, "spec", None)
+
+    def __call__(self) -> Any:
+        """Return an environment, a ``ProcessEnv``."""
+        return ProcessEnv(self._origin)
+
+    def whole_episodes(self, make_agent: Callable[[], Agent]) -> WholeEpisodes | None:
+        """Return what plays whole episodes with an agent; None to play in steps."""
+        if self._play == "auto" and is_movable(make_agent):
+            if self._cost is None:
+                self._cost = cost_of(self._origin.make_env)
+            if not self._cost.favours_whole:
+                return None
+        elif self._play != "episodes":
+            return None
+        if self._whole is None:
+            self._whole = WholeEpisodes(self._origin.make_env, self._origin.pool)
+        return self._whole
 
 
 class _Origin:
     """The shared part of all environments of one ``in_processes``: factory, pool, local copy."""
 
-    def __init__(self, make_env: Callable[[], Env], blob: bytes, pool: WorkerPool | None) -> None:
-        self._make_env = make_env
+    def __init__(self, make_env: Callable[[], Env], blob: bytes, pool: Pool | None) -> None:
+        self.make_env = make_env
         self._blob = blob
         self._key = hashlib.blake2b(blob, digest_size=16).digest()
         self._pool = pool
@@ -73,13 +122,19 @@ class _Origin:
     def env(self) -> Env:
         """The copy in this process, in any state."""
         if self._env is None:
-            self._env = self._make_env()
+            self._env = self.make_env()
         return self._env
+
+    @property
+    def pool(self) -> Pool:
+        """The workers."""
+        return self._pool or shared_pool(preload=_MODULES)
 
     async def call(self, method: str, state: bytes, argument: Any) -> Any:
         """Call a method in a worker, and send the factory first if the worker lacks it."""
-        pool = self._pool or shared_pool(preload=(__name__,))
-        for blob in (b"", self._blob):
+        pool = self.pool
+        for known in (True, False):
+            blob = b"" if known else pool.shared(self._blob)
             answer = await pool.call_async(
                 _TARGET, self._key, blob, method, state, argument, deadline=math.inf
             )
@@ -101,7 +156,8 @@ class ProcessEnv(AsyncEnv):
         self._origin = origin
         self._state = b""
         self.spec = origin.env.spec
-        self._name = name_of(origin.env)
+        self.shown_name = name_of(origin.env)
+        """The name in trajectories, if there is no spec."""
 
     async def start(self) -> tuple[Observation, Info]:
         """Start an episode with the next seed and no options."""
@@ -160,7 +216,7 @@ class ProcessEnv(AsyncEnv):
         try:
             self._ended, self._state = pickle.loads(snapshot)  # noqa: S301 - as `Env` warns
         except Exception as error:
-            raise SnapshotError(f"This is not a snapshot of {self._name}: {error}") from error
+            raise SnapshotError(f"This is not a snapshot of {self.shown_name}: {error}") from error
 
     def fork(self) -> Self:
         """Return an independent copy; see ``Env.fork``."""

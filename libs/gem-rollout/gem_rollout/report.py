@@ -26,7 +26,8 @@ class EnvReport:
         turns: Turns, including those of failed attempts.
         prompt_tokens: Tokens of prompts, including failed attempts; 0 if agents do not report them.
         completion_tokens: Sampled tokens, counted in the same way.
-        cost: Cost, counted in the same way.
+        cost: Cost, counted in the same way. Tokens and cost include those in ``info["spent"]``,
+            such as a judge's.
     """
 
     episodes: int = 0
@@ -47,8 +48,11 @@ class EnvReport:
         return self.prompt_tokens + self.completion_tokens
 
     def spend(self, trajectory: Trajectory) -> None:
-        """Count the turns, tokens and cost of an attempt."""
+        """Count the turns, tokens and cost of an attempt, those of judges included."""
         self.turns += len(trajectory.turns)
+        for info in (*(turn.info for turn in trajectory.turns), trajectory.error or {}):
+            if "spent" in info:
+                self._add_spent(info["spent"])
         for turn in trajectory.turns:
             generation = turn.generation
             if generation is None:
@@ -59,6 +63,12 @@ class EnvReport:
             self.completion_tokens += sampled
             self.prompt_tokens += generation.prompt_tokens or 0
             self.cost += generation.cost or 0.0
+
+    def _add_spent(self, spent: Mapping[str, float]) -> None:
+        """Add what an environment has used of models, as ``info["spent"]`` has it."""
+        self.prompt_tokens += int(spent.get("prompt_tokens", 0))
+        self.completion_tokens += int(spent.get("completion_tokens", 0))
+        self.cost += spent.get("cost", 0.0)
 
     def add(self, other: "EnvReport") -> None:
         """Add the counts of another environment."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gem_core.content import Image
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Info
 from gem_rollout.limits import Limits
@@ -32,6 +33,7 @@ class Row:
         turn_rewards: The reward of each turn of the row.
         turns: The number of each turn of the row in its episode.
         spans: ``(start, end)`` of each turn's reply in ``response_ids``.
+        images: The images that are new in the prompt of each turn of the row.
         terminated: Whether the episode ended by its own rules.
         truncated: Whether it was cut off.
         group: Number of the start state.
@@ -50,6 +52,7 @@ class Row:
     turn_rewards: list[float] = field(default_factory=list)
     turns: list[int] = field(default_factory=list)
     spans: list[tuple[int, int]] = field(default_factory=list)
+    images: list[list[Image]] = field(default_factory=list)
     terminated: bool = False
     truncated: bool = False
     group: int = 0
@@ -165,6 +168,7 @@ def _row(trajectory: Trajectory, sequence: TokenSequence) -> Row:
         mask=mask,
         logprobs=[0.0 if value is None else value for value in logprobs],
         token_rewards=[0.0] * len(response),
+        images=sequence.images,
         terminated=bool(trajectory.turns[-1].terminated),
         truncated=bool(trajectory.turns[-1].truncated),
         group=trajectory.group,

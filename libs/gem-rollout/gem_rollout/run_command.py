@@ -15,8 +15,8 @@ from rich.text import Text
 
 from gem_core.agent import Agent
 from gem_core.console import Terminal
+from gem_core.env import Env
 from gem_core.errors import ConfigError
-from gem_core.factory import EnvFactory
 from gem_core.notices import results_alone
 from gem_core.seeding import child_seed
 from gem_rollout import Component, Trajectory, TrajectoryFile, collect
@@ -29,6 +29,7 @@ from gem_rollout.commands import (
     agent_makers,
     envs_by_name,
 )
+from gem_rollout.executor import executor_of
 from gem_rollout.failures import Failures
 from gem_rollout.format_errors import FormatErrors, bad_ending_of
 from gem_rollout.progress import print_line, progress_bar
@@ -118,6 +119,7 @@ def _run(job: Job[RunKeys]) -> int:
     warn = functools.cache(functools.partial(print_line, console, style="yellow"))
     with (
         results_alone(),
+        executor_of(job.config) as place,
         TrajectoryFile(run.trajectories_path) as file,
         progress_bar(console) as bar,
     ):
@@ -129,7 +131,8 @@ def _run(job: Job[RunKeys]) -> int:
                     tallies.append(tally)
                     bar.update(task, description=f"{env} {name}")
                     bar.advance(task, len(tally.indices))
-                    for trajectory in _play(factory, make_agent, tally, job.keys, warn):
+                    make_env = place.factory(factory)
+                    for trajectory in _play(make_env, make_agent, tally, job.keys, warn):
                         file.append(trajectory)
                         problems.add(trajectory)
                         bar.advance(task)
@@ -148,6 +151,7 @@ command = HydraCommand(
     _run,
     RunKeys,
     agents=["random"],
+    executor=True,
     examples=[
         "gem-core run game:GuessTheNumber-v0-easy agent=oracle",
         "gem-core run game:Sudoku-v0-hard env.empty_cells=30 agent=[oracle,random] episodes=100",
@@ -155,13 +159,14 @@ command = HydraCommand(
         "gem-core run game:Mastermind-v0-easy wrappers=[concat,episode_tracking] out=runs/mine",
         "gem-core run rg:leg_counting env.size=100 env.level=2 agent=oracle",
         "gem-core run 'envs=[{id: rg:gcd, level: 2}, rg:lcm]' agent=oracle",
+        "gem-core run 'game:*-easy' agent=oracle executor=processes",
         "gem-core run -m env=game/Sudoku-v0-easy,game/Sudoku-v0-hard agent=oracle",
     ],
 )
 
 
 def _play(
-    factory: EnvFactory,
+    make_env: Callable[[], Env],
     make_agent: Callable[[], Agent],
     tally: _Tally,
     keys: RunKeys,
@@ -170,7 +175,7 @@ def _play(
     """Play the missing episodes of a tally; warn if tasks are repeated."""
     started = time.perf_counter()
     rollout = collect(
-        {tally.env: Component(factory)},
+        {tally.env: Component(make_env)},
         make_agent,
         episodes=[index for index in range(keys.episodes) if index not in tally.indices],
         seed=keys.seed,

@@ -26,11 +26,16 @@ class Runner:
         threads: For episodes whose environment blocks.
         poll_seconds: How often to read the deadline of an episode in a thread again, as only the
             thread knows when a turn begins; None to wait for the deadline that is known.
+        in_thread: Whether all episodes run in a thread, so that a step which never returns misses
+            its deadline.
     """
 
-    def __init__(self, threads: Threads, poll_seconds: float | None) -> None:
+    def __init__(
+        self, threads: Threads, poll_seconds: float | None, *, in_thread: bool = False
+    ) -> None:
         self._threads = threads
         self._poll_seconds = poll_seconds
+        self._in_thread = in_thread
         self.stopping = False
         """Whether episodes are cut off at their next await or step."""
 
@@ -44,7 +49,7 @@ class Runner:
         steps = episode.run(*phases)
         resume: Callable[[], Any] = functools.partial(next, steps)
         while True:
-            if episode.env.blocking:
+            if self._in_thread or episode.env.blocking:
                 value = await self._advance_in_thread(episode, steps, resume)
                 if value is None:
                     return False

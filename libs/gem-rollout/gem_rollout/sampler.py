@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from gem_core.content import Image
+
 __all__ = ["Request", "Sampled", "SamplingModel"]
 
 
@@ -19,6 +21,7 @@ class Request:
         seed: Seed of the sampling; None for a random one.
         stop: Strings that end a reply.
         scaled_logprobs: Whether log-probabilities are those at the temperature.
+        images: The images of the prompt, in the order of their tokens.
     """
 
     ids: list[int]
@@ -28,6 +31,7 @@ class Request:
     seed: int | None = None
     stop: Sequence[str] = ()
     scaled_logprobs: bool = False
+    images: Sequence[Image] = ()
 
 
 @dataclass(slots=True)
@@ -53,9 +57,9 @@ class Sampled:
 class SamplingModel(Protocol):
     """A model that replies to prompts, such as ``LocalModel``.
 
-    Three methods are optional. ``join(agent)`` is called at the beginning of each episode, and
-    ``leave(agent)`` when an agent is closed. ``once(key, make)`` may return the value of an earlier
-    call with the same key, so that equal prompts of one step are rendered and tokenised once.
+    Two methods are optional. ``join(agent)`` is called at the beginning of each episode, and
+    ``leave(agent)`` when an agent is closed. The attribute ``vision`` of a model that reads images
+    is its ``gem_rollout.models.vision.Vision``.
     """
 
     @property

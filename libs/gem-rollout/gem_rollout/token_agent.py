@@ -3,20 +3,20 @@
 It renders the episode as a chat, keeps the tokens of earlier turns, and heeds the limits of tokens.
 """
 
-import marshal
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal
 
 from gem_core.agent import BaseAgent, Generation, Reply
-from gem_core.content import images_of
+from gem_core.content import Image, images_of
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.observation import Info, Observation, visible_text
 from gem_core.seeding import child_seed
+from gem_rollout.chat_content import TextPart, content_parts, images_of_messages, to_openai
 from gem_rollout.history import history_wrapper
 from gem_rollout.limits import LimitReachedError, Limits, PromptTooLongError
 from gem_rollout.sampler import Request, Sampled, SamplingModel
-from gem_rollout.transcript import PromptTokens, Transcript, no_memo
+from gem_rollout.transcript import PromptTokens, Transcript
 
 __all__ = ["UNLIMITED", "OneSequence", "SequenceError", "TokenAgent"]
 
@@ -89,7 +89,7 @@ class TokenAgent(BaseAgent):
         if isinstance(stop, str) or not all(stop):
             raise ConfigError(f"stop must be a list of non-empty strings; got {stop!r}.")
         self.model = name
-        self._sampler = model
+        self.sampler = self._sampler = model
         self._limits = limits or Limits()
         self._temperature = temperature
         self._top_p = top_p
@@ -115,7 +115,7 @@ class TokenAgent(BaseAgent):
         wrapper = history_wrapper(env)
         is_shown = wrapper is not None if self._history == "auto" else self._history == "env"
         is_rendered = is_shown and getattr(wrapper, "chat_template", "none") != "none"
-        if not is_rendered and not getattr(self._sampler.tokenizer, "chat_template", None):
+        if not is_rendered and not self._has_template():
             raise ConfigError(
                 f"The tokenizer of {self.model!r} has no chat template. Use another model, or a "
                 f"wrapper that renders the chat itself (concat_chat)."
@@ -123,6 +123,11 @@ class TokenAgent(BaseAgent):
         self._begin(shows_history=is_shown, is_rendered=is_rendered)
         if hasattr(self._sampler, "join"):
             self._sampler.join(self)
+
+    def _has_template(self) -> bool:
+        if self._vision is not None:
+            return bool(self._vision.has_template)
+        return bool(getattr(self._sampler.tokenizer, "chat_template", None))
 
     def close(self) -> None:
         """Leave the model."""
@@ -132,8 +137,8 @@ class TokenAgent(BaseAgent):
     def _begin(self, *, shows_history: bool, is_rendered: bool) -> None:
         self._shows_history = shows_history
         self._is_rendered = is_rendered
-        self._once = getattr(self._sampler, "once", no_memo)
-        self._transcript = Transcript(self._sampler.tokenizer, self._once)
+        self._vision = getattr(self._sampler, "vision", None)
+        self._transcript = Transcript(self._sampler.tokenizer, self._vision)
         self._messages: list[dict[str, Any]] = []
         self._tools: Any = None
         self._turn = 0
@@ -147,7 +152,7 @@ class TokenAgent(BaseAgent):
             PromptTooLongError: The first prompt leaves no room for a reply.
             LimitReachedError: A later prompt does.
             SequenceError: The prompt does not extend the earlier turns, under ``raise``.
-            ConfigError: The observation shows an image.
+            ConfigError: The observation shows an image, and the model reads text only.
         """
         return self._act(observation, info)
 
@@ -161,7 +166,8 @@ class TokenAgent(BaseAgent):
                 f"keeps earlier turns as they are (gem-core check-template tells), leave out "
                 f"wrappers that change the history, or set one_sequence='split' or 'last'."
             )
-        prompt = self._transcript.prompt(text)
+        images = images_of_messages(self._messages)
+        prompt = self._transcript.prompt(text, images)
         room = self._room(prompt)
         turn, self._turn = self._turn, self._turn + 1
         request = Request(
@@ -172,6 +178,7 @@ class TokenAgent(BaseAgent):
             None if self._seed is None else child_seed(self._seed, self._episode_seed, turn),
             self._stop,
             self._scaled_logprobs,
+            images,
         )
         sampled = await self._sample(prompt, request)
         self._transcript.add_reply(sampled.ids)
@@ -216,10 +223,11 @@ class TokenAgent(BaseAgent):
 
     def _add(self, observation: Observation, info: Info) -> int:
         """Add the messages for an observation, and return the number of earlier messages."""
-        if images_of(observation):
+        if images_of(observation) and self._vision is None:
             raise ConfigError(
                 f"The observation of turn {self._turn + 1} shows an image, and {self.model!r} is "
-                f"given text only. Choose an environment whose observations are text."
+                f"given text only. Choose a vision-language model that comes with its processor, "
+                f"or an environment whose observations are text."
             )
         if self._turn == 0:
             self._tools = info.get("tool_schemas")
@@ -230,26 +238,34 @@ class TokenAgent(BaseAgent):
             self._messages.append({"role": "system", "content": self._system})
         results = info.get("tool_messages", ())[1:] if self._tools is not None else ()
         if self._is_rendered:
-            self._messages.append({"role": "prompt", "content": visible_text(observation, info)})
+            known = self._add_rendered(observation, info)
         elif results and not self._shows_history:
             self._messages += results
         else:
-            self._messages.append({"role": "user", "content": visible_text(observation, info)})
+            content = to_openai(content_parts(observation, info))
+            self._messages.append({"role": "user", "content": content})
         return known
+
+    def _add_rendered(self, observation: Observation, info: Info) -> int:
+        """Add a prompt that the environment has rendered, with all images so far if any."""
+        text, images = visible_text(observation, info), images_of(observation)
+        content: Any = text
+        if images:
+            self._messages = []
+            content = to_openai([TextPart(text), *map(Image.of, images)])
+        self._messages.append({"role": "prompt", "content": content})
+        return len(self._messages) - 1
 
     def _rendered(self) -> str:
         if self._is_rendered:
-            prompt: str = self._messages[-1]["content"]
+            content = self._messages[-1]["content"]
+            prompt: str = content if isinstance(content, str) else content[0]["text"]
             return prompt
-        chat = self._messages, self._tools, self._template
-        try:
-            key = marshal.dumps(chat, 2)  # version 2 has no references: equal chats, equal keys
-        except ValueError:  # a template variable that is not plain data
-            return self._render()
-        text: str = self._once(key, self._render)
-        return text
-
-    def _render(self) -> str:
+        if self._vision is not None:
+            shown: str = self._vision.render(
+                self._messages, tools=self._tools, template=self._template
+            )
+            return shown
         text: str = self._sampler.tokenizer.apply_chat_template(
             self._messages,
             tools=self._tools,

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gem_core.agent import Generation
+from gem_core.content import Image
 from gem_core.errors import DataError
+from gem_rollout.chat_content import images_of_messages
 
 __all__ = ["TokenSequence", "sequences_of"]
 
@@ -20,6 +22,7 @@ class TokenSequence:
         logprobs: For each token, its log-probability in nats; None if it was not sampled or the
             agent did not report it.
         spans: ``(turn, start, end)`` for each turn, whose sampled tokens are ``ids[start:end]``.
+        images: For each of these turns, the images that are new in its prompt.
     """
 
     agent: str
@@ -27,6 +30,7 @@ class TokenSequence:
     mask: list[bool] = field(default_factory=list)
     logprobs: list[float | None] = field(default_factory=list)
     spans: list[tuple[int, int, int]] = field(default_factory=list)
+    images: list[list[Image]] = field(default_factory=list)
 
     def add(self, turn: int, given: list[int], sampled: list[int], logprobs: list[float]) -> None:
         """Append the tokens of a turn; ``logprobs`` may be empty."""
@@ -69,6 +73,7 @@ def sequences_of(turns: Iterable[tuple[str, Generation | None]]) -> list[TokenSe
             current[agent] = TokenSequence(agent)
             found.append(current[agent])
         current[agent].add(number, given, sampled, logprobs)
+        current[agent].images.append(images_of_messages(generation.messages))
     for agent, number in without.items():
         if agent in current:
             raise DataError(

@@ -5,22 +5,15 @@ previous turn, only the rest is tokenised and appended. A reply therefore keeps 
 model sampled, even if the tokenizer would have chosen others.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Memoize", "PromptTokens", "Transcript", "encode_continuation", "no_memo"]
+from gem_core.content import Image
+
+__all__ = ["PromptTokens", "Transcript", "encode_continuation"]
 
 _SHOWN = 40
 """Characters of a text that a message shows."""
-
-Memoize = Callable[[Hashable, Callable[[], Any]], Any]
-"""A function of a key and a function that makes a value; it may return the value of an earlier call
-with the same key."""
-
-
-def no_memo(_: Hashable, make: Callable[[], Any]) -> Any:
-    """Make the value in every call."""
-    return make()
 
 
 class PromptTokens(NamedTuple):
@@ -42,12 +35,13 @@ class Transcript:
 
     Args:
         tokenizer: A tokenizer of transformers.
-        memoize: Remembers the tokens of texts.
+        vision: Encodes texts with images; None for a model that reads text only.
     """
 
-    def __init__(self, tokenizer: Any, memoize: Memoize = no_memo) -> None:
+    def __init__(self, tokenizer: Any, vision: Any = None) -> None:
         self._tokenizer = tokenizer
-        self._memoize = memoize
+        self._vision = vision
+        self._images = 0
         self._text = ""
         self._ids: list[int] = []
 
@@ -55,16 +49,25 @@ class Transcript:
         """Return whether a rendered prompt begins with all tokens so far, which are not none."""
         return bool(self._ids) and text.startswith(self._text)
 
-    def prompt(self, text: str) -> PromptTokens:
-        """Return the tokens of a rendered prompt."""
+    def prompt(self, text: str, images: Sequence[Image] = ()) -> PromptTokens:
+        """Return the tokens of a rendered prompt.
+
+        Args:
+            text: The whole prompt, with a mark for each image.
+            images: All of its images, in order.
+        """
         extends = self.extends(text)
         added = text[len(self._text) :] if extends else text
-        new = list(self._memoize((added, extends), lambda: self._encode(added, continues=extends)))
+        shown = images[self._images :] if extends else images
+        new = self._encode(added, shown, continues=extends)
         self._ids = self._ids + new if extends else new
-        self._text = text
+        self._text, self._images = text, len(images)
         return PromptTokens(list(self._ids), new, extends)
 
-    def _encode(self, text: str, *, continues: bool) -> list[int]:
+    def _encode(self, text: str, images: Sequence[Image], *, continues: bool) -> list[int]:
+        if images:
+            found: list[int] = self._vision.encode(text, images, continues=continues)
+            return found
         if continues:
             return encode_continuation(self._tokenizer, text)
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)

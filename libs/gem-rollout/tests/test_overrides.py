@@ -110,6 +110,24 @@ def test_a_name_that_does_not_exist_is_refused_with_near_names(typed, error, mes
 
 
 @pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("lr=0.1", r"no key 'lr'\. Did you mean 'optim\.lr'"),
+        ("optim.lrr=0.1", r"no key 'optim\.lrr'\. Did you mean 'lr'\? optim has: lr, stop"),
+        ("optim.momentum=1", r"no key 'optim\.momentum'\. optim has: lr, stop"),
+    ],
+)
+def test_a_key_in_a_part_is_refused_with_the_keys_that_are_there(typed, message):
+    with pytest.raises(ConfigError, match=message):
+        checked_overrides([typed], ["optim"], nested=["optim.lr", "optim.stop"])
+
+
+def test_keys_in_parts_and_those_that_are_added_pass():
+    typed = ["optim.lr=1", "optim.stop.after=2", "+optim.new=3"]
+    assert checked_overrides(typed, ["optim"], nested=["optim.lr", "optim.stop"]) == typed
+
+
+@pytest.mark.parametrize(
     ("typed", "read"),
     [
         ("agent=[oracle,null]", "agent=[oracle,silent]"),

@@ -37,6 +37,7 @@ class TestTokens:
             mask=[False] * 3 + [True] * 2 + [False] + [True] * 3,
             logprobs=[None, None, None, -0.1, -0.2, None, -0.3, -0.4, -0.5],
             spans=[(0, 3, 5), (1, 6, 9)],
+            images=[[], []],
         )
 
     def test_begin_a_sequence_where_a_prompt_does_not_extend(self) -> None:

@@ -2,41 +2,37 @@
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from gem_core.agent import BaseAgent
 from gem_core.env import BaseEnv, Env, Step
-from gem_core.errors import InvalidActionError
+from gem_core.errors import DataError, InvalidActionError
 from gem_core.faults import boundary
+from gem_core.maybe_async import drive
 from gem_core.observation import Action, Info, Observation
 from gem_core.seeding import child_seed
+from gem_tasks.grader import (
+    Attempt,
+    Grade,
+    GraderPart,
+    close_grader,
+    grading,
+    is_blocking,
+    make_grader,
+)
 from gem_tasks.order import Cursor, Order, Shard
+from gem_tasks.rewards import RewardParts, Rewards
 from gem_tasks.row_options import full_signature
 from gem_tasks.row_source import RowSource, load_rows
-from gem_tasks.rows import Rows, checksum
+from gem_tasks.rows import MissingColumnError, Rows, checksum
 from gem_tasks.stream import Stream, StreamRows
 
 __all__ = ["Answer", "GoldOracle", "Grade", "TaskEnv", "gold_answers"]
 
 Answer = str | int | float | bool | list[str | int | float | bool]
 """The type of a column of answers: one answer, or a list of alternatives."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grade:
-    """The result of grading an answer.
-
-    Attributes:
-        reward: The reward of the step.
-        correct: Whether the answer counts as correct.
-        info: Further entries for the info of the step.
-    """
-
-    reward: float
-    correct: bool
-    info: Mapping[str, Any] = field(default_factory=dict)
 
 
 def gold_answers(value: Answer) -> tuple[str, ...]:
@@ -65,16 +61,29 @@ class TaskEnv(BaseEnv):
             start with the first row, or with a random one after ``reset(seed=)``.
         shard: ``"i/n"`` selects the rows whose number is ``i`` modulo ``n``.
         streaming: Read rows as they are needed, for datasets that are too large to store.
+        grader: What decides whether an answer is correct, instead of ``grade``; see
+            ``gem_tasks.grader.make_grader``. A response without an answer is left to ``grade``.
+        rewards: The parts of the reward, with their weights; see ``gem_tasks.rewards``. None for
+            the grade alone. In both cases the grade decides about ``info["correct"]``.
 
     Raises:
         DataError: The data cannot be used: it has no rows, it lacks the split or a column, or a
             value has the wrong type.
         HubError: The hub does not provide the dataset.
         ConfigError: An option has an invalid value.
+        UnknownIdError: There is no such grader.
     """
 
     __signature__: ClassVar[inspect.Signature]
-    shared: ClassVar[tuple[str, ...]] = ("answer_instruction", "rows", "_shuffle", "_shard")
+    shared: ClassVar[tuple[str, ...]] = (
+        "answer_instruction",
+        "data_name",
+        "rows",
+        "_grader",
+        "_rewards",
+        "_shard",
+        "_shuffle",
+    )
     answer_instruction: str = ""
     """How to answer, if the question does not say so: the commands show it after the question."""
     longest_answer = 100_000
@@ -82,6 +91,8 @@ class TaskEnv(BaseEnv):
 
     rows: Rows | StreamRows
     """All rows, shared by the environments of the process; streamed rows have no length."""
+    data_name: str
+    """The name of the data that the rows come from, as in ``info["data"]``."""
     row: dict[str, Any]
     """The current row."""
     idx: int | None = None
@@ -105,11 +116,27 @@ class TaskEnv(BaseEnv):
         shuffle: bool = True,
         shard: str | None = None,
         streaming: bool = False,
+        grader: GraderPart | None = None,
+        rewards: RewardParts | None = None,
     ) -> None:
         self._shuffle, self._shard = shuffle, Shard.parse(shard)
+        self._grader = None if grader is None else make_grader(grader)
+        self._rewards = None if rewards is None else Rewards(rewards)
+        if is_blocking(self._grader) or is_blocking(self._rewards):
+            self.blocking = True
         source = RowSource(dataset_name=dataset_name, split=split, data=data, streaming=streaming)
-        self.rows = load_rows(source, columns)
+        self.data_name = source.name
+        try:
+            self.rows = load_rows(source, columns)
+        except MissingColumnError as error:
+            raise DataError(f"{error}{self._advice(error.column)}") from error
         self._order = self._new_order()
+
+    def _advice(self, column: str) -> str:
+        """Return which option names another column, if one does: an attribute that ends in _key."""
+        options = [name for name, value in vars(self).items() if value == column]
+        keys = [name for name in options if name.endswith("_key")]
+        return f" Name the column to read instead with {keys[0]}=." if keys else ""
 
     def _new_order(self) -> Order | Stream:
         if isinstance(self.rows, StreamRows):
@@ -127,6 +154,19 @@ class TaskEnv(BaseEnv):
     @abstractmethod
     def solution(self) -> str:
         """Return an action that is graded correct for ``self.row``."""
+
+    @property
+    def golds(self) -> tuple[str, ...]:
+        """The correct answers to the current question, for graders; empty by default."""
+        return ()
+
+    def answer_in(self, response: str) -> str | None:
+        """Return the part of a response that counts; by default all of it.
+
+        Returns:
+            The answer; None if the response has none, which ``grade`` then decides about.
+        """
+        return response
 
     def task_id(self, row: dict[str, Any]) -> str:
         """Return the id of a row's task, a checksum of its columns without those of answers.
@@ -173,8 +213,10 @@ class TaskEnv(BaseEnv):
         cursor, self.idx, self.row = self._order.read(cursor)
         self.epoch = cursor.epoch
         self._cursor = self._order.after(cursor)
-        place = {} if self.idx is None else {"idx": self.idx}
-        return self.question(self.row), {"task_id": self.task_id(self.row), **place}
+        info: Info = {"task_id": self.task_id(self.row), "data": self.data_name}
+        if self.idx is not None:
+            info["idx"] = self.idx
+        return self.question(self.row), info
 
     def get_state(self) -> dict[str, Any]:
         state = super().get_state()
@@ -189,10 +231,37 @@ class TaskEnv(BaseEnv):
         if not isinstance(action, str):
             name, got = type(self).__name__, type(action).__name__
             raise InvalidActionError(f"An action of {name} is text; got {got}.")
+        response = action[-self.longest_answer :]
+        if self._grader is None and self._rewards is None:
+            with boundary("grader"):
+                grade = self.grade(response)
+            return self._last_step(grade, grade.reward, grade.info)
+        return drive(self._graded(response))  # type: ignore[return-value]
+
+    def _graded(self, response: str) -> Generator[Any, Any, Step]:
+        """Grade a response with the graders that were chosen."""
         with boundary("grader"):
-            grade = self.grade(action[-self.longest_answer :])
-        info = {"correct": grade.correct, **grade.info}
-        return Step(self.feedback(grade), grade.reward, True, False, info)
+            answer = self.answer_in(response)
+            question = self.question(self.row)
+            attempt = Attempt(question, response, answer, self.golds, self.row)
+            if self._grader is None or answer is None:
+                own = self.grade(response)
+            else:
+                own = yield from grading(self._grader, attempt, "grader")
+                own = replace(own, info={"answer": answer, **own.info})
+            if self._rewards is None:
+                return self._last_step(own, own.reward, own.info)
+            paid = yield from self._rewards.grading(replace(attempt, grade=own))
+        return self._last_step(own, paid.reward, {**own.info, **paid.info})
+
+    def _last_step(self, grade: Grade, reward: float, info: Mapping[str, Any]) -> Step:
+        info = {"correct": grade.correct, **info}
+        return Step(self.feedback(grade), reward, True, False, info)
+
+    def close(self) -> None:
+        """Release what the graders hold; may be called twice."""
+        close_grader(self._grader)
+        close_grader(self._rewards)
 
 
 class GoldOracle(BaseAgent):

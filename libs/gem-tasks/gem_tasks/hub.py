@@ -130,9 +130,10 @@ def _offline_error(name: str, why: str, error: Exception | None = None) -> HubEr
         note = f" under this name ({_text(error)})"
     return HubError(
         f"Dataset {name!r} is not in the cache{note}, and the hub is unreachable: {why}. "
-        f"Without a network, use an id that ends in ':Sample', give local files with data=, or "
-        f"set HF_HOME to a cache that contains the dataset. With a network, set HF_ENDPOINT for "
-        f"another hub, HTTPS_PROXY for a proxy, or HF_HUB_ETAG_TIMEOUT=10 if it is slow."
+        f"Without a network, use an id that ends in ':Sample', give local files with data= to one "
+        f"that ends in ':Custom', or set HF_HOME to a cache that contains the dataset. With a "
+        f"network, set HF_ENDPOINT for another hub, HTTPS_PROXY for a proxy, or "
+        f"HF_HUB_ETAG_TIMEOUT=10 if it is slow."
     )
 
 

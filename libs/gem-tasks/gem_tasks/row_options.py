@@ -1,4 +1,4 @@
-"""The options of every ``TaskEnv``: where its rows come from, and in which order they are drawn.
+"""The options of every ``TaskEnv``: where its rows come from, in which order, and what they pay.
 
 ``TaskEnv`` owns these options. A subclass passes them on and does not repeat them::
 
@@ -19,7 +19,7 @@ __all__ = ["RowOptions", "full_signature"]
 
 
 class RowOptions(TypedDict, total=False):
-    """The options of the rows; ``TaskEnv`` documents each and gives its default."""
+    """The options of every ``TaskEnv``, which documents each and gives its default."""
 
     dataset_name: str
     split: str | None
@@ -27,6 +27,8 @@ class RowOptions(TypedDict, total=False):
     shuffle: bool
     shard: str | None
     streaming: bool
+    grader: Any
+    rewards: Any
 
 
 def full_signature(cls: type, *, without: Container[str]) -> inspect.Signature:

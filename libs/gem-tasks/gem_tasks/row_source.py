@@ -37,6 +37,18 @@ class RowSource:
     data: Any = None
     streaming: bool = False
 
+    @property
+    def name(self) -> str:
+        """The name of the data: a dataset on the hub with its split, a path, or rows in memory."""
+        if self.data is None:
+            name = self.dataset_name
+        elif _is_paths(self.data):
+            paths = [self.data] if isinstance(self.data, str | os.PathLike) else self.data
+            name = ", ".join(os.fspath(path) for path in paths)
+        else:
+            name = "rows in memory"
+        return f"{name}, split {self.split}" if self.split and name else name
+
 
 def load_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
     """Return the rows of a source; callers that ask for the same columns share them.

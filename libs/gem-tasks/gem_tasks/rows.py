@@ -18,6 +18,7 @@ from gem_core.records import json_value
 __all__ = [
     "DatasetRows",
     "ListRows",
+    "MissingColumnError",
     "Rows",
     "checked",
     "checksum",
@@ -33,6 +34,19 @@ BATCH = 1000
 """The number of rows that are checked at a time, which bounds the memory of a check."""
 
 Shared = TypeVar("Shared")
+
+
+class MissingColumnError(DataError):
+    """The data lacks a column.
+
+    Args:
+        message: The message.
+        column: The name of the column.
+    """
+
+    def __init__(self, message: str, column: str = "") -> None:
+        super().__init__(message)
+        self.column = column
 
 
 class Rows(ABC):
@@ -131,13 +145,14 @@ def plain_rows(table: Any) -> list[dict[str, Any]]:
 
 
 def require_columns(columns: Iterable[str], existing: Iterable[str], origin: str) -> None:
-    """Raise ``DataError`` unless every column exists; the message lists those that do."""
+    """Raise ``MissingColumnError`` unless every column exists; the message lists those that do."""
     names = [str(name) for name in existing]
     for column in columns:
         if column not in names:
-            raise DataError(
+            raise MissingColumnError(
                 f"There is no column {column!r} in {origin}.{near_names(column, names)} "
-                f"It has: {', '.join(names) or 'none'}."
+                f"It has: {', '.join(names) or 'none'}.",
+                column,
             )
 
 

@@ -3,8 +3,12 @@
 An environment whose tasks are rows of a dataset is a ``TaskEnv`` and needs none of this.
 """
 
+import bisect
+import itertools
+import math
 import operator
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -41,17 +45,32 @@ class ListedTasks(Generic[Task]):
     """A fixed list of tasks.
 
     Args:
-        tasks: The tasks; at least one.
+        tasks: The tasks; at least one. A sequence that is not a list is used as it is.
+        weights: How often each task is drawn, relative to the others, above 0; None for all alike.
+
+    Raises:
+        ConfigError: There are no tasks, or the weights do not fit them.
     """
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self.tasks = tuple(tasks)  # a tuple is not copied: environments share it
+    def __init__(self, tasks: Sequence[Task], *, weights: Iterable[float] | None = None) -> None:
+        # A tuple is not copied: environments share it.
+        self.tasks = tuple(tasks) if isinstance(tasks, list) else tasks
+        if not self.tasks:
+            raise ConfigError("There are no tasks.")
+        self._sums = None if weights is None else _sums(weights, len(self.tasks))
 
-    def draw(self, rng: Random, idx: int | None) -> tuple[int | None, Task]:
-        """Return task ``idx``, or one drawn with equal probability."""
-        count = len(self.tasks)
-        number = rng.randrange(count) if idx is None else _index(idx, count)
+    def draw(self, rng: Random, idx: int | None) -> tuple[int, Task]:
+        """Return task ``idx``, or one drawn by the weights."""
+        number = self._drawn(rng) if idx is None else _index(idx, len(self.tasks))
         return number, self.tasks[number]
+
+    def _drawn(self, rng: Random) -> int:
+        if self._sums is None:
+            return rng.randrange(len(self.tasks))
+        # The last sum is left out, so that rounding never leads beyond the last task.
+        return bisect.bisect_right(
+            self._sums, rng.random() * self._sums[-1], hi=len(self.tasks) - 1
+        )
 
     def reset_options(self, number: int, seed: int | None) -> dict[str, Any]:
         """Return each task once, in an order that the seed of the run decides, then once more."""
@@ -80,6 +99,14 @@ class DrawnTasks(Generic[Task]):
     def reset_options(self, number: int, seed: int | None) -> dict[str, Any]:
         """Return no options: the seed of an episode decides its task."""
         return {}
+
+
+def _sums(weights: Iterable[float], count: int) -> "array[float]":
+    """Return the running sums of the weights."""
+    given = array("d", weights)
+    if len(given) != count or not all(0 < weight < math.inf for weight in given):
+        raise ConfigError(f"weights must have a positive number for each of the {count} tasks.")
+    return array("d", itertools.accumulate(given))
 
 
 def _index(idx: Any, count: int) -> int:

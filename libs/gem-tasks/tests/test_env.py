@@ -26,7 +26,7 @@ def firsts(env, episodes, **options):
 def test_an_episode_is_a_question_and_an_answer(env):
     question, info = env.reset(idx=3)
     assert question == "3 + 3?"
-    assert info == {"idx": 3, "task_id": env.task_id(env.row)}
+    assert info == {"idx": 3, "task_id": env.task_id(env.row), "data": "rows in memory"}
     step = env.step(" 6 ")
     assert step == ("Correct.", 1.0, True, False, {"correct": True, "length": 3})
     with pytest.raises(EpisodeEndedError):
@@ -151,7 +151,7 @@ def test_streamed_rows_cannot_be_chosen_for_a_run(make_sums, tmp_path, sums):
     env = make_sums(data=str(path), streaming=True)
     assert (env.task_count, env.reset_options(3, 0)) == (None, {})
     _, info = env.reset(seed=0)
-    assert set(info) == {"task_id"}
+    assert info == {"task_id": env.task_id(env.row), "data": str(path)}
 
 
 def test_the_id_of_a_task_is_that_of_its_question(make_sums, sums):

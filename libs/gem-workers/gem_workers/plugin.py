@@ -1,15 +1,29 @@
 """The specs that gem-workers adds to the registry."""
 
-from gem_core import CheckSpec, ExecutorSpec, hookimpl
+from gem_core import CheckSpec, ExecutorSpec, KindSpec, hookimpl
 from gem_core.registry import Registry
+from gem_workers.pools import PoolSpec
 
 __all__ = ["gem_register"]
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Add the executor ``processes`` and the checks of sandboxes and machines."""
+    """Add pools, the executor ``processes`` and the checks of sandboxes and machines."""
     registry.add(
+        KindSpec(
+            id="pools",
+            entry_point="gem_workers.pools:PoolSpec",
+            description="pools of workers that play environments",
+            group="executor",
+        )
+    )
+    registry.add(
+        PoolSpec(
+            id="processes",
+            entry_point="gem_workers.pool:WorkerPool",
+            description="worker processes on this machine",
+        ),
         ExecutorSpec(
             id="processes",
             entry_point="gem_workers.executor:ProcessesExecutor",

@@ -152,6 +152,10 @@ class WorkerPool:
             if frame.kind != NOT_BEGUN:
                 return self._result(frame, target, deadline)
 
+    def shared(self, blob: bytes) -> bytes:
+        """Return the bytes: each worker gets a copy of its own."""
+        return blob
+
     def _result(self, frame: Frame, target: str, deadline: float) -> Any:
         """Return the value in a frame, or raise its error."""
         if frame.kind == RESULT:

@@ -22,6 +22,7 @@ from gem_workers.frames import (
     FrameReader,
     pack,
 )
+from gem_workers.pools import Last
 
 __all__ = ["dump_error", "serve"]
 
@@ -53,6 +54,7 @@ class _Server:
         self._pid = os.getpid()
         self._functions: dict[str, Callable[..., Any]] = {}
         self._peak_limit = _peak_memory() + growth
+        self._is_last = False
 
     def run(self) -> None:
         with contextlib.suppress(OSError):  # the host is gone
@@ -66,7 +68,7 @@ class _Server:
         last = False
         while not last and (frame := self._receive()).kind != DIED:
             kind, body = self._answer(frame)
-            last = _peak_memory() > self._peak_limit
+            last = self._is_last or _peak_memory() > self._peak_limit
             self._send(kind, body, last=last)
 
     def _receive(self) -> Frame:
@@ -84,6 +86,8 @@ class _Server:
         try:
             target, args = pickle.loads(frame.body)  # noqa: S301 - from the host
             result = self._function(target)(*args)
+            if isinstance(result, Last):
+                self._is_last, result = True, result.value
         except MemoryError:
             raise
         except BaseException as error:  # noqa: BLE001 - not even SystemExit may end the worker

@@ -20,10 +20,29 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("env")
-@click.option("-n", "count", type=click.IntRange(min=1), default=1000, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "-n",
+    "count",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Number of rows.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the run whose episodes these are.",
+)
 @click.option("--env-kwargs", default="{}", help="Parameters of the environment, as JSON.")
-@click.option("--layout", type=click.Choice(list(LAYOUTS)), default="plain", show_default=True)
+@click.option(
+    "--layout",
+    type=click.Choice(list(LAYOUTS)),
+    default="plain",
+    show_default=True,
+    help="The trainer that reads the rows.",
+)
 @click.option("--out", required=True, help="The file: .jsonl or .parquet.")
 def command(env: str, count: int, seed: int, env_kwargs: str, layout: str, out: str) -> None:
     """Write episodes of ENV as rows that a trainer reads.

@@ -2,11 +2,10 @@
 
 A step either computes the uncached tokens of new prompts, or one more token of all live prompts.
 Keys and values stay in their slots until these are needed. The next turn of an episode therefore
-computes only its new tokens, and episodes with a common beginning compute it once, sampled tokens
-included, until they differ. The cache is dropped when the weights change.
+computes only its new tokens, and prompts with a common beginning compute it once. The cache is
+dropped when the weights change.
 """
 
-import asyncio
 import itertools
 import math
 import time
@@ -16,58 +15,22 @@ from typing import Any, NamedTuple
 
 import torch
 
+from gem_agents.batch_limits import BatchLimits
+from gem_agents.errors import LogitsError
+from gem_agents.jobs import Job
 from gem_agents.kv_cache import CachedForward
 from gem_agents.mutable_model import MutableModel
+from gem_agents.prompt_images import PromptImages
 from gem_agents.sampling import RowRNG
-from gem_agents.slots import ROUNDS, Allocation, PrefixIndex, Slot
+from gem_agents.slots import ROUNDS, Allocation, PrefixIndex, Slot, in_order
 from gem_agents.stop_strings import StopStrings
-from gem_core.errors import GemError
-from gem_core.seeding import fresh_seed
-from gem_rollout.sampler import Request, Sampled
 
-__all__ = ["Decoder", "Job", "LogitsError"]
+__all__ = ["Decoder"]
 
 _BLOCK = 16384
 """Most tokens of a forward pass over prompts, padding included."""
-
-
-class LogitsError(GemError, FloatingPointError):
-    """The logits of a local model are not finite."""
-
-
-class Job:
-    """A request and the state of its answer.
-
-    Args:
-        request: The request.
-        future: The future of its result.
-    """
-
-    def __init__(self, request: Request, future: "asyncio.Future[Sampled]") -> None:
-        self.request = request
-        self.future = future
-        self.ids = list(request.ids)
-        """Tokens of the prompt, followed by the sampled tokens."""
-        self.logprobs: list[float] = []
-        self.is_complete = False
-        self.history: object = object()
-        """Identifies the tokens: jobs with the same object have the same tokens."""
-        self.seed = (fresh_seed() if request.seed is None else request.seed) % 2**64
-        self.since = self.began = time.perf_counter()
-
-    def new(self) -> list[int]:
-        """Return the sampled tokens."""
-        return self.ids[len(self.request.ids) :]
-
-    def sampled(self) -> Sampled:
-        """Return the result."""
-        return Sampled(
-            self.new(),
-            self.logprobs,
-            self.is_complete,
-            self.began - self.since,
-            time.perf_counter() - self.began,
-        )
+_ROOM = 64
+"""Tokens that must be left for the reply of a prompt that joins a batch with a bounded cache."""
 
 
 class _Round(NamedTuple):
@@ -91,7 +54,7 @@ class Decoder:
         model: The model; its weights may change between steps.
         end_ids: Tokens that end a reply.
         stop_strings: Finds strings that end a reply.
-        batch_size: Most jobs at the same time.
+        limits: Most jobs at the same time, and the size of the cache; it lowers them itself.
     """
 
     def __init__(
@@ -99,14 +62,14 @@ class Decoder:
         model: MutableModel,
         end_ids: frozenset[int],
         stop_strings: StopStrings,
-        batch_size: int,
+        limits: BatchLimits,
     ) -> None:
         self.episodes = 0
         """Number of episodes whose tokens stay cached between their turns."""
         self._model = model
         self._end_ids = end_ids
         self._stop_strings = stop_strings
-        self._batch_size = batch_size
+        self._limits = limits
         self._clock = 0
         self._weights: Any = None
         self._live: list[Slot] = []
@@ -123,6 +86,30 @@ class Decoder:
         self._live = []
         self._reset_cache()
         return jobs
+
+    def shrink(self, waiting: deque[Job]) -> bool:
+        """Give up half of the batch, whose jobs wait again, and the cache, after a lack of memory.
+
+        Returns:
+            Whether there was something to give up.
+        """
+        live, slots = len(self._live), len(self._slots)
+        self._limits.memory_errors += 1
+        if live < 1 or max(live, slots) == 1:
+            return False
+        rows = max(1, live // 2) if live == slots else live
+        self._limits.rows = min(self._limits.rows, rows)
+        self._limits.idle_rows = rows
+        self._preempt(rows, waiting)
+        return True
+
+    def _preempt(self, keep: int, waiting: deque[Job]) -> None:
+        """Let all but the first jobs wait again with the tokens that they have; drop the cache."""
+        by_age = sorted(self._live, key=lambda slot: (slot.last_used, slot.row))
+        self._live = by_age[:keep]
+        waiting.extendleft(slot.job for slot in reversed(by_age[keep:]))
+        self._limits.preemptions += len(by_age) - len(self._live)
+        self._reset_cache()
 
     def _reset_cache(self) -> None:
         """Drop the cache; live jobs will be computed again."""
@@ -147,48 +134,79 @@ class Decoder:
             LogitsError: The model's logits are not finite.
         """
         self._clock += 1
-        can_join = bool(waiting) and len(self._live) < self._batch_size
+        can_join = bool(waiting) and len(self._live) < self._limits.rows
+        if self._limits.kv_tokens is not None:
+            can_join = can_join and bool(self._joining(waiting))
         with self._model.evaluating(compare=can_join) as weights:
             if weights != self._weights:
                 self._weights = weights
                 self._reset_cache()
+            self._bound_cache(waiting)
             if self._forward is None and self._model.can_cache:
-                self._forward = self._model.cached_forward()
+                self._forward = self._model.cached_forward(self._limits.kv_tokens)
             if not self._rounds and (self._has_left or can_join):
                 self._admit(waiting)
             if self._forward is None and self._live:
                 self._rounds = [_Round(0, len(self._live))]
-            with self._model.threads.limited(*self._size()):
-                return self._prefill() if self._rounds else self._decode()
+            return self._prefill() if self._rounds else self._decode()
 
-    def _size(self) -> tuple[int, int]:
-        """Return the number of tokens that a step computes, and the length of the longest job."""
-        lengths = [len(slot.job.ids) for slot in self._live]
-        tokens = len(lengths)
-        if self._rounds:
-            known = sum(one.shared for part in self._rounds for one in part.allocations)
-            tokens = sum(lengths[self._rounds[0].first :]) - known
-        return tokens, max(lengths, default=0)
+    def _bound_cache(self, waiting: deque[Job]) -> None:
+        """Preempt jobs, or drop those idle, if the next step would make the cache too large."""
+        if self._limits.kv_tokens is None or self._forward is None:
+            return
+        width = max((len(slot.job.ids) for slot in self._live), default=0)
+        joining = self._joining(waiting)
+        rows = self._rows_for(max([width, *(len(job.ids) for job in joining)]) + 1)
+        if len(self._live) > self._rows_for(width + 1):
+            # Some room is left, so that the next tokens do not preempt again.
+            self._preempt(self._rows_for(width * 5 // 4 + 1), waiting)
+        elif len(self._slots) > rows:
+            self._reset_cache()
+
+    def _rows_for(self, width: int) -> int:
+        """Return how many rows of ``width`` tokens the cache may have, at least one."""
+        bound = self._limits.kv_tokens
+        if bound is None or self._forward is None:
+            return self._limits.rows if bound is None else max(1, bound // max(1, width))
+        return max(1, bound // self._forward.cache.capacity_for(width))
+
+    def _joining(self, waiting: deque[Job]) -> list[Job]:
+        """Return the waiting jobs that can join the batch, without those that nobody waits for."""
+        jobs: list[Job] = []
+        width = max((len(slot.job.ids) for slot in self._live), default=0)
+        for job in waiting:
+            width = max(width, len(job.ids))
+            rows = len(self._live) + len(jobs) + (not job.future.done())
+            most = min(self._limits.rows, self._rows_for(width + _ROOM))
+            if rows > max(1, most):
+                break
+            if not job.future.done():
+                jobs.append(job)
+        return jobs
 
     def _admit(self, waiting: deque[Job]) -> None:
         """Allocate slots to waiting jobs, after those of the live jobs."""
-        jobs: list[Job] = []
-        now = time.perf_counter()
-        while waiting and len(self._live) + len(jobs) < self._batch_size:
-            job = waiting.popleft()
-            if not job.future.done():
-                job.began = now
-                jobs.append(job)
+        jobs = self._joining(waiting)
+        while waiting and (waiting[0].future.done() or waiting[0] in jobs):
+            waiting.popleft().began = time.perf_counter()
         idle = [slot for slot in self._slots if slot.job is None]
-        room = max(self._batch_size, self.episodes) - len(self._slots)
+        most = max(self._limits.rows, self.episodes)
+        if self._limits.idle_rows is not None:
+            most = min(most, self._limits.idle_rows)
+        if self._limits.kv_tokens is not None:
+            longest = [len(one.ids) for one in (*(slot.job for slot in self._live), *jobs)]
+            most = min(most, self._rows_for(max(longest, default=0) + 1))
+        room = most - len(self._slots)
         for _ in range(max(min(len(jobs), room), len(jobs) - len(idle))):
             idle.append(Slot(len(self._slots)))
             self._slots.append(idle[-1])
-        allocations = self._index.allocate([job.ids for job in jobs], self._slots, idle)
+        allocations = self._index.allocate([job.keys() for job in jobs], self._slots, idle)
+        allocations = [
+            one if job.images is None else one.without_parts(job.images)
+            for job, one in zip(jobs, allocations, strict=True)
+        ]
         for job, one in zip(jobs, allocations, strict=True):
             one.slot.job, one.slot.last_used = job, self._clock
-            if one.round == ROUNDS:
-                job.history = one.source.job.history
         self._arrange(allocations)
 
     def _arrange(self, allocations: Sequence[Allocation]) -> None:
@@ -204,7 +222,7 @@ class Decoder:
         arranged: list[Slot] = []
         ends = []
         for group in (self._live, *joining, idle):
-            arranged += _in_order(group, len(arranged))
+            arranged += in_order(group, len(arranged))
             ends.append(len(arranged))
         source_of = {one.slot: one.source for one in allocations if not one.round}
         sources = [source_of.get(slot, slot).row for slot in arranged]
@@ -226,7 +244,7 @@ class Decoder:
             if end > first
         ]
         for one in allocations:
-            self._index.record(one.slot, one.slot.job.ids)
+            self._index.record(one.slot, one.slot.job.keys())
 
     def _prefill(self) -> list[Job]:
         """Compute the new prompts, and sample the first token of each."""
@@ -235,8 +253,8 @@ class Decoder:
         for first, end, allocations in self._rounds:
             self._copy(allocations, end)
             if allocations and allocations[0].round == ROUNDS:  # repeated prompts, equal logits
-                in_order = sorted(allocations, key=lambda one: one.slot.row)
-                rows = [one.source.row - slots[0].row for one in in_order]
+                repeated = sorted(allocations, key=lambda one: one.slot.row)
+                rows = [one.source.row - slots[0].row for one in repeated]
                 parts = [torch.cat(parts)]
                 parts.append(parts[0][torch.tensor(rows, device=parts[0].device)])
                 continue
@@ -275,9 +293,10 @@ class Decoder:
     def _prefill_block(self, first: int, end: int) -> torch.Tensor:
         slots = self._slots[first:end]
         sequences = [slot.job.ids for slot in slots]
+        images = _images_of(slots)
         if self._forward is None:
-            return self._model.plain_logits(sequences)
-        return self._forward.prefill(first, sequences, [slot.cached for slot in slots])
+            return self._model.plain_logits(sequences, images)
+        return self._forward.prefill(first, sequences, [slot.cached for slot in slots], images)
 
     def _decode(self) -> list[Job]:
         """Compute one more token of all live jobs."""
@@ -285,25 +304,14 @@ class Decoder:
             return []
         if self._rng is None:
             jobs = [slot.job for slot in self._live]
-            self._forward.begin([job.ids[-1] for job in jobs], [len(job.ids) - 1 for job in jobs])
+            ends = [len(job.ids) - 1 for job in jobs]
+            self._forward.begin([job.ids[-1] for job in jobs], ends, _images_of(self._live))
             self._tokens = None
-        logits = self._forward.decode(self._tokens, self._first_equal())
+        logits = self._forward.decode(self._tokens)
         if self._rng is None:
             self._rng = self._rng_of(self._live, logits.device)
         self._tokens, logprobs = self._rng.sample(logits)
         return self._take(self._live, self._tokens, logprobs)
-
-    def _first_equal(self) -> list[int] | None:
-        """Return the index of the first job with the same tokens for each live job.
-
-        Episodes of a group often begin with the same tokens. Computing these once requires a copy
-        of the cached tokens, which only pays if at least half of the jobs need not be computed:
-        otherwise the result is None.
-        """
-        first: dict[object, int] = {}
-        histories = (slot.job.history for slot in self._live)
-        indices = [first.setdefault(history, row) for row, history in enumerate(histories)]
-        return indices if 2 * len(first) <= len(indices) else None
 
     def _rng_of(self, slots: Sequence[Slot], device: Any) -> RowRNG:
         jobs = [slot.job for slot in slots]
@@ -321,12 +329,10 @@ class Decoder:
                 "large for its dtype."
             )
         ended = []
-        histories: dict[tuple[object, int], object] = {}
         for slot, token, logprob in zip(slots, tokens[:, 0].tolist(), values, strict=True):
             job = slot.job
             job.ids.append(token)
             job.logprobs.append(logprob)
-            job.history = histories.setdefault((job.history, token), object())
             request = job.request
             job.is_complete = token in self._end_ids or (
                 bool(request.stop) and self._stop_strings.end(job.new(), request.stop)
@@ -342,15 +348,7 @@ class Decoder:
         return ended
 
 
-def _in_order(group: Sequence[Slot], low: int) -> list[Slot]:
-    """Return slots in an order for the rows from ``low`` on that moves as few as possible."""
-    high = low + len(group)
-    order: list[Slot | None] = [None] * len(group)
-    moved = []
-    for slot in group:
-        if low <= slot.row < high:
-            order[slot.row - low] = slot
-        else:
-            moved.append(slot)
-    others = iter(moved)
-    return [next(others) if slot is None else slot for slot in order]
+def _images_of(slots: Sequence[Slot]) -> list[PromptImages | None]:
+    """Return the images of each slot's job; empty if there are none."""
+    found = [slot.job.images for slot in slots]
+    return found if any(found) else []

@@ -1,4 +1,4 @@
-"""Errors of endpoints."""
+"""Errors of endpoints and local models."""
 
 from typing import Self
 
@@ -10,9 +10,11 @@ __all__ = [
     "ContextLengthError",
     "EndpointError",
     "EndpointTimeoutError",
+    "LogitsError",
     "MalformedReplyError",
     "RateLimitError",
     "ReplyTooLargeError",
+    "SamplerMemoryError",
     "ServerError",
     "UnknownModelError",
     "UnreachableError",
@@ -109,6 +111,14 @@ class MalformedReplyError(EndpointError, ValueError):
     """The answer is not JSON, or contains no reply."""
 
     can_repeat = True
+
+
+class LogitsError(GemError, FloatingPointError):
+    """The logits of a local model are not finite."""
+
+
+class SamplerMemoryError(GemError, MemoryError):
+    """A local model has too little memory for a single reply."""
 
 
 _MEANINGS: dict[int, tuple[type[EndpointError], str]] = {

@@ -4,7 +4,7 @@ Each sequence has a row of the cache. The sequences that are being computed have
 that a layer attends to a slice and never to a copy. Rows are moved when a sequence begins or ends.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from transformers.cache_utils import (
     DynamicSlidingWindowLayer,
 )
 
+from gem_agents.prompt_images import ImageReader, PromptImages, new_images
+from gem_rollout.models.cache_names import cache_name
+
 __all__ = ["CachedForward", "SlotKVCache", "attention_windows", "plain_logits"]
 
 _STEP = 64
@@ -23,13 +26,19 @@ _STEP = 64
 
 
 class SlotKVCache(Cache):  # type: ignore[misc]  # transformers has no types
-    """Keys and values: for each layer two tensors of shape (rows, capacity, heads, size)."""
+    """Keys and values: for each layer two tensors of shape (rows, capacity, heads, size).
 
-    def __init__(self) -> None:
+    Args:
+        most_tokens: Most tokens, rows times capacity, beyond which the capacity grows no further
+            than is needed; None for no limit.
+    """
+
+    def __init__(self, most_tokens: int | None = None) -> None:
         super().__init__(layers=[])
         self.rows = self.capacity = 0
+        self._most_tokens = most_tokens
         self._stores: list[list[torch.Tensor]] = []
-        self._target_rows: slice | torch.Tensor = slice(0)
+        self._target_rows = slice(0)
         self._width = 0
         self._written = torch.empty(0)
         self._kept: torch.Tensor | None = None
@@ -38,15 +47,21 @@ class SlotKVCache(Cache):  # type: ignore[misc]  # transformers has no types
         """Grow to at least this number of rows, and this capacity in tokens per row."""
         if rows <= self.rows and capacity <= self.capacity:
             return
-        if capacity > self.capacity:  # by half at least, so that it rarely grows
-            capacity = -(-max(capacity, self.capacity * 3 // 2) // _STEP) * _STEP
         old, self.rows = (self.rows, self.capacity), max(rows, self.rows)
+        if capacity > self.capacity:  # by half at least, so that it rarely grows
+            larger = self.capacity_for(max(capacity, self.capacity * 3 // 2))
+            fits = self._most_tokens is None or self.rows * larger <= self._most_tokens
+            capacity = larger if fits else self.capacity_for(capacity)
         self.capacity = max(capacity, self.capacity)
         for store in self._stores:
             for kind, tensor in enumerate(store):
                 # Masked values are still multiplied, so they must be finite: zeros.
                 store[kind] = tensor.new_zeros(self.rows, self.capacity, *tensor.shape[2:])
                 store[kind][: old[0], : old[1]] = tensor
+
+    def capacity_for(self, width: int) -> int:
+        """Return the least capacity for rows of ``width`` tokens, at least the present one."""
+        return max(self.capacity, -(-width // _STEP) * _STEP)
 
     def move(self, targets: Sequence[int], sources: Sequence[int], width: int) -> None:
         """Copy the first ``width`` tokens of source rows to target rows, simultaneously."""
@@ -62,7 +77,7 @@ class SlotKVCache(Cache):  # type: ignore[misc]  # transformers has no types
 
     def set_targets(
         self,
-        rows: slice | torch.Tensor,
+        rows: slice,
         width: int,
         written: torch.Tensor,
         kept: torch.Tensor | None = None,
@@ -70,7 +85,7 @@ class SlotKVCache(Cache):  # type: ignore[misc]  # transformers has no types
         """Set the rows and positions that the next forward pass reads and writes.
 
         Args:
-            rows: The rows to attend to: a slice, or indices, whose rows are copied.
+            rows: The rows to attend to.
             width: Number of tokens of each row to attend to, including the new ones.
             written: The positions of the new tokens: row * capacity + position.
             kept: Indices of the new tokens among those of the pass; None if all are new.
@@ -101,9 +116,7 @@ class SlotKVCache(Cache):  # type: ignore[misc]  # transformers has no types
         if self._kept is not None:
             new = new.index_select(0, self._kept)
         store.flatten(0, 1).index_copy_(0, self._written, new)
-        seen, rows = store[:, : self._width], self._target_rows
-        seen = seen[rows] if isinstance(rows, slice) else seen.index_select(0, rows)
-        return seen.transpose(1, 2)
+        return store[self._target_rows, : self._width].transpose(1, 2)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Return the number of tokens that are attended to."""
@@ -136,28 +149,44 @@ class CachedForward:
         model: The model.
         windows: The result of ``attention_windows`` for the model.
         last_only: Arguments of the forward pass that limit logits to the last token.
+        most_tokens: See ``SlotKVCache``.
+        reader: Prepares images; None for a model that reads text only.
     """
 
     def __init__(
-        self, model: Any, windows: dict[str, int | None], last_only: dict[str, int]
+        self,
+        model: Any,
+        windows: dict[str, int | None],
+        last_only: dict[str, int],
+        most_tokens: int | None = None,
+        *,
+        reader: ImageReader | None = None,
     ) -> None:
-        self.cache = SlotKVCache()
+        self.cache = SlotKVCache(most_tokens)
         self._model = model
         self._windows = windows
         self._last_only = last_only
+        self._reader = reader
+        self._cache_name = cache_name(model) or "past_key_values"
         parameter = next(model.parameters())
         self._device, self._dtype = parameter.device, model.dtype
         self._hidden = torch.finfo(self._dtype).min
 
     def prefill(
-        self, first: int, sequences: Sequence[Sequence[int]], cached: Sequence[int]
+        self,
+        first: int,
+        sequences: Sequence[Sequence[int]],
+        cached: Sequence[int],
+        images: Sequence[PromptImages | None] = (),
     ) -> torch.Tensor:
         """Compute the tokens that are not cached; return the logits of the last tokens.
 
         Args:
             first: The row of the first sequence; the others are in the following rows.
             sequences: The tokens of each sequence.
-            cached: Number of cached tokens of each sequence, fewer than all.
+            cached: Number of cached tokens of each sequence, fewer than all; none ends inside an
+                image.
+            images: The images of each sequence; empty if there are none.
         """
         count, width = len(sequences), max(map(len, sequences))
         self.cache.reserve(first + count, width)
@@ -176,15 +205,25 @@ class CachedForward:
         rows = slice(first, first + count)
         self.cache.set_targets(rows, width, written, self._tensor(np.flatnonzero(is_new)))
         positions = self._tensor(np.where(is_new, columns, 0))
-        return self._logits(self._tensor(tokens), positions, self._masks(positions, width))
+        ids, masks = self._tensor(tokens), self._masks(positions, width)
+        new = new_images(images, cached)
+        given = {} if self._reader is None else self._reader.inputs(ids, new, with_types=False)
+        return self._logits(ids, self._axes(positions, images), masks, given)
 
-    def begin(self, tokens: Sequence[int], lengths: Sequence[int]) -> None:
+    def begin(
+        self,
+        tokens: Sequence[int],
+        lengths: Sequence[int],
+        images: Sequence[PromptImages | None] = (),
+    ) -> None:
         """Prepare to decode the sequences in the first rows, one token at a time.
 
         Args:
             tokens: The last token of each sequence, which is not cached.
             lengths: Number of cached tokens before it.
+            images: The images of each sequence; empty if there are none.
         """
+        self._shifts = self._tensor([0 if one is None else one.shift for one in images])
         count, self._width = len(tokens), max(lengths)
         self.cache.reserve(count, self._width + 1)
         self._tokens = self._tensor(tokens)[:, None]
@@ -197,15 +236,11 @@ class CachedForward:
         self._starts = self._rows * capacity
         self._open = self._masks(self._positions, capacity)
 
-    def decode(
-        self, tokens: torch.Tensor | None = None, first_equal: Sequence[int] | None = None
-    ) -> torch.Tensor:
+    def decode(self, tokens: torch.Tensor | None = None) -> torch.Tensor:
         """Compute one more token of each sequence, and return its logits.
 
         Args:
             tokens: The tokens, (rows, 1); None for those that were passed to ``begin``.
-            first_equal: For each sequence the index of the first equal one, which is computed in
-                its place; None to compute all.
         """
         if tokens is not None:
             self._tokens = tokens
@@ -219,16 +254,22 @@ class CachedForward:
         width = self._width + 1
         written = self._starts + self._positions[:, 0]
         masks = {kind: mask[..., :width] for kind, mask in self._open.items()}
-        if first_equal is None:
-            self.cache.set_targets(slice(len(self._rows)), width, written)
-            return self._logits(self._tokens, self._positions, masks)
-        index = {row: number for number, row in enumerate(dict.fromkeys(first_equal))}
-        rows = self._tensor(list(index))
-        owners = self._tensor([index[row] for row in first_equal])
-        self.cache.set_targets(rows, width, written, owners)
-        masks = {kind: mask.index_select(0, rows) for kind, mask in masks.items()}
-        tokens, positions = (one.index_select(0, rows) for one in (self._tokens, self._positions))
-        return self._logits(tokens, positions, masks).index_select(0, owners)
+        self.cache.set_targets(slice(len(self._rows)), width, written)
+        return self._logits(self._tokens, self._shifted(self._positions), masks)
+
+    def _axes(self, positions: torch.Tensor, images: Sequence[PromptImages | None]) -> torch.Tensor:
+        """Return the positions of tokens of prompts by their indices, with axes if it has them."""
+        if self._reader is None or not self._reader.has_axes or not any(images):
+            return positions
+        rows = [
+            index.expand(3, -1) if one is None else one.positions(index)
+            for index, one in zip(positions, images, strict=True)
+        ]
+        return torch.stack(rows, dim=1)
+
+    def _shifted(self, positions: torch.Tensor) -> torch.Tensor:
+        """Return the positions of sampled tokens by their indices."""
+        return positions + self._shifts[:, None] if len(self._shifts) else positions
 
     def _uncover(self) -> None:
         """Let each row attend to its newest position, and no longer to those outside its window."""
@@ -254,25 +295,42 @@ class CachedForward:
         return masks
 
     def _logits(
-        self, tokens: torch.Tensor, positions: torch.Tensor, masks: dict[str, torch.Tensor]
+        self,
+        tokens: torch.Tensor,
+        positions: torch.Tensor,
+        masks: dict[str, torch.Tensor],
+        images: Mapping[str, Any] | None = None,
     ) -> torch.Tensor:
         out = self._model(
             input_ids=tokens,
             attention_mask=masks if len(masks) > 1 else next(iter(masks.values())),
             position_ids=positions,
-            past_key_values=self.cache,
             use_cache=True,
+            **{self._cache_name: self.cache},
             **self._last_only,
+            **(images or {}),
         )
-        logits: torch.Tensor = out.logits[:, -1]
-        return logits
+        return _masked(out.logits[:, -1], self._reader)
 
     def _tensor(self, values: Any) -> torch.Tensor:
         return torch.tensor(values, device=self._device)
 
 
+def _masked(logits: torch.Tensor, reader: ImageReader | None) -> torch.Tensor:
+    """Return logits without tokens that stand for images."""
+    if reader is None:
+        return logits
+    masked: torch.Tensor = reader.vision.masked(logits)
+    return masked
+
+
 def plain_logits(
-    model: Any, sequences: Sequence[Sequence[int]], last_only: dict[str, int]
+    model: Any,
+    sequences: Sequence[Sequence[int]],
+    last_only: dict[str, int],
+    images: Sequence[PromptImages | None] = (),
+    *,
+    reader: ImageReader | None = None,
 ) -> torch.Tensor:
     """Return the logits of each sequence's last token, computed without a cache.
 
@@ -280,6 +338,8 @@ def plain_logits(
         model: The model.
         sequences: The tokens of each sequence.
         last_only: Arguments that limit logits to the last token, used if all lengths are equal.
+        images: The images of each sequence; empty if there are none.
+        reader: Prepares images; None for a model that reads text only.
     """
     device, width = next(model.parameters()).device, max(map(len, sequences))
     # Padding is on the right: a causal model does not see it, and positions do not change.
@@ -287,11 +347,10 @@ def plain_logits(
     last = torch.tensor([len(ids) - 1 for ids in sequences], device=device)
     mask = (torch.arange(width, device=device) <= last[:, None]).long()
     is_even = all(len(ids) == width for ids in sequences)
-    out = model(
-        input_ids=ids, attention_mask=mask, use_cache=False, **(last_only if is_even else {})
-    )
+    every = new_images(images, [0] * len(images))
+    given = {} if reader is None else reader.inputs(ids, every)
+    given |= last_only if is_even else {}
+    out = model(input_ids=ids, attention_mask=mask, use_cache=False, **given)
     if is_even:
-        even: torch.Tensor = out.logits[:, -1]
-        return even
-    logits: torch.Tensor = out.logits[torch.arange(len(last), device=device), last]
-    return logits
+        return _masked(out.logits[:, -1], reader)
+    return _masked(out.logits[torch.arange(len(last), device=device), last], reader)

@@ -12,17 +12,18 @@ __all__ = ["LocalAgent"]
 
 
 class LocalAgent(TokenAgent):
-    """Samples from a causal language model of transformers in this process.
+    """Samples from a language model of transformers in this process.
 
     All agents with the same model share it, and their episodes are decoded in one batch. The prompt
     is rendered by the model's chat template, with ``info["tool_schemas"]`` as tools. If the prompt
     extends the earlier turns, sampled tokens are kept and not tokenised again. Replies have token
-    ids and log-probabilities. Observations must be text.
+    ids and log-probabilities. Observations may show images to a vision-language model.
 
     Args:
         model: Name or folder of a model; or a live model of transformers or peft, which is sampled
             with its current weights; or a ``SamplingModel``.
-        tokenizer: The tokenizer of a live model; None otherwise.
+        tokenizer: The tokenizer of a live model, or its processor if it reads images; None
+            otherwise.
         device: ``auto`` (CUDA if available, else the CPU), ``cpu``, ``cuda:1``, ...; a live model
             stays on its device.
         dtype: ``auto`` (as the model was saved), ``float32``, ``bfloat16``, ...; a live model
@@ -38,7 +39,10 @@ class LocalAgent(TokenAgent):
         seed: Seed of the sampling; None for a random one.
         system: The system message.
         history: ``agent``, ``env`` or ``auto``, as for the agent ``openai``.
-        batch_size: Most episodes that are decoded at the same time.
+        batch_size: Most episodes that are decoded at the same time. It is halved when memory runs
+            out, and the replies go on.
+        kv_tokens: Most tokens of the KV cache, padding included; the replies that began last wait
+            while there is no room. None for no limit.
         template: More variables for the chat template, such as ``{"enable_thinking": False}``.
 
     Raises:
@@ -62,15 +66,16 @@ class LocalAgent(TokenAgent):
         system: str | None = None,
         history: Literal["auto", "agent", "env"] = "auto",
         batch_size: int = 64,
+        kv_tokens: int | None = None,
         template: Mapping[str, Any] | None = None,
     ) -> None:
-        if max_new_tokens < 1 or batch_size < 1:
+        if max_new_tokens < 1 or batch_size < 1 or (kv_tokens is not None and kv_tokens < 1):
             raise ConfigError(
-                f"A local model needs max_new_tokens >= 1 and batch_size >= 1; got "
-                f"{max_new_tokens} and {batch_size}."
+                f"A local model needs max_new_tokens >= 1, batch_size >= 1 and kv_tokens >= 1; got "
+                f"{max_new_tokens}, {batch_size} and {kv_tokens}."
             )
         sampler = _sampling_model(
-            model, tokenizer, device=device, dtype=dtype, batch_size=batch_size
+            model, tokenizer, device, dtype, {"batch_size": batch_size, "kv_tokens": kv_tokens}
         )
         super().__init__(
             sampler,
@@ -88,7 +93,7 @@ class LocalAgent(TokenAgent):
 
 
 def _sampling_model(
-    model: Any, tokenizer: Any, *, device: str, dtype: str, batch_size: int
+    model: Any, tokenizer: Any, device: str, dtype: str, limits: Mapping[str, Any]
 ) -> SamplingModel:
     is_name, is_ready = isinstance(model, str), hasattr(model, "submit")
     if is_name or is_ready:
@@ -106,9 +111,9 @@ def _sampling_model(
             f"The agent 'transformers' needs {error.name}: pip install gem-agents[local]."
         ) from None
     if is_name:
-        return load_model(model, device=device, dtype=dtype, batch_size=batch_size)
+        return load_model(model, device=device, dtype=dtype, **limits)
     if device != "auto" or dtype != "auto":
         raise ConfigError(
             f"A live model stays on its device and keeps its dtype; got {device!r} and {dtype!r}."
         )
-    return share_model(model, tokenizer, batch_size=batch_size)
+    return share_model(model, tokenizer, **limits)

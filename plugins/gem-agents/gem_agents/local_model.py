@@ -10,20 +10,25 @@ import asyncio
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
-import transformers
 
-from gem_agents.decoder import Decoder, Job
+from gem_agents.batch_limits import BatchLimits
+from gem_agents.decoder import Decoder
+from gem_agents.errors import SamplerMemoryError
+from gem_agents.jobs import Job
 from gem_agents.mutable_model import MutableModel
+from gem_agents.prompt_images import PromptImages
 from gem_agents.stop_strings import StopStrings
 from gem_core.errors import ConfigError
+from gem_rollout.models.memory import is_out_of_memory
 from gem_rollout.models.pretrained import pretrained_options
+from gem_rollout.models.vision import Vision, load_with_processor, tokenizer_of
 from gem_rollout.sampler import Request, Sampled
+from gem_rollout.token_text import TokenText
 
-__all__ = ["LocalModel", "load_model", "share_model"]
+__all__ = ["LocalModel", "end_ids_of", "load_model", "share_model"]
 
 _QUIET_ITERATIONS = 8
 """Iterations of the loop without a new prompt after which a step starts.
@@ -37,60 +42,56 @@ class LocalModel:
 
     Args:
         model: A model of transformers or peft; its weights may change between steps.
-        tokenizer: Its tokenizer.
+        tokenizer: Its tokenizer, or its processor if it reads images.
         batch_size: Most prompts that are decoded at the same time.
+        kv_tokens: Most tokens of the KV cache, padding included; None for no limit.
+
+    Attributes:
+        limits: The limits of the batch; they are lowered when memory runs out.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, batch_size: int) -> None:
+    def __init__(
+        self, model: Any, tokenizer: Any, *, batch_size: int, kv_tokens: int | None = None
+    ) -> None:
         self.model = model
-        self.tokenizer = tokenizer
+        self.tokenizer = tokenizer_of(tokenizer)
+        self.vision = Vision.of(tokenizer, model)
+        """How it reads images; None if it reads text only."""
         config = model.config.get_text_config()
         self.context: int = getattr(config, "max_position_embeddings", None) or 2**31
-        self._end_ids = _end_ids(model, tokenizer)
-        self._batch_size = batch_size
-        self._mutable_model = MutableModel(model)
-        self._stop_strings = StopStrings(tokenizer)
+        self._end_ids = end_ids_of(model, self.tokenizer)
+        self.limits = BatchLimits(batch_size, kv_tokens)
+        self._mutable_model = MutableModel(model, self.vision)
+        self._stop_strings = StopStrings(self.tokenizer)
         self._agents: weakref.WeakSet[Any] = weakref.WeakSet()
         self._runners: dict[asyncio.AbstractEventLoop, _StepRunner] = {}
-        self._memo: dict[Hashable, Any] = {}
-
-    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return a value, made once for all prompts that arrive before the next step.
-
-        The episodes of a group have equal prompts. Values are dropped at each step, because the
-        tokenizer may change.
-
-        Args:
-            key: A key that determines the value.
-            make: Makes the value.
-        """
-        value = self._memo.get(key)
-        if value is None:
-            value = self._memo[key] = make()
-        return value
 
     def submit(self, request: Request) -> "asyncio.Future[Sampled]":
-        """Queue a prompt in the running event loop, and return the future of its reply."""
+        """Queue a prompt in the running event loop, and return the future of its reply.
+
+        Raises:
+            DataError: The tokens of images are not those of the request's images.
+            ContentError: An image is damaged.
+        """
+        images = self._images_of(request)
         loop = asyncio.get_running_loop()
         runner = self._runners.get(loop)
         if runner is None:
             open_loops = {one: kept for one, kept in self._runners.items() if not one.is_closed()}
             self._runners = open_loops
-            decoder = Decoder(
-                self._mutable_model, self._end_ids, self._stop_strings, self._batch_size
-            )
-            runner = self._runners[loop] = _StepRunner(decoder, self._memo.clear)
-        return runner.add(loop, request, len(self._agents))
+            decoder = Decoder(self._mutable_model, self._end_ids, self._stop_strings, self.limits)
+            runner = self._runners[loop] = _StepRunner(decoder)
+        return runner.add(loop, Job(request, loop.create_future(), images), len(self._agents))
+
+    def _images_of(self, request: Request) -> PromptImages | None:
+        reader = self._mutable_model.reader
+        if reader is None or not request.images:
+            return None
+        return reader.prepare(request.ids, request.images)
 
     def text_of(self, sampled: Sampled) -> str:
         """Return the text of a reply, without the token that ended it."""
-        ids = sampled.ids
-        if ids and ids[-1] in self._end_ids:
-            ids = ids[:-1]
-        text: str = self.tokenizer.decode(
-            ids, skip_special_tokens=False, clean_up_tokenization_spaces=False
-        )
-        return text
+        return TokenText(self.tokenizer, self._end_ids).of(sampled.ids)
 
     def join(self, agent: object) -> None:
         """Register an agent that plays: its tokens stay cached between its turns."""
@@ -111,20 +112,17 @@ class _StepRunner:
 
     Args:
         decoder: The decoder.
-        before_step: Called before each step.
     """
 
-    def __init__(self, decoder: Decoder, before_step: Callable[[], None]) -> None:
+    def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
-        self._before_step = before_step
         self._waiting: deque[Job] = deque()
         self._is_running = False
         self._needed = self._quiet = 0
 
     def add(
-        self, loop: asyncio.AbstractEventLoop, request: Request, episodes: int
+        self, loop: asyncio.AbstractEventLoop, job: Job, episodes: int
     ) -> "asyncio.Future[Sampled]":
-        job = Job(request, loop.create_future())
         self._decoder.episodes = episodes
         self._waiting.append(job)
         self._needed, self._quiet = _QUIET_ITERATIONS, 0
@@ -144,45 +142,70 @@ class _StepRunner:
             loop.call_soon(self._iterate, loop)
 
     def _step(self) -> None:
-        self._before_step()
         try:
             ended = self._decoder.step(self._waiting)
         except Exception as error:  # noqa: BLE001 - passed on to every episode of the batch
-            for job in self._decoder.abandon():
-                if not job.future.done():
-                    job.future.set_exception(error)
             self._needed = _QUIET_ITERATIONS
+            if not is_out_of_memory(error) or not self._decoder.shrink(self._waiting):
+                self._fail(error)
             return
         for job in ended:
             if not job.future.done():
                 job.future.set_result(job.sampled())
                 self._needed = _QUIET_ITERATIONS
 
+    def _fail(self, error: Exception) -> None:
+        """Pass an error on to the live jobs; to the waiting ones if it arose before they joined."""
+        jobs = self._decoder.abandon()
+        if not jobs:
+            jobs = list(self._waiting)
+            self._waiting.clear()
+        for job in jobs:
+            if not job.future.done():
+                job.future.set_exception(_with_advice(error, len(job.ids)))
+
+
+def _with_advice(error: Exception, tokens: int) -> Exception:
+    if not is_out_of_memory(error):
+        return error
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    return SamplerMemoryError(
+        f"Out of memory while one reply alone was sampled ({said}): its prompt and reply have "
+        f"{tokens} tokens. Use a smaller model, bfloat16, or shorter episodes."
+    )
+
 
 _loaded: dict[tuple[str, str, str], tuple[Any, Any]] = {}
-_shared: "weakref.WeakValueDictionary[tuple[int, int, int], LocalModel]" = (
+_shared: "weakref.WeakValueDictionary[tuple[int, int, int, int | None], LocalModel]" = (
     weakref.WeakValueDictionary()
 )
 _lock = threading.RLock()
 
 
-def share_model(model: Any, tokenizer: Any, *, batch_size: int) -> LocalModel:
+def share_model(
+    model: Any, tokenizer: Any, *, batch_size: int, kv_tokens: int | None = None
+) -> LocalModel:
     """Return the ``LocalModel`` of a model, which equal calls share.
 
     Args:
         model: A model of transformers or peft.
-        tokenizer: Its tokenizer.
+        tokenizer: Its tokenizer or processor.
         batch_size: Most prompts that are decoded at the same time.
+        kv_tokens: Most tokens of the KV cache, padding included; None for no limit.
     """
-    key = (id(model), id(tokenizer), batch_size)
+    key = (id(model), id(tokenizer), batch_size, kv_tokens)
     with _lock:
         shared = _shared.get(key)
         if shared is None:
-            shared = _shared[key] = LocalModel(model, tokenizer, batch_size=batch_size)
+            shared = _shared[key] = LocalModel(
+                model, tokenizer, batch_size=batch_size, kv_tokens=kv_tokens
+            )
         return shared
 
 
-def load_model(name: str, *, device: str, dtype: str, batch_size: int) -> LocalModel:
+def load_model(
+    name: str, *, device: str, dtype: str, batch_size: int, kv_tokens: int | None = None
+) -> LocalModel:
     """Return the ``LocalModel`` of a name; the model is loaded at the first call.
 
     Args:
@@ -190,6 +213,7 @@ def load_model(name: str, *, device: str, dtype: str, batch_size: int) -> LocalM
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ...
         dtype: ``auto``, ``float32``, ``bfloat16``, ...
         batch_size: Most prompts that are decoded at the same time.
+        kv_tokens: Most tokens of the KV cache, padding included; None for no limit.
 
     Raises:
         ConfigError: The model cannot be loaded.
@@ -198,7 +222,7 @@ def load_model(name: str, *, device: str, dtype: str, batch_size: int) -> LocalM
     with _lock:
         if key not in _loaded:
             _loaded[key] = _load(name, device, dtype)
-        return share_model(*_loaded[key], batch_size=batch_size)
+        return share_model(*_loaded[key], batch_size=batch_size, kv_tokens=kv_tokens)
 
 
 def _load(name: str, device: str, dtype: str) -> tuple[Any, Any]:
@@ -206,15 +230,15 @@ def _load(name: str, device: str, dtype: str) -> tuple[Any, Any]:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     found = pretrained_options(name)
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **found)
-        model = transformers.AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **found)
+        model, processor = load_with_processor(name, found, dtype=dtype)
         model.to(device)
-    except (OSError, ValueError, RuntimeError, AttributeError) as error:
+    except (OSError, ValueError, RuntimeError, AttributeError, ImportError) as error:
         raise ConfigError(f"The model {name!r} cannot be loaded to {device}: {error}") from error
-    return model.eval(), tokenizer
+    return model.eval(), processor
 
 
-def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+def end_ids_of(model: Any, tokenizer: Any) -> frozenset[int]:
+    """Return the tokens that end a reply."""
     configured = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     several = configured if isinstance(configured, list) else [configured]
     return frozenset(one for one in (*several, tokenizer.eos_token_id) if one is not None)

@@ -9,7 +9,9 @@ from typing import Any
 import torch
 
 from gem_agents.kv_cache import CachedForward, attention_windows, plain_logits
-from gem_rollout.models.torch_threads import TorchThreads
+from gem_agents.prompt_images import ImageReader, PromptImages
+from gem_rollout.models.pretrained import base_model
+from gem_rollout.models.vision import Vision
 
 __all__ = ["MutableModel"]
 
@@ -24,16 +26,18 @@ class MutableModel:
 
     Args:
         model: The model.
+        vision: How it reads images; None if it reads text only.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, vision: Vision | None = None) -> None:
         self._model = model
-        base = model.get_base_model() if hasattr(model, "get_base_model") else model
+        base = base_model(model)
         names = inspect.signature(base.forward).parameters
         # The logits of all tokens of a long prompt can be larger than the model.
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in names else {}
         self._windows = attention_windows(model) if "position_ids" in names else None
-        self.threads = TorchThreads(model)
+        self.reader = None if vision is None else ImageReader(vision, base)
+        """Prepares prompts with images; None if the model reads text only."""
         self._generation = 0
         self._identity: list[tuple[int, int]] = []
         self._numbers = torch.empty(0)
@@ -89,13 +93,19 @@ class MutableModel:
             _can_cache[self._model] = agrees
         return _can_cache[self._model]
 
-    def cached_forward(self) -> CachedForward:
-        """Return forward passes with a new, empty cache."""
-        return CachedForward(self._model, self._windows or {}, self._last_only)
+    def cached_forward(self, most_tokens: int | None = None) -> CachedForward:
+        """Return forward passes with a new, empty cache of about ``most_tokens`` at most."""
+        return CachedForward(
+            self._model, self._windows or {}, self._last_only, most_tokens, reader=self.reader
+        )
 
-    def plain_logits(self, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
+    def plain_logits(
+        self,
+        sequences: Sequence[Sequence[int]],
+        images: Sequence[PromptImages | None] = (),
+    ) -> torch.Tensor:
         """Return the logits of each sequence's last token, computed without a cache."""
-        return plain_logits(self._model, sequences, self._last_only)
+        return plain_logits(self._model, sequences, self._last_only, images, reader=self.reader)
 
     def _agrees(self) -> bool | None:
         """Compare logits with and without a cache; None if they are not finite."""

@@ -25,6 +25,13 @@ def gem_register(registry: Registry) -> None:
         )
     )
     registry.add(
+        AgentSpec(
+            id="vllm",
+            entry_point="gem_agents.vllm_agent:VllmAgent",
+            description="asks vLLM for tokens, on a server or in this process",
+        )
+    )
+    registry.add(
         CommandSpec(
             id="check-template",
             entry_point="gem_agents.check_template:command",

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ROUNDS", "Allocation", "PrefixIndex", "Slot"]
+from gem_agents.prompt_images import PromptImages
+
+__all__ = ["ROUNDS", "Allocation", "PrefixIndex", "Slot", "in_order"]
 
 _LEAST_GAIN = 16
 """Tokens that must be saved for a prompt to wait for another prompt of the same step."""
@@ -50,6 +52,12 @@ class Allocation(NamedTuple):
     source: Slot
     shared: int
     round: int
+
+    def without_parts(self, images: PromptImages) -> "Allocation":
+        """Return it with a beginning that does not end inside an image."""
+        if self.round == ROUNDS:
+            return self
+        return self._replace(shared=images.whole(self.shared))
 
 
 class _TokenTable:
@@ -137,6 +145,20 @@ class PrefixIndex:
             repeated = {one: Allocation(slot_of[one], slot, len(ids), ROUNDS) for one in others}
             allocations |= repeated
         return [allocations[number] for number in range(len(prompts))]
+
+
+def in_order(group: Sequence[Slot], low: int) -> list[Slot]:
+    """Return slots in an order for the rows from ``low`` on that moves as few as possible."""
+    high = low + len(group)
+    order: list[Slot | None] = [None] * len(group)
+    moved = []
+    for slot in group:
+        if low <= slot.row < high:
+            order[slot.row - low] = slot
+        else:
+            moved.append(slot)
+    others = iter(moved)
+    return [next(others) if slot is None else slot for slot in order]
 
 
 def _share_within_step(

@@ -2,9 +2,9 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
+from gem_command import gem_command
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def run_command(tmp_path):
     def run(*arguments, status=0):
         environ = {name: value for name, value in os.environ.items() if name != "GEM_PLUGINS"}
         done = subprocess.run(
-            [sys.executable, "-m", "gem_core", *arguments],
+            [*gem_command(), *arguments],
             cwd=tmp_path,
             env={**environ, "HYDRA_FULL_ERROR": "1", "HF_HUB_OFFLINE": "1"},
             capture_output=True,

@@ -142,14 +142,14 @@ class TestSampling:
 class TestModels:
     def test_an_error_is_the_error_of_each_episode(self, folder, local):
         def fail(*_):
-            raise RuntimeError("out of memory")
+            raise RuntimeError("a kernel failed")
 
         handle = local.model.register_forward_pre_hook(fail)
         try:
             trajectories = play(folder, 3)
         finally:
             handle.remove()
-        assert [one.error["message"] for one in trajectories] == ["out of memory"] * 3
+        assert [one.error["message"] for one in trajectories] == ["a kernel failed"] * 3
         assert {one.error["boundary"] for one in trajectories} == {"agent"}
         assert [one.error for one in play(folder, 3)] == [None] * 3
 

@@ -78,8 +78,8 @@ class CodeEnv(TaskEnv):
         prompt: The text around the problem, with ``{problem}`` in its place; other braces have no
             meaning. ``"default"`` explains the expected response; None shows the problem alone,
             to which the commands add how to answer.
-        rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``; see
-            ``TaskEnv``.
+        rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``, and how
+            they are graded (``grader``, ``rewards``); see ``TaskEnv``.
 
     Raises:
         ConfigError: An option has an invalid value.
@@ -200,8 +200,11 @@ class CodeEnv(TaskEnv):
             raise DataError(f"{self._where()}: {error}") from error
         self._suite = row, suite
 
+    def answer_in(self, response: str) -> str | None:
+        return last_code_block(response)
+
     def grade(self, action: str) -> Grade:
-        code = last_code_block(action)
+        code = self.answer_in(action)
         if code is None:
             nothing = {
                 "passed": 0,
@@ -225,7 +228,9 @@ class CodeEnv(TaskEnv):
         return Grade(paid, correct, {**vars(verdict), "forgeable": self.suite.forgeable})
 
     def feedback(self, grade: Grade) -> str:
-        failure = grade.info["failure"]
+        failure = grade.info.get("failure")
+        if "failure" not in grade.info:  # another grader decided
+            return "Correct." if grade.correct else "Wrong."
         if failure is None:
             return "Correct: all tests passed."
         if failure["kind"] == "no code":
@@ -248,6 +253,7 @@ class CodeEnv(TaskEnv):
         return twin
 
     def close(self) -> None:
+        super().close()
         self._sandbox.close()
 
 

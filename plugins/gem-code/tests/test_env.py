@@ -221,7 +221,7 @@ def test_a_snapshot_restores_its_row():
 
 def test_many_environments_grade_at_the_same_time():
     rows = [{"problem": "?", "tests": DOUBLE}]
-    vec = make_vec("code:Sample", num_envs=6, executor="threads", data=rows, solution_key=None)
+    vec = make_vec("code:Custom", num_envs=6, executor="threads", data=rows)
     vec.reset(seed=0)
     _, rewards, *_ = vec.step([RIGHT, PARTLY, "", RIGHT, PARTLY, RIGHT])
     vec.close()
@@ -230,6 +230,6 @@ def test_many_environments_grade_at_the_same_time():
 
 def test_any_dataset_on_the_hub_can_be_used(fake_hub):
     fake_hub.add("acme/puzzles", {"train": [{"problem": "Double.", "tests": json.dumps(DOUBLE)}]})
-    env = make("code:CodeContest", dataset_name="acme/puzzles")
+    env = make("code:Custom", dataset_name="acme/puzzles")
     assert env.reset(seed=0)[0] == "Double."
     assert env.step(RIGHT).reward == 1.0

@@ -154,6 +154,7 @@ def test_a_solution_passes_in_every_sandbox(backend):
     assert all(solves(SOLVED, tests, backend, limits) for tests in CHECKS.values())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", FORGERIES, ids=lambda path: path.stem)
 def test_a_forgery_passes_in_no_sandbox(backend, path):
     code, limits = path.read_text(), limits_of(path)

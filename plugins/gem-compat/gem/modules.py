@@ -69,43 +69,33 @@ _GAME_PACKAGES = ("crosswords", "sokoban")
 """Games that gem-llm has as packages, with the class in a module of the same name."""
 _GAME_ENV = "gem.envs.game_env"
 _MULTI_AGENT = "gem.multi_agent"
+_WIKI = f"{_GAME_ENV}.wikigame"
+_WIKI_GAMES = "gem_games.wikigame"
 _REEXPORTED = {
     "gem.envs.multiagent": {"MultiAgentEnv": _MULTI_AGENT},
     "gem.envs.multiagent.multi_agent_env": {
         "AgentSelector": _MULTI_AGENT,
         "MultiAgentEnv": _MULTI_AGENT,
     },
-}
-_WIKI = f"{_GAME_ENV}.wikigame"
-_ABSENT: dict[str, dict[str, Sequence[str]]] = {
-    "WikiGame": {
-        _WIKI: ["WikiGameEnv"],
-        f"{_WIKI}.backend": ["BaseWikiTrawler", "MediaWikiTrawler", "KiwixWikiTrawler"],
-        f"{_WIKI}.dynamics": [
-            "WikiGameDynamics",
-            "NoRegretsDynamics",
-            "EideticDynamics",
-            "OneBackDynamics",
-            "FreeNavDynamics",
-        ],
-        f"{_WIKI}.errors": [
-            "DisambiguationException",
-            "QueryPageNotFoundException",
-            "BackendFailureException",
-        ],
-        f"{_WIKI}.rewards": ["WikiGameReward"],
-        f"{_WIKI}.wikigame": ["WikiGameEnv"],
-        f"{_WIKI}.wikipage": ["WikipediaPage"],
+    f"{_WIKI}.dynamics": {
+        "EideticDynamics": f"{_WIKI_GAMES}.variants:Eidetic",
+        "FreeNavDynamics": f"{_WIKI_GAMES}.variants:FreeNav",
+        "NoRegretsDynamics": f"{_WIKI_GAMES}.variants:NoRegrets",
+        "OneBackDynamics": f"{_WIKI_GAMES}.variants:OneBack",
+        "WikiGameDynamics": f"{_WIKI_GAMES}.variants:Variant",
     },
+    f"{_WIKI}.errors": {
+        "BackendFailureException": f"{_WIKI_GAMES}.errors:PageFault",
+        "DisambiguationException": f"{_WIKI_GAMES}.errors:DisambiguationError",
+        "QueryPageNotFoundException": f"{_WIKI_GAMES}.errors:PageNotFoundError",
+    },
+    f"{_WIKI}.rewards": {"WikiGameReward": f"{_WIKI_GAMES}.rewards"},
+}
+"""Names by module, each with the module that defines it, and its name there if it differs."""
+_ABSENT: dict[str, dict[str, Sequence[str]]] = {
     "executor of commands in containers": {
         "gem.envs.terminal.executor": ["DockerExecutor"],
         "gem.envs.terminal.reward": ["calculate_test_score"],
-    },
-    "WebShop": {
-        "gem.envs.webshop": [],
-        "gem.envs.webshop.preprocess": ["main"],
-        "gem.envs.webshop.utils": ["SimServer", "SimBrowser", "random_idx"],
-        "gem.envs.webshop.webshop": ["WebshopEnv"],
     },
 }
 _ABSENT_MODULES = {
@@ -123,6 +113,11 @@ _GAME_MODULES = {
     **{home_of(game): game for game in GAMES},
 }
 _MODULES = {*_GAME_MODULES, *_REEXPORTED, *_ABSENT_MODULES}
+
+
+def _found(item: str, home: str) -> Any:
+    module, _, name = home.partition(":")
+    return getattr(importlib.import_module(module), name or item)
 
 
 class _TableImporter:
@@ -151,7 +146,7 @@ class _TableImporter:
             found: dict[str, Any] = {cls.__name__: cls}
         else:
             homes = _REEXPORTED[name].items()
-            found = {item: getattr(importlib.import_module(home), item) for item, home in homes}
+            found = {item: _found(item, home) for item, home in homes}
         module.__doc__ = f"{', '.join(found)} of gem-llm."
         module.__dict__.update(found, __all__=sorted(found))
 

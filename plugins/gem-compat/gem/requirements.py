@@ -30,21 +30,27 @@ def needs(distribution: str) -> Iterator[None]:
         ) from error
 
 
-def absent(module: str, names: Sequence[str], what: str) -> Callable[[str], Any]:
+def absent(
+    module: str,
+    names: Sequence[str],
+    what: str,
+    instead: str = "Scripts that need it require gem-llm.",
+) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a module with names that only gem-llm has.
 
     Args:
         module: The module.
         names: The names of gem-llm's module.
         what: Subject of these names, for the message.
+        instead: A sentence about what to do.
     """
 
     def getattribute(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         raise InstallationError(
-            f"{module}.{name} is not in this release of gem-compat: gem-core has no {what} yet. "
-            f"Scripts that need it require gem-llm."
+            f"{module}.{name} is not in this release of gem-compat: gem-core has no {what}. "
+            f"{instead}"
         )
 
     return getattribute

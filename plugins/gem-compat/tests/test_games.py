@@ -87,6 +87,7 @@ REGISTERED = {
     "WordSearch": levels(
         "num_words max_turns hardcore", easy=(5, 20, False), hard=(5, 20, True), random=None
     ),
+    "WikiGame": levels("max_turns", easy=(30,), hard=(15,)),
 }
 SHOWN = {
     "Hangman": {"hardcore": False},
@@ -111,6 +112,7 @@ STATE = {
     "Sokoban": "room_state room_fixed box_mapping player_position action_space num_boxes",
     "Crosswords": "board solution clues placed_words total_letter_cells num_words hardcore",
     "WordSearch": "game_board placed_words correct_words highlighted_positions attempts",
+    "WikiGame": "variant backend page target",
 }
 
 

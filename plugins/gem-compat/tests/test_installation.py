@@ -159,6 +159,9 @@ MISSING = "import sys; sys.modules[{!r}] = None"
         ("from gem.tools.mcp_server.time_mcp import app", "gem-tools"),
         ("from gem.tools.search_engine.retrieval_server import main", "gem-tools"),
         ("from gem.envs.terminal.docker_env import DockerEnv", "gem-terminal"),
+        ("from gem.envs.webshop.webshop import WebshopEnv", "gem-web"),
+        ("from gem.envs.webshop.preprocess import main", "gem-web"),
+        ("import gem; gem.make('webshop:train-text')", "gem-web"),
         ("import gem; gem.make('math:Nowhere')", "gem-math"),
     ],
 )

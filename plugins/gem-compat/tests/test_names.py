@@ -21,6 +21,9 @@ NAMES = {
     "gem.envs.reasoning_gym": "ReasoningGymEnv",
     "gem.envs.mcpmark": "MCPMarkEnv",
     "gem.envs.terminal.docker_env": "DockerEnv TaskConfig ContainerConfig",
+    "gem.envs.webshop.webshop": "WebshopEnv",
+    "gem.envs.webshop.utils": "random_idx",
+    "gem.envs.webshop.preprocess": "main",
     "gem.envs.multiagent": "MultiAgentEnv",
     "gem.envs.multiagent.multi_agent_env": "MultiAgentEnv AgentSelector",
     "gem.envs.game_env.guess_the_number": "GuessTheNumberEnv",
@@ -38,6 +41,15 @@ NAMES = {
     "gem.envs.game_env.sokoban.utils": "generate_room",
     "gem.envs.game_env.crosswords": "CrosswordsEnv",
     "gem.envs.game_env.crosswords.crosswords": "CrosswordsEnv",
+    "gem.envs.game_env.wikigame": "WikiGameEnv",
+    "gem.envs.game_env.wikigame.wikigame": "WikiGameEnv",
+    "gem.envs.game_env.wikigame.backend": "BaseWikiTrawler MediaWikiTrawler KiwixWikiTrawler",
+    "gem.envs.game_env.wikigame.dynamics": "WikiGameDynamics NoRegretsDynamics EideticDynamics "
+    "OneBackDynamics FreeNavDynamics",
+    "gem.envs.game_env.wikigame.rewards": "WikiGameReward",
+    "gem.envs.game_env.wikigame.errors": "DisambiguationException QueryPageNotFoundException "
+    "BackendFailureException",
+    "gem.envs.game_env.wikigame.wikipage": "WikipediaPage",
     "gem.vector.vector_env": "VectorEnv AutoresetMode ArrayType",
     "gem.vector.sync_vector_env": "SyncVectorEnv",
     "gem.vector.async_vector_env": "AsyncVectorEnv step_reset_env",
@@ -72,17 +84,7 @@ NAMES = {
 ABSENT = {
     "gem.envs.terminal.executor": "DockerExecutor",
     "gem.envs.terminal.reward": "calculate_test_score",
-    "gem.envs.webshop.webshop": "WebshopEnv",
-    "gem.envs.webshop.utils": "SimServer SimBrowser random_idx",
-    "gem.envs.game_env.wikigame": "WikiGameEnv",
-    "gem.envs.game_env.wikigame.wikigame": "WikiGameEnv",
-    "gem.envs.game_env.wikigame.backend": "BaseWikiTrawler MediaWikiTrawler KiwixWikiTrawler",
-    "gem.envs.game_env.wikigame.dynamics": "WikiGameDynamics NoRegretsDynamics EideticDynamics "
-    "OneBackDynamics FreeNavDynamics",
-    "gem.envs.game_env.wikigame.rewards": "WikiGameReward",
-    "gem.envs.game_env.wikigame.errors": "DisambiguationException QueryPageNotFoundException "
-    "BackendFailureException",
-    "gem.envs.game_env.wikigame.wikipage": "WikipediaPage",
+    "gem.envs.webshop.utils": "SimServer SimBrowser",
 }
 SIGNATURES = {
     "gem.make": "(env_id, **kwargs)",
@@ -121,6 +123,12 @@ SIGNATURES = {
     "gem.envs.terminal.docker_env.TaskConfig": "(task_name, task_path, test_weights, "
     "max_test_timeout_sec=300.0, max_retry=5)",
     "gem.envs.terminal.docker_env.ContainerConfig": "(no_rebuild=False, timeout=600)",
+    "gem.envs.webshop.webshop.WebshopEnv": "(observation_mode='text', split='train', "
+    "max_turns=15, show_attrs=False, session=None, session_prefix=None, error_tolerance=0, "
+    "format_error_reward=0, **kwargs)",
+    "gem.envs.webshop.webshop.WebshopEnv.reset": "(self, seed=None, session=None, "
+    "instruction_text=None)",
+    "gem.envs.webshop.preprocess.main": "(mode='all')",
     "gem.envs.game_env.guess_the_number.GuessTheNumberEnv": "(min_number=1, max_number=20, "
     "max_turns=20, **kwargs)",
     "gem.envs.game_env.mastermind.MastermindEnv": "(code_length=4, num_numbers=6, "
@@ -145,6 +153,16 @@ SIGNATURES = {
     "num_steps=25, num_boxes=3, tries=1000, second_player=False, seed=None)",
     "gem.envs.game_env.crosswords.CrosswordsEnv": "(hardcore=False, max_turns=100, num_words=5, "
     "**kwargs)",
+    # The default of gem-llm is backend='mw', the live Wikipedia.
+    "gem.envs.game_env.wikigame.WikiGameEnv": "(max_turns=10, backend='world', "
+    "trawler_kwargs=None, page_summary_length=(100, 'characters'), variant='noregrets', **kwargs)",
+    "gem.envs.game_env.wikigame.backend.MediaWikiTrawler": "("
+    "url='https://en.wikipedia.org/w/api.php', query_delay_ms=25, max_query_attempts=5, "
+    "query_use_cache=False)",
+    "gem.envs.game_env.wikigame.backend.KiwixWikiTrawler": "(url='http://localhost:8080', "
+    "zimfile='wikipedia_en_simple_all_nopic_2025-09', query_delay_ms=25, max_query_attempts=5, "
+    "query_use_cache=False)",
+    "gem.envs.game_env.wikigame.wikipage.WikipediaPage": "(page_id, title, content, links=...)",
     "gem.vector.sync_vector_env.SyncVectorEnv": "(env_ids, env_fns, "
     "autoreset_mode=AutoresetMode.SAME_STEP)",
     "gem.vector.async_vector_env.AsyncVectorEnv": "(env_ids, env_fns, "
@@ -315,7 +333,9 @@ def test_a_star_import_of_a_game_brings_its_class():
 
 
 def test_absent_modules_have_no_other_names():
-    from gem.envs.webshop import webshop
+    from gem.envs.terminal import executor
+    from gem.envs.webshop import utils
 
-    with pytest.raises(AttributeError, match="no attribute 'Shop'"):
-        _ = webshop.Shop
+    for module in (executor, utils):
+        with pytest.raises(AttributeError, match="no attribute 'Shop'"):
+            _ = module.Shop

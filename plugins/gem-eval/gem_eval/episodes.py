@@ -8,12 +8,13 @@ all environments that answer the same question.
 import re
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gem_rollout import Trajectory
 from gem_rollout.failures import Failure
 from gem_rollout.format_errors import BadEnding, bad_ending_of
+from gem_rollout.reward_parts import reward_parts
 
 __all__ = ["Episode", "Task", "level_of", "tasks_of", "with_task_ids"]
 
@@ -58,6 +59,7 @@ class Episode:
         setup_seconds: Time to make and reset the environment.
         opening: Checksum of the first observation.
         bad_ending: The end of the last action, if it did not have the form that was asked for.
+        rewards: The named parts of its rewards, each summed over the steps.
     """
 
     env_id: str
@@ -88,6 +90,7 @@ class Episode:
     setup_seconds: float
     opening: int
     bad_ending: BadEnding | None
+    rewards: dict[str, float] = field(default_factory=dict)
 
     @property
     def task(self) -> Task:
@@ -142,6 +145,7 @@ class Episode:
             setup_seconds=trajectory.setup_seconds,
             opening=_checksum(turns[0].observation if turns else trajectory.final_observation),
             bad_ending=bad_ending_of(trajectory),
+            rewards=reward_parts(trajectory),
             **times,
         )
 

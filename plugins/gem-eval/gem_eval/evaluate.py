@@ -45,6 +45,7 @@ from gem_rollout.commands import (
     agent_makers,
     envs_by_name,
 )
+from gem_rollout.executor import Place, executor_of
 from gem_rollout.failures import Failures
 from gem_rollout.format_errors import FormatErrors
 from gem_rollout.progress import Mode, print_line
@@ -156,9 +157,13 @@ def _evaluate(job: Job[EvalKeys]) -> int:
         spent.add(episode)
     console = console_for(stderr=True)
     status = ""
-    with TrajectoryFile(run.trajectories_path) as file, results_alone():
+    with (
+        results_alone(),
+        executor_of(job.config) as place,
+        TrajectoryFile(run.trajectories_path) as file,
+    ):
         try:
-            for episode in _play(cells, file, job.keys, spent, console):
+            for episode in _play(cells, file, job.keys, spent, console, place):
                 episodes.append(episode)
         except KeyboardInterrupt:
             status = "interrupted"
@@ -176,6 +181,7 @@ command = HydraCommand(
     _evaluate,
     EvalKeys,
     formats=("table", "json", "csv", "md"),
+    executor=True,
     aliases={"n": "episodes", "k": "samples"},
     examples=[
         "gem-core eval game:GuessTheNumber-v0-easy agent=oracle episodes=50",
@@ -226,6 +232,7 @@ def _play(
     keys: EvalKeys,
     spent: _Spent,
     console: Console,
+    place: Place,
 ) -> Iterator[Episode]:
     """Play the missing episodes: one agent after the other, each in all environments together."""
     tallies, warned = [cell.tally for cell in cells], set[str]()
@@ -234,7 +241,7 @@ def _play(
             if spent.reached():
                 return
             of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
-            rollout = _rollout(of_agent, keys, spent)
+            rollout = _rollout(of_agent, keys, spent, place)
             for trajectory in _closing(rollout):
                 warning = rollout.report.repeats(trajectory.component, keys.episodes)
                 if warning and warning not in warned:
@@ -247,13 +254,13 @@ def _play(
                 yield episode
 
 
-def _rollout(cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent) -> Rollout:
+def _rollout(cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent, place: Place) -> Rollout:
     left = spent.left()
     whole = {name: int(left[name]) for name in ("episodes", "turns", "tokens") if name in left}
     budget = Budget(cost=left.get("cost"), seconds=left.get("seconds"), **whole)
     one = next(iter(cells.values()))
     return collect(
-        {env_id: Component(cell.factory) for env_id, cell in cells.items()},
+        {env_id: Component(place.factory(cell.factory)) for env_id, cell in cells.items()},
         one.make_agent,
         episodes=(
             (env_id, index)

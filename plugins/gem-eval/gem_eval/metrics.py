@@ -19,6 +19,7 @@ from gem_eval.statistics import (
     pass_at,
     proportion_estimate,
 )
+from gem_rollout.reward_parts import mean_reward_parts
 
 __all__ = ["Figures", "Row", "figures_of", "metrics_of", "rows_of"]
 
@@ -56,6 +57,8 @@ class Figures:
         errors: Number of episodes that ended with an error, by boundary.
         stragglers: Number of episodes that a deadline ended.
         repeats: Number of attempts that failed and were repeated.
+        rewards: Mean of each named part of the rewards, which is summed over the steps of an
+            episode; over the episodes of the environments that report it.
     """
 
     episodes: int
@@ -81,6 +84,7 @@ class Figures:
     errors: dict[str, int] = field(default_factory=dict)
     stragglers: int = 0
     repeats: int = 0
+    rewards: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data."""
@@ -158,6 +162,7 @@ def figures_of(episodes: Sequence[Episode], confidence: float = 0.95) -> Figures
         errors=dict(Counter(failure.boundary for failure in failures)),
         stragglers=sum(failure.kind == "DeadlineError" for failure in failures),
         repeats=sum(one.repeats for one in episodes),
+        rewards=mean_reward_parts((one.env_id, one.rewards) for one in episodes),
     )
 
 

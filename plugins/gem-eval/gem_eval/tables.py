@@ -56,7 +56,16 @@ def _estimate(estimate: Estimate | None, form: str) -> str:
 def table_of(rows: Sequence[Row]) -> Cells:
     """Return headings and cells, without the optional columns that are empty in all rows."""
     headings = ["agent", "environment", "episodes", "return", "success"]
-    headings += ["turns", "tokens", "cost", "tool calls", "tools ok", "format errors", "cut"]
+    headings += [
+        "rewards",
+        "turns",
+        "tokens",
+        "cost",
+        "tool calls",
+        "tools ok",
+        "format errors",
+        "cut",
+    ]
     headings.append("errors")
     cells = [_cells(row) for row in rows]
     kept = [
@@ -85,6 +94,7 @@ def _cells(row: Row) -> list[str]:
         count,
         "-" if all_failed else _estimate(figures.mean_return, ".3f"),
         f"{failed} failed" if all_failed else _estimate(figures.success, ".1%"),
+        ", ".join(f"{name} {value:.3f}" for name, value in figures.rewards.items()),
         f"{figures.turns:.1f}",
         tokens or "",
         "" if figures.cost is None else f"{figures.cost:.4g}",

@@ -3,12 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gem_command import gem_command
 
 from gem_core.agent import Generation
 from gem_core.seeding import child_seed
@@ -72,7 +72,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 def gem(*args: Any, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run gem-core as a user does."""
     return subprocess.run(
-        [sys.executable, "-m", "gem_core", *map(str, args)],
+        [*gem_command(), *map(str, args)],
         capture_output=True,
         text=True,
         cwd=cwd,

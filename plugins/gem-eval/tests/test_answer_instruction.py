@@ -31,7 +31,7 @@ def trajectories(folder):
 
 
 @pytest.mark.parametrize("command", ["run", "eval"])
-@pytest.mark.parametrize("words", [["math:GSM8K"], ["env=math/GSM8K", "tools=[python]"]])
+@pytest.mark.parametrize("words", [["math:Custom"], ["env=math/Custom", "tools=[python]"]])
 def test_a_model_is_told_how_to_answer(tmp_path, gem, agent, command, words):
     done = gem(command, *words, DATA, *agent, "episodes=4", "out=run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -46,11 +46,11 @@ def test_a_model_is_told_how_to_answer(tmp_path, gem, agent, command, words):
 def test_answers_without_the_form_are_quoted_with_the_option_that_asks_for_it(
     tmp_path, gem, agent, command, switch
 ):
-    done = gem(command, "math:GSM8K", DATA, *agent, "episodes=4", "out=run", switch, cwd=tmp_path)
+    done = gem(command, "math:Custom", DATA, *agent, "episodes=4", "out=run", switch, cwd=tmp_path)
     assert done.returncode == 0
     assert not any(one.success for one in trajectories(tmp_path / "run"))
     (line,) = re.findall(r".*required form.*", done.stderr)
-    assert "4 of 4 episodes of openai in math:GSM8K" in line
+    assert "4 of 4 episodes of openai in math:Custom" in line
     assert "'It is **7**.'" in line
     assert r"in \boxed{}" in line
     assert "answer_instruction=default" in line
@@ -77,7 +77,7 @@ def test_only_the_environments_of_a_mixture_that_need_it_have_an_instruction(tmp
 
 
 def test_a_run_is_replayed_and_continued_with_its_own_instruction(tmp_path, gem, agent):
-    base = ["eval", "math:GSM8K", DATA, *agent, "out=run"]
+    base = ["eval", "math:Custom", DATA, *agent, "out=run"]
     gem(*base, "episodes=2", cwd=tmp_path)
     assert "Nothing changes" in gem("replay", "run", cwd=tmp_path).stdout
     changed = gem("replay", "run", "answer_instruction=null", cwd=tmp_path)
@@ -89,7 +89,7 @@ def test_a_run_is_replayed_and_continued_with_its_own_instruction(tmp_path, gem,
 
 
 def test_a_replay_of_a_run_from_before_the_instruction_has_none(tmp_path, gem, agent):
-    gem("eval", "math:GSM8K", DATA, *agent, "out=run", "answer_instruction=null", cwd=tmp_path)
+    gem("eval", "math:Custom", DATA, *agent, "out=run", "answer_instruction=null", cwd=tmp_path)
     path = tmp_path / "run" / "run.json"
     info = json.loads(path.read_text())
     del info["config"]["answer_instruction"]

@@ -115,6 +115,7 @@ CASES = {
 KINDS = [*((case, "of all kinds") for case in CASES), ("every row", "hard"), ("samples", "hard")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("case", "kind"), KINDS)
 def test_the_intervals_cover_the_population_about_as_often_as_they_say(case, kind):
     """0.95, up to chance: the standard deviation of 200 trials is 0.015."""
@@ -124,6 +125,7 @@ def test_the_intervals_cover_the_population_about_as_often_as_they_say(case, kin
     assert coverage(found, truth, "mean_return") > 0.9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("case", "kind"), KINDS)
 def test_equal_agents_seldom_differ_significantly(case, kind):
     """At most 0.05, up to chance: the standard deviation of 100 trials is 0.022."""

@@ -77,6 +77,22 @@ def test_tokens_tools_formats_and_times_are_counted(episode):
     )
 
 
+def test_the_parts_of_a_reward_have_their_means(episode):
+    episodes = [
+        episode(group=0, rewards={"format": 1.0, "brief": -0.5}),
+        episode(group=1, rewards={"format": 0.0, "brief": 0.0}),
+        episode(group=2, error="env"),
+        episode(group=3, env_id="game:Y-v0"),
+    ]
+    graded, plain, pooled, _ = rows_of(episodes)
+    assert graded.figures.rewards == pytest.approx({"format": 1 / 3, "brief": -0.5 / 3})
+    assert (plain.figures.rewards, pooled.figures.rewards) == ({}, graded.figures.rewards)
+    headings, lines = table_of([graded, plain])
+    column = headings.index("rewards")
+    assert [line[column] for line in lines] == ["format 0.333, brief -0.167", ""]
+    assert "rewards" not in table_of([plain])[0]
+
+
 def test_the_time_of_a_step_with_tools_is_the_tools(episode):
     figures = figures_of([episode(use_tool=True)])
     assert (figures.seconds["tool"], figures.seconds["env"]) == (0.25, 0.0)

@@ -74,9 +74,9 @@ def test_a_mixture_goes_through_the_rows_of_each_component(tmp_path, ok):
 
 
 def test_repeated_rows_are_announced_and_are_samples_of_their_tasks(tmp_path, gem, sums):
-    command = ["eval", "math:Sample", f"env.data={sums}", "agent=oracle", "episodes=24", "out=run"]
+    command = ["eval", "math:Custom", f"env.data={sums}", "agent=oracle", "episodes=24", "out=run"]
     done = gem(*command, cwd=tmp_path)
-    assert "math:Sample has 12 tasks, fewer than the 24 that were asked for" in done.stderr
+    assert "math:Custom has 12 tasks, fewer than the 24 that were asked for" in done.stderr
     assert "24 groups of episodes ask 11 different questions" in done.stderr
     row = json.loads((tmp_path / "run" / "metrics.json").read_text())["rows"][0]
     assert (row["episodes"], row["tasks"]) == (24, ROWS - 1)
@@ -140,12 +140,12 @@ def test_environments_that_ask_the_same_questions_are_not_independent(trajectory
     assert macro.figures.success.low == pytest.approx(alone.success.low)
 
 
-def test_an_environment_may_be_there_twice_with_parameters_of_its_own(tmp_path, ok, gem, sums):
-    small = f"envs=[{{id: math:Sample, data: '{sums}'}}, math:Sample]"
+def test_an_environment_may_be_there_twice_with_parameters_of_its_own(tmp_path, ok, gem):
+    small = "envs=[{id: math:Sample, shuffle: false}, math:Sample]"
     base = ["eval", "agent=oracle", "episodes=5", "out=run"]
     ok(*base, small, cwd=tmp_path)
     names = {one.component: one.env_id for one in played(tmp_path / "run")}
-    assert names == {f"math:Sample(data={sums})": "math:Sample", "math:Sample": "math:Sample"}
+    assert names == {"math:Sample(shuffle=false)": "math:Sample", "math:Sample": "math:Sample"}
     assert "Nothing changes" in ok("replay", "run", cwd=tmp_path)
     done = gem("eval", "agent=oracle", "envs=[{id: math:Sample, shufle: false}]", cwd=tmp_path)
     assert "environment 'math:Sample' (envs.0) takes no argument 'shufle'" in done.stderr

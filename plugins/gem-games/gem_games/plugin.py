@@ -26,6 +26,10 @@ class GameEntry:
         fixed: The suffixes of levels whose episodes all start in the same state.
         oracle_returns: A lower bound of the oracle's mean return by suffix, for levels on which
             luck or the turn limit prevents the maximum.
+        lowest: The smallest return by suffix, which empty replies get, if it is not -0.1.
+        metadata: What differs from the metadata of the other games.
+        players: Further agents by the end of their id, with a line for listings; the class of
+            ``reader`` is ``<name>Reader``.
     """
 
     name: str
@@ -34,7 +38,12 @@ class GameEntry:
     levels: Mapping[str, Mapping[str, Any]]
     fixed: Collection[str] = ()
     oracle_returns: Mapping[str, float] = field(default_factory=dict)
+    lowest: Mapping[str, float] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    players: Mapping[str, str] = field(default_factory=dict)
 
+
+_WORDS = {"license": "Apache-2.0, its words CC BY-SA 4.0"}
 
 GAMES = [
     GameEntry(
@@ -59,6 +68,7 @@ GAMES = [
             "-v0-hard": {"word_length": 5, "max_turns": 25},
             "-v0-random": {"word_length": None, "max_turns": None},
         },
+        metadata=_WORDS,
     ),
     GameEntry(
         "Hangman",
@@ -71,6 +81,7 @@ GAMES = [
             "-v0-random": {"word_length": None, "max_turns": None},
         },
         oracle_returns={"-v0-easy": 0.8},
+        metadata=_WORDS,
     ),
     GameEntry(
         "Crosswords",
@@ -91,6 +102,7 @@ GAMES = [
             "-v0-hard": {"num_words": 5, "max_turns": 20, "hardcore": True},
             "-v0-random": {"num_words": None, "max_turns": None, "hardcore": None},
         },
+        metadata=_WORDS,
     ),
     GameEntry(
         "Sokoban",
@@ -174,7 +186,26 @@ GAMES = [
         # These targets cannot be reached in time, as each turn adds at most 4 to the board.
         oracle_returns={"-v0-hard": 0.55, "-v0-extreme-hard": 0.55},
     ),
+    GameEntry(
+        "WikiGame",
+        "wikigame",
+        "reach a page of an encyclopedia by following links",
+        {"-v0-easy": {"max_turns": 30}, "-v0-hard": {"max_turns": 15}},
+        # Each link on the way costs 0.05, and a reply without a box 0.2.
+        oracle_returns={"-v0-easy": 0.85, "-v0-hard": 0.85},
+        lowest={"-v0-easy": -0.2 * 30, "-v0-hard": -0.2 * 15},
+        metadata={"score": "1 for the target, less 0.05 a link; -0.2 for a reply without one"},
+        players={"reader": "follows the link with the most words of the target's summary"},
+    ),
 ]
+
+
+_METADATA = {
+    "teaches": "to plan, to deduce, and to use feedback over many turns",
+    "score": "1 for a game that is won, less for a part of it; -0.1 for a reply without a move",
+    "data": "generated here",
+    "license": "Apache-2.0",
+}
 
 
 @hookimpl
@@ -190,6 +221,15 @@ def gem_register(registry: Registry) -> None:
                 env=f"game:{game.name}{next(iter(game.levels))}",
             )
         )
+        for player, description in game.players.items():
+            registry.add(
+                AgentSpec(
+                    id=f"{game.name}-{player}",
+                    entry_point=f"gem_games.{game.module}:{game.name}{player.capitalize()}",
+                    description=description,
+                    env=f"game:{game.name}{next(iter(game.levels))}",
+                )
+            )
         for suffix, kwargs in game.levels.items():
             registry.add(
                 EnvSpec(
@@ -199,7 +239,8 @@ def gem_register(registry: Registry) -> None:
                     description=game.description,
                     oracle=oracle,
                     oracle_return=game.oracle_returns.get(suffix),
-                    return_range=(-0.1, 1.0),
+                    return_range=(game.lowest.get(suffix, -0.1), 1.0),
                     varies=suffix not in game.fixed,
+                    metadata=_METADATA | dict(game.metadata),
                 )
             )

@@ -221,6 +221,7 @@ def test_random_actions_are_legal_in_every_state(env_id):
             done = step.terminated or step.truncated
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrappers", [[], ["concat"]])
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_oracle_solves_nearly_every_board_within_the_limit(env_id, wrappers):

@@ -239,6 +239,7 @@ def test_random_actions_are_legal_in_every_state(env_id):
         assert 0.0 <= total <= 1.0 + 1e-9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("env_id", "returns", "wrappers", "episodes"),
     [

@@ -282,6 +282,7 @@ def test_random_actions_are_legal_in_every_state(env_id):
             done = step.terminated or step.truncated
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrappers", [[], ["concat"]])
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_oracle_solves_every_level(env_id, wrappers):

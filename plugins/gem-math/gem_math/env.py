@@ -44,8 +44,8 @@ class MathEnv(TaskEnv):
             commands add how to answer.
         deadline: The time in seconds for comparing an answer in a worker; after it, the answer
             counts as wrong.
-        rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``; see
-            ``TaskEnv``.
+        rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``, and how
+            they are graded (``grader``, ``rewards``); see ``TaskEnv``.
 
     Raises:
         ConfigError: The prompt lacks ``{problem}``, the deadline is not positive, or the shard is
@@ -100,8 +100,11 @@ class MathEnv(TaskEnv):
         answers = gold_answers(self.row[self.answer_key])
         return tuple(last_boxed(answer) or answer for answer in answers)
 
+    def answer_in(self, response: str) -> str | None:
+        return last_boxed(response)
+
     def grade(self, action: str) -> Grade:
-        answer = last_boxed(action)
+        answer = self.answer_in(action)
         if answer is None:
             reward = FORMAT_ERROR_REWARD if self.use_format_error_reward else 0.0
             info = {"answer": None, "decided_by": "no box", "format_error": True}

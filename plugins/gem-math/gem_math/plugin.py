@@ -5,6 +5,8 @@ from typing import Any
 
 from gem_core import EnvSpec, hookimpl
 from gem_core.registry import Registry
+from gem_tasks.dataset_spec import DatasetSpec
+from gem_tasks.grader import GraderSpec
 
 __all__ = ["EVALUATION", "TRAINING", "gem_register"]
 
@@ -27,23 +29,54 @@ EVALUATION = {
 }
 """The splits of ``axon-rl/math-eval`` by the name in their id ``eval:NAME``, with a description."""
 
+_GRADERS = {
+    "math": ("graders:MathGrader", "1.0 for an answer that is mathematically equal to a gold one"),
+    "math-verify": ("graders:MathVerify", "the same, decided by math-verify alone"),
+}
+_ORACLE = "gem_tasks:GoldOracle"
+_SAMPLE, _FIGURES = (f"package://gem_math/data/{name}.jsonl" for name in ("sample", "figures"))
+_TEXT, _VISUAL = "gem_math.env:MathEnv", "gem_math.visual:MathVisualEnv"
+_CUSTOM = (
+    ("math:Custom", _TEXT, _SAMPLE, "your own problems, with data= or dataset_name="),
+    ("math:Custom-Visual", _VISUAL, _FIGURES, "the same with images"),
+)
+
+
+_METADATA = {
+    "teaches": "to reason to one answer",
+    "score": "1 for an answer equal to a gold one, 0 otherwise",
+}
+_OURS = {"data": "ours, in gem-math", "license": "Apache-2.0"}
+_YOURS = {"data": "yours", "license": "yours"}
+
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Register the environments."""
+    """Register the environments and the graders."""
     for spec in _specs():
         registry.add(spec)
+    for name, (place, description) in _GRADERS.items():
+        registry.add(GraderSpec(id=name, entry_point=f"gem_math.{place}", description=description))
 
 
 def _specs() -> Iterator[EnvSpec]:
-    sample = "package://gem_math/data/sample.jsonl"
-    yield _spec("math:Sample", "problems shipped with the package", data=sample)
+    for env_id, entry_point, sample, description in _CUSTOM:
+        yield EnvSpec(
+            id=env_id,
+            entry_point=entry_point,
+            description=description,
+            oracle=_ORACLE,
+            return_range=(0.0, 1.0),
+            check_kwargs={"data": sample},
+            metadata=_METADATA | _YOURS,
+        )
+    yield _spec("math:Sample", "problems shipped with the package", data=_SAMPLE)
     for name, (dataset, description) in TRAINING.items():
         yield _spec(f"math:{name}", description, dataset_name=dataset)
     yield _spec(
         "math:Geometry3K",
         "geometry problems with a figure",
-        entry_point="gem_math.visual:MathVisualEnv",
+        entry_point=_VISUAL,
         dataset_name="axon-rl/geometry3k",
         split="train",
     )
@@ -57,14 +90,14 @@ def _specs() -> Iterator[EnvSpec]:
         )
 
 
-def _spec(
-    env_id: str, description: str, *, entry_point: str = "gem_math.env:MathEnv", **kwargs: Any
-) -> EnvSpec:
-    return EnvSpec(
+def _spec(env_id: str, description: str, *, entry_point: str = _TEXT, **kwargs: Any) -> EnvSpec:
+    return DatasetSpec(
         id=env_id,
         entry_point=entry_point,
         kwargs=kwargs,
         description=description,
-        oracle="gem_tasks:GoldOracle",
+        oracle=_ORACLE,
         return_range=(0.0, 1.0),
+        other_rows="math:Custom" if entry_point == _TEXT else "math:Custom-Visual",
+        metadata=_METADATA | (_OURS if kwargs.get("data") else {}),
     )

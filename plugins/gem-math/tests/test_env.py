@@ -220,6 +220,8 @@ class TestRowsFromElsewhere:
 
 TEXT = "gem_math.env:MathEnv"
 IDS = {
+    "math:Custom": (TEXT, {}),
+    "math:Custom-Visual": ("gem_math.visual:MathVisualEnv", {}),
     "math:Sample": (TEXT, {"data": "package://gem_math/data/sample.jsonl"}),
     "math:ASDiv2K": (TEXT, {"dataset_name": "axon-rl/ASDIV-2k"}),
     "math:GSM8K": (TEXT, {"dataset_name": "axon-rl/GSM-8k"}),
@@ -271,6 +273,8 @@ class TestIds:
             "shuffle": True,
             "shard": "0/8",
             "streaming": False,
+            "grader": None,
+            "rewards": None,
         }
 
     def test_show_lists_the_options_of_the_rows(self) -> None:
@@ -289,7 +293,7 @@ class TestIds:
         assert env.step(env.solution()).reward == spec.return_range[1] == 1.0
 
     def test_evaluation_sets_keep_their_order(self) -> None:
-        env = gem_core.make("eval:AIME24", data=ROWS)
+        env = gem_core.spec("eval:AIME24").make(data=ROWS)
         assert [env.reset()[0] for _ in ROWS] == [row["problem"] for row in ROWS]
 
 

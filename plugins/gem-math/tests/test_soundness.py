@@ -144,6 +144,7 @@ def test_a_list_of_guesses_equals_none_of_them(numbers, joint):
         assert not any(grade(answer, f"x={number}").correct for number in numbers)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("answer", KEYS)
 def test_a_guess_equals_only_what_it_says(answer):
     """All references that one answer equals are equal to each other."""

@@ -89,7 +89,7 @@ class TestForks:
         seen = []
         for executor in ("serial", "processes"):
             with gem_core.make_vec(
-                "math:Geometry3K", num_envs=2, executor=executor, seed=3, data=ROWS
+                "math:Custom-Visual", num_envs=2, executor=executor, seed=3, data=ROWS
             ) as envs:
                 seen.append(envs.reset()[0])
         assert seen[0] == seen[1]
@@ -99,7 +99,7 @@ class TestForks:
 class TestComposition:
     def test_wrappers_pass_images_on(self) -> None:
         env = gem_core.make(
-            "math:Geometry3K", data=ROWS, shuffle=False, wrappers=["concat_with_action"]
+            "math:Custom-Visual", data=ROWS, shuffle=False, wrappers=["concat_with_action"]
         )
         env.reset()
         observation = env.step(r"\boxed{4}").observation
@@ -116,7 +116,7 @@ class TestComposition:
         path = tmp_path / "trajectories.jsonl"
         with TrajectoryFile(path) as file:
             for trajectory in collect(
-                lambda: gem_core.make("math:Geometry3K", data=ROWS), GoldOracle, episodes=3
+                lambda: gem_core.make("math:Custom-Visual", data=ROWS), GoldOracle, episodes=3
             ):
                 file.append(trajectory)
         for trajectory in read_trajectories(path):
@@ -161,5 +161,5 @@ class TestDatasets:
 
 
 def test_generated_figures_conform() -> None:
-    spec = gem_core.spec("math:Geometry3K").with_kwargs(data=ROWS)
+    spec = gem_core.spec("math:Custom-Visual").with_kwargs(data=ROWS)
     check_env(spec, episodes=10).raise_for_findings()

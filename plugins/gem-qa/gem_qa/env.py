@@ -1,11 +1,10 @@
 """Questions with short answers, graded by exact match with the gold answers."""
 
-import re
 from typing import Any, ClassVar, Unpack
 
 from gem_core.errors import DataError
 from gem_core.observation import Action
-from gem_qa.scoring import exact_match, f1
+from gem_qa.scoring import exact_match, f1, unformatted
 from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
 from gem_tasks.parsing import last_boxed, last_tagged
 from gem_tasks.prompt import check_prompt, fill_prompt
@@ -30,9 +29,6 @@ Question: {question}
 """
 r"""The default prompt when the answer is read from the last ``\boxed{}``."""
 
-# Models often format even a single word: \boxed{\text{True}}.
-_FORMATTING = re.compile(r"\\(?:boxed|fbox|emph|operatorname|text[a-z]*|math[a-z]+)\s*\{")
-
 
 class QaEnv(TaskEnv):
     r"""One question per episode; the reward is 1.0 for the right answer and 0.0 for any other.
@@ -49,8 +45,8 @@ class QaEnv(TaskEnv):
         prompt: The text around the question, with ``{question}`` in its place; other braces have
             no meaning. ``"default"`` asks for reasoning and for the expected form of the answer;
             None shows the question alone.
-        rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``; see
-            ``TaskEnv``.
+        rows: Where the rows come from and in which order, such as ``data`` and ``shuffle``, and how
+            they are graded (``grader``, ``rewards``); see ``TaskEnv``.
 
     Raises:
         ConfigError: The prompt lacks ``{question}``, or the shard is malformed.
@@ -84,11 +80,14 @@ class QaEnv(TaskEnv):
             raise DataError(f"Row {self.idx} of {self.rows.origin} has an empty list of answers.")
         return fill_prompt(self.prompt, "question", row[self.question_key])
 
+    def answer_in(self, response: str) -> str | None:
+        return last_boxed(response) if self.extract_boxed else last_tagged(response)
+
     def grade(self, action: str) -> Grade:
-        answer = last_boxed(action) if self.extract_boxed else last_tagged(action)
+        answer = self.answer_in(action)
         if answer is None:
             return Grade(0.0, False, {"f1": 0.0, "answer": None, "format_error": True})
-        plain, golds = _FORMATTING.sub("", answer).strip("{} "), self.golds
+        plain, golds = unformatted(answer), self.golds
         correct = exact_match(plain, golds)
         return Grade(float(correct), correct, {"f1": f1(plain, golds), "answer": answer})
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from gem_core import EnvSpec, hookimpl
 from gem_core.registry import Registry
+from gem_tasks.dataset_spec import DatasetSpec
+from gem_tasks.grader import GraderSpec
 
 __all__ = ["gem_register"]
 
@@ -21,13 +23,31 @@ _EVALUATION = {
     "NaturalQuestions": ("nq", "questions that users asked a search engine"),
     "Musique": ("musique", "questions composed of two to four simpler ones"),
 }
+_GRADERS = (
+    ("exact-match", "exact_match_grade", "1.0 for an exact match with a gold answer"),
+    ("f1", "f1_grade", "F1 of the words of the answer and a gold answer"),
+)
+_SAMPLE = "package://gem_qa/data/qa_sample.jsonl"
+_ENTRY_POINT, _ORACLE = "gem_qa.env:QaEnv", "gem_tasks:GoldOracle"
 _RULETAKER_DEPTHS = (0, 1, 2, 3, 5)
+
+
+_METADATA = {
+    "teaches": "to answer questions from knowledge, or by searching",
+    "score": "1 for an answer equal to a gold one, 0 otherwise",
+}
+_LOGIC = _METADATA | {"teaches": "to reason with facts and rules"}
+_OURS = {"data": "ours, in gem-qa", "license": "Apache-2.0"}
+_YOURS = {"data": "yours", "license": "yours"}
 
 
 @hookimpl
 def gem_register(registry: Registry) -> None:
-    """Register the training sets, the evaluation sets, rule reasoning and the samples."""
-    for spec in (*_qa(), *_logic(), *_evaluation()):
+    """Register the graders, your own rows, the datasets, rule reasoning and the samples."""
+    for name, function, description in _GRADERS:
+        entry_point = f"gem_qa.graders:{function}"
+        registry.add(GraderSpec(id=name, entry_point=entry_point, description=description))
+    for spec in (_custom(), *_qa(), *_logic(), *_evaluation()):
         registry.add(spec)
 
 
@@ -35,8 +55,7 @@ def _qa() -> Iterator[EnvSpec]:
     for name, description in _TRAINING.items():
         kwargs = {"dataset_name": f"axon-rl/{name}", "split": "train", "question_key": "problem"}
         yield _spec(f"qa:{name}", description, **kwargs)
-    sample = "package://gem_qa/data/qa_sample.jsonl"
-    yield _spec("qa:Sample", "general knowledge questions, shipped with gem-qa", data=sample)
+    yield _spec("qa:Sample", "general knowledge questions, shipped with gem-qa", data=_SAMPLE)
 
 
 def _logic() -> Iterator[EnvSpec]:
@@ -63,18 +82,36 @@ def _evaluation() -> Iterator[EnvSpec]:
         dataset_name="google-research-datasets/nq_open",
         split="validation",
         shuffle=False,
+        terms="CC BY-SA 3.0",
     )
     for name, (split, description) in _EVALUATION.items():
-        kwargs = {"dataset_name": "axon-rl/search-eval", "split": split, "shuffle": False}
-        yield _spec(f"eval:{name}", description, **kwargs)
+        dataset = "axon-rl/search-eval"
+        yield _spec(f"eval:{name}", description, dataset_name=dataset, split=split, shuffle=False)
 
 
-def _spec(env_id: str, description: str, **kwargs: Any) -> EnvSpec:
-    return EnvSpec(
+def _spec(env_id: str, description: str, *, terms: str = "", **kwargs: Any) -> EnvSpec:
+    facts = _LOGIC if env_id.startswith("logic:") else _METADATA
+    return DatasetSpec(
         id=env_id,
-        entry_point="gem_qa.env:QaEnv",
+        entry_point=_ENTRY_POINT,
         kwargs=kwargs,
         description=description,
-        oracle="gem_tasks:GoldOracle",
+        oracle=_ORACLE,
         return_range=(0.0, 1.0),
+        other_rows="qa:Custom",
+        metadata=facts
+        | (_OURS if kwargs.get("data") else {})
+        | ({"license": terms} if terms else {}),
+    )
+
+
+def _custom() -> EnvSpec:
+    return EnvSpec(
+        id="qa:Custom",
+        entry_point=_ENTRY_POINT,
+        description="your own questions, with data= or dataset_name=",
+        oracle=_ORACLE,
+        return_range=(0.0, 1.0),
+        check_kwargs={"data": _SAMPLE},
+        metadata=_METADATA | _YOURS,
     )

@@ -22,7 +22,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["exact_match", "f1", "normalize_answer"]
+__all__ = ["exact_match", "f1", "normalize_answer", "unformatted"]
 
 _TYPOGRAPHIC = (
     "\u2018\u2019\u201a\u201b\u2032\u02bc"  # single quotes, prime, apostrophe
@@ -37,7 +37,14 @@ _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _NUMBER = re.compile(r"[+\-\u2212]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*|0)(?:\.[0-9]+)?\.?")
 _MAX_NUMBER_LENGTH = 100
 _LONGEST_KEPT = 1000
+# Models often format even a single word: \boxed{\text{True}}.
+_FORMATTING = re.compile(r"\\(?:boxed|fbox|emph|operatorname|text[a-z]*|math[a-z]+)\s*\{")
 _CLOSED = frozenset({"yes", "no", "noanswer"})
+
+
+def unformatted(answer: str) -> str:
+    r"""Return an answer without LaTeX commands that format it, such as ``\text{...}``."""
+    return _FORMATTING.sub("", answer).strip("{} ")
 
 
 def normalize_answer(text: str) -> str:

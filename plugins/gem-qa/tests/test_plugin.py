@@ -39,4 +39,4 @@ def test_evaluation_sets_keep_their_order(env_id):
 
 def test_the_plugin_registers_these_ids_and_the_samples():
     ids = [spec.id for spec in gem_core.find_envs("*") if spec.source.startswith("gem-qa")]
-    assert sorted(ids) == sorted([*HUB, "qa:Sample", "logic:Sample"])
+    assert sorted(ids) == sorted([*HUB, "qa:Custom", "qa:Sample", "logic:Sample"])

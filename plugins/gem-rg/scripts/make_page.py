@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["gem-rg"]
 # ///
-"""Writes the table of docs/reasoning-gym.md: the tasks, their levels and config fields.
+"""Writes the table of docs/reasoning-gym.md: the tasks and their levels.
 
 Usage: ``python plugins/gem-rg/scripts/make_page.py``. It tries every level, which takes a minute.
 """
@@ -27,15 +27,20 @@ def main() -> None:
 
 
 def _rows() -> Iterator[str]:
-    yield "\n| id | task | levels | attributes of the curriculum | fields of the config |"
-    yield "|---|---|---|---|---|"
-    for name, text in track(DESCRIPTIONS.items(), "trying levels"):
-        described = describe(name)
-        curriculum: dict[str, list[object]] = described["curriculum"]
-        attributes = ", ".join(f"{key} ({len(one)})" for key, one in curriculum.items())
-        fields = ", ".join(described["config"])
-        levels = _levels(name, max(map(len, curriculum.values()), default=0))
-        yield f"| `rg:{name}` | {text} | {levels} | {attributes} | {fields} |"
+    yield "\n| id | levels | attributes |"
+    yield "|---|---|---|"
+    for name in track(DESCRIPTIONS, "trying levels"):
+        curriculum: dict[str, list[object]] = describe(name)["curriculum"]
+        count = max(map(len, curriculum.values()), default=0)
+        yield f"| `rg:{name}` | {_levels(name, count)} | {_attributes(curriculum, count)} |"
+
+
+def _attributes(curriculum: dict[str, list[object]], count: int) -> str:
+    """Name the attributes; the number of levels follows where an attribute has fewer."""
+    return ", ".join(
+        key if len(values) == count else f"{key} ({len(values)})"
+        for key, values in curriculum.items()
+    )
 
 
 def _levels(name: str, count: int) -> str:

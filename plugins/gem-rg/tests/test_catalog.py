@@ -25,10 +25,8 @@ def test_descriptions_are_one_line_each_and_all_different():
 
 def test_the_page_on_the_tasks_has_a_row_for_each():
     page = Path(__file__).parents[3] / "docs" / "reasoning-gym.md"
-    rows = re.findall(
-        r"^\| `rg:(\w+)` \| ([^|]+) \|", page.read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert dict(rows) == catalog.DESCRIPTIONS
+    rows = re.findall(r"^\| `rg:(\w+)` \|", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert rows == list(catalog.DESCRIPTIONS)
 
 
 def test_only_the_workers_import_reasoning_gym():

@@ -90,6 +90,7 @@ def test_a_task_without_curriculum_says_so():
         gem_core.make("rg:acre", level=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(set(DESCRIPTIONS) - {"composite"}))
 def test_each_level_makes_a_dataset_or_is_rejected(name):
     """Some levels of reasoning-gym contradict its own rules, as all of knight_swap do."""

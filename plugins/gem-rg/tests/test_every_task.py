@@ -14,6 +14,7 @@ from gem_tasks.parsing import last_boxed, last_tagged
 ODD = ("", "?", "9" * 5000, "-1 -1", "[1", "{", "\x00\ud800", "None", "0/0", "[[1, 2], [3]]")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", DESCRIPTIONS)
 def test_the_gold_scores_one_and_odd_answers_score_something_from_zero_to_one(name):
     env = gem_core.make(f"rg:{name}")

@@ -5,7 +5,7 @@ be. It gets a module ``host`` with the locations of everything that it must not 
 A third line ``# Runs: twice`` runs it twice, ``# Runs: inputs`` for several inputs, and ``# Runs:
 session`` runs its pieces, between the lines ``# idle``, in a session that is idle in between.
 
-    python plugins/gem-sandbox/tests/escape_suite.py table     # writes the table of the docs
+    python plugins/gem-sandbox/tests/escape_suite.py table   # writes benchmarks/results/escapes.md
     python plugins/gem-sandbox/tests/escape_suite.py soak docker 20000
 """
 
@@ -543,7 +543,7 @@ def main() -> None:
 
     match sys.argv[1:]:
         case ["table"]:
-            write_table(PROJECT / "docs" / "sandboxing.md", table(ISOLATED))
+            write_table(PROJECT / "benchmarks" / "results" / "escapes.md", table(ISOLATED))
         case ["soak", backend, runs]:
             os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp()
             host, sandbox = HostSide(), BACKENDS[backend](workers=1)

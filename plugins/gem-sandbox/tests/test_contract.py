@@ -6,6 +6,7 @@ from backends import BACKENDS, require
 from gem_workers.testing import SANDBOX_CHECKS, check_sandbox
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("check", SANDBOX_CHECKS)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_it_keeps_the_contract(name: str, check: str) -> None:

@@ -53,6 +53,7 @@ def shared():
     if why_not():
         missing("docker", f"machines of docker do not work here: {why_not()}")
     with DockerProvider() as made:
+        made.prepare(MachineSpec())  # some tests build images from the default one
         yield made
 
 
@@ -264,8 +265,8 @@ def test_nothing_is_left_of_an_owner_that_is_killed(client):
     engine = Engine(None)
     assert engine.client  # the first use removes what dead processes have left
     engine.close()
-    for image in client.images.list(filters={"label": LABEL}):
-        owner_pid = int(image.labels[LABEL].rpartition(" ")[2].partition("@")[0])
+    for image in client.api.images(filters={"label": LABEL}):  # others may remove theirs meanwhile
+        owner_pid = int(image["Labels"][LABEL].rpartition(" ")[2].partition("@")[0])
         assert Path(f"/proc/{owner_pid}").exists()
 
 

@@ -145,11 +145,11 @@ def test_a_folder_is_an_image(provider, tmp_path):
         ({"image": "relative"}, ConfigError),
         ({"image": "/missing/image"}, ConfigError),
         ({"healthcheck": "false", "image": ""}, MachineError),
+        ({"healthcheck": "sleep 60", "health_timeout": 0.2}, MachineError),
         ({"user": "nobody-known", "healthcheck": "true"}, MachineError),
     ],
 )
-def test_a_machine_that_cannot_start_says_why(provider, fields, error, monkeypatch):
-    monkeypatch.setattr("gem_sandbox.machines.base._HEALTHY", 0.1)
+def test_a_machine_that_cannot_start_says_why(provider, fields, error):
     with pytest.raises(error, match=r"image|health check|no such user"):
         provider.start(MachineSpec(**fields))
 
@@ -158,6 +158,7 @@ def test_a_machine_that_cannot_start_says_why(provider, fields, error, monkeypat
     "fields",
     [
         {"memory": 0},
+        {"health_timeout": 0},
         {"cpus": -1},
         {"processes": 0},
         {"workdir": "relative"},

@@ -50,7 +50,7 @@ class DialogueEnv(MultiAgentEnv):
     truncated and paid 0.
 
     ``info`` of the assistant: ``prefix`` is the policy with the functions, at the reset;
-    ``tool_calls`` has the calls of a turn. At the end, ``reward_parts`` has the value of each part,
+    ``tool_calls`` has the calls of a turn. At the end, ``rewards`` has the value of each part,
     ``reward_details`` what is missing, ``db_diff`` how the database changed in the episode, and
     ``ended_by`` who ended it. ``info["prefix"]`` of the user is the scenario as text.
 
@@ -273,17 +273,18 @@ class DialogueEnv(MultiAgentEnv):
         seats = (USER, ASSISTANT)
         result: Info = {
             "correct": grade.reward >= 1.0,
-            "reward_parts": dict(grade.parts),
+            "rewards": dict(grade.parts),
             "reward_details": dict(grade.details),
             "ended_by": ended_by,
             "db_diff": [change.to_dict() for change in self._database.diff()],
         }
+        spent = {"spent": dict(grade.spent)} if grade.spent else {}
         return (
             {},
             dict.fromkeys(seats, grade.reward),
             dict.fromkeys(seats, is_over),
             dict.fromkeys(seats, not is_over),
-            {ASSISTANT: {**info, **result}, USER: result},
+            {ASSISTANT: {**info, **result, **spent}, USER: result},
         )
 
     def sample_action(self, agent: str, rng: Random) -> Action:

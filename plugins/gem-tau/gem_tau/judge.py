@@ -1,17 +1,16 @@
 """Judges: they decide whether statements about a dialogue are true."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-from gem_core.agent import Agent, Reply
-from gem_core.api import make_agent
+from gem_core.agent import Agent
 from gem_core.calls.written import json_at
-from gem_core.errors import ConfigError, GemError
+from gem_core.errors import ConfigError
 from gem_core.faults import boundary
-from gem_core.maybe_async import then
+from gem_core.maybe_async import drive
+from gem_tasks.judge import Asker, JudgeError
 
-__all__ = ["AgentJudge", "Judge", "JudgeError", "make_judge"]
+__all__ = ["AgentJudge", "Judge", "JudgeError", "Verdicts", "make_judge"]
 
 Judge = Callable[[Sequence[tuple[str, str]], Sequence[str]], Any]
 """Gets a dialogue, as pairs of speaker and text, and statements; returns a list with a truth value
@@ -31,37 +30,49 @@ Answer with a JSON list that has one object for each statement, in the same orde
 [{{"statement": 1, "reason": "...", "true": false}}]"""
 
 
-class JudgeError(GemError, RuntimeError):
-    """The answer of a judge cannot be used; it is a fault, never a reward."""
+class Verdicts(list[bool]):
+    """The truth value of each statement.
+
+    Args:
+        values: The truth values.
+        spent: What the judge has used, as ``info["spent"]`` has it.
+    """
+
+    def __init__(self, values: Iterable[bool], spent: Mapping[str, float]) -> None:
+        super().__init__(values)
+        self.spent = dict(spent)
 
 
 class AgentJudge:
-    """A judge that asks an agent, such as a model.
+    """A judge that asks an agent, such as a model; see ``gem_tasks.judge.Asker``.
 
     Args:
-        agent: The agent; it is asked once for each episode.
+        agent: The agent, its id, or a mapping with an ``id`` and parameters; it is asked once for
+            each episode, and again if it gives no verdict.
     """
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    def __init__(self, agent: str | Mapping[str, Any] | Agent) -> None:
+        self._asker = Asker(agent)
 
     def __call__(self, dialogue: Sequence[tuple[str, str]], statements: Sequence[str]) -> Any:
-        """Return a verdict on each statement, or an awaitable of them.
+        """Return ``Verdicts`` on the statements, or an awaitable of them.
 
         Raises:
-            JudgeError: The answer has no list of verdicts, or another number of them.
+            JudgeError: No reply has a verdict on each statement.
         """
         prompt = _PROMPT.format(
             dialogue="\n".join(f"{speaker}: {text}" for speaker, text in dialogue),
             statements="\n".join(f"{i}. {text}" for i, text in enumerate(statements, start=1)),
         )
+        return drive(self._judging(prompt, len(statements)))
+
+    def _judging(self, prompt: str, count: int) -> Generator[Any, Any, Verdicts]:
         with boundary("grader"):
-            answer: Any = self._agent.act(prompt, {})
-        return then(answer, lambda said: _verdicts(said, len(statements)))
+            found = yield from self._asker.asking(prompt, lambda text: _verdicts(text, count))
+        return Verdicts(*found)
 
 
-def _verdicts(answer: Any, count: int) -> list[bool]:
-    text = str(answer.action if isinstance(answer, Reply) else answer)
+def _verdicts(text: str, count: int) -> list[bool]:
     start = text.find("[")
     try:
         rows = json_at(text, start)[0] if start >= 0 else None
@@ -70,9 +81,11 @@ def _verdicts(answer: Any, count: int) -> list[bool]:
     if not isinstance(rows, list) or not all(
         isinstance(row, dict) and isinstance(row.get("true"), bool) for row in rows
     ):
-        raise JudgeError(f"The judge's answer has no list of verdicts: {json.dumps(text[:200])}")
+        raise ValueError(
+            'answer with a JSON list of objects such as {"statement": 1, "true": false}.'
+        )
     if len(rows) != count:
-        raise JudgeError(f"The judge gave {len(rows)} verdicts on {count} statements.")
+        raise ValueError(f"there are {len(rows)} verdicts on {count} statements.")
     return [row["true"] for row in rows]
 
 
@@ -85,7 +98,7 @@ def make_judge(judge: str | Mapping[str, Any] | Judge | None) -> Judge | None:
     if judge is None:
         return None
     if isinstance(judge, str | Mapping):
-        return AgentJudge(make_agent(judge))
+        return AgentJudge(judge)
     if not callable(judge):
         raise ConfigError(f"judge= takes the id of an agent or a function; got {judge!r}.")
     return judge

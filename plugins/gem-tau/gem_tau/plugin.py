@@ -19,6 +19,19 @@ _DATA = {"tau:Retail": _FOLDERS, "tau:Airline": _FOLDERS}
 _WORLDS = {"data": str(_HERE / "world_samples"), "trust": True}
 
 
+_METADATA = {
+    "teaches": "to serve a customer by a policy, with tools over a database",
+    "score": "1 if the database and what was said are as expected, 0 otherwise",
+}
+_WORLD = {
+    "teaches": "to use tools that change a database",
+    "score": "the task's own score, from 0 to 1",
+    "needs": "data=, trust=True",
+}
+_OURS = {"data": "generated here", "license": "Apache-2.0"}
+_YOURS = {"data": "yours", "license": "yours"}
+
+
 @hookimpl
 def gem_register(registry: Registry) -> None:
     """Add the environments and the command."""
@@ -31,6 +44,7 @@ def gem_register(registry: Registry) -> None:
                 oracle="gem_tau.oracle:DialogueOracle",
                 return_range=(0.0, 1.0),
                 check_kwargs=_DATA.get(name, {}),
+                metadata=_METADATA | ({"needs": "data="} | _YOURS if name in _DATA else _OURS),
                 description=description,
             )
         )
@@ -41,6 +55,7 @@ def gem_register(registry: Registry) -> None:
             oracle="gem_tau.worlds:WorldOracle",
             return_range=(0.0, 1.0),
             check_kwargs=_WORLDS,
+            metadata=_WORLD | _YOURS,
             description="worlds of tools that change a database, with data= and trust=True",
         )
     )

@@ -50,11 +50,13 @@ class Grade:
         reward: The product of the parts in the basis.
         parts: The value of each part in the basis.
         details: What is missing, by part, as JSON values for ``info``.
+        spent: What a judge has used, as ``info["spent"]`` has it.
     """
 
     reward: float
     parts: Mapping[str, float]
     details: Mapping[str, Any] = field(default_factory=dict)
+    spent: Mapping[str, float] = field(default_factory=dict)
 
 
 def check_basis(basis: Sequence[str]) -> tuple[Part, ...]:
@@ -102,15 +104,16 @@ def grading(
     """Do the work of ``grade``, as a generator for ``gem_core.maybe_async.drive``."""
     parts: dict[str, float] = {}
     details: dict[str, Any] = {}
+    spent: dict[str, float] = {}
     for part in task.reward_basis if basis is None else basis:
         if part == "nl":
-            missing = yield from _judged(task, evidence, judge)
+            missing = yield from _judged(task, evidence, judge, spent)
         else:
             missing = _GRADERS[part](task, evidence)
         parts[part] = float(not missing)
         if missing:
             details[part] = missing
-    return Grade(math.prod(parts.values()), parts, details)
+    return Grade(math.prod(parts.values()), parts, details, spent)
 
 
 def _db(task: DialogueTask, evidence: Evidence) -> list[Any]:
@@ -173,7 +176,7 @@ _GRADERS: dict[str, Callable[[DialogueTask, Evidence], list[Any]]] = {
 
 
 def _judged(
-    task: DialogueTask, evidence: Evidence, judge: Judge | None
+    task: DialogueTask, evidence: Evidence, judge: Judge | None, spent: dict[str, float]
 ) -> Generator[Any, Any, list[Any]]:
     """Return the statements that a judge finds false; without statements no judge is asked."""
     statements = task.nl_assertions
@@ -181,7 +184,9 @@ def _judged(
         return []
     if judge is None:
         raise ConfigError(f"Task {task.id!r} has statements for a judge: pass judge=.")
-    verdicts = list((yield judge(evidence.dialogue, statements)))
+    answer = yield judge(evidence.dialogue, statements)
+    spent.update(getattr(answer, "spent", {}))
+    verdicts = list(answer)
     if len(verdicts) != len(statements):
         raise JudgeError(
             f"The judge gave {len(verdicts)} verdicts on {len(statements)} statements."

@@ -33,7 +33,7 @@ class ToolWorldEnv(BaseEnv):
     the episode. The reward is that of the folder's ``verify(db)``, or 1 if the database equals that
     after the calls of ``gold.json``. An episode that reaches a limit is truncated and paid 0.
 
-    ``info`` at the end: ``reward_parts`` has both, ``db_diff`` how the database changed, and
+    ``info`` at the end: ``rewards`` has both, ``db_diff`` how the database changed, and
     ``ended_by`` what ended it.
 
     Args:
@@ -163,7 +163,7 @@ class ToolWorldEnv(BaseEnv):
     def _result(self, reward: float, parts: Mapping[str, float], ended_by: str) -> Info:
         return {
             "correct": reward >= 1.0,
-            "reward_parts": dict(parts),
+            "rewards": dict(parts),
             "ended_by": ended_by,
             "db_diff": [change.to_dict() for change in self._running.diff()],
         }

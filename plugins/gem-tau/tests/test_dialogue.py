@@ -52,7 +52,7 @@ def test_the_oracle_and_the_scripted_user_solve_a_task() -> None:
     last = played.turns[-1]
     assert played.error is None
     assert (last.agent, last.reward, last.action) == ("user", 1.0, STOP)
-    assert last.info["reward_parts"] == {"db": 1.0, "communicate": 1.0}
+    assert last.info["rewards"] == {"db": 1.0, "communicate": 1.0}
     assert [one["path"] for one in last.info["db_diff"]] == ["copies", "loans/0"]
 
 
@@ -169,7 +169,7 @@ def test_failed_calls_in_a_row_end_the_dialogue() -> None:
 
 def test_the_end_names_what_is_missing() -> None:
     step = play(view(replayed("Hello")), "Here you are.")
-    assert step.info["reward_parts"] == {"db": 0.0, "communicate": 0.0}
+    assert step.info["rewards"] == {"db": 0.0, "communicate": 0.0}
     missing = step.info["reward_details"]
     assert missing["communicate"] == ["25"]
     assert {(one["table"], one["path"]) for one in missing["db"]} == {
@@ -206,7 +206,7 @@ def test_the_other_seat_can_act_from_outside() -> None:
         assert "lend" in one.step("I am Ida Holm.").observation
         assert "done" in one.step("Yes.").observation
     step = env.step(STOP)
-    assert (step.terminated, step.info["reward_parts"]["db"]) == (True, 1.0)
+    assert (step.terminated, step.info["rewards"]["db"]) == (True, 1.0)
 
 
 def test_a_model_gets_the_scenario_with_its_first_message_and_is_recorded() -> None:

@@ -62,7 +62,7 @@ def test_the_oracle_is_paid_and_an_agent_that_does_nothing_is_not(tmp_path) -> N
     env = counter(tmp_path)
     last = play(env, WorldOracle())
     assert (last.reward, last.terminated) == (1.0, True)
-    assert last.info["reward_parts"] == {"verify": 1.0, "db": 1.0}
+    assert last.info["rewards"] == {"verify": 1.0, "db": 1.0}
     diff = {(one["table"], one["path"]): one["after"] for one in last.info["db_diff"]}
     assert diff == {("counts", "a"): 3, ("log", "0"): "a"}
     assert play(env, ScriptedAgent(["I am done."])).reward == 0.0
@@ -71,7 +71,7 @@ def test_the_oracle_is_paid_and_an_agent_that_does_nothing_is_not(tmp_path) -> N
 def test_another_way_to_what_verify_asks_for_is_paid_too(tmp_path) -> None:
     add = call("add", name="a")
     last = play(counter(tmp_path), ScriptedAgent([add, add, "done"]))
-    assert last.info["reward_parts"] == {"verify": 1.0, "db": 0.0}
+    assert last.info["rewards"] == {"verify": 1.0, "db": 0.0}
     assert last.reward == 1.0
 
 
@@ -85,7 +85,7 @@ def test_without_verify_the_database_must_equal_that_of_the_solution(tmp_path) -
 def test_what_verify_refuses_is_paid_where_it_equals_the_solution(tmp_path) -> None:
     env = counter(tmp_path, tools=COUNTER + VERIFY.replace("== 3", "== 4"))
     last = play(env, WorldOracle())
-    assert last.info["reward_parts"] == {"verify": 0.0, "db": 1.0}
+    assert last.info["rewards"] == {"verify": 0.0, "db": 1.0}
     assert last.reward == 1.0
 
 

@@ -41,7 +41,14 @@ command.add_command(check)
 
 @command.command(epilog="\b\nExamples:\n  gem-core terminal tasks ~/tasks --format json")
 @click.argument("folder")
-@click.option("--format", "layout", type=click.Choice(["table", "json"]), default="table")
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="What to print on the standard output.",
+)
 def tasks(folder: str, layout: str) -> None:
     """List the tasks in FOLDER: what runs here, on which machine, and why not.
 

@@ -106,6 +106,8 @@ class TerminalEnv(BaseEnv):
 
     blocking = True
     unseeded_info = frozenset({"seconds", "verifier_output"})
+    finish_action = f"```bash\n{_FINISH}\n```"
+    """The action that ends the episode and has it graded."""
     shared: ClassVar[tuple[str, ...]] = ("_tasks", "_provider", "_verifier", "_format", "_catalog")
 
     def __init__(
@@ -200,11 +202,12 @@ class TerminalEnv(BaseEnv):
             how = _HOW_CALLS
         else:
             how = f"{_HOW_CALLS}\n\n{self._format.instructions(FUNCTIONS)}"
-        limits = _LIMITS.format(turns=self.max_turns, seconds=self._seconds_allowed)
+        limits = _LIMITS.format(turns=self.max_turns, seconds=self.seconds_allowed)
         return f"{how}\n{limits}\n\n{task.instruction.strip()}\n"
 
     @property
-    def _seconds_allowed(self) -> float:
+    def seconds_allowed(self) -> float:
+        """The seconds that the agent has for the task that runs."""
         if self.agent_timeout is not None:
             return self.agent_timeout
         return self._running_task.agent_timeout
@@ -216,7 +219,17 @@ class TerminalEnv(BaseEnv):
         return self.task
 
     @property
-    def _running_machine(self) -> Machine:
+    def instruction(self) -> str:
+        """What the task that runs asks for, without a word on how to act."""
+        return self._running_task.instruction.strip()
+
+    @property
+    def machine(self) -> Machine:
+        """The machine of the episode that runs.
+
+        Raises:
+            EpisodeEndedError: No episode runs.
+        """
         if self._machine is None:
             raise self._not_running()
         return self._machine
@@ -234,7 +247,7 @@ class TerminalEnv(BaseEnv):
             outputs.append(output)
             calls.append(call)
             is_finished = request.function == _FINISH
-            if is_finished or self.seconds >= self._seconds_allowed:
+            if is_finished or self.seconds >= self.seconds_allowed:
                 break
         if calls:
             info |= {"use_tool": True, "tool_calls": calls, "parsed_action": reading.text}
@@ -251,7 +264,7 @@ class TerminalEnv(BaseEnv):
         return Step(observation, reward, is_finished, bool(limit), info)
 
     def _limit_reached(self) -> str:
-        if self.seconds >= self._seconds_allowed:
+        if self.seconds >= self.seconds_allowed:
             return "agent_timeout"
         return "max_turns" if self.turns >= self.max_turns else ""
 
@@ -295,9 +308,9 @@ class TerminalEnv(BaseEnv):
         return output, {**call, **record}
 
     def _shell(self, command: str, timeout: float | None = None) -> tuple[str, dict[str, Any]]:
-        left = max(0.0, self._seconds_allowed - self.seconds)
+        left = max(0.0, self.seconds_allowed - self.seconds)
         wait = min(left, self.command_timeout if timeout is None else max(0.0, timeout))
-        shell = self._running_machine.shell()
+        shell = self.machine.shell()
         prompt = "" if self._is_running else self._directory
         if command.strip() in _INTERRUPT:
             result = shell.interrupt()
@@ -317,7 +330,7 @@ class TerminalEnv(BaseEnv):
         return _shown(result, wait), record
 
     def _write(self, path: str, content: str) -> tuple[str, dict[str, Any]]:
-        machine = self._running_machine
+        machine = self.machine
         problem = ""
         try:
             check_path(path)
@@ -342,7 +355,7 @@ class TerminalEnv(BaseEnv):
 
     def _grade(self, info: Info) -> float:
         with boundary("grader"):
-            grade: Grade = self._verifier.grade(self._running_machine, self._running_task)
+            grade: Grade = self._verifier.grade(self.machine, self._running_task)
         info["correct"] = grade.reward >= 1.0
         info["verifier_output"] = grade.output
         info["seconds"] = {"verify": grade.seconds}
@@ -359,7 +372,7 @@ class TerminalEnv(BaseEnv):
         task = self._running_task
         if not task.solution:
             raise ConfigError(f"The task {task.id!r} has no solution.")
-        machine = self._running_machine
+        machine = self.machine
         if machine.spec.user not in _ROOT:
             owner = shlex.quote(machine.spec.user)
             machine.run(f"mkdir -p /solution && chown {owner} /solution", user="root", cwd="/")

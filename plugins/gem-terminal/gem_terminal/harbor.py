@@ -162,7 +162,7 @@ def _environment(folder: Path, fields: Fields, variables: Mapping[str, str]) -> 
         cpus=fields.number("cpus", service.cpus or 1.0),
         memory=_size(fields, "memory", (service.memory or 2 << 30) / _MIB),
         disk=_size(fields, "storage", 10240),
-        healthcheck=_healthcheck(fields),
+        **_healthcheck(fields),
     )
     return _Environment(
         machine=machine,
@@ -215,8 +215,8 @@ def _internet(fields: Fields) -> bool:
     return mode == "public" if mode else allowed
 
 
-def _healthcheck(fields: Fields) -> str:
-    """Return a command that tries the check of the task as often as the task says."""
+def _healthcheck(fields: Fields) -> dict[str, Any]:
+    """Return a command that tries the check of the task as often as the task says, and its time."""
     check = fields.table("healthcheck")
     command = check.text("command")
     interval = check.number("interval_sec", 5.0, minimum=-1)
@@ -225,9 +225,10 @@ def _healthcheck(fields: Fields) -> str:
     pause = check.number("start_interval_sec", 5.0)
     attempts = max(1, check.count("retries", 3)) + math.ceil(max(grace, 0) / pause)
     if not command:
-        return ""
-    return (
+        return {}
+    tries = (
         f"for attempt in $(seq {attempts}); do "
         f"timeout {timeout:g} bash -c {shlex.quote(command)} && exit 0; "
         f"sleep {max(interval, 0):g}; done; exit 1"
     )
+    return {"healthcheck": tries, "health_timeout": attempts * (timeout + max(interval, 0.0))}

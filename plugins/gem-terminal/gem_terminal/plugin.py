@@ -23,6 +23,22 @@ _ENVS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+_METADATA = {
+    "teaches": "to work in a shell",
+    "score": "1 if the task's tests pass, or the part of it that they give; 0 otherwise",
+}
+_OURS = {
+    "needs": "a machine (Linux or Docker)",
+    "data": "ours, in gem-terminal",
+    "license": "Apache-2.0",
+}
+_YOURS = {
+    "needs": "data=, a machine (Linux or Docker)",
+    "data": "yours",
+    "license": "yours",
+}
+
+
 @hookimpl
 def gem_register(registry: Registry) -> None:
     """Add the environments and the command."""
@@ -35,6 +51,7 @@ def gem_register(registry: Registry) -> None:
                 oracle="gem_terminal.env:SolutionOracle",
                 return_range=(0.0, 1.0),
                 check_kwargs=_QUICK | _DATA.get(name, {}),
+                metadata=_METADATA | (_YOURS if name in _DATA else _OURS),
                 description=description,
             )
         )

@@ -153,9 +153,10 @@ def test_a_health_check_is_tried_as_often_as_the_task_says(folder):
     toml = (
         "[environment.healthcheck]\ncommand = \"test -e 'a b'\"\ninterval_sec = 0.5\nretries = 4\n"
     )
-    command = read_harbor(make(folder, toml)).machine.healthcheck
-    assert "seq 4" in command
-    assert "sleep 0.5" in command
+    machine = read_harbor(make(folder, toml)).machine
+    assert "seq 4" in machine.healthcheck
+    assert "sleep 0.5" in machine.healthcheck
+    assert machine.health_timeout == 4 * (30 + 0.5)
 
 
 def test_the_environment_of_the_host_is_not_read(folder, monkeypatch):

@@ -25,7 +25,7 @@ TASK = TerminalTask(
 
 @pytest.fixture
 def env():
-    made = TerminalEnv(tasks=ListedTasks([TASK]), command_timeout=0.2, output_limit=40)
+    made = TerminalEnv(tasks=ListedTasks([TASK]), output_limit=40)
     try:
         made.reset(seed=0)
     except MachineError as error:
@@ -48,7 +48,9 @@ def test_a_command_has_its_prompt_and_what_came_of_it(env):
 
 
 def test_input_of_a_running_command_has_no_prompt(env):
+    env.command_timeout = 0.2
     begun = call(env, "read line; echo got $line")
+    env.command_timeout = 60.0
     assert (begun["exit_status"], begun["prompt"]) == (None, "/app")
     typed = call(env, "it")
     assert (typed["prompt"], typed["output"], typed["exit_status"]) == ("", "got it\n", 0)

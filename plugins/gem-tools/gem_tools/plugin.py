@@ -20,13 +20,20 @@ def gem_register(registry: Registry) -> None:
             description="tasks in a folder of files, done with the tools of an MCP server",
             oracle="gem_tools.mcpmark:MCPMarkOracle",
             return_range=(0.0, 1.0),
+            metadata={
+                "teaches": "to work with the tools of an MCP server",
+                "score": "1 if the task's check passes, 0 otherwise",
+                "needs": "gem-tools[mcp]",
+                "data": "ours, in gem-tools",
+                "license": "Apache-2.0",
+            },
         )
     )
     registry.add(
         CommandSpec(
-            id="serve",
+            id="serve-search",
             entry_point="gem_tools.serve:command",
-            description="Run a server for tools",
+            description="Run a server for searches",
         )
     )
 

@@ -1,4 +1,4 @@
-"""``gem-core serve``: servers for tools."""
+"""``gem-core serve-search``: a server for searches."""
 
 import asyncio
 import os
@@ -17,23 +17,24 @@ from gem_tools.extras import require
 __all__ = ["command"]
 
 
-@click.group()
-def command() -> None:
-    """Run a server for tools."""
-
-
-@command.command(
+@click.command(
     epilog="\b\nExamples:\n"
-    "  gem-core serve search\n"
-    "  gem-core serve search --corpus wiki.jsonl --index-path wiki-bm25\n"
-    "  gem-core serve search --corpus wiki.jsonl --index dense --faiss ivf --index-path wiki-e5"
+    "  gem-core serve-search\n"
+    "  gem-core serve-search --corpus wiki.jsonl --index-path wiki-bm25\n"
+    "  gem-core serve-search --corpus wiki.jsonl --index dense --faiss ivf --index-path wiki-e5"
 )
 @click.option(
     "--corpus",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="JSON lines with contents, or title and text. Default: the small corpus of gem-tools.",
 )
-@click.option("--index", type=click.Choice(["bm25", "dense"]), default="bm25", show_default=True)
+@click.option(
+    "--index",
+    type=click.Choice(["bm25", "dense"]),
+    default="bm25",
+    show_default=True,
+    help="By words, or by vectors of a model.",
+)
 @click.option(
     "--model",
     default="intfloat/e5-base-v2",
@@ -62,8 +63,10 @@ def command() -> None:
     show_default=True,
     help="Number of documents, unless a query says another.",
 )
-@click.option("--threads", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option(
+    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that search."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -71,7 +74,7 @@ def command() -> None:
     show_default=True,
     help="0 for any free port.",
 )
-def search(
+def command(
     *,
     corpus: Path | None,
     index_path: Path | None,
@@ -82,7 +85,7 @@ def search(
     **options: Any,
 ) -> None:
     """Answer searches over HTTP, at /retrieve, until SIGTERM or Ctrl-C."""
-    require("serve", "gem-core serve search")
+    require("serve", "gem-core serve-search")
     from gem_tools.search.index import IndexOptions, open_retriever  # noqa: PLC0415 - numpy
     from gem_tools.search.server import make_app, serve  # noqa: PLC0415 - aiohttp
 

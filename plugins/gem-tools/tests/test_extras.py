@@ -59,4 +59,4 @@ def test_a_version_that_does_not_fit_is_named(without):
 
 def test_installed_extras_pass():
     require("mcp", "The tool 'mcp'")
-    require("serve", "gem-core serve search")
+    require("serve", "gem-core serve-search")

@@ -1,76 +1,73 @@
-"""The algorithms by id: one file in ``gem_train/algorithms`` and one line here for each."""
+"""What an algorithm is: advantages from a batch, and what it needs for them.
 
-import importlib.util
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+An algorithm is one class in one file, and one ``AlgorithmSpec`` in a plugin. Its parameters are the
+arguments of the class, so a frozen dataclass is the shortest way to write one.
+"""
 
-from gem_core.errors import ConfigError, UnknownIdError, near_names
-from gem_core.specs import load_entry_point
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-__all__ = ["ALGORITHMS", "RENAMED", "Algorithm", "check_fraction", "load_algorithm"]
+from gem_core.errors import ConfigError
+from gem_rollout import Trajectory
 
-ALGORITHMS = {
-    "reinforce": "gem_train.algorithms.reinforce:REINFORCE",
-    "rebn": "gem_train.algorithms.rebn:REBN",
-    "grpo": "gem_train.algorithms.grpo:GRPO",
-    "drgrpo": "gem_train.algorithms.grpo:DR_GRPO",
-    "rloo": "gem_train.algorithms.grpo:RLOO",
-    "episode_reinforce": "gem_train.algorithms.grpo:EPISODE_REINFORCE",
-    "ppo": "gem_train.algorithms.ppo:PPO",
-}
-"""Entry point of each algorithm. The modules import torch, so they are loaded on demand."""
+if TYPE_CHECKING:
+    import torch
 
-RENAMED = {"ep_level": "episode_reinforce"}
-"""Deprecated ids, which still work in this version, and their replacements."""
+    from gem_train.batch import Batch
+
+__all__ = ["Algorithm", "check_fraction"]
 
 
-@dataclass(frozen=True)
-class Algorithm:
-    """An algorithm: how advantages are computed from a batch.
+class Algorithm(ABC):
+    """Base class of algorithms; only ``advantages`` must be written.
 
-    Args:
-        config: Its configuration, a frozen dataclass that validates its fields.
-        advantages: ``advantages(batch, config, values=None)`` returns the advantage of each turn,
-            (N,), without a gradient; ``values`` are a critic's, (N,).
-        length_norm: The length normalisation that its authors use (``losses.loss_weights``).
-        targets: ``targets(batch, config, values)`` returns the targets of the critic, (N,); None
-            for an algorithm without a critic.
-        needs_groups: Whether it compares episodes that share a start state, so that it needs
-            several of each.
+    The trainer calls ``filter_groups`` while it collects episodes. For each step it then calls
+    ``shape_rewards``, ``on_batch``, ``advantages`` and, with a critic, ``targets``. All of them
+    must be deterministic: a resumed run repeats them.
     """
 
-    config: type[Any]
-    advantages: Callable[..., Any]
-    length_norm: Literal["constant", "response", "token"] = "constant"
-    targets: Callable[..., Any] | None = None
-    needs_groups: bool = False
+    loss: ClassVar[str] = "clip"
+    """The loss that its authors use: an id, or ``module:NAME``. ``loss=ID`` overrides it."""
+    length_norm: ClassVar[Literal["constant", "response", "token"]] = "constant"
+    """The length normalisation that its authors use (``gem_train.objective.loss_weights``)."""
+    unit: ClassVar[Literal["turn", "episode"]] = "turn"
+    """What a response is in the length normalisation."""
+    needs_groups: ClassVar[bool] = False
+    """Whether it compares episodes that share a start state, so that it needs several of each."""
+    needs_critic: ClassVar[bool] = False
+    """Whether a critic is trained; ``batch.value`` has its values, and ``targets`` is called."""
+    needs_reference: ClassVar[bool] = False
+    """Whether ``batch.old_logprobs`` and ``batch.reference_logprobs`` are computed."""
 
+    @abstractmethod
+    def advantages(self, batch: "Batch") -> "torch.Tensor":
+        """Return the advantage of each turn, (N,), or of each token, (S, L).
 
-def load_algorithm(name: str) -> Algorithm:
-    """Return an algorithm.
+        Args:
+            batch: The turns and tokens of whole episodes. Statistics belong over the turns
+                ``batch.chosen``. Values where no token was sampled are ignored.
+        """
 
-    Args:
-        name: Its id, such as ``rebn``; a renamed id works with a ``FutureWarning``.
+    def targets(self, batch: "Batch") -> "torch.Tensor":
+        """Return the critic's target for the state of each turn, (N,)."""
+        raise ConfigError(f"{type(self).__name__} has a critic and no method targets(batch).")
 
-    Raises:
-        UnknownIdError: No algorithm has this id.
-        ConfigError: torch is not installed.
-    """
-    if name in RENAMED:
-        message = f"The algorithm {name!r} is now called {RENAMED[name]!r}."
-        warnings.warn(message, FutureWarning, stacklevel=2)
-        name = RENAMED[name]
-    if name not in ALGORITHMS:
-        raise UnknownIdError(
-            f"There is no algorithm {name!r}.{near_names(name, ALGORITHMS)} Algorithms: "
-            f"{', '.join(ALGORITHMS)}."
-        )
-    if importlib.util.find_spec("torch") is None:
-        raise ConfigError(f"The algorithm {name!r} needs torch: pip install gem-train[torch].")
-    algorithm: Algorithm = load_entry_point(ALGORITHMS[name])
-    return algorithm
+    def filter_groups(self, groups: Sequence[Sequence[Trajectory]]) -> Sequence[bool]:
+        """Return for each group whether it is learned from; see ``gem_train.filters``."""
+        return [True] * len(groups)
+
+    def shape_rewards(self, batch: "Batch") -> "torch.Tensor":
+        """Return the reward of each turn to learn from, (N,); see ``gem_train.shapers``."""
+        return batch.reward
+
+    def on_batch(self, batch: "Batch") -> "Batch":
+        """Return the batch to learn from, such as one with fewer turns in ``trained``.
+
+        Rewards are shaped, and ``batch.value`` is known if there is a critic. Turns and rows must
+        keep their number and order.
+        """
+        return batch
 
 
 def check_fraction(**values: float) -> None:

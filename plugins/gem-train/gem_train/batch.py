@@ -15,10 +15,22 @@ from typing import Any, Literal, NamedTuple, Self
 
 import torch
 
+from gem_core.content import Image
 from gem_core.errors import ConfigError, DataError
 from gem_train.transitions import Transition
 
-__all__ = ["Batch", "batch_of", "drop_cut", "subsample", "token_batches", "unique_rows"]
+__all__ = ["Batch", "batch_of", "drop_cut", "subsample", "token_batches"]
+
+
+_OF_TOKENS = (
+    "ids",
+    "attention",
+    "turn_of",
+    "sampler_logprobs",
+    "old_logprobs",
+    "reference_logprobs",
+)
+"""The fields of a batch that have a value for each token, (S, L)."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,11 @@ class Batch:
         group: Group of its episode, in [0, K), (N,).
         chosen: Turns that batch statistics are computed over (see ``subsample``), bool, (N,).
         trained: Turns that the loss is computed over: chosen and not dropped; bool, (N,).
+        value: The critic's value of each turn's state, (N,); None without a critic.
+        old_logprobs: The policy's log-probability of each sampled token before the first update of
+            the step, in nats, 0 elsewhere; (S, L). None unless it is needed.
+        reference_logprobs: The same of the reference.
+        images: The images of each row, in the order of their tokens, S lists; None without any.
     """
 
     ids: torch.Tensor
@@ -57,6 +74,10 @@ class Batch:
     group: torch.Tensor
     chosen: torch.Tensor
     trained: torch.Tensor
+    value: torch.Tensor | None = None
+    old_logprobs: torch.Tensor | None = None
+    reference_logprobs: torch.Tensor | None = None
+    images: tuple[Sequence[Image], ...] | None = None
 
     @property
     def mask(self) -> torch.Tensor:
@@ -76,6 +97,17 @@ class Batch:
     def to_tokens(self, x_N: torch.Tensor) -> torch.Tensor:
         """Return the value of its turn at each sampled token, and 0 elsewhere; (S, L)."""
         return torch.where(self.turn_of >= 0, x_N[self.turn_of.clamp(min=0)], 0)
+
+    def to_turns(self, x_S_L: torch.Tensor) -> torch.Tensor:
+        """Return the sum over the sampled tokens of each turn, (N,)."""
+        is_sampled = self.turn_of >= 0
+        x_N = x_S_L.new_zeros(len(self.turn))
+        return x_N.index_add(0, self.turn_of[is_sampled], x_S_L[is_sampled])
+
+    @property
+    def response_tokens(self) -> torch.Tensor:
+        """Number of sampled tokens of each turn, (N,)."""
+        return torch.bincount(self.turn_of[self.turn_of >= 0], minlength=len(self.turn))
 
     def table(self, x_N: torch.Tensor) -> torch.Tensor:
         """Return the values of turns by episode and turn, 0 where there is no turn; (E, T + 1).
@@ -111,22 +143,18 @@ class Batch:
         """
         width = int(self.lengths[rows].max())
 
-        def take(x_S_L: torch.Tensor) -> torch.Tensor:
-            return x_S_L[rows, :width]
-
-        known = self.sampler_logprobs is not None
-        return replace(
-            self,
-            ids=take(self.ids),
-            attention=take(self.attention),
-            turn_of=take(self.turn_of),
-            sampler_logprobs=take(self.sampler_logprobs) if known else None,
-        )
+        tables = {name: getattr(self, name) for name in _OF_TOKENS}
+        images = None
+        if self.images is not None:
+            images = _images_or_none(self.images[row] for row in rows.tolist())
+        chosen = {n: x if x is None else x[rows, :width] for n, x in tables.items()}
+        return replace(self, **chosen, images=images)
 
     def to(self, device: torch.device | str) -> Self:
         """Return a copy of the batch on a device."""
-        tensors = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{n: x if x is None else x.to(device) for n, x in tensors.items()})
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        tensors = {name: x for name, x in found.items() if isinstance(x, torch.Tensor)}
+        return replace(self, **{name: x.to(device) for name, x in tensors.items()})
 
     def spread(self, x_N: torch.Tensor) -> torch.Tensor:
         """Deprecated alias of ``to_tokens``."""
@@ -183,7 +211,13 @@ def batch_of(
         group=column("group", torch.long).unique(return_inverse=True)[1],
         chosen=every,
         trained=every.clone(),
+        images=_images_or_none(row.images for row in made),
     )
+
+
+def _images_or_none(images: Iterable[Sequence[Image]]) -> tuple[Sequence[Image], ...] | None:
+    listed = tuple(images)
+    return listed if any(listed) else None
 
 
 def subsample(batch: Batch, size: int, generator: torch.Generator) -> Batch:
@@ -249,34 +283,13 @@ def token_batches(batch: Batch, tokens: int) -> list[torch.Tensor]:
     return [torch.tensor(split, device=batch.ids.device) for split in splits]
 
 
-def unique_rows(batch: Batch) -> tuple[Batch, torch.Tensor | None]:
-    """Return the unique rows; rows are equal if tokens and sampled positions are the same.
-
-    Args:
-        batch: The batch.
-
-    Returns:
-        The batch with the unique rows, and the index of each original row among them, (S,). The
-        batch itself and None if all rows are unique.
-    """
-    sampled = batch.turn_of >= 0
-    tokens = torch.where(batch.attention, 2 * batch.ids + sampled, -1).tolist()
-    first: dict[tuple[int, ...], int] = {}
-    first_of = [first.setdefault(tuple(row), number) for number, row in enumerate(tokens)]
-    if len(first) == len(first_of):
-        return batch, None
-    index = {row: number for number, row in enumerate(first.values())}
-    device = batch.ids.device
-    unique_S = torch.tensor([index[row] for row in first_of], device=device)
-    return batch.select(torch.tensor(list(index), device=device)), unique_S
-
-
 class _Columns(NamedTuple):
-    """One value for each token of a row."""
+    """One value for each token of a row, and the row's images."""
 
     ids: list[int]
     turn_of: list[int]
     logprobs: list[float]
+    images: Sequence[Image] = ()
 
 
 def _rows_of_turns(transitions: Sequence[Transition]) -> list[_Columns]:
@@ -296,7 +309,10 @@ def _columns(turns: Sequence[tuple[int, Transition]]) -> _Columns:
     last = turns[-1][1]
     row, first, end = last.row, len(last.row.prompt_ids), last.span[1]
     columns = _Columns(
-        row.prompt_ids + row.response_ids[:end], [-1] * (first + end), [0.0] * (first + end)
+        row.prompt_ids + row.response_ids[:end],
+        [-1] * (first + end),
+        [0.0] * (first + end),
+        last.images,
     )
     for number, transition in turns:
         start, end = transition.span

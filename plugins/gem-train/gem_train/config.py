@@ -4,6 +4,7 @@ Each part is a class, and each field has a docstring. Invalid values are refused
 configuration is created.
 """
 
+import warnings
 from typing import Any, Literal, Self
 
 import pydantic
@@ -39,11 +40,19 @@ class RolloutConfig(_Part):
     """Exact number of turns of every update: more episodes are collected until there are enough
     turns, and this number is chosen without replacement. Null for all turns."""
     concurrency: int = Field(default=64, ge=1)
-    """Most episodes at the same time."""
+    """Most episodes at the same time, and most rows of the sampler's batch."""
     turn_deadline: float | None = Field(default=None, gt=0)
     """Time limit of a turn in seconds."""
     keep_failed: bool = False
     """Also learn from the turns of episodes that ended in an error."""
+    retries: int = Field(default=1, ge=0)
+    """How often an episode that ended in an error is played again."""
+    max_error_share: float = Field(default=0.1, ge=0, le=1)
+    """Largest share of a step's episodes that may end in an error, after the retries. A step with
+    more is not learned from, and the run stops."""
+    max_waves: int = Field(default=10, ge=1)
+    """With filters: how often rollout.episodes episodes are played for a step, until as many are
+    kept. If none is kept, the run stops."""
 
 
 class SamplingConfig(_Part):
@@ -59,26 +68,36 @@ class SamplingConfig(_Part):
     """The system message."""
     history: Literal["auto", "agent", "env"] = "auto"
     """Whether the agent or the environment shows earlier turns; see the agent ``transformers``."""
+    kv_tokens: int | None = Field(default=None, ge=1)
+    """Most tokens of the KV cache, padding included: the responses that began last wait while there
+    is no room. Null for no limit."""
     stop: list[str] = []
     """Texts that end a response, such as the end of a tool call."""
     template: dict[str, Any] = {}
     """Additional variables for the chat template."""
     cut_is_invalid: bool = True
     """Replace a response that was cut at its token limit by an invalid action."""
-    adapters_url: str | None = None
-    """Base URL of a vLLM server that receives the adapters before each step under the name
-    ``policy``, for an ``agent`` that samples there."""
+    engine: Literal["transformers", "vllm"] = "transformers"
+    """What samples: the model that learns, or vLLM, which gets the adapters before each step."""
+    server: str | None = None
+    """Base URL of a vLLM server, including /v1; null for vLLM in this process."""
+    vllm: dict[str, Any] = {}
+    """Arguments of vLLM's engine in this process: +sampling.vllm.gpu_memory_utilization=0.4."""
+    max_gap: float | None = Field(default=0.1, gt=0)
+    """Largest mean difference between the log-probabilities of sampler and learner in nats; above
+    it the run stops before the update. Null for no limit."""
 
 
 class LossConfig(_Part):
-    """The loss; see docs/training/losses.md."""
+    """The loss of a token, and what is added to it.
 
-    kind: Literal["clip", "reinforce"] = "clip"
-    """Clipped ratios, or plain ``-A log pi``."""
-    clip_low: float = Field(default=0.2, ge=0, le=1)
-    """Distance below 1 at which a ratio is clipped."""
-    clip_high: float = Field(default=0.2, ge=0)
-    """Distance above 1 at which a ratio is clipped."""
+    Further keys are parameters of the loss ``id``, such as ``loss.clip_high``.
+    """
+
+    model_config = pydantic.ConfigDict(extra="allow")
+
+    id: str | None = None
+    """The loss of a token: an id, or module:NAME; null for the one that the algorithm names."""
     importance_cap: float | None = Field(default=2.0, gt=0)
     """Largest importance weight between learner and sampler; null for no importance weights."""
     kl: float = Field(default=0.0, ge=0)
@@ -91,17 +110,27 @@ class LossConfig(_Part):
     """Length normalisation; null for the one that the algorithm's authors use."""
     length_constant: float | None = Field(default=None, gt=0)
     """C of ``length_norm=constant``; null for ``sampling.max_new_tokens``."""
-    unit: Literal["turn", "episode"] = "turn"
-    """Whether a response is a turn or an episode."""
+    unit: Literal["turn", "episode"] | None = None
+    """Whether a response is a turn or an episode; null for the choice of the algorithm."""
     rows: Literal["episodes", "turns"] = "episodes"
     """Whether a row of a batch is an episode or a turn; same loss, but episodes are cheaper."""
     drop_cut: bool = False
     """Leave responses that were cut at their token limit out of the loss."""
 
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "kind" not in values:
+            return values
+        warnings.warn("loss.kind is now loss.id.", FutureWarning, stacklevel=2)
+        return {"id" if name == "kind" else name: value for name, value in values.items()}
+
 
 class OptimiserConfig(_Part):
     """AdamW, and how a batch is divided into updates and parts."""
 
+    kind: Literal["adamw", "adamw8bit"] = "adamw"
+    """adamw8bit keeps the moments in 2 bytes per parameter instead of 8; it needs torchao."""
     lr: float = Field(default=1e-5, gt=0)
     """Learning rate."""
     betas: tuple[float, float] = (0.9, 0.95)
@@ -158,14 +187,17 @@ class CheckpointConfig(_Part):
 class LogConfig(_Part):
     """Where metrics and episodes are written."""
 
-    writers: list[str] = ["csv"]
-    """csv, tensorboard, wandb, trackio."""
+    writers: list[str | dict[str, Any]] = ["csv"]
+    """Metric writers: ids, module:NAME, or mappings with such an id and parameters."""
     trajectories_every: int = Field(default=10, ge=0)
     """Steps between those whose episodes are saved for ``gem-core view``; 0 for none."""
     progress: Literal["auto", "live", "lines", "off"] = "auto"
     """Progress display: live at a terminal and lines elsewhere, or one of them, or none."""
     plot: bool = True
     """Write ``curves.png`` at the end."""
+    warn_after: int = Field(default=10, ge=0)
+    """Number of consecutive steps after which a sign of a broken run is reported, such as gradients
+    of 0 or a collapsed entropy; 0 for no such reports."""
 
 
 class TrainConfig(_Part):
@@ -176,7 +208,12 @@ class TrainConfig(_Part):
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, ..."""
     precision: Literal["float32", "bf16"] = "float32"
-    """bf16 computes in bfloat16; weights stay in float32."""
+    """bf16 samples and learns with weights in bfloat16; the optimiser keeps them in float32."""
+    attn_implementation: str | None = None
+    """The attention of transformers: sdpa, eager, flash_attention_2, ...; null for its default."""
+    compile: dict[str, Any] | None = None
+    """Arguments of torch.compile for the learner's forward pass, such as +compile.mode=default;
+    null to not compile it."""
     threads: int | None = Field(default=None, ge=1)
     """Most threads of torch; small passes use one. Null for torch's default."""
     lora: dict[str, Any] | None = None
@@ -191,6 +228,10 @@ class TrainConfig(_Part):
     """The algorithm: its id and its own parameters."""
     curriculum: dict[str, Any] | None = None
     """The curriculum: its id and its own parameters; null for the environments' own weights."""
+    filters: dict[str, Any] | list[Any] = []
+    """Episode filters; a mapping from any name to an id and parameters, or a list of such."""
+    shapers: dict[str, Any] | list[Any] = []
+    """Reward shapers, in their order; a mapping or a list as above."""
     rollout: RolloutConfig = RolloutConfig()
     sampling: SamplingConfig = SamplingConfig()
     loss: LossConfig = LossConfig()
@@ -204,6 +245,7 @@ class TrainConfig(_Part):
     def _check(self) -> Self:
         if "id" not in self.algo:
             raise ValueError("algo needs an id, such as algo=rebn")
+        self._check_sampler()
         size = self.rollout.group_size
         if size is not None and self.rollout.episodes % size:
             raise ValueError(
@@ -211,3 +253,24 @@ class TrainConfig(_Part):
                 f"rollout.group_size ({size})"
             )
         return self
+
+    def _check_sampler(self) -> None:
+        """Refuse what contradicts itself in the choice of the sampler."""
+        sampling = self.sampling
+        is_vllm = sampling.engine == "vllm"
+        contradictions = {
+            "sampling.server and sampling.vllm need sampling.engine=vllm": not is_vllm
+            and (sampling.server is not None or sampling.vllm),
+            "sampling.engine=vllm receives adapters only: set lora, such as +lora.r=16": is_vllm
+            and self.lora is None,
+            "sampling.vllm has arguments of vLLM in this process; those of a server belong to its "
+            "command line": sampling.server is not None and sampling.vllm,
+            "sampling.top_p below 1 contradicts sampling.engine=vllm: its log-probabilities would "
+            "be those of the most likely tokens alone, and the learner's are of all tokens": is_vllm
+            and sampling.top_p < 1,
+            "sampling.kv_tokens is for sampling.engine=transformers; vLLM has its own "
+            "limits": is_vllm and sampling.kv_tokens is not None,
+        }
+        for message, is_there in contradictions.items():
+            if is_there:
+                raise ValueError(message)

@@ -9,31 +9,14 @@ Episodes that ended in an error do not count. An episode whose success is unknow
 failure.
 """
 
-import inspect
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from gem_core.errors import ConfigError, UnknownIdError, near_names
-from gem_core.specs import check_kwargs, load_entry_point
+from gem_core.errors import ConfigError, near_names
 from gem_rollout import Component, Report, Sampler, Trajectory
 
-__all__ = [
-    "CURRICULA",
-    "Curriculum",
-    "Fixed",
-    "LearningProgress",
-    "Levels",
-    "load_sampler",
-    "parameters_of",
-]
-
-CURRICULA = {
-    "fixed": "gem_train.curriculum:Fixed",
-    "levels": "gem_train.curriculum:Levels",
-    "learning_progress": "gem_train.curriculum:LearningProgress",
-}
-"""Entry point of each curriculum."""
+__all__ = ["Curriculum", "Fixed", "LearningProgress", "Levels"]
 
 _LEAST_PROGRESS = 1e-3
 
@@ -247,44 +230,6 @@ class LearningProgress:
             self._count[name] = state["count"][name]
             fast, slow = state["averages"][name]
             self._averages[name] = fast, slow
-
-
-def load_sampler(id: str, *, sources: Mapping[str, Component], **kwargs: Any) -> Curriculum:  # noqa: A002 - what users write
-    """Return a curriculum.
-
-    Args:
-        id: Its id in ``CURRICULA``, such as ``levels``.
-        sources: The sources by name, in order.
-        kwargs: Its parameters.
-
-    Raises:
-        UnknownIdError: No curriculum has this id.
-        UnknownKwargError: It does not take one of the parameters.
-        ConfigError: A value is invalid.
-    """
-    target = _target_of(id)
-    check_kwargs(target, kwargs, f"curriculum {id!r}")
-    curriculum: Curriculum = target(sources, **kwargs)
-    return curriculum
-
-
-def parameters_of(id: str) -> dict[str, Any]:  # noqa: A002 - what users write
-    """Return the parameters of a curriculum and their defaults.
-
-    Raises:
-        UnknownIdError: No curriculum has this id.
-    """
-    parameters = inspect.signature(_target_of(id)).parameters.values()
-    return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY}
-
-
-def _target_of(name: str) -> Any:
-    if name not in CURRICULA:
-        raise UnknownIdError(
-            f"There is no curriculum {name!r}.{near_names(name, CURRICULA)} Curricula: "
-            f"{', '.join(CURRICULA)}."
-        )
-    return load_entry_point(CURRICULA[name])
 
 
 def _names_of(sources: Mapping[str, Component]) -> list[str]:

@@ -22,6 +22,7 @@ from gem_core.seeding import child_seed
 from gem_core.wrappers.history import HistoryWrapper
 from gem_rollout import Trajectory, collect
 from gem_rollout.components import Environments
+from gem_rollout.models.vision import Vision
 
 __all__ = ["AGENT", "Demonstrator", "demonstrations"]
 
@@ -40,6 +41,7 @@ def demonstrations(
     seed: int = 0,
     concurrency: int = 16,
     context: int = _NO_LIMIT,
+    vision: Vision | None = None,
     **agent: Any,
 ) -> Iterator[Trajectory]:
     """Play episodes and yield each trajectory when it ends.
@@ -55,6 +57,7 @@ def demonstrations(
         seed: Seed of all random draws.
         concurrency: Most episodes at the same time.
         context: Context length of the model in tokens.
+        vision: How the model reads images; None if it reads text only.
         agent: Parameters of the agent ``transformers`` for prompts (``system``, ``history``,
             ``template``) and for the end of a reply (``max_new_tokens``, ``stop``).
 
@@ -64,7 +67,7 @@ def demonstrations(
     """
 
     def make_demonstrator() -> Demonstrator:
-        return Demonstrator(tokenizer, skill=skill, context=context, **agent)
+        return Demonstrator(tokenizer, skill=skill, context=context, vision=vision, **agent)
 
     make_demonstrator()  # raises before any episode if the parameters are invalid
     rollout = collect(
@@ -95,6 +98,7 @@ class Demonstrator(BaseAgent):
         tokenizer: The tokenizer; this and the other parameters are those of ``demonstrations``.
         skill: Share of the oracle's actions.
         context: Context length of the model in tokens.
+        vision: How the model reads images; None if it reads text only.
         agent: Parameters of the agent ``transformers``.
 
     Raises:
@@ -108,18 +112,19 @@ class Demonstrator(BaseAgent):
         *,
         skill: float | Sequence[float] = 1.0,
         context: int = _NO_LIMIT,
+        vision: Vision | None = None,
         **agent: Any,
     ) -> None:
         self._skills = [skill] if isinstance(skill, int | float) else list(skill)
         if not self._skills or not all(0 <= one <= 1 for one in self._skills):
             raise ConfigError(f"skill must be a number in [0, 1], or a list; got {skill!r}.")
         for name, value in (
-            ("chat template", tokenizer.chat_template),
+            ("chat template", tokenizer.chat_template or (vision and vision.has_template)),
             ("token that ends a reply (eos_token)", tokenizer.eos_token_id),
         ):
-            if value is None:
+            if value in {None, False}:
                 raise ConfigError(f"The tokenizer has no {name}, which demonstrations need.")
-        self._model = ScriptedModel(tokenizer, context)
+        self._model = ScriptedModel(tokenizer, context, vision)
         self._writer: Any = make_agent("transformers", model=self._model, **agent)
         self._oracle = OracleAgent()
         self._rng = random.Random()
@@ -219,10 +224,12 @@ class ScriptedModel:
     Args:
         tokenizer: The tokenizer.
         context: Most tokens of prompt and reply together.
+        vision: How the model reads images; None if it reads text only.
     """
 
-    def __init__(self, tokenizer: Any, context: int) -> None:
+    def __init__(self, tokenizer: Any, context: int, vision: Vision | None = None) -> None:
         self.tokenizer = tokenizer
+        self.vision = vision
         self.context = context
         self.text = ""
 

@@ -5,20 +5,34 @@ from contextlib import contextmanager
 
 from gem_core.errors import GemError
 from gem_rollout import Trajectory
+from gem_rollout.models.memory import is_out_of_memory
 
-__all__ = ["DivergedError", "NoEpisodesError", "TooLargeError", "memory_limit"]
+__all__ = [
+    "DivergedError",
+    "FailedEpisodesError",
+    "FilteredOutError",
+    "NoEpisodesError",
+    "SamplerGapError",
+    "TooLargeError",
+    "TooManyErrorsError",
+    "memory_limit",
+]
 
 
 class DivergedError(GemError, ArithmeticError):
     """A loss or a gradient is not finite."""
 
 
+class SamplerGapError(GemError, ArithmeticError):
+    """The sampler's probabilities are not those of the policy that learns."""
+
+
 class TooLargeError(GemError, MemoryError):
     """A batch does not fit into memory."""
 
 
-class NoEpisodesError(GemError, RuntimeError):
-    """Every episode of a step ended in an error.
+class FailedEpisodesError(GemError, RuntimeError):
+    """Too many episodes of a step ended in an error.
 
     Args:
         message: The message.
@@ -28,6 +42,18 @@ class NoEpisodesError(GemError, RuntimeError):
     def __init__(self, message: str, trajectories: Sequence[Trajectory] = ()) -> None:
         super().__init__(message)
         self.trajectories = list(trajectories)
+
+
+class NoEpisodesError(FailedEpisodesError):
+    """Every episode of a step ended in an error."""
+
+
+class TooManyErrorsError(FailedEpisodesError):
+    """A larger share of a step's episodes ended in an error than ``rollout.max_error_share``."""
+
+
+class FilteredOutError(GemError, RuntimeError):
+    """The episode filters keep too little of a step to learn from."""
 
 
 @contextmanager
@@ -41,12 +67,6 @@ def memory_limit(advice: str) -> Iterator[None]:
         yield
     except (MemoryError, RuntimeError) as error:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        # torch.OutOfMemoryError is a RuntimeError, and the CPU's allocator raises a bare one.
-        if isinstance(error, TooLargeError) or not _is_of_memory(error, text):
+        if isinstance(error, TooLargeError) or not is_out_of_memory(error):
             raise
         raise TooLargeError(f"Out of memory ({text}). {advice}") from error
-
-
-def _is_of_memory(error: Exception, text: str) -> bool:
-    is_named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return is_named or "can't allocate memory" in text or "out of memory" in text

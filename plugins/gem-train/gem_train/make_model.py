@@ -23,6 +23,8 @@ from gem_core.plugins import default_registry
 from gem_core.specs import EnvSpec
 from gem_rollout import Trajectory, collect
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
+from gem_rollout.models.tiny_vision_model import save_tiny_vision_model
+from gem_rollout.models.vision import load_with_processor
 
 __all__ = ["PIECES", "SIZES", "Size", "command", "make_model"]
 
@@ -73,7 +75,7 @@ class ModelInfo:
     Args:
         parameters: Number of parameters.
         vocabulary: Number of tokens in the vocabulary.
-        prompt_tokens: Median number of tokens of an episode's first prompt.
+        prompt_tokens: Median number of tokens of an episode's first prompt, with one for an image.
         episode_tokens: Median number of tokens of an episode.
         action: An example of an action.
         action_tokens: The tokens of this action, as text.
@@ -141,7 +143,14 @@ class ModelInfo:
     show_default=True,
     help="Episodes of each environment for each of the oracle and random agents.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--vision", is_flag=True, help="Make a model that reads images, and its processor.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the weights and of the episodes.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace a model at OUT.")
 def command(
     out: Path,
@@ -155,6 +164,7 @@ def command(
     vocab: int,
     context: int,
     episodes: int,
+    vision: bool,
     seed: int,
     overwrite: bool,
 ) -> None:
@@ -173,6 +183,7 @@ def command(
         vocab=vocab,
         context=context,
         episodes=episodes,
+        vision=vision,
         seed=seed,
     )
     _print_info(out, info, context, factories)
@@ -186,6 +197,7 @@ def make_model(
     vocab: int = 512,
     context: int = 2048,
     episodes: int = 20,
+    vision: bool = False,
     seed: int = 0,
 ) -> ModelInfo:
     """Make a model and its tokenizer, deterministically.
@@ -197,6 +209,7 @@ def make_model(
         vocab: Most tokens of the vocabulary; 259 of them are bytes and special tokens.
         context: Context length in tokens.
         episodes: Episodes of each environment for each of the oracle and random agents.
+        vision: Whether the model reads images; see ``save_tiny_vision_model``.
         seed: Seed of the episodes and the weights.
 
     Raises:
@@ -213,7 +226,8 @@ def make_model(
         pieces=PIECES,
         context=context,
     )
-    save_tiny_model(out, seed=seed, tokenizer=tokenizer, context=context, **asdict(size))
+    save = save_tiny_vision_model if vision else save_tiny_model
+    save(out, seed=seed, tokenizer=tokenizer, context=context, **asdict(size))
     return _described(out, tokenizer, played)
 
 
@@ -245,9 +259,7 @@ def _texts(trajectory: Trajectory) -> Iterator[str]:
 
 
 def _described(out: Path, tokenizer: Any, played: Sequence[Trajectory]) -> ModelInfo:
-    import transformers  # noqa: PLC0415 - optional, and takes seconds
-
-    model = transformers.AutoModelForCausalLM.from_pretrained(out)
+    model, _ = load_with_processor(out, {})
     lengths = [_lengths(tokenizer, list(_texts(one))) for one in played]
     actions = [str(turn.action) for one in played for turn in one.turns]
     action = actions[0] if actions else ""

@@ -7,20 +7,29 @@ that of M. Okabe and K. Ito (2008), "Color Universal Design", which suits colour
 import importlib.util
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gem_core.errors import ConfigError, DataError
 from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
 
-__all__ = ["Band", "mean_band", "plot_run", "plot_runs", "smoothed", "sparkline", "text_curve"]
+__all__ = [
+    "Band",
+    "mean_band",
+    "panels_of",
+    "plot_run",
+    "plot_runs",
+    "smoothed",
+    "sparkline",
+    "text_curve",
+]
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLES = ("-", "--", ":", "-.")
 _BLOCKS, _ASCII = "▁▂▃▄▅▆▇█", "_.-=+*#@"
 _CONFIDENCE = 0.95
-_MOST_ENVS = 7
+_MOST_CURVES = 7
 
 
 class _Panel(NamedTuple):
@@ -112,8 +121,7 @@ def plot_run(folder: Path) -> Path:
         DataError: There are no metrics to draw.
     """
     metrics = _finite_metrics(folder / METRICS_FILE)
-    panels = [one for one in _PANELS if any(name in metrics for name in one.series)]
-    panels[1:1] = _env_panel(metrics)
+    panels = panels_of(metrics)
     if not panels:
         raise DataError(f"{folder / METRICS_FILE} has no metrics that could be drawn.")
     columns = min(3, len(panels))
@@ -125,6 +133,14 @@ def plot_run(folder: Path) -> Path:
     reach = f", curves smoothed over {_reach(most)} steps" if _reach(most) > 1 else ""
     picture.suptitle(f"{folder.resolve().name}{reach}", fontsize="medium")
     return _save(picture, folder / "curves.png")
+
+
+def panels_of(metrics: Iterable[str]) -> list[_Panel]:
+    """Return the panels that have something to show of metrics with these names."""
+    names = list(metrics)
+    panels = [one for one in _PANELS if any(name in names for name in one.series)]
+    panels[1:1] = [*_env_panel(names), *_rewards_panel(names)]
+    return panels
 
 
 def _finite_metrics(path: Path) -> dict[str, tuple[list[int], list[float]]]:
@@ -140,12 +156,21 @@ def _finite_metrics(path: Path) -> dict[str, tuple[list[int], list[float]]]:
     return found
 
 
-def _env_panel(metrics: Mapping[str, Any]) -> list[_Panel]:
+def _env_panel(metrics: Iterable[str]) -> list[_Panel]:
     """Return a panel with the success in each environment, if there are several."""
     head, tail = "rollout/", "/success"
     names = [n for n in metrics if n.startswith(head) and n.endswith(tail) and n.count("/") > 1]
-    series = {name: name[len(head) : -len(tail)] for name in names[:_MOST_ENVS]}
+    names = [name for name in names if "/rewards/" not in name]
+    series = {name: name[len(head) : -len(tail)] for name in names[:_MOST_CURVES]}
     return [_Panel("Success by environment", "share of episodes", series, (0, 1))] if series else []
+
+
+def _rewards_panel(metrics: Iterable[str]) -> list[_Panel]:
+    """Return a panel with the named parts of the rewards, if there are any."""
+    head = "rollout/rewards/"
+    names = [name for name in metrics if name.startswith(head)][:_MOST_CURVES]
+    series = {name: name.removeprefix(head) for name in names}
+    return [_Panel("Parts of the reward", "sum over an episode", series)] if series else []
 
 
 def _draw_panel(axes: Any, panel: _Panel, metrics: Mapping[str, Any]) -> None:

@@ -1,44 +1,30 @@
-"""The policy: a causal language model of transformers with its tokenizer, and an optional critic.
+"""The policy: a causal language model of transformers with its tokenizer.
 
 The same weights sample and learn, so nothing is copied between a sampler and a learner.
 """
 
 import copy
-import functools
-import importlib.util
 import inspect
 import os
-import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, Literal, Self
 
 import torch
 
 from gem_core.errors import ConfigError
-from gem_rollout.models.pretrained import pretrained_options
-from gem_rollout.models.torch_threads import TorchThreads
-from gem_train.batch import Batch, unique_rows
-from gem_train.losses import entropy, token_logprobs
+from gem_rollout.models.pretrained import base_model
+from gem_rollout.models.vision import Vision, tokenizer_of
+from gem_train.batch import Batch
+from gem_train.image_inputs import image_inputs
+from gem_train.master_weights import MasterWeights
+from gem_train.objective import entropy, token_logprobs
+from gem_train.output_layer import OutputLayer
+from gem_train.pretrained import load_pretrained
 from gem_train.shared_prefixes import SharedPrefixes
+from gem_train.token_scores import token_scores
 
-__all__ = ["Critic", "Policy", "Reference", "pick_device"]
-
-
-def pick_device(name: str) -> torch.device:
-    """Return a device by name; ``auto`` is CUDA where there is one, else the CPU.
-
-    Raises:
-        ConfigError: There is no such device.
-    """
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ConfigError(f"The device {name!r} cannot be used: {error}") from error
-    return device
+__all__ = ["Policy"]
 
 
 class Policy:
@@ -46,23 +32,38 @@ class Policy:
 
     Args:
         model: A causal language model of transformers, optionally wrapped by peft.
-        tokenizer: Its tokenizer.
-        precision: The precision of its forward pass, which ``load`` has set up.
+        tokenizer: Its tokenizer, or its processor if it reads images.
+        masters: The trained weights in float32 by name, if the model's are rounded from them.
+        compile_options: Arguments of ``torch.compile`` for the learner's forward pass; None to not
+            compile it.
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, precision: Literal["float32", "bf16"] = "float32"
+        self,
+        model: Any,
+        tokenizer: Any,
+        masters: dict[str, torch.Tensor] | None = None,
+        *,
+        compile_options: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
-        self.tokenizer = tokenizer
-        self.precision = precision
-        self._keeps_logits = "logits_to_keep" in inspect.signature(_base(model).forward).parameters
-        self._prefixes = SharedPrefixes(model, {"logits_to_keep": 1} if self._keeps_logits else {})
-        self._threads = TorchThreads(model)
+        self.tokenizer = tokenizer_of(tokenizer)
+        self.processor = tokenizer
+        """Its processor; the tokenizer if it reads text only."""
+        self.vision = Vision.of(tokenizer, model)
+        """How it reads images; None if it reads text only."""
+        self._weights = MasterWeights(model, masters)
+        base = base_model(model)
+        self._keeps_logits = "logits_to_keep" in inspect.signature(base.forward).parameters
+        self._output = OutputLayer.of(base)
+        read = model if self._output is None else self._output.body
+        last_only = {"logits_to_keep": 1} if self._output is None and self._keeps_logits else {}
+        self._prefixes = SharedPrefixes(read, last_only)
+        self._forward = read if compile_options is None else _compiled(read, compile_options)
         modules = list(model.modules())
-        self._has_dropout = any(one.p > 0 for one in modules if isinstance(one, torch.nn.Dropout))
+        has_dropout = any(one.p > 0 for one in modules if isinstance(one, torch.nn.Dropout))
         is_checkpointed = any(getattr(one, "gradient_checkpointing", False) for one in modules)
-        self._has_training_mode = self._has_dropout or is_checkpointed
+        self._has_training_mode = has_dropout or is_checkpointed
 
     @classmethod
     def load(
@@ -73,49 +74,36 @@ class Policy:
         precision: Literal["float32", "bf16"] = "float32",
         lora: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
+        attn_implementation: str | None = None,
+        compile_options: Mapping[str, Any] | None = None,
     ) -> Self:
         """Load a model and its tokenizer.
 
         Args:
             path: Folder or name of the model, or a folder with adapters that ``save`` wrote.
             device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ...
-            precision: ``bf16`` computes in bfloat16 (autocast) for both sampling and learning;
-                weights and optimiser state stay in float32. With ``lora``, the frozen weights are
-                in bfloat16.
+            precision: ``bf16`` keeps the weights in bfloat16, for both sampling and learning; the
+                optimiser changes a copy in float32 of those that are trained.
             lora: Parameters of peft's ``LoraConfig`` (``r``, ``lora_alpha``, ``target_modules``,
                 ...) to train adapters only; None to train all weights.
             gradient_checkpointing: Recompute activations in the backward pass to save memory.
+            attn_implementation: The attention of transformers, such as ``sdpa``, ``eager`` or
+                ``flash_attention_2``; None for its default.
+            compile_options: Arguments of ``torch.compile`` for the learner's forward pass; None to
+                not compile it.
 
         Raises:
             ConfigError: The model cannot be loaded, or torch, transformers or peft are missing.
         """
-        for needed in ("transformers", *(["peft"] if lora is not None else [])):
-            if importlib.util.find_spec(needed) is None:
-                extra = "lora" if needed == "peft" else "torch"
-                raise ConfigError(f"Training needs {needed}: pip install gem-train[{extra}].")
-        import transformers  # noqa: PLC0415 - optional, and takes seconds
-
-        chosen = pick_device(device)
-        frozen = torch.bfloat16 if precision == "bf16" and lora is not None else torch.float32
-        found = pretrained_options(path)
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(path, **found)
-            model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=frozen, **found)
-            model.to(chosen)
-        except (OSError, ValueError, RuntimeError, AttributeError) as error:
-            raise ConfigError(f"The model {str(path)!r} cannot be loaded: {error}") from error
-        _disable_dropout(model)
-        if precision == "bf16":
-            _compute_in_bf16(model)
-        if lora is not None:
-            model = _with_adapters(model, lora)
-        if gradient_checkpointing:
-            _base(model).enable_input_require_grads()
-            # Its name in transformers 5, else the older one.
-            name = "activation_checkpointing_enable"
-            name = name if hasattr(_base(model), name) else "gradient_checkpointing_enable"
-            getattr(_base(model), name)({"use_reentrant": False})
-        return cls(model.eval(), tokenizer, precision)
+        found = load_pretrained(
+            path,
+            device=device,
+            precision=precision,
+            lora=lora,
+            gradient_checkpointing=gradient_checkpointing,
+            attn_implementation=attn_implementation,
+        )
+        return cls(*found, compile_options=compile_options)
 
     @property
     def device(self) -> torch.device:
@@ -123,13 +111,28 @@ class Policy:
         return next(self.model.parameters()).device
 
     @property
+    def end_ids(self) -> list[int]:
+        """The tokens that end a reply."""
+        config = getattr(base_model(self.model), "generation_config", None)
+        ends = getattr(config, "eos_token_id", None)
+        several = ends if isinstance(ends, list) else [ends]
+        return sorted({*several, self.tokenizer.eos_token_id} - {None})
+
+    @property
     def has_adapters(self) -> bool:
         """Whether only adapters (LoRA) are trained."""
         return hasattr(self.model, "peft_config")
 
     def parameters(self) -> list[torch.nn.Parameter]:
-        """Return the parameters that are trained."""
-        return [one for one in self.model.parameters() if one.requires_grad]
+        """Return what an optimiser changes: the trained parameters, in float32.
+
+        Call ``sync`` after each of its steps.
+        """
+        return list(self._weights.parameters.values())
+
+    def sync(self) -> None:
+        """Give the model the weights that an optimiser has changed."""
+        self._weights.sync()
 
     def logprobs(self, batch: Batch, *, temperature: float = 1.0) -> torch.Tensor:
         """Return the log-probability of each sampled token given those before it; (S, L).
@@ -144,42 +147,27 @@ class Policy:
 
     def logprobs_and_entropy(
         self, batch: Batch, *, temperature: float = 1.0, with_entropy: bool = True
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return ``logprobs``, and the entropy of each sampled token's distribution; (S, L).
 
-        Identical rows are read once. Logits are computed only at positions before a token that was
-        sampled in some row: with a large vocabulary they take most of the memory.
+        Logits are computed only at positions before a sampled token, and in chunks
+        (``token_scores``): with a large vocabulary they would take most memory. The entropy has a
+        gradient only ``with_entropy``.
         """
-        batch, unique_S = self._deduplicated(batch)
-        logprobs, entropies = self._of_unique(batch, temperature, with_entropy)
-        if unique_S is None:
-            return logprobs, entropies
-        return logprobs[unique_S], None if entropies is None else entropies[unique_S]
-
-    def _deduplicated(self, batch: Batch) -> tuple[Batch, torch.Tensor | None]:
-        """Return ``unique_rows``, unless dropout makes identical rows differ."""
-        return (batch, None) if self._has_dropout and self.model.training else unique_rows(batch)
-
-    def _of_unique(
-        self,
-        batch: Batch,
-        temperature: float,
-        with_entropy: bool,  # noqa: FBT001 - passed on
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
         suffixes = self._prefixes.split(batch)
         if suffixes is None:
             inputs = {
                 "input_ids": batch.ids,
                 "attention_mask": batch.attention.long(),
                 "use_cache": False,
+                **image_inputs(self.vision, batch, self.model.dtype),
             }
             return self._read(batch.ids, batch.turn_of >= 0, inputs, temperature, with_entropy)
         logprobs, entropies = self._read(
             suffixes.ids, suffixes.sampled, suffixes.inputs, temperature, with_entropy
         )
         width = batch.ids.shape[1]
-        whole = None if entropies is None else suffixes.to_rows(entropies, width)
-        return suffixes.to_rows(logprobs, width), whole
+        return suffixes.to_rows(logprobs, width), suffixes.to_rows(entropies, width)
 
     def _read(
         self,
@@ -188,14 +176,17 @@ class Policy:
         inputs: Mapping[str, Any],
         temperature: float,
         with_entropy: bool,  # noqa: FBT001 - passed on
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return log-probabilities and entropies in the shape of ``ids``, 0 if not sampled."""
+        if self._output is not None:
+            return self._scored(self._output, ids, sampled, inputs, temperature, with_entropy)
         (columns,) = torch.where(sampled[:, 1:].any(0))
         options = {"logits_to_keep": columns} if self._keeps_logits else {}
-        logits = self.model(**inputs, **options).logits
+        logits = self._forward(**inputs, **options).logits
         if not self._keeps_logits:
             logits = logits[:, columns]
         logits = logits.float() if logits.dtype in _SHORT else logits
+        logits = logits if self.vision is None else self.vision.masked(logits)
         if temperature != 1:
             logits = logits / temperature
         following = torch.cat([ids[:, :1], ids[:, columns + 1]], dim=1)
@@ -206,12 +197,34 @@ class Policy:
             whole = values.new_zeros(ids.shape)
             return torch.where(sampled, whole.index_copy(1, columns + 1, values), 0)
 
-        return at_tokens(of_columns), at_tokens(entropy(logits)) if with_entropy else None
+        with torch.set_grad_enabled(with_entropy and torch.is_grad_enabled()):
+            entropies = entropy(logits)
+        return at_tokens(of_columns), at_tokens(entropies)
 
-    def threads_for(self, batch: Batch) -> AbstractContextManager[None]:
-        """Limit torch to one thread inside if a pass over the batch is too small for several."""
-        batch, _ = self._deduplicated(batch)
-        return self._threads.limited(self._prefixes.tokens(batch), batch.ids.shape[1])
+    def _scored(
+        self,
+        output: OutputLayer,
+        ids: torch.Tensor,
+        sampled: torch.Tensor,
+        inputs: Mapping[str, Any],
+        temperature: float,
+        with_entropy: bool,  # noqa: FBT001 - passed on
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        rows, before = torch.where(sampled[:, 1:])
+        hidden = self._forward(**inputs)[0][rows, before]
+        scores = token_scores(
+            hidden,
+            output.layer.weight,
+            ids[rows, before + 1],
+            bias=output.bias(self.vision),
+            temperature=temperature,
+        )
+
+        def at_tokens(values: torch.Tensor) -> torch.Tensor:
+            return values.new_zeros(ids.shape).index_put((rows, before + 1), values)
+
+        entropies = scores.entropies if with_entropy else scores.entropies.detach()
+        return at_tokens(scores.logprobs), at_tokens(entropies)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model and its tokenizer in the format of transformers.
@@ -219,7 +232,7 @@ class Policy:
         For a model with adapters, only the adapters are written; see ``save_merged``.
         """
         self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
+        self.processor.save_pretrained(folder)
 
     def save_merged(self, folder: str | os.PathLike[str]) -> None:
         """Write a standalone model, with adapters merged into its weights."""
@@ -228,13 +241,59 @@ class Policy:
             return
         merged = copy.deepcopy(self.model).merge_and_unload()
         merged.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
+        self.processor.save_pretrained(folder)
+
+    def weights_copy(self) -> dict[str, torch.Tensor]:
+        """Return a copy of what ``save`` writes, in the CPU's memory; tied weights stay tied."""
+        trained = self.trained_state()
+        state = self.model.state_dict()
+        if self.has_adapters:
+            state = {name: one for name, one in state.items() if name in trained}
+        copies: dict[int, torch.Tensor] = {}
+        for name, one in state.items():
+            if one.data_ptr() not in copies:
+                source = trained.get(name, one).detach()
+                copies[one.data_ptr()] = source.to("cpu", copy=True)
+        return {name: copies[one.data_ptr()] for name, one in state.items()}
+
+    def save_weights(
+        self, folder: str | os.PathLike[str], weights: Mapping[str, torch.Tensor]
+    ) -> None:
+        """Write a model with these weights and its tokenizer in the format of transformers.
+
+        Args:
+            folder: The folder.
+            weights: The result of ``weights_copy``.
+        """
+        self.model.save_pretrained(folder, state_dict=dict(weights))
+        self.processor.save_pretrained(folder)
+
+    def load_weights(self, folder: str | os.PathLike[str]) -> None:
+        """Load the weights that ``save`` or ``save_weights`` wrote.
+
+        Raises:
+            ConfigError: They cannot be read, or are those of another model.
+        """
+        try:
+            state = self._read_weights(folder)
+        except Exception as error:  # a truncated file raises many kinds of errors
+            raise ConfigError(f"The weights in {folder} cannot be read: {error}") from error
+        self.load_trained_state(state)
+
+    def _read_weights(self, folder: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
+        if self.has_adapters:
+            import peft  # noqa: PLC0415 - optional
+
+            saved = peft.utils.load_peft_weights(str(folder), device="cpu")
+            name = self.model.active_adapter
+            names = {_without_adapter(one, name): one for one in self.trained_state()}
+            return {names[one]: tensor for one, tensor in saved.items()}
+        found = type(self.model).from_pretrained(folder, dtype=torch.float32)
+        return dict(found.named_parameters())
 
     def trained_state(self) -> dict[str, torch.Tensor]:
-        """Return the trained weights by name, without copying them."""
-        return {
-            name: one.detach() for name, one in self.model.named_parameters() if one.requires_grad
-        }
+        """Return the trained weights by name, in float32, without copying them."""
+        return {name: one.detach() for name, one in self._weights.parameters.items()}
 
     def load_trained_state(self, state: Mapping[str, torch.Tensor]) -> None:
         """Load weights that ``trained_state`` returned.
@@ -247,6 +306,7 @@ class Policy:
             raise ConfigError("The checkpoint holds the weights of another model than this one.")
         for name, one in here.items():
             one.copy_(state[name])  # detached, so autograd does not record it
+        self.sync()
 
     @contextmanager
     def training(self) -> Iterator[None]:
@@ -264,118 +324,13 @@ class Policy:
 _SHORT = (torch.float16, torch.bfloat16)
 
 
-def _base(model: Any) -> Any:
-    """Return the transformers model, without peft's wrapper."""
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
+def _without_adapter(parameter: str, adapter: str) -> str:
+    """Return the name of an adapter's parameter in its file, which lacks the adapter's name."""
+    return ".".join(part for part in parameter.split(".") if part != adapter)
 
 
-def _disable_dropout(model: Any) -> None:
-    """Disable dropout, so that learner and sampler compute the same probabilities."""
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-        for name, value in vars(module).items():
-            if name.endswith("dropout") and isinstance(value, float):
-                setattr(module, name, 0.0)
-
-
-def _compute_in_bf16(module: Any) -> None:
-    """Run the forward pass of a module and of its deep copies under autocast."""
-    base_class = type(module)
-
-    @functools.wraps(base_class.forward)
-    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with torch.autocast(next(self.parameters()).device.type, torch.bfloat16):
-            return base_class.forward(self, *args, **kwargs)
-
-    # The class keeps its name, which is saved in the model's configuration.
-    module.__class__ = type(base_class.__name__, (base_class,), {"forward": forward})
-
-
-def _with_adapters(model: Any, lora: Mapping[str, Any]) -> Any:
-    import peft  # noqa: PLC0415 - optional
-
-    options = {"target_modules": "all-linear", "task_type": "CAUSAL_LM", **lora}
+def _compiled(module: Any, options: Mapping[str, Any]) -> Any:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # raised by peft's use of transformers
-            return peft.get_peft_model(model, peft.LoraConfig(**options))
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"lora: {error}") from error
-
-
-class Reference:
-    """A frozen copy of the initial policy, for the KL penalty.
-
-    Args:
-        policy: The policy. One with adapters is not copied: without its adapters it is its own
-            reference.
-    """
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        self._is_base = policy.has_adapters
-        if not self._is_base:
-            frozen = copy.deepcopy(policy.model).requires_grad_(requires_grad=False)
-            self._policy = Policy(frozen, policy.tokenizer, policy.precision)
-
-    def logprobs(self, batch: Batch, *, temperature: float = 1.0) -> torch.Tensor:
-        """Return the log-probability of each sampled token, in nats, 0 elsewhere; (S, L)."""
-        without: AbstractContextManager[Any] = (
-            self._policy.model.disable_adapter() if self._is_base else nullcontext()
-        )
-        with torch.no_grad(), without:
-            return self._policy.logprobs(batch, temperature=temperature)
-
-    def state_dict(self) -> dict[str, torch.Tensor] | None:
-        """Return its weights; None if it is the policy without its adapters."""
-        return None if self._is_base else self._policy.model.state_dict()
-
-    def load_state_dict(self, state: dict[str, torch.Tensor] | None) -> None:
-        """Load what ``state_dict`` returned."""
-        if state is not None:
-            self._policy.model.load_state_dict(state)
-
-
-class Critic(torch.nn.Module):  # type: ignore[misc] # torch is not read by mypy
-    """Predicts the value of a prompt: a copy of the policy's body with a linear head of zeros.
-
-    Args:
-        policy: The policy whose body is copied.
-
-    Raises:
-        ConfigError: The policy has adapters.
-    """
-
-    def __init__(self, policy: Policy) -> None:
-        super().__init__()
-        base = _base(policy.model)
-        if policy.has_adapters:
-            raise ConfigError(
-                "A critic cannot be trained together with adapters: train all weights (lora=null), "
-                "or choose an algorithm without a critic."
-            )
-        self.body = copy.deepcopy(base.base_model)
-        if policy.precision == "bf16":
-            _compute_in_bf16(self.body)
-        width = base.config.get_text_config().hidden_size
-        self._prefixes = SharedPrefixes(self.body, {})
-        self.head = torch.nn.Linear(width, 1)
-        torch.nn.init.zeros_(self.head.weight)
-        torch.nn.init.zeros_(self.head.bias)
-        self.to(policy.device)
-
-    def forward(self, batch: Batch) -> torch.Tensor:
-        """Return the value at each position from a row's first state on, (S, L)."""
-        batch, unique_S = unique_rows(batch)
-        suffixes = self._prefixes.split(batch)
-        if suffixes is None:
-            values = self._values(input_ids=batch.ids, attention_mask=batch.attention.long())
-        else:
-            values = suffixes.to_rows(self._values(**suffixes.inputs), batch.ids.shape[1])
-        return values if unique_S is None else values[unique_S]
-
-    def _values(self, **inputs: Any) -> torch.Tensor:
-        hidden = self.body(**{"use_cache": False, **inputs}).last_hidden_state
-        values: torch.Tensor = self.head(hidden.to(self.head.weight.dtype))[..., 0]
-        return values
+        return torch.compile(module, **{"dynamic": True, **options})
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ConfigError(f"compile: {error}") from error

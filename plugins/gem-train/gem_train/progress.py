@@ -24,10 +24,15 @@ _RECENT = 20
 _SHOWN = {
     "loss": "train/loss",
     "entropy": "train/entropy",
+    "gradient norm": "train/grad_norm",
+    "clipped": "train/clipped",
     "KL of the update": "train/kl_update",
     "KL to the start": "train/kl_reference",
     "turns": "rollout/turns",
+    "response tokens": "rollout/response_tokens",
+    "errors": "rollout/errors",
 }
+_SHARES = ("success", "clipped", "errors")
 
 
 class Progress(ProgressView):
@@ -89,7 +94,9 @@ class Progress(ProgressView):
 
     def _figures(self) -> list[str]:
         latest = self._latest
-        found = [f"{name} {latest[key]:.3g}" for name, key in _SHOWN.items() if key in latest]
+        found = [
+            f"{name} {_text(name, latest[key])}" for name, key in _SHOWN.items() if key in latest
+        ]
         for kind in ("sampled", "learned"):
             speed = latest.get(f"speed/{kind}_tokens_per_second")
             if speed is not None:
@@ -129,4 +136,6 @@ class Progress(ProgressView):
 
 
 def _text(name: str, value: float) -> str:
-    return f"{value:.1%}" if name == "success" else f"{value:.3f}"
+    if name in _SHARES:
+        return f"{value:.1%}"
+    return f"{value:.3f}" if name == "return" else f"{value:.3g}"

@@ -17,7 +17,7 @@ from gem_core.seeding import child_seed
 from gem_rollout import Trajectory
 from gem_train.batch import Batch, batch_of, token_batches
 from gem_train.errors import DivergedError, memory_limit
-from gem_train.losses import loss_weights
+from gem_train.objective import loss_weights
 from gem_train.policy import Policy
 from gem_train.schedule import share_of_lr
 from gem_train.sft_config import SFTConfig
@@ -76,6 +76,7 @@ def sft(
             norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), config.max_grad_norm).item()
             _check_finite(loss, norm)
             optimizer.step()
+            policy.sync()
             metrics = {"train/loss": loss, "train/lr": lr, "train/grad_norm": norm}
             metrics["train/tokens"] = float(batch.mask.sum())
             seconds = time.perf_counter() - began
@@ -141,7 +142,7 @@ def _episodes_of(transitions: Iterable[Transition], policy: Policy) -> list[_Epi
     Raises:
         DataError: The model cannot read the tokens, or there is nothing to learn.
     """
-    config = policy.model.config
+    config = policy.model.config.get_text_config()
     room = getattr(config, "max_position_embeddings", None) or math.inf
     episodes: dict[int, _Episode] = {}
     for transition in transitions:

@@ -42,15 +42,15 @@ class PromptConfig(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     max_new_tokens: int = Field(default=512, ge=1)
-    """The largest number of tokens of a response; a longer action is an error."""
+    """Most tokens of a response; a longer action is an error."""
     system: str | None = None
     """The system message."""
     history: Literal["auto", "agent", "env"] = "auto"
-    """Shows earlier turns: agent, env, or auto."""
+    """Whether the agent or the environment shows earlier turns; see the agent ``transformers``."""
     stop: list[str] = []
-    """Texts that end a response: ['</python>']."""
+    """Texts that end a response, such as the end of a tool call."""
     template: dict[str, Any] = {}
-    """Further variables of the chat template."""
+    """Additional variables for the chat template."""
 
 
 class SFTKeys(SFTConfig):
@@ -63,13 +63,13 @@ class SFTKeys(SFTConfig):
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, ..."""
     precision: Literal["float32", "bf16"] = "float32"
-    """bf16 computes in bfloat16; weights stay in float32."""
+    """bf16 learns with weights in bfloat16; the optimiser keeps them in float32."""
     threads: int | None = Field(default=None, ge=1)
-    """Threads of torch; null for its own choice."""
+    """Most threads of torch; null for torch's default."""
     lora: dict[str, Any] | None = None
     """Parameters of peft's LoraConfig, to train adapters only: +lora.r=16."""
     gradient_checkpointing: bool = False
-    """Recompute activations instead of keeping them."""
+    """Recompute activations in the backward pass to save memory."""
     trajectories: str | None = None
     """A run's folder or a file of trajectories to learn from, instead of environments."""
     episodes: int = Field(default=2000, ge=1)
@@ -78,14 +78,14 @@ class SFTKeys(SFTConfig):
     """Probability that a turn's action is the oracle's; otherwise it is random. If it is a list,
     a value is drawn for each episode."""
     concurrency: int = Field(default=16, ge=1)
-    """The largest number of episodes at the same time."""
+    """Most episodes at the same time."""
     only_successes: bool = False
     """Learn from successful episodes only."""
     min_return: float | None = None
     """Learn from episodes with at least this return only."""
     sampling: PromptConfig = PromptConfig()
-    writers: list[str] = Field(default=["csv"])
-    """Where figures go: csv, tensorboard, wandb, trackio."""
+    writers: list[str | dict[str, Any]] = Field(default=["csv"])
+    """Metric writers: ids, module:NAME, or mappings with such an id and parameters."""
     out: str = RUN_FOLDER
     """The run's folder."""
 
@@ -138,7 +138,7 @@ def _train(job: Job[SFTKeys]) -> int:
             policy.save_merged(run.path / "model")
             _summarise(console, run, figures)
     if finished:
-        _suggest_next(console, run, list(sources))
+        _suggest_next(console, run, list(sources), policy)
     if job.form == "json":
         status = "done" if finished else "interrupted"
         plain = {"run": str(run.path), "status": status, "model": str(run.path / "model")}
@@ -157,7 +157,7 @@ command = HydraCommand(
         "gem-core train sft model=tiny 'game:*-easy' skill=[0,0.5,1] steps=1000 lr=6e-4",
         "gem-core train sft model=NAME math:Sample tools=[python] epochs=3 lr=1e-5 +lora.r=16",
         "gem-core train sft model=NAME trajectories=runs/mine only_successes=true lr=1e-5",
-        "gem-core train algo=rebn game:GuessTheNumber-v0-easy model=runs/warm/model",
+        "gem-core train algo=rebn game:GuessTheNumber-v0-easy model=runs/warm/model optim.lr=1e-3",
     ],
 )
 
@@ -171,6 +171,7 @@ def _play(
 ) -> list[Trajectory]:
     """Play episodes, write them to the run's folder, and return them sorted by index."""
     found: list[Trajectory] = []
+    config = policy.model.config.get_text_config()
     with TrajectoryFile(run.trajectories_path) as file, progress_bar(console) as bar:
         task = bar.add_task("playing", total=keys.episodes)
         for one in demonstrations(
@@ -180,7 +181,8 @@ def _play(
             skill=keys.skill,
             seed=keys.seed,
             concurrency=keys.concurrency,
-            context=getattr(policy.model.config, "max_position_embeddings", None) or 2**31,
+            context=getattr(config, "max_position_embeddings", None) or 2**31,
+            vision=policy.vision,
             **keys.sampling.model_dump(),
         ):
             file.append(one)
@@ -281,7 +283,13 @@ def _summarise(console: Console, run: Run, figures: _Figures) -> None:
     print_line(console, f"Model: {run.shown_path}/model")
 
 
-def _suggest_next(console: Console, run: Run, envs: list[str]) -> None:
+_TINY = 30_000_000
+"""Parameters of a model below which 1e-3 is a learning rate to begin with; see ``make-model``."""
+
+
+def _suggest_next(console: Console, run: Run, envs: list[str], policy: Any) -> None:
     env = envs[0] if len(envs) == 1 else "ENV"
     model = f"{run.shown_path}/model"
-    print_line(console, f"Next: gem-core train algo=rebn {env} model={model}", "dim")
+    is_tiny = sum(one.numel() for one in policy.model.parameters()) < _TINY
+    lr = " optim.lr=1e-3" if is_tiny else ""
+    print_line(console, f"Next: gem-core train algo=rebn {env} model={model}{lr}", "dim")

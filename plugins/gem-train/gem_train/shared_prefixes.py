@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from gem_rollout.models.cache_names import cache_name
+from gem_rollout.models.pretrained import base_model
 from gem_train.batch import Batch
 
 __all__ = ["SharedPrefixes", "Suffixes"]
@@ -41,6 +43,7 @@ class SharedPrefixes:
     def __init__(self, model: Any, last_only: Mapping[str, int]) -> None:
         self._model = model
         self._last_only = last_only
+        self._cache_name = cache_name(model) or ""
         self._is_usable = _has_full_cache(model)
         self._is_checked = False
 
@@ -49,20 +52,12 @@ class SharedPrefixes:
         prefixes = self._worthwhile(batch)
         return None if prefixes is None else self._suffixes(batch, prefixes)
 
-    def tokens(self, batch: Batch) -> int:
-        """Return the tokens of the largest forward pass over a batch, padding included."""
-        prefixes = self._worthwhile(batch)
-        lengths: list[int] = batch.lengths.tolist()
-        if prefixes is None:
-            return len(lengths) * max(lengths)
-        prompts, prompt_of = prefixes
-        known = [len(prompts[index]) for index in prompt_of]
-        longest = max(length - read for length, read in zip(lengths, known, strict=True))
-        return max(len(prompts) * max(known), len(lengths) * longest)
-
     def _worthwhile(self, batch: Batch) -> _Prefixes | None:
-        """Return the first prompts if the model can share them and it saves enough tokens."""
-        if not self._is_usable or self._model.training:
+        """Return the first prompts if the model can share them and it saves enough tokens.
+
+        Rows with images are read whole: their prompts are not known by their tokens alone.
+        """
+        if not self._is_usable or self._model.training or batch.images is not None:
             return None
         prompts, prompt_of = _first_prompts(batch)
         lengths = list(map(len, prompts))
@@ -96,7 +91,7 @@ class SharedPrefixes:
         read = self._model(
             input_ids=ids, attention_mask=known.long(), use_cache=True, **self._last_only
         )
-        cache, prompt_S = read.past_key_values, torch.tensor(prompt_of, device=device)
+        cache, prompt_S = read[self._cache_name], torch.tensor(prompt_of, device=device)
         cache.batch_select_indices(prompt_S)
 
         starts, end = lengths[prompt_S], batch.ids.shape[1]
@@ -110,7 +105,7 @@ class SharedPrefixes:
             "input_ids": suffix[:, but_last],
             "attention_mask": torch.cat([known[prompt_S], is_token[:, but_last]], dim=1).long(),
             "position_ids": columns[:, but_last],
-            "past_key_values": cache,
+            self._cache_name: cache,
             "use_cache": True,
         }
         sampled = is_token & (batch.turn_of.gather(1, inside) >= 0)
@@ -144,9 +139,9 @@ def _has_full_cache(model: Any) -> bool:
     """Tell whether each layer keeps the keys and values of all positions."""
     from transformers.cache_utils import DynamicCache, DynamicLayer  # noqa: PLC0415 - optional
 
-    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    base = base_model(model)
     parameters = inspect.signature(base.forward).parameters
-    if not {"position_ids", "past_key_values"} <= set(parameters):
+    if "position_ids" not in parameters or cache_name(model) is None:
         return False
     layers = DynamicCache(config=base.config.get_text_config()).layers
     return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)

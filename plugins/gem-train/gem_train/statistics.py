@@ -48,15 +48,17 @@ def from_mean_of_others(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
     return torch.where(others > 0, shifted - of_others, 0)
 
 
-def group_std(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
-    """Return the population standard deviation of each value's group, (E,).
+def group_std(x: torch.Tensor, group: torch.Tensor, *, unbiased: bool = False) -> torch.Tensor:
+    """Return the standard deviation of each value's group, (E,).
 
     Args:
         x: Values, (E,).
         group: Group of each, in [0, K); (E,).
+        unbiased: Whether to divide by n - 1 instead of n; the result is 0 in a group of one.
     """
     squares = from_group_mean(x, group) ** 2
-    return (_sum(squares, group) / _sizes(x, group)).sqrt()[group]
+    sizes = (_sizes(x, group) - int(unbiased)).clamp(min=1)
+    return (_sum(squares, group) / sizes).sqrt()[group]
 
 
 def _sum(x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:

@@ -1,35 +1,37 @@
 """``gem-core train``: train a model on environments with reinforcement learning."""
 
+import contextlib
 import json
 import shlex
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
-import pydantic
-from hydra.core.config_store import ConfigStore
+from pydantic import Field
 from rich.console import Console
 
 from gem_core.console import Terminal
-from gem_core.errors import ConfigError, GemError, near_names
+from gem_core.errors import ConfigError, EntryPointError, GemError
+from gem_core.plugins import default_registry
 from gem_rollout import Component
 from gem_rollout.commands import (
     INTERRUPTED,
     RUN_FOLDER,
     HydraCommand,
     Job,
-    agent_makers,
     env_sources,
 )
+from gem_rollout.executor import executor_of
 from gem_rollout.progress import print_line
 from gem_rollout.redaction import redact
 from gem_rollout.runs import Run
-from gem_train.algorithm import ALGORITHMS, RENAMED, load_algorithm
 from gem_train.config import TrainConfig
-from gem_train.curriculum import CURRICULA, parameters_of
 from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
+from gem_train.parts import parts_of
 from gem_train.plots import text_curve
+from gem_train.specs import AlgorithmSpec
 
 __all__ = ["command"]
 
@@ -37,15 +39,14 @@ __all__ = ["command"]
 class TrainKeys(TrainConfig):
     """The keys of ``gem-core train``."""
 
-    algo: dict[str, Any] = pydantic.Field(
-        default={"id": "rebn"},
-        description=f"The algorithm: {', '.join(ALGORITHMS)}. algo.NAME=VALUE sets a parameter.",
-    )
-    curriculum: dict[str, Any] | None = pydantic.Field(
-        default=None,
-        description="How episodes are shared among environments: "
-        f"{', '.join(CURRICULA)}; null for fixed weights.",
-    )
+    algo: dict[str, Any] = Field(default={"id": "rebn"})
+    """The algorithm: an id, or module:NAME. algo.NAME=VALUE sets a parameter."""
+    curriculum: dict[str, Any] | None = None
+    """How episodes are shared among environments: a curriculum; null for fixed weights."""
+    filters: dict[str, Any] | list[Any] = Field(default=[])
+    """Which groups are learned from: filters=[ID,...]; filters.ID.NAME=VALUE sets a parameter."""
+    shapers: dict[str, Any] | list[Any] = Field(default=[])
+    """Changes of the rewards to learn from: shapers=[ID,...]; shapers.ID.NAME=VALUE."""
     out: str = RUN_FOLDER
     """The run's folder."""
     resume: bool = False
@@ -53,36 +54,32 @@ class TrainKeys(TrainConfig):
 
 
 def _prepare(overrides: list[str]) -> list[str]:
-    """Return the overrides with those of the run to be continued, after a check of their names."""
-    _offer_options()
-    overrides = [*_words_of_run(overrides), *overrides]
-    _check_names(overrides)
-    return overrides
+    """Return the overrides with those of the run to be continued, and with a loss.
 
-
-def _check_names(overrides: Sequence[str]) -> None:
-    """Check names for which Hydra would not suggest near ones.
-
-    Raises:
-        GemError: An algorithm, a curriculum or a key does not exist.
+    Modules of the working directory can be imported: ``algo=my_module:MyAlgorithm``.
     """
-    pairs = [word.lstrip("+~").partition("=")[::2] for word in overrides]
-    chosen = {"algo": ["rebn"], "curriculum": []}
-    chosen |= {key: value.split(",") for key, value in pairs if key in chosen}
-    known: dict[str, Collection[str]] = {
-        name: getattr(field.annotation, "model_fields", ())
-        for name, field in TrainConfig.model_fields.items()
-    }
-    for name in chosen["algo"]:
-        known["algo"] = vars(load_algorithm(name).config())
-    for name in chosen["curriculum"]:
-        if name != "null":
-            known["curriculum"] = parameters_of(name)
-    for key, _ in pairs:
-        part, dot, name = key.partition(".")
-        if dot and known.get(part) and name.partition(".")[0] not in known[part]:
-            full = [f"{part}.{one}" for one in known[part]]
-            raise ConfigError(f"There is no key {key!r}.{near_names(key, full)}")
+    if (folder := str(Path.cwd())) not in sys.path:
+        sys.path.append(folder)
+    return _with_loss([*_words_of_run(overrides), *overrides])
+
+
+def _with_loss(overrides: Sequence[str]) -> list[str]:
+    """Return the overrides with the loss that the algorithm names, unless one is chosen.
+
+    So the loss's parameters are keys of the configuration. In a sweep over algorithms with
+    different losses, each uses its own with the parameters' defaults.
+    """
+    given = dict(word.partition("=")[::2] for word in overrides)
+    if "loss" in given:
+        return list(overrides)
+    registry = default_registry()
+    names = given.get("algo", "rebn").strip("'\"").split(",")
+    algorithms = [registry.find(AlgorithmSpec, name) for name in names]
+    with contextlib.suppress(EntryPointError):  # a run says so, and --cfg works without torch
+        losses = {getattr(spec.load(), "loss", None) for spec in algorithms}
+        if len(losses) == 1 and isinstance(loss := losses.pop(), str):
+            return [*overrides, f"loss={loss}"]
+    return list(overrides)
 
 
 def _words_of_run(overrides: Sequence[str]) -> list[str]:
@@ -100,25 +97,6 @@ def _words_of_run(overrides: Sequence[str]) -> list[str]:
     return [word for word in words[1:] if word.partition("=")[0] not in {*given, "resume"}]
 
 
-def _offer(group: str, name: str, values: dict[str, Any]) -> None:
-    ConfigStore.instance().store(group=group, name=name, node={"id": name, **values})
-
-
-def _offer_options() -> None:
-    """Make each algorithm an option of ``algo`` and each curriculum one of ``curriculum``."""
-    for name in ALGORITHMS:
-        try:
-            values = asdict(load_algorithm(name).config())
-        except ConfigError:  # torch is missing: a run says so, and --help works without it
-            values = {}
-        _offer("algo", name, values)
-        for old, new in RENAMED.items():
-            if new == name:
-                _offer("algo", old, {**values, "id": new})
-    for name in CURRICULA:
-        _offer("curriculum", name, parameters_of(name))
-
-
 def _train(job: Job[TrainKeys]) -> int:
     """Train a model on environments.
 
@@ -127,42 +105,30 @@ def _train(job: Job[TrainKeys]) -> int:
     config = job.config
     own = {name: getattr(job.keys, name) for name in TrainConfig.model_fields}
     sources = env_sources(config)
-    load_algorithm(job.keys.algo["id"])
+    parts_of(TrainConfig(**own))  # mistakes are reported before the folder is made
     import transformers  # noqa: PLC0415 - takes seconds
 
-    from gem_train.remote import AdapterPush  # noqa: PLC0415 - needs torch
     from gem_train.trainer import Trainer  # noqa: PLC0415 - needs torch
 
     transformers.utils.logging.disable_progress_bar()  # of loading weights
 
-    agents = agent_makers(config) if config.get("agent") else {}
-    if len(agents) > 1:
-        raise ConfigError(
-            f"agent: only one agent can sample for a policy; got {', '.join(agents)}."
-        )
     run = _open(job, list(sources))
     console = Terminal(stderr=True)
-    url = job.keys.sampling.adapters_url
-    if bool(agents) != bool(url):
-        raise ConfigError(
-            "An agent that samples on a server needs the weights, and weights are only sent for "
-            "such an agent: set both agent=openai and sampling.adapters_url, or neither."
+    with executor_of(config, moves_agents=False) as place:
+        evaluated = _eval_sources(config)
+        trainer = Trainer(
+            TrainConfig(**own),
+            place.sources(sources),
+            run.path,
+            eval_sources=None if evaluated is None else place.sources(evaluated),
+            resume=job.keys.resume,
+            console=console,
         )
-    trainer = Trainer(
-        TrainConfig(**own),
-        sources,
-        run.path,
-        eval_sources=_eval_sources(config),
-        make_agent=next(iter(agents.values()), None),
-        after_step=AdapterPush(url, run.path / "adapters") if url else None,
-        resume=job.keys.resume,
-        console=console,
-    )
-    try:
-        finished = trainer.train()
-    except GemError as error:
-        _summarise(console, run, trainer.step, "stopped")
-        raise error from None
+        try:
+            finished = trainer.train()
+        except GemError as error:
+            _summarise(console, run, trainer.step, "stopped")
+            raise error from None
     status = "done" if finished else "interrupted"
     _summarise(console, run, trainer.step, status)
     if job.form == "json":
@@ -175,17 +141,20 @@ command = HydraCommand(
     "train",
     _train,
     TrainKeys,
-    agents=[],
-    groups={"algo": "rebn", "curriculum": None},
+    agents=None,
+    executor=True,
+    groups={"algo": "rebn", "loss": None, "curriculum": None, "filters": [], "shapers": []},
+    aliases={"loss.kind": "loss"},
     prepare=_prepare,
     subcommands={"sft": "gem_train.sft_command:command"},
     examples=[
         "gem-core make-model tiny --env 'game:GuessTheNumber*'",
         "gem-core train sft model=tiny game:GuessTheNumber-v0-easy skill=0.4 out=runs/warm",
-        "gem-core train algo=rebn algo.gamma=0.9 game:GuessTheNumber-v0-easy model=runs/warm/model",
+        "gem-core train algo=rebn game:GuessTheNumber-v0-easy model=runs/warm/model optim.lr=1e-3",
         "gem-core train algo=grpo rollout.group_size=8 rg:leg_counting model=NAME +lora.r=16",
         "gem-core train algo=ppo math:Sample tools=[python] wrappers=[concat] model=NAME",
         "gem-core train +env@mixture.a=game/Sudoku-v0-easy +env@mixture.b=math/Sample model=NAME",
+        "gem-core train algo=my_module:MyAlgorithm loss=clip math:Sample model=NAME",
         "gem-core train -m algo=reinforce,rebn seed=0,1,2 game:GuessTheNumber-v0-easy model=NAME",
         "gem-core train out=runs/mine resume=true",
     ],
@@ -211,7 +180,10 @@ def _open(job: Job[TrainKeys], envs: list[str]) -> Run:
     )
 
 
-_MAY_CHANGE = ("steps", "device", "threads", "log", "checkpoint", "eval", "out", "resume", "agent")
+_MAY_CHANGE = (
+    *("steps", "device", "threads", "log", "checkpoint", "eval", "out", "resume", "agent"),
+    "executor",
+)
 """Keys that may change when a run is continued."""
 
 
@@ -268,7 +240,12 @@ def _summarise(console: Console, run: Run, step: int, status: str) -> None:
             print_line(console, f"Curves: {path}/curves.png")
         print_line(console, f"Next: gem-core view {path}", "dim")
         return
-    print_line(
-        console, f"{status.capitalize()} after {step} steps. There is a checkpoint.", "yellow"
-    )
+    from gem_train.checkpoint import checkpoint_steps  # noqa: PLC0415 - needs torch
+
+    print_line(console, f"{status.capitalize()} after {step} steps.", "yellow")
+    kept = checkpoint_steps(run.path)
+    if not kept:
+        print_line(console, "There is no checkpoint: the run cannot be continued.", "yellow")
+        return
+    print_line(console, f"The newest checkpoint is that of step {kept[-1]}.", "yellow")
     print_line(console, f"To continue: gem-core train out={path} resume=true")

@@ -7,6 +7,7 @@ ids are those of the rows of ``gem_rollout.training_rows``, which turns of one s
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gem_core.content import Image
 from gem_rollout import Row, Trajectory, training_rows
 
 __all__ = ["Transition", "trainable", "transitions_of"]
@@ -21,7 +22,8 @@ class Transition:
         span: ``(start, end)`` of the reply in ``row.response_ids``.
         reward: Reward of the step.
         done: Whether it is the last turn of its episode, for any reason.
-        truncated: Whether the episode was truncated at this turn, for example by a turn limit.
+        truncated: Whether the episode was truncated at this turn, for example by a turn limit, and
+            did not end by its own rules.
         cut: Whether the response was cut at its token limit.
         formatted: Whether the environment could parse the action (no ``format_error`` in the info).
         episode: Index of the episode.
@@ -49,6 +51,12 @@ class Transition:
     def response_ids(self) -> list[int]:
         """Token ids that were sampled."""
         return self.row.response_ids[slice(*self.span)]
+
+    @property
+    def images(self) -> list[Image]:
+        """The images of the whole prompt, in the order of their tokens."""
+        shown = self.row.images[: self.row.spans.index(self.span) + 1]
+        return [image for of_turn in shown for image in of_turn]
 
     @property
     def logprobs(self) -> list[float] | None:
@@ -101,7 +109,7 @@ def _of_episode(trajectory: Trajectory, episode: int, group: int) -> list[Transi
                     span=span,
                     reward=turn.reward,
                     done=number == len(trajectory.turns) - 1,
-                    truncated=turn.truncated,
+                    truncated=turn.truncated and not turn.terminated,
                     cut=turn.generation is not None and turn.generation.finish_reason == "length",
                     formatted=not turn.info.get("format_error", False),
                     episode=episode,

@@ -8,10 +8,10 @@ from rich.console import Console
 
 from gem_core.factory import make_factory
 from gem_rollout import Component
-from gem_train.algorithm import load_algorithm
 from gem_train.batch import batch_of
 from gem_train.config import TrainConfig
 from gem_train.learner import Learner
+from gem_train.parts import parts_of
 from gem_train.trainer import Trainer
 from gem_train.transitions import transitions_of
 
@@ -20,10 +20,12 @@ GUESS = "game:GuessTheNumber-v0-easy"
 
 def learner_of(policy, algo="rebn", options=None, **config):
     """A learner with a noticeable learning rate."""
-    algorithm = load_algorithm(algo)
     config["optim"] = {"lr": 1e-3, **config.get("optim", {})}
-    made = TrainConfig(model="tiny", **config)
-    return Learner(policy, algorithm, algorithm.config(**(options or {})), made)
+    # Tests learn from one batch again and again, which is no longer the policy's own.
+    config["sampling"] = {"max_gap": None, **config.get("sampling", {})}
+    made = TrainConfig(model="tiny", algo={"id": algo, **(options or {})}, **config)
+    parts = parts_of(made)
+    return Learner(policy, parts.algorithm, parts.loss, made, parts.shapers)
 
 
 def batch_for(policy, count=12, seed=0, reward=None, rows="episodes"):

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,10 +11,10 @@ from hypothesis import strategies as st
 from plays import ALL, FRACTIONS, REWARDS, batches, episode_of, episodes_of, numbers, plays, turn_of
 
 from gem_core.errors import ConfigError, UnknownIdError
-from gem_train.algorithm import ALGORITHMS, load_algorithm
-from gem_train.algorithms.grpo import dr_grpo, grpo, rloo
-from gem_train.algorithms.ppo import gae, targets, value_loss
+from gem_train.algorithms.ppo import gae, value_loss
 from gem_train.batch import batch_of, subsample
+from gem_train.parts import make_algorithm
+from gem_train.plugin import ALGORITHMS
 from gem_train.returns import discounted_returns
 from gem_train.transitions import transitions_of
 
@@ -23,8 +24,7 @@ def near(values):
 
 
 def advantages(name, batch, values=None, **options):
-    algorithm = load_algorithm(name)
-    return algorithm.advantages(batch, algorithm.config(**options), values)
+    return make_algorithm(name, **options).advantages(replace(batch, value=values))
 
 
 def literal_returns(batch, gamma):
@@ -115,9 +115,46 @@ class TestLiteralVersions:
         assert plain.tolist() == near(expected)
         whitened = literal_standardised(expected, batch.chosen.tolist())
         assert advantages("ppo", batch, values, **options).tolist() == near(whitened)
-        config = load_algorithm("ppo").config(**options)
         summed = [a + v for a, v in zip(expected, values.tolist(), strict=True)]
-        assert targets(batch, config, values).tolist() == near(summed)
+        found = make_algorithm("ppo", **options).targets(replace(batch, value=values))
+        assert found.tolist() == near(summed)
+
+    @given(batches(), st.sampled_from([0.0, 1e-4, 1.0]), st.booleans())
+    def test_grpo_with_the_epsilon_and_the_deviation_of_other_trainers(self, batch, eps, unbiased):
+        deviation = statistics.stdev if unbiased else statistics.pstdev
+
+        def rule(own, all_, others):
+            std = deviation(all_) if others else 0.0
+            return (own - statistics.fmean(all_)) / (std + eps) if std else 0.0
+
+        found = advantages("grpo", batch, epsilon=eps, unbiased=unbiased)
+        assert found.tolist() == near(literal_of_groups(batch, rule))
+
+    @given(batches(), FRACTIONS, FRACTIONS)
+    def test_ppo_that_bootstraps_truncated_episodes(self, batch, gamma, gae_lambda):
+        """The value of the last prompt of a truncated episode stands for what follows."""
+        values = numbers(len(batch.turn)).tolist()
+        rewards, expected, left_out = batch.reward.tolist(), [0.0] * len(values), set()
+        for turns in episodes_of(batch).values():
+            following = 0.0
+            if len(turns) > 1 and batch.truncated[turns[-1]]:
+                following = values[turns[-1]]
+                left_out.add(turns.pop())
+            later = [values[n] for n in turns[1:]] + [following]
+            deltas = [
+                rewards[n] + gamma * after - values[n]
+                for n, after in zip(turns, later, strict=True)
+            ]
+            for t, number in enumerate(turns):
+                expected[number] = sum(
+                    (gamma * gae_lambda) ** k * d for k, d in enumerate(deltas[t:])
+                )
+        ppo = make_algorithm(
+            "ppo", gamma=gamma, gae_lambda=gae_lambda, whiten=False, bootstrap=True
+        )
+        prepared = ppo.on_batch(replace(batch, value=torch.tensor(values, dtype=torch.float64)))
+        assert ppo.advantages(prepared).tolist() == near(expected)
+        assert {n for n, one in enumerate(prepared.trained.tolist()) if not one} == left_out
 
     @given(*[st.floats(-5, 5)] * 3, st.floats(0, 1))
     def test_value_loss(self, value, old, target, clip):
@@ -153,8 +190,7 @@ class TestInvariants:
         """Not a quotient of rounding errors, as eleven times 1/10 would give."""
         group = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size)])
         returns = torch.full((len(group),), value, dtype=dtype)
-        rule = {"grpo": grpo, "drgrpo": dr_grpo, "rloo": rloo}[name]
-        assert not rule(returns, group).any()
+        assert not make_algorithm(name).of_episodes(returns, group).any()
 
     @pytest.mark.parametrize("name", ["grpo", "drgrpo", "rloo", "rebn"])
     @pytest.mark.parametrize("reward", [0.1, 1 / 3, 123456.7])
@@ -219,9 +255,8 @@ class TestInvariants:
     def test_advantages_and_targets_have_no_gradient_into_the_critic(self):
         batch = batch_of(plays_of_two())
         values = torch.zeros(2, requires_grad=True)
-        config = load_algorithm("ppo").config()
         assert not advantages("ppo", batch, values).requires_grad
-        assert not targets(batch, config, values).requires_grad
+        assert not make_algorithm("ppo").targets(replace(batch, value=values)).requires_grad
 
     def test_a_value_that_moved_too_far_learns_no_more(self):
         value = torch.tensor([0.9], requires_grad=True)
@@ -237,26 +272,20 @@ def plays_of_two():
 
 
 class TestTheTable:
-    @pytest.mark.parametrize("name", ALGORITHMS)
+    @pytest.mark.parametrize("name", ALL)
     def test_each_algorithm_loads_with_its_defaults(self, name):
-        algorithm = load_algorithm(name)
-        batch = batch_of(plays_of_two())
-        values = torch.zeros(2) if algorithm.targets else None
-        found = algorithm.advantages(batch, algorithm.config(), values)
+        found = make_algorithm(name).advantages(
+            replace(batch_of(plays_of_two()), value=torch.zeros(2))
+        )
         assert found.shape == (2,)
         assert found.dtype == torch.float32
 
     def test_all_are_tested(self):
         assert set(ALL) == set(ALGORITHMS)
 
-    def test_a_renamed_id_still_works(self):
-        with pytest.warns(FutureWarning, match="'ep_level' is now called 'episode_reinforce'"):
-            algorithm = load_algorithm("ep_level")
-        assert algorithm is load_algorithm("episode_reinforce")
-
     def test_a_typo_is_reported(self):
         with pytest.raises(UnknownIdError, match="Did you mean 'grpo'"):
-            load_algorithm("grpp")
+            make_algorithm("grpp")
 
     def test_ppo_without_values_is_reported(self):
         with pytest.raises(ConfigError, match="critic"):
@@ -273,4 +302,4 @@ class TestTheTable:
     )
     def test_values_out_of_range_are_refused(self, name, options):
         with pytest.raises(ConfigError, match=next(iter(options))):
-            load_algorithm(name).config(**options)
+            make_algorithm(name, **options)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plays import batches, played, plays
 
 from gem_core.errors import ConfigError, DataError
-from gem_train.batch import batch_of, drop_cut, subsample, token_batches, unique_rows
+from gem_train.batch import batch_of, drop_cut, subsample, token_batches
 from gem_train.transitions import transitions_of
 
 
@@ -215,19 +215,3 @@ class TestTokenBudget:
     def test_a_budget_of_nothing_is_refused(self):
         with pytest.raises(ConfigError, match="at least 1, got 0"):
             token_batches(batch_of(transitions_of(played())), 0)
-
-
-@given(batches(), st.data())
-def test_equal_rows_are_kept_once(batch, data):
-    numbers = st.integers(0, len(batch.ids) - 1)
-    rows = batch.select(torch.tensor(data.draw(st.lists(numbers, min_size=1, max_size=12))))
-    kept, owner = unique_rows(rows)
-    if owner is None:
-        assert kept is rows
-        owner = torch.arange(len(rows.ids))
-    assert torch.equal(kept.ids[owner], rows.ids)
-    assert torch.equal(kept.attention[owner], rows.attention)
-    assert torch.equal(kept.turn_of[owner] >= 0, rows.turn_of >= 0)
-    again, none_are_alike = unique_rows(kept)
-    assert again is kept
-    assert none_are_alike is None

@@ -11,8 +11,12 @@ from simple_episodes import trajectory
 import gem_core
 from gem_core.agent import OracleAgent
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
+from gem_core.resolve import resolve
 from gem_rollout import Component, Report, collect
-from gem_train.curriculum import CURRICULA, Levels, load_sampler, parameters_of
+from gem_train.curriculum import Levels
+from gem_train.parts import make_part
+from gem_train.plugin import CURRICULA
+from gem_train.specs import CurriculumSpec
 
 NAMES = ["easy", "middle", "hard"]
 
@@ -22,7 +26,7 @@ def sources(*names):
 
 
 def made(name, names=NAMES, **options):
-    return load_sampler(name, sources=sources(*names), **options)
+    return make_part(CurriculumSpec, {"id": name, **options}, sources(*names))
 
 
 def observe(sampler, source, *successes, **more):
@@ -114,14 +118,15 @@ class TestAll:
             made("levels", threshhold=0.5)
 
     def test_parameters_are_those_that_can_be_given(self):
-        assert parameters_of("levels") == {
+        assert resolve(CurriculumSpec, "levels").parameters() == {
             "threshold": 0.8,
             "episodes": 64,
             "earlier": 0.2,
             "fall_back": None,
         }
         for name in CURRICULA:
-            assert made(name, **parameters_of(name)).state_dict() == made(name).state_dict()
+            parameters = resolve(CurriculumSpec, name).parameters()
+            assert made(name, **parameters).state_dict() == made(name).state_dict()
 
     @pytest.mark.parametrize(
         ("name", "options", "match"),
@@ -293,7 +298,8 @@ class TestALearner:
 def test_the_rollouts_engine_takes_it_and_levels_of_a_game_are_sources_of_a_mixture():
     ids = [f"game:GuessTheNumber-v0-{level}" for level in ("easy", "hard")]
     mixture = {name: Component(lambda name=name: gem_core.make(name), weight=1.0) for name in ids}
-    sampler = load_sampler("levels", sources=mixture, episodes=4, earlier=0.0)
+    part = {"id": "levels", "episodes": 4, "earlier": 0.0}
+    sampler = make_part(CurriculumSpec, part, mixture)
     assert isinstance(sampler, Levels)
     episodes = list(collect(mixture, OracleAgent, episodes=12, concurrency=1, sampler=sampler))
     assert [one.component for one in episodes[:4]] == ids[:1] * 4

@@ -10,7 +10,6 @@ from models import batch_for, generator, learner_of, weights_of
 from needs import needs
 from plays import ALL
 
-from gem_core.errors import ConfigError
 from gem_rollout.models.tiny_model import save_tiny_model
 from gem_train.errors import DivergedError, TooLargeError, memory_limit
 from gem_train.policy import Policy
@@ -77,7 +76,7 @@ def test_an_update_is_that_of_the_literal_equation(policy):
         {"optim": {"tokens": 40}},
         {"rows": "turns"},
         {"policy": {"gradient_checkpointing": True}},
-        {"loss": {"kind": "reinforce"}},
+        {"loss": {"id": "reinforce"}},
         {"loss": {"importance_cap": None}},
     ],
     ids=["in parts", "a row a turn", "checkpointing", "reinforce", "no importance weights"],
@@ -100,7 +99,7 @@ def test_rewarded_actions_become_more_likely(policy):
     for _ in range(5):
         learner.learn(batch, generator())
     gain = policy.logprobs(batch).detach() - before
-    advantages = batch.to_tokens(learner.algorithm.advantages(batch, learner.algorithm.config()))
+    advantages = batch.to_tokens(learner.algorithm.advantages(batch))
     assert gain[advantages > 0].mean() > 0.05
     assert gain[advantages < 0].mean() < -0.05
 
@@ -231,10 +230,12 @@ def test_state_that_was_saved_goes_on_bit_for_bit(folder, tmp_path, algo):
     policy, learner = made()
     batch = batch_for(policy)
     learner.learn(batch, generator())
+    policy.save_weights(tmp_path, policy.weights_copy())
     torch.save(learner.state_dict(), tmp_path / "state.pt")
     learner.learn(batch, generator())
 
     again, other = made()
+    again.load_weights(tmp_path)
     other.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
     other.learn(batch, generator())
     first, second = weights_of(policy), weights_of(again)
@@ -259,8 +260,25 @@ def test_adapters_alone_are_trained_and_can_be_merged(folder, tmp_path):
         torch.testing.assert_close(merged, policy.logprobs(batch), atol=1e-4, rtol=1e-4)
 
 
-def test_adapters_and_a_critic_do_not_go_together(folder):
+def test_a_critic_beside_adapters_has_its_own_and_shares_the_frozen_weights(folder):
     needs("peft")
     policy = Policy.load(folder, device="cpu", lora={"r": 4})
-    with pytest.raises(ConfigError, match="critic cannot be trained together with adapters"):
-        learner_of(policy, "ppo")
+    learner = learner_of(policy, "ppo", critic={"clip": None, "lr": 3e-3}, loss={"kl": 0.1})
+    frozen = {id(one) for one in policy.model.parameters() if not one.requires_grad}
+    of_critic = dict(learner.critic.named_parameters())
+    trained = learner.critic.trained_state()
+    assert all("lora" in name or "head" in name for name in trained)
+    assert all(id(of_critic[name]) in frozen for name in set(of_critic) - set(trained))
+
+    batch, before = batch_for(policy), weights_of(policy)
+    first = learner.learn(batch, generator()).metrics
+    changed = weights_of(policy)
+    assert any(not torch.equal(changed[name], before[name]) for name in before)
+    for _ in range(40):
+        last = learner.learn(batch, generator()).metrics
+    assert last["train/value_loss"] < first["train/value_loss"] / 2
+
+    state = learner.state_dict()
+    other = learner_of(Policy.load(folder, device="cpu", lora={"r": 4}), "ppo")
+    other.load_state_dict(state)
+    torch.testing.assert_close(other.critic(batch), learner.critic(batch))

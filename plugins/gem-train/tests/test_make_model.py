@@ -171,3 +171,22 @@ def test_gem_core_has_the_command(tmp_path):
         check=True,
     )
     assert "gem-core make-model tiny --env 'game:GuessTheNumber*'" in done.stdout
+
+
+def test_a_model_that_reads_images_can_be_made(tmp_path):
+    """It plays the environment that its tokenizer was made for."""
+    from vision_models import play, rows_factory
+
+    from gem_train.policy import Policy
+
+    said = make_model(tmp_path / "sees", [rows_factory()], episodes=3, vision=True)
+    policy = Policy.load(tmp_path / "sees", device="cpu")
+    assert policy.model.num_parameters() == said.parameters
+    assert policy.vision is not None
+    assert all(one.turns for one in play(policy, make=rows_factory(), episodes=4))
+
+
+def test_the_command_makes_a_model_that_reads_images(tmp_path):
+    result = run(tmp_path / "sees", "--env", GAME, "--episodes", 2, "--vision")
+    assert "random parameters" in result.output
+    assert (tmp_path / "sees" / "processor_config.json").is_file()

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from needs import needs
 
 from gem_core.errors import ConfigError, DataError, UnknownIdError
-from gem_train.metrics import WRITERS, Writers, open_writers, read_metrics
+from gem_train.metrics import Writers, open_writers, read_metrics
+from gem_train.plugin import WRITERS
 
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(allow_nan=False)
 NAMES = st.sampled_from(["rollout/return", "eval/success", "a,b", 'q"uote', "line\nbreak", "é/ü"])
@@ -304,9 +305,9 @@ class TestTheTable:
         with pytest.raises(ConfigError, match="once"):
             opened(tmp_path, "csv", "csv")
 
-    @pytest.mark.parametrize("name", [name for name, entry in WRITERS.items() if entry.package])
+    @pytest.mark.parametrize("name", [name for name, row in WRITERS.items() if row[1]])
     def test_a_missing_package_is_reported_with_its_extra(self, tmp_path, name, monkeypatch):
-        monkeypatch.setitem(sys.modules, WRITERS[name].package, None)
+        monkeypatch.setitem(sys.modules, WRITERS[name][1], None)
         with pytest.raises(ConfigError, match=rf"pip install gem-train\[{name}\]"):
             opened(tmp_path, name)
 

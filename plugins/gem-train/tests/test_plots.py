@@ -11,7 +11,15 @@ from needs import needs
 
 from gem_core.errors import ConfigError, DataError
 from gem_train.metrics import open_writers
-from gem_train.plots import mean_band, plot_run, plot_runs, smoothed, sparkline, text_curve
+from gem_train.plots import (
+    mean_band,
+    panels_of,
+    plot_run,
+    plot_runs,
+    smoothed,
+    sparkline,
+    text_curve,
+)
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=200)
 
@@ -65,6 +73,19 @@ class TestARun:
         assert has_colour(
             pixels_of(plot_run(tmp_path)), "#D55E00" if "eval/return" in rows[0][1] else "#0072B2"
         )
+
+    def test_the_parts_of_a_reward_have_one_panel(self, tmp_path):
+        metrics = {
+            "rollout/success": 0.0,
+            "rollout/rewards/success": 0.5,
+            "rollout/rewards/format": 1.0,
+        }
+        panels = panels_of(metrics)
+        assert [one.title for one in panels][:2] == ["Success", "Parts of the reward"]
+        assert panels[1].series == {
+            "rollout/rewards/success": "success",
+            "rollout/rewards/format": "format",
+        }
 
     def test_a_run_without_metrics_is_reported(self, tmp_path):
         with pytest.raises(DataError, match="does not exist"):

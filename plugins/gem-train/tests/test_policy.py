@@ -7,7 +7,9 @@ from needs import needs
 
 from gem_core.errors import ConfigError
 from gem_rollout.models.tiny_model import save_tiny_model
-from gem_train.policy import Critic, Policy, Reference, pick_device
+from gem_train.policy import Policy
+from gem_train.pretrained import pick_device
+from gem_train.reference import Reference
 
 
 @pytest.fixture(scope="module")
@@ -39,27 +41,21 @@ def test_log_probabilities_are_those_of_each_sequence_alone(policy, rows, temper
             assert entropy[row, place].item() == pytest.approx(expected, abs=1e-4)
 
 
-def test_equal_rows_are_read_once_and_each_of_them_is_learned_from(policy):
+def test_each_of_several_equal_rows_is_learned_from(policy):
     """Each row occurs twice, in random order: the values are the same, and all gradients count."""
     batch = batch_for(policy)
     order = torch.randperm(2 * len(batch.ids), generator=generator())
     twice = batch.select(torch.cat([torch.arange(len(batch.ids))] * 2)[order])
-    sizes = []
-    policy.model.get_input_embeddings().register_forward_hook(
-        lambda _module, inputs, _output: sizes.append(inputs[0].numel())
-    )
     weights = torch.randn(twice.ids.shape, generator=generator())
 
     def learned(rows, weights):
-        sizes.clear()
         policy.model.zero_grad()
         logprobs, entropies = policy.logprobs_and_entropy(rows)
         (weights * (logprobs + entropies)).sum().backward()
-        return logprobs, [one.grad.clone() for one in policy.parameters()], sum(sizes)
+        return logprobs, [one.grad.clone() for one in policy.parameters()]
 
-    plain, _, tokens = learned(batch, torch.zeros(batch.ids.shape))
-    found, gradients, tokens_of_twice = learned(twice, weights)
-    assert tokens_of_twice == tokens
+    plain, _ = learned(batch, torch.zeros(batch.ids.shape))
+    found, gradients = learned(twice, weights)
     torch.testing.assert_close(found, torch.cat([plain, plain])[order], atol=1e-5, rtol=1e-5)
     parts = [
         learned(twice.select(one[None]), weights[one][None, : int(twice.lengths[one])])[1]
@@ -69,26 +65,7 @@ def test_equal_rows_are_read_once_and_each_of_them_is_learned_from(policy):
         torch.testing.assert_close(whole, sum(each), atol=1e-4, rtol=1e-4)
 
 
-def test_a_critic_reads_equal_rows_once(policy):
-    critic, batch = Critic(policy), batch_for(policy)
-    torch.nn.init.normal_(critic.head.weight)
-    order = torch.randperm(2 * len(batch.ids), generator=generator())
-    rows = torch.cat([torch.arange(len(batch.ids))] * 2)[order]
-    sizes = []
-    critic.body.get_input_embeddings().register_forward_hook(
-        lambda _module, inputs, _output: sizes.append(inputs[0].numel())
-    )
-    once = batch.values(critic(batch))
-    tokens = sum(sizes)
-    twice = batch.select(rows)
-    values = critic(twice)
-    assert sum(sizes) == 2 * tokens
-    numbers, positions, turns = twice.states()
-    assert once.std() > 0.01
-    torch.testing.assert_close(values[numbers, positions], once[turns], atol=1e-5, rtol=1e-5)
-
-
-def test_equal_rows_are_read_separately_if_adapters_have_dropout(folder):
+def test_dropout_of_adapters_acts_in_training_mode_only(folder):
     needs("peft")
     policy = Policy.load(folder, device="cpu", lora={"r": 4, "lora_dropout": 0.5})
     for name, one in policy.trained_state().items():
@@ -123,7 +100,6 @@ def test_a_saved_policy_is_the_same_policy(policy, tmp_path):
 
 
 def test_a_reference_stays_when_the_policy_goes_on(policy):
-    """This also holds under autocast, which wraps the forward pass."""
     batch = batch_for(policy)
     reference = Reference(policy)
     before = reference.logprobs(batch)
@@ -142,7 +118,86 @@ def test_a_reference_in_bf16_is_a_copy_too(folder):
     with torch.no_grad():
         for one in policy.parameters():
             one.add_(0.1)
+    policy.sync()
     assert torch.equal(reference.logprobs(batch), before)
+    assert not torch.equal(policy.logprobs(batch), before)
+
+
+def test_in_bf16_the_model_is_short_and_what_is_trained_is_not(folder):
+    policy = Policy.load(folder, device="cpu", precision="bf16")
+    assert {one.dtype for one in policy.model.parameters()} == {torch.bfloat16}
+    assert {one.dtype for one in policy.parameters()} == {torch.float32}
+    plain = Policy.load(folder, device="cpu")
+    for name, one in policy.trained_state().items():
+        assert torch.equal(one, plain.trained_state()[name])
+    positions = [one for one in policy.model.buffers() if one.is_floating_point()]
+    assert all(one.dtype == torch.float32 for one in positions)
+
+
+def test_steps_too_small_for_bf16_add_up(folder):
+    """Each changes a weight by less than its last bit; 300 of them change it by much more."""
+    policy = Policy.load(folder, device="cpu", precision="bf16")
+    [name] = [one for one in policy.trained_state() if one.endswith("embed_tokens.weight")]
+    before = policy.trained_state()[name].clone()
+    for _ in range(300):
+        for one in policy.trained_state().values():
+            one.mul_(1.0005)
+        policy.sync()
+    weight = dict(policy.model.named_parameters())[name]
+    torch.testing.assert_close(weight.float(), before * 1.0005**300, rtol=0.01, atol=1e-6)
+
+
+def test_gradients_of_parts_are_added_up_in_float32(folder):
+    policy = Policy.load(folder, device="cpu", precision="bf16")
+    batch = batch_for(policy)
+    for _ in range(3):
+        policy.logprobs(batch).sum().backward()
+    assert all(one.grad is None for one in policy.model.parameters())
+    once = Policy.load(folder, device="cpu", precision="bf16")
+    once.logprobs(batch).sum().backward()
+    for three, one in zip(policy.parameters(), once.parameters(), strict=True):
+        assert three.grad.dtype == torch.float32
+        torch.testing.assert_close(three.grad, 3 * one.grad, rtol=1e-6, atol=1e-7)
+
+
+def test_attention_and_compilation_can_be_chosen(folder, policy):
+    batch = batch_for(policy)
+    chosen = Policy.load(
+        folder, device="cpu", attn_implementation="eager", compile_options={"backend": "eager"}
+    )
+    assert chosen.model.config._attn_implementation == "eager"
+    torch.testing.assert_close(chosen.logprobs(batch), policy.logprobs(batch), atol=1e-5, rtol=1e-5)
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        Policy.load(folder, device="cpu", attn_implementation="telepathy")
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+def test_weights_are_loaded_as_they_were_saved(folder, tmp_path, precision):
+    policy = Policy.load(folder, device="cpu", precision=precision)
+    with torch.no_grad():
+        for one in policy.parameters():
+            one.mul_(1.0001)
+    policy.sync()
+    policy.save_weights(tmp_path, policy.weights_copy())
+    again = Policy.load(folder, device="cpu", precision=precision)
+    again.load_weights(tmp_path)
+    for name, one in policy.trained_state().items():
+        assert torch.equal(again.trained_state()[name], one)
+
+
+def test_adapters_are_loaded_as_they_were_saved(folder, tmp_path):
+    needs("peft")
+    policy = Policy.load(folder, device="cpu", lora={"r": 2}, precision="bf16")
+    with torch.no_grad():
+        for one in policy.parameters():
+            one.normal_()
+    policy.sync()
+    policy.save_weights(tmp_path, policy.weights_copy())
+    assert not (tmp_path / "model.safetensors").exists()
+    again = Policy.load(folder, device="cpu", lora={"r": 2}, precision="bf16")
+    again.load_weights(tmp_path)
+    for name, one in policy.trained_state().items():
+        assert torch.equal(again.trained_state()[name], one)
 
 
 def test_dropout_rests_in_sampling_and_learning(policy):

@@ -1,104 +1,139 @@
-"""Adapters are sent to a server that samples: a real HTTP server, which records its requests."""
-
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
+"""Sampling with vLLM in training: a server that speaks its API, and agents of endpoints."""
 
 import pytest
+import torch
 from models import trainer_of, weights_of
 from needs import needs
 
 from gem_agents.testing.endpoint_server import EndpointServer
+from gem_agents.testing.vllm_api import VllmApi
 from gem_core import make_agent
 from gem_core.errors import ConfigError, DataError
 from gem_rollout.models.tiny_model import save_tiny_model
+from gem_train.config import TrainConfig
+from gem_train.errors import SamplerGapError
 from gem_train.policy import Policy
-from gem_train.remote import AdapterPush, PushError
+from gem_train.remote import AdapterSync
 
 
-class _Server(BaseHTTPRequestHandler):
-    """The relevant behaviour of vLLM: an adapter has one name, and is read when it is loaded."""
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        loaded = self.server.loaded
-        name, answer = body["lora_name"], 200
-        if self.path == "/v1/load_lora_adapter":
-            if name in loaded or not Path(body["lora_path"], "adapter_config.json").is_file():
-                answer = 400
-            loaded[name] = body["lora_path"]
-        elif self.path == "/v1/unload_lora_adapter":
-            answer = 200 if loaded.pop(name, None) else 404
-        self.send_response(answer)
-        self.end_headers()
-        self.wfile.write(b"as asked" if answer == 200 else b"no such thing")
-
-    def log_message(self, *args):
-        pass
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_tiny_model(tmp_path_factory.mktemp("model") / "tiny")
 
 
 @pytest.fixture
-def server():
-    with HTTPServer(("127.0.0.1", 0), _Server) as server:
-        server.loaded = {}
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
-
-
-@pytest.fixture
-def policy(tmp_path):
+def server(folder):
     needs("peft")
-    return Policy.load(save_tiny_model(tmp_path / "model"), device="cpu", lora={"r": 2})
+    with VllmApi(folder, logprobs_mode="processed_logprobs") as server:
+        yield server
 
 
-def test_the_server_has_the_adapters_of_the_last_step_and_no_others_stay(server, policy, tmp_path):
-    push = AdapterPush(f"http://127.0.0.1:{server.server_port}/v1/", tmp_path / "adapters")
-    for step in range(3):
-        push(policy, step)
-    assert server.loaded == {"policy": str(tmp_path / "adapters" / "000002")}
-    assert [one.name for one in (tmp_path / "adapters").iterdir()] == ["000002"]
+def remote_of(folder, out, server, **config):
+    return trainer_of(
+        folder,
+        out,
+        algo={"id": "reinforce"},  # learns from equal returns too
+        lora={"r": 4},
+        sampling={"engine": "vllm", "server": server.url, "temperature": 0.8, "max_gap": 1e-3},
+        optim={"lr": 0.05},
+        **config,
+    )
 
 
-def test_a_server_that_refuses_or_is_not_there_is_reported(server, policy, tmp_path):
-    url = f"http://127.0.0.1:{server.server_port}/v1"
-    server.loaded["policy"] = "another run's"
-    with pytest.raises(PushError, match="load_lora_adapter answered 400: no such thing"):
-        AdapterPush(url, tmp_path / "adapters")(policy, 0)
-    with pytest.raises(PushError, match="cannot be reached"):
-        AdapterPush("http://127.0.0.1:9/v1", tmp_path / "adapters")(policy, 0)
+def test_a_policy_learns_from_what_a_server_sampled_with_its_adapters(folder, server, tmp_path):
+    """The learning rate is so large that the adapters of another step would show."""
+    trainer = remote_of(folder, tmp_path / "run", server, steps=3, eval={"every": 3, "episodes": 4})
+    assert trainer.train()
+    assert trainer.metrics["train/mean_sampler_gap"] < 1e-3
+    assert trainer.metrics["train/sampler_gap"] < 1e-2
+    names = [name.rpartition("-")[2] for name in server.loads]
+    assert names == ["000000", "000001", "000002", "000003"]
+    assert list(server.loaded) == server.loads[-1:]
+    assert len(list((tmp_path / "run" / "adapters").iterdir())) == 1
+    assert all(body["temperature"] == 0.8 for body in server.asked[2:])
 
 
-def test_a_model_without_adapters_is_refused(server, tmp_path):
-    policy = Policy.load(save_tiny_model(tmp_path / "model"), device="cpu")
+def test_a_server_that_keeps_old_adapters_ends_the_run_before_it_learns(folder, server, tmp_path):
+    """As vLLM does with adapters that are loaded under an old name."""
+    trainer = remote_of(folder, tmp_path / "run", server, steps=4, checkpoint={"every": 1})
+    sampler = trainer._sampling.model
+    use = sampler.use_adapters
+    sampler.use_adapters = lambda name, path: None if server.loads else use(name, path)
+    with pytest.raises(SamplerGapError, match=r"more than sampling\.max_gap=0\.001: .*not applied"):
+        trainer.train()
+    assert trainer.step >= 1
+    kept = Policy.load(folder, device="cpu", lora={"r": 4})
+    kept.load_weights(tmp_path / "run" / "checkpoints" / f"{trainer.step:06d}")
+    for name, one in weights_of(trainer.policy).items():
+        assert torch.equal(kept.trained_state()[name], one)
+
+
+def test_log_probabilities_of_another_temperature_are_refused_at_the_start(folder, tmp_path):
+    needs("peft")
+    with (
+        VllmApi(folder, logprobs_mode="raw_logprobs") as server,
+        pytest.raises(ConfigError, match="processed_logprobs"),
+    ):
+        remote_of(folder, tmp_path / "run", server)
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ({"sampling": {"engine": "vllm"}}, "set lora"),
+        ({"sampling": {"server": "http://x/v1"}}, "need sampling.engine=vllm"),
+        ({"sampling": {"engine": "vllm", "top_p": 0.9}, "lora": {"r": 2}}, "contradicts"),
+        (
+            {
+                "sampling": {"engine": "vllm", "server": "http://x/v1", "vllm": {"seed": 1}},
+                "lora": {"r": 2},
+            },
+            "command line",
+        ),
+        ({"sampling": {"engine": "vllm", "kv_tokens": 9}, "lora": {"r": 2}}, "own limits"),
+    ],
+)
+def test_contradictions_are_refused_with_the_configuration(config, text):
+    with pytest.raises(ValueError, match=text):
+        TrainConfig(model="base", **config)
+
+
+def test_a_model_without_adapters_is_refused(folder, tmp_path):
+    policy = Policy.load(folder, device="cpu")
     with pytest.raises(ConfigError, match="set lora"):
-        AdapterPush("http://127.0.0.1:9/v1", tmp_path)(policy, 0)
+        AdapterSync(None, tmp_path)(policy, 0)
+
+
+def endpoint_trainer(tmp_path, endpoint, max_gap, **options):
+    return trainer_of(
+        save_tiny_model(tmp_path / "model"),
+        tmp_path / "run",
+        steps=2,
+        sampling={"max_gap": max_gap},
+        make_agent=lambda: make_agent(
+            "openai", model="policy", base_url=endpoint.url, api_key="any", **options
+        ),
+    )
 
 
 def test_a_policy_learns_from_what_an_endpoint_sampled(tmp_path):
     """The tokens of the endpoint are bytes, which are in the model's vocabulary."""
-    steps = []
     with EndpointServer(reply=["\\boxed{5}", "\\boxed{2}", "no box"]) as endpoint:
-        trainer = trainer_of(
-            save_tiny_model(tmp_path / "model"),
-            tmp_path / "run",
-            steps=2,
-            make_agent=lambda: make_agent(
-                "openai",
-                model="policy",
-                base_url=endpoint.url,
-                api_key="any",
-                logprobs=True,
-                token_ids=True,
-            ),
-            after_step=lambda policy, step: steps.append((step, weights_of(policy))),
-        )
+        trainer = endpoint_trainer(tmp_path, endpoint, None, logprobs=True, token_ids=True)
+        before = weights_of(trainer.policy)
         assert trainer.train()
-    assert [step for step, _ in steps] == [0, 1, 2]
-    name = next(iter(steps[0][1]))
-    assert not any(steps[n][1][name].equal(steps[n + 1][1][name]) for n in range(2))
-    assert trainer.metrics["train/sampler_gap"] > 0.1
+    assert not all(
+        torch.equal(before[name], one) for name, one in weights_of(trainer.policy).items()
+    )
+    assert trainer.metrics["train/mean_sampler_gap"] > 0.1
+
+
+def test_a_sampler_of_another_policy_ends_the_run(tmp_path):
+    with (
+        EndpointServer(reply=["\\boxed{5}", "\\boxed{2}", "no box"]) as endpoint,
+        pytest.raises(SamplerGapError, match="other weights, another temperature"),
+    ):
+        endpoint_trainer(tmp_path, endpoint, 0.1, logprobs=True, token_ids=True).train()
 
 
 def test_an_endpoint_that_returns_no_token_ids_is_reported(tmp_path):
@@ -106,10 +141,4 @@ def test_an_endpoint_that_returns_no_token_ids_is_reported(tmp_path):
         EndpointServer(reply="\\boxed{5}") as endpoint,
         pytest.raises(DataError, match="token ids"),
     ):
-        trainer_of(
-            save_tiny_model(tmp_path / "model"),
-            tmp_path / "run",
-            make_agent=lambda: make_agent(
-                "openai", model="policy", base_url=endpoint.url, api_key="any"
-            ),
-        ).train()
+        endpoint_trainer(tmp_path, endpoint, 0.1).train()

@@ -31,6 +31,8 @@ def test_metrics_are_those_of_the_episodes():
         "rollout/cut": pytest.approx(1 / 3),
         "rollout/format_errors": 0.25,
         "rollout/errors": 0.25,
+        "rollout/retried": 0.0,
+        "rollout/equal_groups": 0.0,
     }
 
 
@@ -80,6 +82,37 @@ def test_tool_calls_are_those_that_the_wrapper_counts():
     without = rollout_metrics([trajectory(infos=({"tool_use_counter": 0},))])
     assert without["rollout/tool_calls"] == 0
     assert "rollout/tool_errors" not in without
+
+
+def test_the_mean_return_is_the_weighted_sum_of_the_mean_parts():
+    rows = [{"problem": f"{n} + {n}?", "answer": str(2 * n)} for n in range(4)]
+    rewards = {"correctness": 1.0, "format": 0.25}
+    played = list(
+        collect(
+            lambda: gem_core.make("math:Custom", data=rows, rewards=rewards),
+            lambda: ScriptedAgent([r"\boxed{2}"]),
+            episodes=[1, 2, 3],
+            seed=0,
+        )
+    )
+    found = rollout_metrics(played)
+    assert found["rollout/rewards/format"] == 1.0
+    parts = found["rollout/rewards/correctness"] + 0.25 * found["rollout/rewards/format"]
+    assert found["rollout/return"] == pytest.approx(parts)
+
+
+def test_parts_of_a_reward_are_summed_over_the_steps_of_an_episode():
+    two = ({"rewards": {"brief": 0.5}}, {"rewards": {"brief": 0.25, "won": True}})
+    found = rollout_metrics(
+        [
+            trajectory(rewards=(0.0, 1.0), infos=two, component="graded"),
+            trajectory(rewards=(0.0,), truncated=True, component="graded"),
+            trajectory(rewards=(1.0,), component="plain"),
+        ]
+    )
+    assert found["rollout/rewards/brief"] == 0.375
+    assert found["rollout/graded/rewards/won"] == 0.5
+    assert "rollout/plain/rewards/brief" not in found
 
 
 @given(

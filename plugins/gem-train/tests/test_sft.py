@@ -15,8 +15,8 @@ from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_train.batch import batch_of
 from gem_train.demonstrations import Demonstrator, demonstrations
 from gem_train.errors import DivergedError
-from gem_train.losses import loss_weights
 from gem_train.make_model import PIECES
+from gem_train.objective import loss_weights
 from gem_train.policy import Policy
 from gem_train.schedule import share_of_lr
 from gem_train.sft import imitation_loss, sft

@@ -65,7 +65,8 @@ def test_a_warm_start_is_a_run_with_a_model_in_it(tmp_path, model):
     assert losses[-1] < losses[0] - 1
     assert metrics["train/loss"][0] == list(range(1, 11))
     assert f"{losses[0]:.4f} before, {losses[-1]:.4f} after" in shown
-    assert "Next: gem-core train algo=rebn game:GuessTheNumber-v0-easy model=warm/model" in shown
+    next_command = "gem-core train algo=rebn game:GuessTheNumber-v0-easy model=warm/model"
+    assert f"Next: {next_command} optim.lr=1e-3" in shown
     assert AutoModelForCausalLM.from_pretrained(run.path / "model").config.hidden_size == 32
     code, shown = sft(*arguments, cwd=tmp_path)
     assert code == 1

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from models import learner_of, weights_of
 from plays import episode_of, turn_of
 
+from gem_rollout.models.cache_names import cache_name
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
 from gem_train.batch import batch_of
-from gem_train.policy import Critic, Policy
+from gem_train.critic import Critic
+from gem_train.policy import Policy
 from gem_train.transitions import transitions_of
 
 SMALL = {"vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
@@ -102,11 +104,11 @@ def test_a_model_whose_outputs_would_differ_reads_whole_rows(folder):
     policy, batch = Policy.load(folder, device="cpu"), grouped(0, prompt=40)
 
     def shift(_module, _args, kwargs, output):
-        if kwargs.get("past_key_values") is not None:
-            output.logits = output.logits + 1
+        if kwargs.get(cache_name(policy.model)) is not None:
+            output.last_hidden_state = output.last_hidden_state + 1
         return output
 
-    policy.model.register_forward_hook(shift, with_kwargs=True)
+    policy.model.base_model.register_forward_hook(shift, with_kwargs=True)
     with torch.no_grad():
         assert policy._prefixes.split(batch) is None
     assert_sharing_changes_nothing(policy, batch)
@@ -121,17 +123,17 @@ def test_a_critic_reads_the_same_values(folder):
     torch.testing.assert_close(shared, batch.values(critic(batch)), atol=1e-4, rtol=1e-3)
 
 
-def test_fewer_tokens_go_through_the_model_and_their_number_is_known(folder):
+def test_fewer_tokens_go_through_the_model(folder):
     policy, batch = Policy.load(folder, device="cpu"), grouped(2, prompt=40)
-    most = policy._prefixes.tokens(batch)
     passes = []
-    policy.model.register_forward_pre_hook(
+    policy.model.base_model.register_forward_pre_hook(
         lambda _, __, inputs: passes.append(inputs["input_ids"].numel()), with_kwargs=True
     )
     with torch.no_grad():
+        policy.logprobs(batch)  # it is also computed as a whole, to compare
+        passes.clear()
         policy.logprobs(batch)
     assert sum(passes) < 0.7 * batch.ids.numel()
-    assert max(passes) <= most <= max(passes) + len(batch.ids)  # the last column is left out
 
 
 def test_prompts_of_a_single_row_are_not_read_separately(folder):

@@ -1,7 +1,6 @@
 """Training runs: their files, resuming bit for bit, and early ends."""
 
 import csv
-import gc
 import math
 import signal
 import subprocess
@@ -82,25 +81,6 @@ def test_sampler_and_learner_agree_on_every_token(folder, tmp_path):
     assert trainer.metrics["train/sampler_gap"] < 1e-5
 
 
-@pytest.mark.parametrize("is_frozen", [False, True])
-def test_garbage_collection_is_restored_after_training(folder, tmp_path, is_frozen):
-    during, frozen, before = [], 0, gc.get_freeze_count()
-    trainer = trainer_of(
-        folder, tmp_path, steps=1, after_step=lambda *_: during.append(gc.get_freeze_count())
-    )
-    gc.unfreeze()
-    if is_frozen:
-        gc.freeze()
-        frozen = gc.get_freeze_count()
-    try:
-        trainer.train()
-        assert min(during) > 0
-        assert (gc.get_freeze_count() > 0) == is_frozen
-        assert max(during) <= frozen or not is_frozen
-    finally:
-        (gc.freeze if before else gc.unfreeze)()
-
-
 @pytest.mark.parametrize(
     "config",
     [
@@ -179,7 +159,8 @@ def test_a_loss_that_is_not_finite_leaves_a_checkpoint_from_before(folder, tmp_p
         trainer.train()
     state = load_checkpoint(latest_checkpoint(tmp_path))
     assert state["step"] == 2
-    assert all(torch.isfinite(one).all() for one in state["learner"]["policy"].values())
+    kept = weights_of(Policy.load(latest_checkpoint(tmp_path), device="cpu"))
+    assert all(torch.isfinite(one).all() for one in kept.values())
     assert trainer_of(folder, tmp_path, algo={"id": "reinforce"}, resume=True).train()
 
 
@@ -199,6 +180,7 @@ def test_a_checkpoint_of_the_same_step_takes_the_place_of_the_old_one(folder, tm
     trainer = trainer_of(folder, tmp_path, steps=1)
     trainer.train()
     trainer._save_checkpoint()
+    assert trainer._checkpoints.wait() is None
     assert [one.name for one in (tmp_path / "checkpoints").iterdir()] == ["000001"]
     assert load_checkpoint(latest_checkpoint(tmp_path))["step"] == 1
 

@@ -17,6 +17,12 @@ def gem_register(registry: Registry) -> None:
             description="repeat a text backwards",
             oracle="acme_gym.echo:EchoOracle",
             return_range=(0.0, 1.0),
+            metadata={
+                "teaches": "to copy exactly",
+                "score": "1 for the text backwards, 0 otherwise",
+                "data": "generated here",
+                "license": "Apache-2.0",
+            },
         ),
         ToolSpec(
             id="reverse",

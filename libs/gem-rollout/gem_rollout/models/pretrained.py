@@ -1,4 +1,4 @@
-"""Finds out quickly whether a pretrained model can be loaded by its name.
+"""Pretrained models: whether one can be loaded by its name is found out quickly.
 
 Without a network, transformers asks the hub again for most of a minute before it gives up. Here the
 hub is asked once; if it does not answer, the model is loaded from the local cache, or not at all.
@@ -11,12 +11,14 @@ from typing import Any
 
 from gem_core.errors import ConfigError
 
-__all__ = ["pretrained_options"]
+__all__ = ["base_model", "pretrained_options"]
 
 _SECONDS = 2.5
 """How long the hub may take to connect or to answer; both together twice as long."""
 _FILES = ("config.json", "tokenizer_config.json")
 """Files of a model of which at least one is in the cache if the model is."""
+_CONFIG = "config.json"
+"""The file that every folder with a model of transformers has."""
 
 
 def pretrained_options(name: str | os.PathLike[str]) -> dict[str, Any]:
@@ -30,10 +32,12 @@ def pretrained_options(name: str | os.PathLike[str]) -> dict[str, Any]:
         nothing.
 
     Raises:
-        ConfigError: There is neither such a folder nor such a model on the hub; or the hub does not
-            answer in time, and the model is not in the cache.
+        ConfigError: There is neither such a folder nor such a model on the hub; the folder is that
+            of a run; or the hub does not answer in time, and the model is not in the cache.
     """
-    if Path(name).is_dir():
+    if (folder := Path(name)).is_dir():
+        if not (folder / _CONFIG).is_file() and (folder / "model" / _CONFIG).is_file():
+            raise ConfigError(f"{name} is the folder of a run; its model is in {folder / 'model'}.")
         return {}
     from huggingface_hub.errors import (  # noqa: PLC0415 - only where transformers is installed
         HfHubHTTPError,
@@ -57,6 +61,15 @@ def pretrained_options(name: str | os.PathLike[str]) -> dict[str, Any]:
         f"There is no folder {str(name)!r}, no model of that name is in the cache, and the hub is "
         f"unreachable: {str(problem).rstrip('.')}. HF_HUB_ETAG_TIMEOUT=10 waits longer."
     )
+
+
+def base_model(model: Any) -> Any:
+    """Return the model of transformers, without peft's wrapper.
+
+    Args:
+        model: A model of transformers or peft.
+    """
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def _problem_of_hub(name: str) -> Exception | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gem_core.errors import ConfigError
 
-__all__ = ["CHAT_TEMPLATE", "PLAY", "make_tiny_tokenizer", "save_tiny_model"]
+__all__ = ["CHAT_TEMPLATE", "PLAY", "check_sizes", "make_tiny_tokenizer", "save_tiny_model"]
 
 CHAT_TEMPLATE = """\
 {%- if tools %}
@@ -88,6 +88,15 @@ def make_tiny_tokenizer(
     return tokenizer
 
 
+def check_sizes(*, hidden: int, layers: int, heads: int, context: int) -> None:
+    """Raise ConfigError if the sizes of a model do not fit together."""
+    if min(hidden, layers, heads, context) < 1 or hidden % (2 * heads):
+        raise ConfigError(
+            f"hidden must be an even multiple of heads, and all sizes must be at least 1; got "
+            f"hidden {hidden}, layers {layers}, heads {heads} and context {context}."
+        )
+
+
 def save_tiny_model(
     folder: str | os.PathLike[str],
     *,
@@ -112,11 +121,7 @@ def save_tiny_model(
     Raises:
         ConfigError: The sizes do not fit together.
     """
-    if min(hidden, layers, heads, context) < 1 or hidden % (2 * heads):
-        raise ConfigError(
-            f"hidden must be an even multiple of heads, and all sizes must be at least 1; got "
-            f"hidden {hidden}, layers {layers}, heads {heads} and context {context}."
-        )
+    check_sizes(hidden=hidden, layers=layers, heads=heads, context=context)
     import torch  # noqa: PLC0415 - optional, and takes seconds
     import transformers  # noqa: PLC0415 - optional, and takes seconds
 

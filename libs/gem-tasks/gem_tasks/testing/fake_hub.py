@@ -6,7 +6,7 @@ are real::
 
     rows = [{"problem": "What is 6 times 7?", "answer": "42"}]
     with FakeHub({"acme/sums": {"train": rows}}) as hub, hub.in_process(tmp_path):
-        env = make("math:GSM8K", dataset_name="acme/sums")
+        env = make("math:Custom", dataset_name="acme/sums")
 
 With pytest, the fixture ``fake_hub`` is such a hub for the current process. Other processes use it
 through ``hub.environ(home)``. ``hub.break_("acme/sums", "drop")`` injects a fault.

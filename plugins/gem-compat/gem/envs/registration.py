@@ -82,6 +82,11 @@ _COUNTERPARTS = {
     "gem_rg.env:ReasoningGymEnv": _Counterpart(
         "gem.envs.reasoning_gym:ReasoningGymEnv", added={"size": 500, "seed": 42}
     ),
+    "gem_web.env:WebshopEnv": _Counterpart(
+        "gem.envs.webshop.webshop:WebshopEnv",
+        added={"max_turns": 15, "error_tolerance": 15, "format_error_reward": -0.1},
+    ),
+    "gem_games.wikigame:WikiGameEnv": _Counterpart("gem.envs.game_env.wikigame:WikiGameEnv"),
     **{
         f"gem_games.{name}:{game.cls}": _Counterpart(
             f"gem.envs.game_env.{name}:{game.cls}",
@@ -99,6 +104,7 @@ _PLUGINS = {
     "math": ("gem-math",),
     "qa": ("gem-qa",),
     "rg": ("gem-rg",),
+    "webshop": ("gem-web",),
 }
 """Plugins that have the ids of a namespace."""
 

@@ -50,7 +50,7 @@ class SearchTool(BaseTool):
         if not url:
             raise ConfigError(
                 f"The search tool needs the URL of a retrieval server: search_url=, or "
-                f"${search.URL_VARIABLE}. 'gem-core serve search' runs one."
+                f"${search.URL_VARIABLE}. 'gem-core serve-search' runs one."
             )
         return search.SearchTool(
             search_url=url,

@@ -8,9 +8,13 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[4] / "tests" / "support"))
 
+from shop_samples import shop_trajectory
 from view_browser import PHONE, WIDE, chromium, serving
 from view_samples import make_run
+
+from gem_rollout import TrajectoryFile
 
 DOCS = Path(__file__).parents[4] / "docs" / "images"
 PAGES = {
@@ -30,7 +34,11 @@ def main():
         runs = [Path(name) / "before", Path(name) / "after"]
         make_run(runs[0], "small-model", 0.45, episodes=100, gain=0.1)
         make_run(runs[1], "small-model", 0.6, episodes=100, gain=0.35)
-        with serving(*runs) as server, chromium() as browser:
+        visit = Path(name) / "visit.jsonl"
+        with TrajectoryFile(visit) as file:
+            file.append(shop_trajectory())
+        with serving(*runs) as server, serving(visit) as shop, chromium() as browser:
+            take_visit(browser, shop.url, target)
             rows = server.store.rows(
                 "SELECT number FROM episodes WHERE run = 1 AND outcome = 'success' "
                 "AND env_id LIKE '%Mastermind%' AND turns > 3 ORDER BY number"
@@ -45,6 +53,16 @@ def main():
                     pages if "--all" in sys.argv or not suffix else {"overview": pages["overview"]}
                 )
                 take(browser, server.url, kept, size, scheme, target, suffix)
+
+
+def take_visit(browser, root, target):
+    """Take a picture of the end of a visit to a shop."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1290}, color_scheme="light")
+    page.goto(f"{root}#/episode/0-0")
+    page.wait_for_selector(".receipt")
+    page.evaluate("() => document.querySelector('#turn-17').scrollIntoView()")
+    page.screenshot(path=target / "viewer-visit.png")
+    page.close()
 
 
 def take(browser, root, pages, size, scheme, target, suffix):

@@ -6,6 +6,7 @@ import threading
 
 from needs import missing
 
+from gem_eval.view.page import one_file
 from gem_eval.view.server import ViewServer
 from gem_eval.view.store import Store
 
@@ -19,15 +20,17 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
+"""The first that is installed is used; the shell opens a page in half the time."""
 WIDE = {"width": 1280, "height": 860}
 PHONE = {"width": 360, "height": 740}
 
 
 def require_chromium():
     """Return the path of Chromium; skip the test if there is none, as ``needs`` says."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    found = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if found is None:
-        missing("chromium", "there is no Chromium here: apt-get install chromium")
+        missing("chromium", "there is no Chromium here: apt-get install chromium-headless-shell")
     return found
 
 
@@ -58,3 +61,18 @@ def serving(*paths):
             finally:
                 server.shutdown()
                 thread.join()
+
+
+def write_page(path, *runs, most=500):
+    """Write the page of runs as one file, and return its URL."""
+    with Store([*runs]) as store, path.open("wb") as file:
+        store.refresh()
+        one_file(store, most, file.write)
+    return path.as_uri()
+
+
+def go_to(page, fragment):
+    """Go to another place of the page, and wait until it is shown."""
+    page.evaluate("() => document.querySelector('main').replaceChildren()")
+    page.evaluate("fragment => { location.hash = fragment }", fragment)
+    page.wait_for_selector("main h1, main .empty")

@@ -10,7 +10,7 @@ import math_verify
 from latex2sympy2_extended import NormalizationConfig, latex2sympy
 from sympy import Basic, Expr, MatrixBase, simplify
 
-__all__ = ["equal"]
+__all__ = ["equal", "verified"]
 
 logging.disable(logging.CRITICAL)
 _SPELLING = NormalizationConfig(malformed_operators=True, nits=True, boxed="none")
@@ -32,6 +32,15 @@ def _read(text: str) -> Basic | MatrixBase:
     if not isinstance(expression, Basic | MatrixBase):
         raise TypeError(f"{text!r} is not an expression")
     return expression
+
+
+def verified(answer: str, gold: str) -> bool:
+    """Return what math-verify says about two texts, each as the LaTeX that it is."""
+    first, second = (
+        math_verify.parse(text if "$" in text else f"${text}$", parsing_timeout=None)
+        for text in (gold, answer)
+    )
+    return bool(math_verify.verify(first, second, timeout_seconds=None))
 
 
 # Let sympy import its summation and integration now, not during the first answer.

@@ -5,6 +5,7 @@ import fcntl
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -175,6 +176,11 @@ class ProcessMachine(HostMachine):
         except OSError as error:
             raise MachineError(f"{path!r}: {error.strerror}.") from error
         return descriptor
+
+    def listen(self, port: int = 0) -> socket.socket:
+        """Return a listening socket of the host's loopback; see ``docs/machines.md``."""
+        self.check_open()
+        return socket.create_server(("127.0.0.1", port))
 
     def find(self, name: str) -> tuple[str, bool]:
         return "" if name == "." else name.removeprefix("."), False

@@ -45,24 +45,31 @@ class Batcher:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="search")
         self._pending: deque[_Pending] = deque()
         self._searching: set[asyncio.Task[None]] = set()
+        self._busy = 0
 
     async def search(self, queries: Sequence[str], topk: int) -> list[Sequence[Any]]:
         """Return the hits of each query; raise what the search raises."""
         loop = asyncio.get_running_loop()
         asked = [_Pending(query, topk, loop.create_future()) for query in queries]
         self._pending.extend(asked)
-        if self._pending and len(self._searching) < self.threads:
+        if self._pending and self._busy < self.threads:
+            self._busy += 1
             task = loop.create_task(self._work())
             self._searching.add(task)
             task.add_done_callback(self._searching.discard)
         return await asyncio.gather(*(one.result for one in asked))
 
     async def _work(self) -> None:
-        while self._pending:
-            count = min(self.largest, len(self._pending))
-            batch = [self._pending.popleft() for _ in range(count)]
-            self._observe(count)
-            await self._answer(batch)
+        try:
+            while self._pending:
+                count = min(self.largest, len(self._pending))
+                batch = [self._pending.popleft() for _ in range(count)]
+                self._observe(count)
+                await self._answer(batch)
+        finally:
+            # Not in a callback of the task, which runs later: a query that came in between would
+            # wait for a task that has ended.
+            self._busy -= 1
 
     async def _answer(self, batch: Sequence[_Pending]) -> None:
         loop, topk = asyncio.get_running_loop(), max(one.topk for one in batch)

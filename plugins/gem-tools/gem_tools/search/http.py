@@ -1,4 +1,4 @@
-"""Searches with a retrieval server: ``gem-core serve search`` or a compatible one."""
+"""Searches with a retrieval server: ``gem-core serve-search`` or a compatible one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal

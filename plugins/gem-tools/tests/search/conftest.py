@@ -56,8 +56,8 @@ def loopback():
 
 @contextlib.contextmanager
 def search_server(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run ``gem-core serve search`` as a process; give it and its URL."""
-    command = [sys.executable, "-m", "gem_core", "serve", "search", "--port", "0", *arguments]
+    """Run ``gem-core serve-search`` as a process; give it and its URL."""
+    command = [sys.executable, "-m", "gem_core", "serve-search", "--port", "0", *arguments]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gem_core.errors import ConfigError, DataError
+from gem_tasks.bm25 import words
 from gem_tools.search import make_backend
 from gem_tools.search.index import IndexOptions, open_retriever
 from gem_tools.search.passages import Passages
-from gem_tools.search.words import words
 
 BM25 = IndexOptions(kind="bm25")
 
@@ -108,7 +108,7 @@ def test_lines_may_end_in_any_way(tmp_path):
         ('{"title": "a"}\n', "neither contents nor title and text"),
         ('{"contents": 5}\n', "neither contents"),
         ('["a"]\n', "neither contents"),
-        ('{"contents": "the ..."}\n', "No passage .* has a word"),
+        ('{"contents": "the ..."}\n', "No text of the corpus .* has a word"),
     ],
 )
 def test_a_corpus_that_cannot_be_searched_is_refused(tmp_path, text, said):

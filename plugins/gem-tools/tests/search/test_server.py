@@ -1,4 +1,4 @@
-"""``gem-core serve search`` as a process, asked over the loopback interface."""
+"""``gem-core serve-search`` as a process, asked over the loopback interface."""
 
 import asyncio
 import contextlib
@@ -176,7 +176,7 @@ def test_a_signal_ends_the_server_once_its_requests_are_answered(run_server, num
 
 
 def serve(*arguments):
-    command = [sys.executable, "-m", "gem_core", "serve", "search", *arguments]
+    command = [sys.executable, "-m", "gem_core", "serve-search", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -256,6 +256,27 @@ def test_as_many_searches_as_threads_run_concurrently():
         return found
 
     assert asyncio.run(ask()) == [[["b"]], [["a"]]]
+
+
+def test_a_query_that_arrives_while_the_last_batch_ends_is_answered():
+    async def ask():
+        late = []
+
+        class Hits(list):
+            def __getitem__(self, part):  # taken for the answer, just before the batch ends
+                late.append(asyncio.create_task(batcher.search(["late"], 1)))
+                return list(self)[part]
+
+        def search(queries, topk):
+            return [Hits([query]) if query == "first" else [query] for query in queries]
+
+        batcher = Batcher(search)
+        first = await batcher.search(["first"], 1)
+        found = [first, await asyncio.wait_for(late[0], timeout=30)]
+        batcher.close()
+        return found
+
+    assert asyncio.run(ask()) == [[["first"]], [["late"]]]
 
 
 def test_a_failed_search_fails_for_its_callers_only():

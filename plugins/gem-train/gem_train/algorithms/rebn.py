@@ -15,12 +15,12 @@ from gem_train.batch import Batch
 from gem_train.returns import discounted_returns
 from gem_train.statistics import standardised
 
-__all__ = ["REBN", "RebnConfig", "advantages"]
+__all__ = ["REBN"]
 
 
 @dataclass(frozen=True)
-class RebnConfig:
-    """Configuration of ReBN.
+class REBN(Algorithm):
+    """Return batch normalisation.
 
     Args:
         gamma: Discount per turn, in [0, 1].
@@ -34,13 +34,6 @@ class RebnConfig:
     def __post_init__(self) -> None:
         check_fraction(gamma=self.gamma)
 
-
-def advantages(
-    batch: Batch, config: RebnConfig, values: torch.Tensor | None = None
-) -> torch.Tensor:
-    """Return the standardised return of each turn, (N,)."""
-    G_N = discounted_returns(batch, config.gamma)
-    return standardised(G_N, batch.chosen)
-
-
-REBN = Algorithm(RebnConfig, advantages)
+    def advantages(self, batch: Batch) -> torch.Tensor:
+        G_N = discounted_returns(batch, self.gamma)
+        return standardised(G_N, batch.chosen)

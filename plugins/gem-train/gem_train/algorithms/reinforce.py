@@ -15,12 +15,12 @@ from gem_train.algorithm import Algorithm, check_fraction
 from gem_train.batch import Batch
 from gem_train.returns import discounted_returns
 
-__all__ = ["REINFORCE", "ReinforceConfig", "advantages"]
+__all__ = ["REINFORCE"]
 
 
 @dataclass(frozen=True)
-class ReinforceConfig:
-    """Configuration of REINFORCE.
+class REINFORCE(Algorithm):
+    """REINFORCE over turns.
 
     Args:
         gamma: Discount per turn, in [0, 1]; below 1, success in fewer turns is worth more.
@@ -34,12 +34,5 @@ class ReinforceConfig:
     def __post_init__(self) -> None:
         check_fraction(gamma=self.gamma)
 
-
-def advantages(
-    batch: Batch, config: ReinforceConfig, values: torch.Tensor | None = None
-) -> torch.Tensor:
-    """Return the discounted return of each turn, (N,)."""
-    return discounted_returns(batch, config.gamma)
-
-
-REINFORCE = Algorithm(ReinforceConfig, advantages)
+    def advantages(self, batch: Batch) -> torch.Tensor:
+        return discounted_returns(batch, self.gamma)

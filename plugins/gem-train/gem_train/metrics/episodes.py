@@ -1,10 +1,12 @@
-"""Metrics of the episodes of a step."""
+"""Metrics of the episodes of a step, and of the speed of a step."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from gem_rollout import Trajectory, Turn
+from gem_rollout.reward_parts import mean_reward_parts, reward_parts
 
-__all__ = ["rollout_metrics"]
+__all__ = ["rollout_metrics", "speed_metrics"]
 
 
 def rollout_metrics(trajectories: Iterable[Trajectory]) -> dict[str, float]:
@@ -13,6 +15,7 @@ def rollout_metrics(trajectories: Iterable[Trajectory]) -> dict[str, float]:
     ===========================  ===================================================================
     ``rollout/episodes``         number of episodes
     ``rollout/return``           sum of the rewards, mean over episodes
+    ``rollout/rewards/<part>``   sum of a named part of the rewards, mean over episodes
     ``rollout/success``          share of successful episodes, among those that report success
     ``rollout/turns``            turns per episode, mean
     ``rollout/response_tokens``  tokens sampled per turn, mean over turns where it is known
@@ -22,6 +25,9 @@ def rollout_metrics(trajectories: Iterable[Trajectory]) -> dict[str, float]:
     ``rollout/tool_calls``       tool calls per episode, mean; only with tools
     ``rollout/tool_errors``      share of tool calls that failed
     ``rollout/errors``           share of episodes that ended in an error
+    ``rollout/retried``          share of episodes that were played again after an error
+    ``rollout/equal_groups``     share of groups whose episodes all have the same return; only with
+                                 groups of several episodes
     ===========================  ===================================================================
 
     An episode that ended in an error counts with its return so far, and as not successful. With
@@ -42,6 +48,34 @@ def rollout_metrics(trajectories: Iterable[Trajectory]) -> dict[str, float]:
     return metrics
 
 
+def speed_metrics(
+    trajectories: Sequence[Trajectory],
+    *,
+    learned_tokens: float,
+    sample_seconds: float,
+    learn_seconds: float,
+) -> dict[str, float]:
+    """Return the metrics ``speed/...`` of a step.
+
+    Args:
+        trajectories: The episodes that were collected.
+        learned_tokens: Number of tokens that the loss was computed over.
+        sample_seconds: Time of the collection.
+        learn_seconds: Time of the updates.
+    """
+    tokens = sum(
+        len(turn.generation.token_ids or ())
+        for one in trajectories
+        for turn in one.turns
+        if turn.generation is not None
+    )
+    return {
+        "speed/sampled_tokens_per_second": tokens / sample_seconds,
+        "speed/learned_tokens_per_second": learned_tokens / learn_seconds,
+        "speed/episodes_per_second": len(trajectories) / (sample_seconds + learn_seconds),
+    }
+
+
 def _prefixed(prefix: str, metrics: dict[str, float | None]) -> dict[str, float]:
     return {f"{prefix}/{name}": value for name, value in metrics.items() if value is not None}
 
@@ -56,6 +90,7 @@ def _metrics(episodes: Sequence[Trajectory]) -> dict[str, float | None]:
     return {
         "episodes": len(episodes),
         "return": _mean(one.episode_return for one in episodes),
+        **{f"rewards/{part}": mean for part, mean in _reward_parts(episodes).items()},
         "success": _mean(float(one.success) for one in episodes if one.success is not None),
         "turns": _mean(len(one.turns) for one in episodes),
         "response_tokens": _mean(n for turn in turns if (n := _sampled(turn)) is not None),
@@ -65,7 +100,24 @@ def _metrics(episodes: Sequence[Trajectory]) -> dict[str, float | None]:
         "tool_calls": calls / len(with_tools) if with_tools else None,
         "tool_errors": 1 - good_calls / calls if calls else None,
         "errors": _mean(one.error is not None for one in episodes),
+        "retried": _mean(bool(one.failures) for one in episodes),
+        "equal_groups": _mean(_are_equal(episodes)),
     }
+
+
+def _reward_parts(episodes: Sequence[Trajectory]) -> dict[str, float]:
+    return mean_reward_parts((one.env_name, reward_parts(one)) for one in episodes)
+
+
+def _are_equal(episodes: Sequence[Trajectory]) -> Iterator[bool]:
+    """Yield for each group of several episodes whether their returns are the same."""
+    returns: dict[tuple[Any, ...], list[float]] = {}
+    for one in episodes:
+        group = (one.component, one.env_id, one.seed, one.group)
+        returns.setdefault(group, []).append(one.episode_return)
+    for found in returns.values():
+        if len(found) > 1:
+            yield len(set(found)) == 1
 
 
 def _sampled(turn: Turn) -> int | None:

@@ -1,4 +1,4 @@
-"""Writers of metrics: one table of ids, and one ``log`` for all writers of a run.
+"""Writers of metrics: those of the registry, and one ``log`` for all writers of a run.
 
 A writer that fails does not end the training: the failure is reported once, and the writer is tried
 again at the next step.
@@ -8,27 +8,15 @@ import importlib.util
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from gem_core.errors import ConfigError, GemError, UnknownIdError, near_names
-from gem_core.specs import load_entry_point
+from gem_core.errors import ConfigError, GemError
+from gem_core.resolve import resolve
 from gem_rollout.redaction import redact
+from gem_train.parts import make_part
+from gem_train.specs import MetricWriterSpec
 
-__all__ = ["WRITERS", "Writer", "Writers", "open_writers"]
-
-
-class _Entry(NamedTuple):
-    entry_point: str
-    package: str = ""  # installed by the extra of the same name
-
-
-WRITERS = {
-    "csv": _Entry("gem_train.metrics.csv_file:CsvWriter"),
-    "tensorboard": _Entry("gem_train.metrics.tensorboard:TensorBoardWriter", "tensorboard"),
-    "wandb": _Entry("gem_train.metrics.services:WandbWriter", "wandb"),
-    "trackio": _Entry("gem_train.metrics.services:TrackioWriter", "trackio"),
-}
-"""Entry point of each writer; it is called with ``(folder, run_name, config, resume_step)``."""
+__all__ = ["Writer", "Writers", "open_writers"]
 
 
 class Writer(Protocol):
@@ -94,7 +82,7 @@ class Writers:
 
 
 def open_writers(
-    names: Sequence[str],
+    names: Sequence[str | Mapping[str, Any]],
     folder: Path,
     *,
     run_name: str,
@@ -105,7 +93,7 @@ def open_writers(
     """Open writers.
 
     Args:
-        names: Ids in ``WRITERS``.
+        names: Ids of writers, ``module:NAME``, or mappings with such an ``id`` and parameters.
         folder: The run's folder, which is created if necessary.
         run_name: The name of the run in services.
         config: The run's configuration as plain data, for services; they get it without secrets.
@@ -115,20 +103,22 @@ def open_writers(
 
     Raises:
         UnknownIdError: No writer has this name.
+        UnknownKwargError: A writer does not take a parameter.
         ConfigError: A name occurs twice, or a package that a writer needs is not installed.
         DataError: The folder has a ``metrics.csv`` that cannot be continued.
     """
     warn = warn or _python_warning
-    for name in names:
-        _check(name)
-    if len(set(names)) < len(names):
-        raise ConfigError(f"Each writer may be named once; got {', '.join(names)}.")
+    specs = {spec.id: spec for spec in (resolve(MetricWriterSpec, name) for name in names)}
+    if len(specs) < len(names):
+        raise ConfigError(f"Each writer may be named once; got {', '.join(map(str, names))}.")
+    for spec in specs.values():
+        _check_package(spec)
     folder.mkdir(parents=True, exist_ok=True)
     writers: dict[str, Writer] = {}
-    for name in names:
+    given = (folder, run_name, redact(config), resume_step)
+    for name, spec in specs.items():
         try:
-            make = load_entry_point(WRITERS[name].entry_point)
-            writers[name] = make(folder, run_name, redact(config), resume_step)
+            writers[name] = make_part(MetricWriterSpec, spec, *given)
         except GemError:
             raise
         except Exception as error:  # noqa: BLE001 - a failed writer must not end the training
@@ -136,16 +126,12 @@ def open_writers(
     return Writers(writers, warn)
 
 
-def _check(name: str) -> None:
-    if name not in WRITERS:
-        raise UnknownIdError(
-            f"There is no writer {name!r}.{near_names(name, WRITERS)} "
-            f"Writers: {', '.join(WRITERS)}."
-        )
-    package = WRITERS[name].package
-    if package and importlib.util.find_spec(package) is None:
+def _check_package(spec: MetricWriterSpec) -> None:
+    if spec.package and importlib.util.find_spec(spec.package) is None:
+        name = spec.source.partition(" ")[0]
+        install = f"gem-train[{spec.package}]" if name == "gem-train" else spec.package
         raise ConfigError(
-            f"The writer {name!r} needs the package {package}: pip install gem-train[{name}]."
+            f"The writer {spec.id!r} needs the package {spec.package}: pip install {install}."
         )
 
 

@@ -1,6 +1,6 @@
 """Searches a corpus: ``python -m gem.tools.search_engine.retrieval_server --corpus_path ...``.
 
-``gem-core serve search`` is the same with more options.
+``gem-core serve-search`` is the same with more options.
 """
 
 from typing import Any

@@ -125,7 +125,7 @@ function isMoreThanCalls(move) {
 
 /** The parts of the reward with what each misses. @param {any} info */
 function partsList(info) {
-  const parts = Object.entries(info.reward_parts ?? {}).filter(([, value]) => isNumber(value));
+  const parts = Object.entries(info.rewards ?? {}).filter(([, value]) => isNumber(value));
   if (!parts.length) return el("p", { class: "quiet" }, "(not graded)");
   return el("ul", { class: "parts" }, parts.map(([name, value]) => {
     const missing = name === "db" ? [] : info.reward_details?.[name];
@@ -162,7 +162,7 @@ function briefings(episode) {
 function aside(episode) {
   const info = lastInfo(episode);
   const changes = isChanges(info.db_diff) ? info.db_diff : null;
-  const graded = isNumber(info.reward_parts?.db);
+  const graded = isNumber(info.rewards?.db);
   const found = info.reward_details?.db;
   const differences = graded ? (isChanges(found) ? found : []) : null;
   const user = episode.reset_info?.user;

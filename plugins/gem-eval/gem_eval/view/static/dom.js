@@ -1,5 +1,8 @@
 /** Functions that build elements. Text is always inserted as text: nothing here parses HTML. */
 
+import { counted } from "./format.js";
+
+const FIRST = 40;
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
@@ -114,4 +117,31 @@ export function empty(title, ...children) {
 /** A heading over a block. @param {string} name @param {...any} children */
 export function labelled(name, ...children) {
   return el("div", { class: "labelled" }, el("h4", {}, name), ...children);
+}
+
+/**
+ * A long list of cards, some at a time, and the button that adds more.
+ * @param {any[]} items
+ * @param {(item: any, at: number) => Node} make
+ */
+export function stretches(items, make) {
+  const list = el("div", { class: "turns" });
+  const more = el("button", { type: "button", class: "more" });
+  let done = 0;
+  const add = () => {
+    const next = items.slice(done, done + FIRST);
+    list.append(...next.map((item, at) => make(item, done + at)));
+    done += next.length;
+    const left = items.length - done;
+    more.hidden = left <= 0;
+    more.textContent = `Show the next ${Math.min(left, FIRST)} of ${counted(left, "turn")}`;
+  };
+  more.addEventListener("click", add);
+  add();
+  return [list, more];
+}
+
+/** A text for those who do not see the page. @param {string} text */
+export function unseen(text) {
+  return el("span", { class: "unseen" }, text);
 }

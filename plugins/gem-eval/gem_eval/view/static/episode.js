@@ -1,8 +1,10 @@
 /** An episode, turn by turn. */
 
+import { browser } from "./browser.js";
 import { dialogue, isDialogue } from "./dialogue.js";
-import { el, panel, segments } from "./dom.js";
-import { compact, counted, decimal, duration, fixed, moment } from "./format.js";
+import { el, panel, segments, stretches } from "./dom.js";
+import { compact, decimal, duration, fixed, moment } from "./format.js";
+import { isVisit } from "./pages.js";
 import { stack, tint } from "./plots.js";
 import { source } from "./source.js";
 import { filtersOf, go, link } from "./state.js";
@@ -10,8 +12,6 @@ import { folded, block, plain, shown } from "./text.js";
 import { outcomeBadge } from "./table.js";
 import { colouringsOf, largestAdvantage, tokenLegend } from "./tokens.js";
 import { errorBlock, observation, timesOf, turnCard } from "./turns.js";
-
-const FIRST_TURNS = 40;
 
 /** The colours and scales that all turns share. @param {any} episode @param {Object<string, string>} choices */
 export function lookOf(episode, choices) {
@@ -78,21 +78,17 @@ function timeline(row) {
 
 /** The turns, some at a time. @param {any} episode @param {any} look */
 export function turnList(episode, look) {
-  const list = el("div", { class: "turns" });
-  const more = el("button", { type: "button", class: "more" });
-  let done = 0;
-  const add = () => {
-    const next = episode.turns.slice(done, done + FIRST_TURNS);
-    list.append(...next.map((turn, at) => turnCard(turn, done + at, look, episode.turns[done + at - 1])));
-    done += next.length;
-    const left = episode.turns.length - done;
-    more.hidden = left <= 0;
-    more.textContent = `Show the next ${Math.min(left, FIRST_TURNS)} of ${counted(left, "turn")}`;
-  };
-  more.addEventListener("click", add);
-  add();
-  return [list, more];
+  return stretches(episode.turns, (turn, at) => turnCard(turn, at, look, episode.turns[at - 1]));
 }
+
+/**
+ * The looks of episodes beside that of turns: a name, whether an episode has it, and its nodes.
+ * @type {Array<[string, (episode: any) => boolean, (episode: any, look: any) => Node[]]>}
+ */
+const EPISODE_LOOKS = [
+  ["Dialogue", isDialogue, (episode) => [dialogue(episode)]],
+  ["Browser", isVisit, browser],
+];
 
 /** The blocks before and after the turns. @param {any} episode */
 export function ends(episode) {
@@ -121,9 +117,9 @@ export async function episodePage({ id, choices }) {
   const step = (name, key, other, title) =>
     other ? el("a", { class: "button", rel: key, href: to(other), title }, name)
       : el("span", { class: "button disabled", "aria-disabled": "true" }, name);
-  const hasMessages = isDialogue(episode);
-  const showsMessages = hasMessages && choices.show !== "turns";
-  const colourings = showsMessages ? [] : colouringsOf(episode);
+  const [own, , draw] = EPISODE_LOOKS.find(([, has]) => has(episode)) ?? [];
+  const isDrawn = draw !== undefined && choices.show !== "turns";
+  const colourings = isDrawn ? [] : colouringsOf(episode);
   const { before, after } = ends(episode);
   return [
     el("div", { class: "crumbs" },
@@ -154,13 +150,13 @@ export async function episodePage({ id, choices }) {
         (tokens) => go(`episode/${id}`, { ...filters, tokens, show: choices.show }, true),
       ),
       tokenLegend(look.colouring, look.largest)),
-    hasMessages && el("div", {}, segments(
+    draw && el("div", {}, segments(
       "Show",
-      [["", "Dialogue"], ["turns", "Turns"]],
-      showsMessages ? "" : "turns",
+      [["", own], ["turns", "Turns"]],
+      isDrawn ? "" : "turns",
       (show) => go(`episode/${id}`, { ...filters, show }, true),
     )),
-    ...(showsMessages ? [dialogue(episode)] : [...turnList(episode, look), after]),
+    ...(isDrawn ? draw(episode, look) : [...turnList(episode, look), after]),
   ].filter(Boolean);
 }
 

@@ -11,6 +11,11 @@ import { tokenBlock, tokensOf } from "./tokens.js";
 const IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
 const OF_TOKENS = ["advantages", "loss_mask", "tokens", "prompt_tokens"];
 
+/**
+ * @typedef {{colouring: string, largest: number, longest: number, agents: number}} TurnLook
+ * The colours and scales that all turns share.
+ */
+
 /** The looks of calls, by tool; all others look as `toolCall` shows them. */
 const CALL_LOOKS = new Map([["terminal", terminalCall]]);
 
@@ -23,10 +28,10 @@ const INFO_LOOKS = [
   ["tool_calls", toolCalls],
   ["tool_messages", () => document.createDocumentFragment()],
   ["rewards", rewardParts],
-  ["reward_parts", rewardParts],
   ["db_diff", (value) => titled("Changes of the database", isChanges(value) ? changesTable(value) : null)],
   ["changed_files", (value) => titled("Files changed", changedFiles(value))],
   ["left_behind", (value) => titled("Files left out of grading", pathList(value))],
+  ["suffix", (value) => (typeof value === "string" ? folded("Text after the history", () => block(value)) : null)],
   ["verifier_output", (value) => titled("Output of the tests", typeof value === "string" ? block(value, "code") : null)],
 ];
 
@@ -174,14 +179,8 @@ function isOfTerminal(calls) {
   return Array.isArray(calls) && calls.length > 0 && calls.every((call) => call?.tool === "terminal");
 }
 
-/**
- * One turn.
- * @param {any} turn
- * @param {number} at Its place, from 0 on.
- * @param {{colouring: string, largest: number, longest: number, agents: number}} look
- * @param {any} [before] The turn before.
- */
-export function turnCard(turn, at, look, before) {
+/** The head of a turn: its number, reward, flags and time. @param {any} turn @param {number} at @param {TurnLook} look */
+export function turnHead(turn, at, look) {
   const times = timesOf(turn);
   const seconds = times.reduce((sum, [, size]) => sum + size, 0);
   const bar = stack(times, look.longest);
@@ -189,29 +188,45 @@ export function turnCard(turn, at, look, before) {
     .filter(([, size]) => size > 0)
     .map(([name, size]) => `${name} ${duration(size)}`)
     .join(", ");
-  const tokens = look.colouring ? tokensOf(turn) : [];
   const reward = turn.reward;
+  return el("div", { class: "turn-head" },
+    el("h3", {}, `Turn ${at + 1}`),
+    look.agents > 1 && el("span", { class: "badge" }, shown(turn.agent)),
+    el(
+      "span",
+      { class: `reward ${reward > 0 ? "plus" : reward < 0 ? "minus" : ""}` },
+      `reward ${reward > 0 ? "+" : ""}${isNumber(reward) ? fixed(reward, 3) : String(reward)}`,
+    ),
+    turn.terminated && el("span", { class: "badge" }, "terminated"),
+    turn.truncated && el("span", { class: "badge failed" }, "truncated"),
+    el("span", { class: "turn-time" }, bar, el("span", { class: "quiet" }, duration(seconds))));
+}
+
+/** The action of a turn. @param {any} turn @param {TurnLook} [look] Colours its tokens. */
+export function turnAction(turn, look) {
+  const tokens = look?.colouring ? tokensOf(turn) : [];
+  return el("div", { class: "labelled action" },
+    el("h4", {}, "Action", generationFigures(turn.generation)),
+    tokens.length ? tokenBlock(tokens, look.colouring, look.largest) : block(turn.action));
+}
+
+/**
+ * One turn.
+ * @param {any} turn
+ * @param {number} at Its place, from 0 on.
+ * @param {TurnLook} look
+ * @param {any} [before] The turn before.
+ */
+export function turnCard(turn, at, look, before) {
   return el(
     "article",
     { class: "turn", id: `turn-${at + 1}` },
-    el("div", { class: "turn-head" },
-      el("h3", {}, `Turn ${at + 1}`),
-      look.agents > 1 && el("span", { class: "badge" }, shown(turn.agent)),
-      el(
-        "span",
-        { class: `reward ${reward > 0 ? "plus" : reward < 0 ? "minus" : ""}` },
-        `reward ${reward > 0 ? "+" : ""}${isNumber(reward) ? fixed(reward, 3) : String(reward)}`,
-      ),
-      turn.terminated && el("span", { class: "badge" }, "terminated"),
-      turn.truncated && el("span", { class: "badge failed" }, "truncated"),
-      el("span", { class: "turn-time" }, bar, el("span", { class: "quiet" }, duration(seconds)))),
+    turnHead(turn, at, look),
     isOfTerminal(before?.info?.tool_calls)
       ? folded("Observation: what the terminal printed", () => observation(turn.observation))
       : labelled("Observation", observation(turn.observation)),
     turn.generation && generated(turn.generation),
-    el("div", { class: "labelled action" },
-      el("h4", {}, "Action", generationFigures(turn.generation)),
-      tokens.length ? tokenBlock(tokens, look.colouring, look.largest) : block(turn.action)),
+    turnAction(turn, look),
     infoParts(turn.info),
   );
 }

@@ -116,6 +116,14 @@ class Jobs:
             os.fchmod(descriptor, request["mode"])
         return None, descriptor
 
+    def listen(self, request: dict[str, Any], _: list[int]) -> tuple[None, int]:
+        """Listen on a port of the machine's loopback; the host accepts the connections."""
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", request["port"]))
+            listener.listen(128)
+            return None, listener.detach()
+
     def pack(self, request: dict[str, Any], descriptors: list[int]) -> tuple[int, None]:
         """Write an archive of a file or folder; or of all that was written, if none is named."""
         path = request["path"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
-from gem_core.machine import MachineSnapshot, MachineSpec
+from gem_core.machine import MachineSnapshot, MachineSpec, check_path
 from gem_sandbox.machines.base import Job
 from gem_sandbox.machines.host_machine import HostMachine
 from gem_sandbox.machines.local.images import BuiltImage, find_or_build
@@ -42,6 +42,8 @@ class LocalProvider:
             ``/usr``.
         prelude: ``skip`` to leave out commands of a Dockerfile that only install packages which
             are there already, or ``run``.
+        folders: Folders of the host that machines see, by their path in the machine, such as
+            ``{"/opt/tools": "/srv/tools"}``. What a machine writes there stays in the machine.
         overlay: Whether to use overlayfs where it can be mounted. Without it, programs cannot be
             changed: ``/usr``, or the image's folders ``bin``, ``lib``, ``sbin`` and ``usr``.
     """
@@ -53,11 +55,13 @@ class LocalProvider:
         *,
         images: Mapping[str, str] | None = None,
         prelude: Literal["skip", "run"] = "skip",
+        folders: Mapping[str, str] | None = None,
         overlay: bool = True,
     ) -> None:
         if prelude not in {"skip", "run"}:
             raise ConfigError(f"prelude must be 'skip' or 'run'; got {prelude!r}.")
         self._images = dict(images or {})
+        self._folders = _checked_folders(folders or {})
         self._overlay = overlay
         self._skip_prelude = prelude == "skip"
         self._built: dict[str, BuiltImage] = {}
@@ -92,14 +96,14 @@ class LocalProvider:
         """
         image = self._built[spec.build].base if spec.build else spec.image
         if not image:
-            return {"": "", **{path: path for path in _SYSTEM}}
+            return {"": "", **{path: path for path in _SYSTEM}, **self._folders}
         folder = Path(image).expanduser()
         if not folder.is_absolute() or not folder.is_dir():
             raise ConfigError(
                 f"The provider 'local' takes the absolute path of a folder as image, which holds "
                 f"a root file system; got {image!r}."
             )
-        return {"": str(folder)}
+        return {"": str(folder), **self._folders}
 
     def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> "LocalMachine":
         """Start a machine; see ``MachineProvider``."""
@@ -179,6 +183,18 @@ class LocalProvider:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _checked_folders(folders: Mapping[str, str]) -> dict[str, str]:
+    """Return the folders, outer mount points before those inside them."""
+    for inside, outside in folders.items():
+        check_path(inside)
+        if not Path(outside).is_absolute() or not Path(outside).is_dir():
+            raise ConfigError(
+                f"folders maps paths of machines to absolute paths of folders of the host; got "
+                f"{outside!r} for {inside!r}."
+            )
+    return {path.rstrip("/"): folders[path] for path in sorted(folders)}
 
 
 @functools.cache
@@ -332,6 +348,11 @@ class LocalMachine(HostMachine):
         except MachineError as error:
             raise MachineError(f"{path!r}: {error}") from None
         return received[0]
+
+    def listen(self, port: int = 0) -> socket.socket:
+        """Return a listening socket of the machine's loopback; see ``docs/machines.md``."""
+        _, received = self._ask({"do": "listen", "port": port})
+        return socket.socket(fileno=received[0])
 
     def find(self, name: str) -> tuple[str, bool]:
         _, layer, *rest = [*name.split("/", 2), ""][:3] if "/" in name else ("", "")

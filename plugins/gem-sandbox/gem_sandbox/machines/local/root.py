@@ -102,6 +102,7 @@ def _mount_overlays(
         os.mkdir(work)
         folders = ":".join(f"/proc/self/fd/{each}" for each in below[number])
         options = f"lowerdir={folders},upperdir={upper},workdir={work}"
+        os.makedirs(root + target, exist_ok=True)
         _mount_overlay(root + target, options)
 
 
@@ -118,6 +119,7 @@ def _mount_plain(
     mount_programs(base, root)
     for target, (*_, folder) in zip(plan["layers"], below, strict=True):
         if target:
+            os.makedirs(root + target, exist_ok=True)
             mount_read_only(f"/proc/self/fd/{folder}", root + target)
     return before
 

@@ -191,7 +191,8 @@ class Server:
             if plan["built"]:
                 built = self._unpacked(plan["built"], descriptors[-1])
                 for number, paths in enumerate(lower):
-                    paths.insert(0, f"{built}/{number}")
+                    if os.path.isdir(f"{built}/{number}"):  # not in a folder that is shared since
+                        paths.insert(0, f"{built}/{number}")
             network = kernel.CLONE_NEWNET if plan["network"] == "none" else 0
             pid = kernel.clone(_NAMESPACES | network)
             if pid == 0:

@@ -1,0 +1,53 @@
+"""Baselines of the suite ``baselines``: agents without a model, and tiny models that are trained.
+
+The agents silent, random and oracle play every environment, and tiny models are made, warmed up on
+demonstrations and trained with ReBN in some of them, with five seeds each. What is done is kept in
+the folder of runs and is not repeated. The figures go to benchmarks/results/baselines.json, and the
+page that is made of them to docs/baselines.md; with another --output, both go there.
+
+Examples:
+  python benchmarks/run.py baselines                     everything, resumable
+  python benchmarks/run.py baselines --only scripted     without training, which needs torch
+  python benchmarks/run.py baselines --report-only       the page from the committed figures
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from learning.plots import plot_grid
+
+from baselines.figures import Figures
+from baselines.page import PICTURE, baselines_page
+
+__all__ = ["add_arguments", "run"]
+
+RESULTS = Path(__file__).parents[1] / "results"
+PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this suite."""
+    parser.add_argument("--only", choices=("scripted", "trained"), help="one part of it")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parallel cells")
+    parser.add_argument("--runs", type=Path, default=Path("runs/baselines"), help="folder of runs")
+    parser.add_argument(
+        "--report-only", action="store_true", help="write the page from the figures in --output"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Make the missing cells and the page."""
+    if not options.report_only:
+        from baselines.schedule import make_all  # noqa: PLC0415 - needs torch
+
+        make_all(options.runs, options.output, only=options.only, jobs=options.jobs)
+    figures = Figures.read(options.output)
+    page = PAGE if options.output == RESULTS else options.output / PAGE.name
+    page.write_text(baselines_page(figures), encoding="utf-8")
+    if figures.trained:
+        picture = page.parent / PICTURE
+        picture.parent.mkdir(exist_ok=True)
+        curves = {env: figures.curves(env) for env in figures.trained}
+        plot_grid(curves, "return", picture)
+    print(f"Written: {page}")

@@ -1,0 +1,1 @@
+"""The CPU time of the gateway for agent programs; see ``suite.py``."""

@@ -1,0 +1,1 @@
+"""Ray actors; see ``suite.py``."""

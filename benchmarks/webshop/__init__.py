@@ -1,0 +1,1 @@
+"""WebShop: its speed and memory, and its pages and rewards beside those of the original."""

@@ -1,0 +1,1 @@
+"""WikiGame: opening of graphs, resets, steps, memory, and how far players get."""

@@ -1,0 +1,92 @@
+"""What MkDocs builds beside the pages of docs/: the API, the commands, and links.
+
+``make site`` builds the site. Pages link to files of the repository as GitHub shows them. Links to
+Markdown files outside of docs/ become links to a copy of the page, links to other files plain text.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from api_pages import api_page, plugins_page
+from command_pages import commands_page
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
+BLOCK = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages, and copies of pages outside of docs/ that a page links to."""
+    for path, make in GENERATED.items():
+        files.append(File.generated(config, path, content="\n".join(make()) + "\n"))
+    for source in sorted(_linked(files)):
+        place = f"repository/{source.relative_to(ROOT)}"
+        files.append(File.generated(config, place, abs_src_path=str(source)))
+    return files
+
+
+def on_page_markdown(text: str, page: Page, files: Files, **_: Any) -> str:
+    """Make links relative to the site."""
+    here = page.file.src_uri
+
+    def linked(match: re.Match[str]) -> str:
+        mark, words, target, anchor = match.groups()
+        path = (_source(here).parent / target).resolve()
+        found = _page(path, files)
+        if found is None:
+            return words
+        relative = posixpath.relpath(found, posixpath.dirname(here) or ".")
+        return f"{mark}[{words}]({relative}{anchor or ''})"
+
+    parts = BLOCK.split(text)
+    parts[::2] = [LINK.sub(linked, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _source(uri: str) -> Path:
+    """Return the file of a page of the site."""
+    inside = uri.removeprefix("repository/")
+    return ROOT / inside if inside != uri else ROOT / "docs" / uri
+
+
+def _page(path: Path, files: Files) -> str | None:
+    """Return the page of the site that shows a file or folder; None if there is none."""
+    if not path.is_relative_to(ROOT):
+        return None
+    if path.is_dir():
+        path /= "README.md"
+    inside = path.relative_to(ROOT).as_posix()
+    for uri in (inside.removeprefix("docs/"), f"repository/{inside}"):
+        if files.get_file_from_path(uri) is not None:
+            return uri
+    return None
+
+
+def _linked(files: Files) -> set[Path]:
+    """Return the pages and pictures outside of docs/ that pages link to, directly or not."""
+    found: set[Path] = set()
+    waiting = [Path(one.abs_src_path) for one in files.documentation_pages() if one.abs_src_path]
+    while waiting:
+        page = waiting.pop()
+        for match in LINK.finditer(page.read_text("utf-8")):
+            path = (page.parent / match[3]).resolve()
+            path = path / "README.md" if path.is_dir() else path
+            outside = path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "docs")
+            if outside and path.is_file() and path.suffix in {".md", ".png"} and path not in found:
+                found.add(path)
+                waiting += [path] if path.suffix == ".md" else []
+    return found
+
+
+GENERATED: dict[str, Callable[[], Iterator[str]]] = {
+    "reference/commands.md": commands_page,
+    "reference/api.md": api_page,
+    "reference/api-plugins.md": plugins_page,
+}
+"""The pages that are generated, by their place."""

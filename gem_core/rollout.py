@@ -1,7 +1,0 @@
-"""Deprecated: use the library ``gem_rollout``."""
-
-from gem_core.moved import moved_module
-
-__all__: list[str] = []
-
-__getattr__ = moved_module(__name__, "gem_rollout")

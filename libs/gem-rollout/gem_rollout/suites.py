@@ -1,0 +1,92 @@
+"""Suites: named lists of environments with settings, for ``suite=ID`` of the commands.
+
+A plugin adds its own in one place::
+
+    registry.add(SuiteSpec(id="acme", kwargs={"envs": ["acme:*"], "settings": {"episodes": 50}}))
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from gem_core.specs import EntryPoint, Spec
+
+__all__ = ["SUITES", "Suite", "SuiteSpec"]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Environments that are played together, and how.
+
+    Args:
+        envs: Ids, patterns, or mappings with an ``id`` and parameters, as ``envs=`` takes them.
+        settings: Values of keys of the commands, such as ``{"episodes": 50, "tools": ["python"]}``.
+            A command ignores those of keys that it does not have.
+    """
+
+    envs: Sequence[str | Mapping[str, Any]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteSpec(Spec):
+    """A suite; its entry point returns a ``Suite``, by default one of ``kwargs``."""
+
+    kind: ClassVar[str] = "suite"
+
+    entry_point: EntryPoint = "gem_rollout.suites:Suite"
+
+
+_GAMES = (
+    "Crosswords",
+    "FifteenPuzzle",
+    "Game2048",
+    "GuessTheNumber",
+    "Hangman",
+    "Mastermind",
+    "Minesweeper",
+    "Sokoban",
+    "Sudoku",
+    "TowerofHanoi",
+    "WikiGame",
+    "WordSearch",
+    "Wordle",
+)
+_RG = (
+    "chain_sum",
+    "gcd",
+    "leg_counting",
+    "maze",
+    "number_sorting",
+    "syllogism",
+)
+_TEXTS = ["math:Sample", "logic:Sample", "qa:Sample", "code:Sample"]
+SUITES = {
+    "quick": (
+        ["game:GuessTheNumber-v0-easy", "game:Sudoku-v0-easy", *_TEXTS, "tau:Retail-Sample"],
+        {"episodes": 10},
+        "one or two environments of each family, in a minute",
+    ),
+    "baselines": (
+        [
+            *(f"game:{name}-v0-easy" for name in _GAMES),
+            *_TEXTS,
+            "mcp:Sample",
+            *(f"rg:{name}" for name in _RG),
+            "tau:Airline-Sample",
+            "tau:Retail-Sample",
+            "terminal:Generated-easy",
+            "terminal:Sample",
+            "webshop:Sample",
+        ],
+        {"episodes": 20},
+        "the environments of docs/baselines.md: all families, no network",
+    ),
+    "games": (["game:*-easy", "game:*-hard"], {"episodes": 50}, "all games, easy and hard"),
+    "tools": (
+        ["math:Sample", "rg:leg_counting"],
+        {"episodes": 50, "tools": ["python"]},
+        "questions that a program helps to answer",
+    ),
+}
+"""The environments, settings and descriptions of our own suites, by id."""

@@ -1,0 +1,91 @@
+"""The key ``executor`` of commands: the same episodes in workers, and clear errors."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gem_command import gem_command
+
+from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
+from gem_core.factory import make_factory
+from gem_rollout.executor import executor_of
+from gem_rollout.overrides import with_executor
+from gem_rollout.store import read_trajectories
+
+pytestmark = pytest.mark.timeout(120)
+GUESS = "game:GuessTheNumber-v0-easy"
+
+
+def ran(folder: Path, *words: str) -> list[Any]:
+    """Return the episodes of a run, without times."""
+    done = subprocess.run(
+        [*gem_command(), "run", GUESS, "episodes=6", "--format", "json", f"out={folder}", *words],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    assert json.loads(done.stdout)["rows"][0]["errors"] == 0
+    found = sorted(read_trajectories(folder / "trajectories.jsonl"), key=lambda one: one.index)
+    return [
+        (one.seed, one.reset_info, one.final_observation, [turn.action for turn in one.turns])
+        for one in found
+    ]
+
+
+def test_a_run_in_worker_processes_has_the_same_episodes(tmp_path: Path) -> None:
+    """In steps, and whole."""
+    here = ran(tmp_path / "here")
+    for play in ("steps", "auto"):
+        words = ["executor=processes", "processes.size=1", f"executor.play={play}"]
+        assert ran(tmp_path / play, *words) == here
+
+
+def test_the_name_of_the_executor_stands_for_the_key() -> None:
+    """``ray.address=`` is ``executor.address=`` after ``executor=ray``, and only then."""
+    assert with_executor(["executor=ray", "ray.address=auto", "+ray.resources.gpu=1"]) == [
+        "executor=ray",
+        "executor.address=auto",
+        "+executor.resources.gpu=1",
+    ]
+    assert with_executor(["ray.address=auto"]) == ["ray.address=auto"]
+
+
+@pytest.mark.parametrize(
+    ("executor", "error", "message"),
+    [
+        ({"id": "process"}, UnknownIdError, "Did you mean 'processes'"),
+        ({"id": "processes", "sise": 1}, UnknownKwargError, "Did you mean 'size'"),
+        ({"id": "processes", "size": "many"}, ConfigError, r"executor\.size"),
+        ({"size": 1}, ConfigError, "executor needs an id beside size"),
+        ({"id": "processes", "play": "all"}, ConfigError, "play is one of steps, episodes, auto"),
+    ],
+)
+def test_an_executor_that_cannot_be_used_is_an_error(
+    executor: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    """The message names the parameter, and near names."""
+    with pytest.raises(error, match=message), executor_of({"executor": executor}) as place:
+        place.factory(make_factory(GUESS))
+
+
+def test_a_model_that_is_trained_does_not_move() -> None:
+    """Whole episodes are refused; by default they are played in steps."""
+    config = {"executor": {"id": "processes", "play": "episodes"}}
+    with (
+        pytest.raises(ConfigError, match=r"executor\.play=steps"),
+        executor_of(config, moves_agents=False),
+    ):
+        pass
+    config["executor"]["play"] = "auto"
+    with executor_of(config, moves_agents=False) as place:
+        assert place.factory(make_factory(GUESS)).whole_episodes("random") is None
+
+
+def test_without_an_executor_a_factory_stays_as_it_is() -> None:
+    """Nothing is wrapped, and no worker starts."""
+    factory = make_factory(GUESS)
+    with executor_of({"executor": {"play": "auto"}}) as place:
+        assert place.factory(factory) is factory

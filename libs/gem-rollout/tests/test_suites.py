@@ -1,0 +1,81 @@
+"""``suite=ID`` stands for a suite's environments and settings."""
+
+import contextlib
+import subprocess
+
+import pytest
+from gem_command import gem_command
+
+from gem_core.errors import ConfigError, DuplicateIdError, UnknownIdError
+from gem_core.plugins import default_registry
+from gem_rollout.environments import named_specs
+from gem_rollout.overrides import with_suite
+from gem_rollout.suites import SUITES, SuiteSpec
+
+KEYS = ("env", "envs", "episodes", "seed", "tools")
+
+
+@pytest.fixture
+def _acme():
+    """A suite of a third party."""
+    spec = SuiteSpec(
+        id="acme",
+        kwargs={
+            "envs": ["game:*-easy", {"id": "math:Sample", "shuffle": False}],
+            "settings": {"episodes": 7, "tools": ["python"], "colour": "red"},
+        },
+    )
+    with contextlib.suppress(DuplicateIdError):  # by an earlier test
+        default_registry().add(spec)
+
+
+@pytest.mark.usefixtures("_acme")
+def test_a_suite_gives_environments_and_the_settings_that_the_command_has():
+    assert with_suite(["suite=acme", "seed=1"], KEYS) == [
+        "envs=['game:*-easy',{id: 'math:Sample',shuffle: false}]",
+        "episodes=7",
+        "tools=['python']",
+        "seed=1",
+    ]
+
+
+@pytest.mark.usefixtures("_acme")
+@pytest.mark.parametrize("word", ["episodes=3", "+episodes=3"])
+def test_what_is_typed_counts_more_than_the_suite(word):
+    overrides = with_suite([word, "suite=acme"], KEYS)
+    assert word in overrides
+    assert "episodes=7" not in overrides
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["suite=quick", "env=math/Sample"],
+        ["suite=quick", "envs=[math:Sample]"],
+        ["suite=quick", "+env@mixture.a=math/Sample"],
+        ["suite=quick", "suite=games"],
+    ],
+)
+def test_environments_are_not_given_twice(words):
+    with pytest.raises(ConfigError, match="given twice"):
+        with_suite(words, KEYS)
+
+
+def test_an_unknown_suite_suggests_near_names():
+    with pytest.raises(UnknownIdError, match="Did you mean 'quick'"):
+        with_suite(["suite=quik"], KEYS)
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_environment_of_our_suites_exists_and_takes_its_parameters(name):
+    assert len(named_specs(SUITES[name][0])) >= 2
+
+
+def test_a_command_plays_a_suite(tmp_path):
+    words = ["run", "suite=quick", "agent=oracle", "episodes=1", "--format", "json"]
+    done = subprocess.run(
+        [*gem_command(), *words], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "game:Sudoku-v0-easy" in done.stdout
+    assert "tau:Retail-Sample" in done.stdout

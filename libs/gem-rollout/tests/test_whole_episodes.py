@@ -1,0 +1,215 @@
+"""Whole episodes in worker processes: equal episodes, deadlines, what may move and what may not."""
+
+import asyncio
+import dataclasses
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from gem_core import Action, AsyncEnv, BaseEnv, EnvSpec, Info, Observation, Step
+from gem_core.agent import BaseAgent, OracleAgent, RandomAgent, ScriptedAgent, SilentAgent
+from gem_core.errors import ConfigError
+from gem_core.factory import make_factory
+from gem_core.plugins import default_registry
+from gem_core.specs import AgentSpec
+from gem_rollout import Component, FaultPolicy, collect
+from gem_rollout.processes import in_processes
+from gem_rollout.whole_episodes import cost_of, is_movable
+from gem_workers import WorkerPool
+
+pytestmark = pytest.mark.timeout(120)
+# Worker processes get these classes by value: they need not find this file.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[WorkerPool]:
+    with WorkerPool(preload=["gem_rollout.whole_episodes"], size=2) as made:
+        yield made
+
+
+class Acts(BaseEnv):
+    """Does what an action says, and says in which process it is."""
+
+    task_count = 7
+
+    def start(self) -> tuple[Observation, Info]:
+        self.turn = 0
+        return f"{self.rng.random()}", {}
+
+    def step(self, action: Action) -> Step:
+        self.turn += 1
+        if action == "hang":
+            time.sleep(3600)
+        if action == "raise":
+            raise LookupError("not there")
+        if action == "die":
+            os._exit(3)
+        return Step(f"{self.rng.random()}", 1.0, self.turn == 3, False, {"process": os.getpid()})
+
+
+class Slow(AsyncEnv):
+    """Waits in each call."""
+
+    async def start(self) -> tuple[Observation, Info]:
+        await asyncio.sleep(0.001)
+        return "start", {}
+
+    async def step(self, action: Action) -> Step:
+        await asyncio.sleep(0.001)
+        return Step(f"{self.rng.random()}", 1.0, True, False, {})
+
+
+class Large(Acts):
+    """Has a snapshot of 200 kB, and steps of 2 ms."""
+
+    def __init__(self, size: int = 200_000) -> None:
+        super().__init__()
+        self.state = os.urandom(size)
+
+    def sample_random_action(self) -> Action:
+        return ""
+
+    def step(self, action: Action) -> Step:
+        time.sleep(0.002)
+        return super().step(action)
+
+
+class Broken(Acts):
+    """Cannot be made."""
+
+    def __init__(self) -> None:
+        raise LookupError("no data")
+
+
+class Waits(BaseAgent):
+    """Waits for a model that is only here."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()  # cannot be pickled
+
+    def act(self, observation: Observation, info: Info) -> Action:
+        return ""
+
+
+def played(make_env: Any, make_agent: Any, **options: Any) -> dict[int, Any]:
+    """Return the episodes of a run without their times."""
+    found = {}
+    for one in collect(make_env, make_agent, seed=3, **options):
+        fields = dataclasses.asdict(one)
+        del fields["setup_seconds"], fields["started_at"]
+        for turn in fields["turns"]:
+            turn["info"].pop("process", None)
+            for name in [name for name in turn if name.endswith("_seconds")]:
+                del turn[name]
+        found[one.index] = fields
+    return found
+
+
+@pytest.mark.parametrize(
+    ("make_env", "make_agent"),
+    [
+        (make_factory("game:GuessTheNumber-v0-easy"), RandomAgent),
+        (make_factory("game:GuessTheNumber-v0-easy"), OracleAgent),
+        (Slow, SilentAgent),
+    ],
+)
+def test_whole_episodes_are_those_of_this_process(
+    pool: WorkerPool, make_env: Any, make_agent: Any
+) -> None:
+    """Every field is equal except the times, also in groups and mixtures."""
+    there = in_processes(make_env, pool=pool, play="episodes")
+    options = {"episodes": 12, "episodes_per_group": 3}
+    assert played(there, make_agent, **options) == played(make_env, make_agent, **options)
+    mixtures: list[Any] = [
+        {name: Component(one) for name, one in (("a", two), ("b", make_env))}
+        for two in (make_env, there)
+    ]
+    assert played(mixtures[0], make_agent, episodes=8) == played(
+        mixtures[1], make_agent, episodes=8
+    )
+
+
+def test_an_episode_that_fails_is_recorded_and_the_next_one_goes_on(pool: WorkerPool) -> None:
+    """An error, a death and a deadline end one episode each."""
+    make_env = in_processes(Acts, pool=pool, play="episodes")
+    policy = FaultPolicy(turn_deadline=1.0)
+    for action, error, turns in (("raise", "LookupError", 1), ("hang", "DeadlineError", 1)):
+        agent = ScriptedAgent(["", action])
+        found = played(make_env, lambda agent=agent: agent, episodes=1, policy=policy)
+        assert (found[0]["error"]["type"], len(found[0]["turns"])) == (error, turns)
+    run = collect(make_env, lambda: ScriptedAgent(["die"]), episodes=1)
+    assert [one.error["type"] for one in run if one.error] == ["WorkerDiedError"]
+    run = collect(make_env, SilentAgent, episodes=4)
+    assert [one.error for one in run] == [None] * 4
+    assert run.report.task_counts == {"Acts": 7}
+
+
+def test_a_deadline_of_the_episode_holds_in_a_worker(pool: WorkerPool) -> None:
+    """The report counts it as late."""
+    make_env = in_processes(Acts, pool=pool, play="episodes")
+    policy = FaultPolicy(episode_deadline=0.5)
+    run = collect(make_env, lambda: ScriptedAgent(["hang"]), episodes=1, policy=policy)
+    (one,) = run
+    assert one.error is not None
+    assert one.error["type"] == "DeadlineError"
+    assert run.report.env("Acts").stragglers == 1
+
+
+def test_a_retry_has_a_new_environment(pool: WorkerPool) -> None:
+    """The trajectory has the errors of the attempts."""
+    policy = FaultPolicy(on_error="retry", retries=1)
+    make_env = in_processes(Acts, pool=pool, play="episodes")
+    (one,) = collect(make_env, lambda: ScriptedAgent(["raise"]), episodes=1, policy=policy)
+    assert (one.attempts, len(one.failures)) == (2, 1)
+
+
+def test_what_cannot_be_made_there_ends_the_run(pool: WorkerPool) -> None:
+    """The first failure is a mistake in the configuration."""
+    with pytest.raises(LookupError, match="no data"):
+        list(collect(in_processes(Broken, pool=pool, play="episodes"), SilentAgent, episodes=1))
+
+
+def test_an_agent_that_cannot_be_sent_is_an_error_that_says_what_to_do(pool: WorkerPool) -> None:
+    """It names the parameter that keeps the agent here."""
+    make_env = in_processes(Acts, pool=pool, play="episodes")
+    agent = Waits()
+    with pytest.raises(ConfigError, match=r"executor\.play=steps"):
+        list(collect(make_env, lambda: agent, episodes=1))
+
+
+def test_what_to_play_is_measured() -> None:
+    """Large snapshots and short steps favour whole episodes; coroutines are not measured."""
+    large, middle = cost_of(Large), cost_of(lambda: Large(1000))
+    assert large.favours_whole
+    assert large.snapshot_bytes > 200_000
+    assert not middle.favours_whole
+    assert not cost_of(Slow).favours_whole
+    assert not cost_of(Broken).favours_whole
+
+
+def test_only_programmed_agents_move_by_themselves(pool: WorkerPool) -> None:
+    """A model, a person and an agent of the user's stay where they are."""
+    find = default_registry().find
+    assert is_movable(RandomAgent)
+    assert is_movable(find(AgentSpec, "oracle").make)
+    assert not is_movable(find(AgentSpec, "human").make)
+    assert not is_movable(Waits)
+    here: Any = in_processes(Large, pool=pool, play="auto")
+    assert here.whole_episodes(Waits) is None
+    assert here.whole_episodes(RandomAgent) is not None
+    with pytest.raises(ConfigError, match="play is one of steps, episodes, auto"):
+        in_processes(Large, play="all")  # type: ignore[arg-type]
+
+
+def test_the_factory_keeps_its_spec() -> None:
+    """Commands read the id from it."""
+    spec = EnvSpec(id="test:Acts", entry_point=Acts)
+    assert in_processes(make_factory(spec)).spec == spec
+    assert in_processes(Acts).spec is None

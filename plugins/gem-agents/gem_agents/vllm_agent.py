@@ -1,0 +1,124 @@
+"""The agent ``vllm``: samples token by token from vLLM, as a server or in this process."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from gem_core.errors import ConfigError
+from gem_rollout.limits import Limits
+from gem_rollout.models.pretrained import pretrained_options
+from gem_rollout.token_agent import TokenAgent
+
+__all__ = ["VllmAgent"]
+
+
+class VllmAgent(TokenAgent):
+    """Samples from vLLM with token ids, as training needs it.
+
+    Unlike the agent ``openai``, it renders the chat itself and sends token ids, so that no token is
+    tokenised again, and it sends every sampling parameter. Observations must be text.
+
+    Args:
+        model: Name or folder of the model, whose tokenizer is loaded; or a sampling model of
+            another agent, ``agent.sampler``, to share it.
+        base_url: URL of a vLLM server, including ``/v1``; None for vLLM in this process.
+        served_model: The server's name of the model; None for the first one that it lists.
+        api_key: The server's key.
+        engine: Arguments of ``vllm.AsyncEngineArgs`` for vLLM in this process.
+        tokenizer: The tokenizer; None for that of ``model``.
+        end_ids: Tokens that end a reply; None for the end of a sequence of the tokenizer.
+        max_new_tokens: Most tokens of a reply.
+        temperature: Sampling temperature; 0 for the most likely tokens.
+        top_p: Sample from the most likely tokens that together have this probability, in (0, 1].
+        stop: Strings that end a reply and stay part of it.
+        scaled_logprobs: Whether log-probabilities must be those at the temperature; a server that
+            returns others is refused. vLLM calls them ``processed_logprobs``.
+        seed: Seed of the sampling; None for a random one.
+        system: The system message.
+        history: ``agent``, ``env`` or ``auto``, as for the agent ``openai``.
+        template: More variables for the chat template.
+
+    Raises:
+        ConfigError: A parameter is invalid, the tokenizer cannot be loaded, or the server's
+            log-probabilities are not those at the temperature.
+        AdapterError: The server cannot be reached.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Any,
+        base_url: str | None = None,
+        served_model: str | None = None,
+        api_key: str | None = None,
+        engine: Mapping[str, Any] | None = None,
+        tokenizer: Any = None,
+        end_ids: Sequence[int] | None = None,
+        max_new_tokens: int = 512,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        stop: Sequence[str] = (),
+        scaled_logprobs: bool = False,
+        seed: int | None = None,
+        system: str | None = None,
+        history: Literal["auto", "agent", "env"] = "auto",
+        template: Mapping[str, Any] | None = None,
+    ) -> None:
+        if max_new_tokens < 1:
+            raise ConfigError(f"max_new_tokens must be at least 1; got {max_new_tokens}.")
+        if base_url is not None and engine:
+            raise ConfigError(
+                "engine= has the arguments of vLLM in this process; those of a server belong to "
+                "its command line. Give base_url= or engine=, not both."
+            )
+        sampler = model
+        if not hasattr(model, "submit"):
+            known = {
+                "tokenizer": tokenizer or _tokenizer_of(model),
+                "end_ids": None if end_ids is None else frozenset(end_ids),
+            }
+            sampler = _sampler_of(model, base_url, served_model, api_key, engine, known)
+        if scaled_logprobs and temperature > 0:
+            sampler.check_logprobs(temperature)
+        super().__init__(
+            sampler,
+            name=model if isinstance(model, str) else type(model).__name__,
+            limits=Limits(turn_tokens=max_new_tokens, context=sampler.context),
+            temperature=temperature,
+            top_p=top_p,
+            stop=stop,
+            scaled_logprobs=scaled_logprobs,
+            seed=seed,
+            system=system,
+            history=history,
+            template=template,
+        )
+
+
+def _sampler_of(
+    model: str,
+    base_url: str | None,
+    served_model: str | None,
+    api_key: str | None,
+    engine: Mapping[str, Any] | None,
+    known: dict[str, Any],
+) -> Any:
+    if base_url is None:
+        from gem_agents.vllm_engine import VllmEngine  # noqa: PLC0415 - only where it is used
+
+        return VllmEngine(model, options=engine, **known)
+    from gem_agents.vllm_server import VllmServer  # noqa: PLC0415 - only where it is used
+
+    return VllmServer(base_url, model=served_model, api_key=api_key, **known)
+
+
+def _tokenizer_of(name: str) -> Any:
+    try:
+        import transformers  # noqa: PLC0415 - optional, and takes seconds
+
+        return transformers.AutoTokenizer.from_pretrained(name, **pretrained_options(name))
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"The agent 'vllm' needs {error.name}: pip install gem-agents[templates]."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"The tokenizer of {name!r} cannot be loaded: {error}") from error

@@ -1,0 +1,136 @@
+"""vLLM in this process as a model that samples tokens.
+
+The engine (``vllm.AsyncLLMEngine``, https://docs.vllm.ai/en/latest/api/vllm/) belongs to one event
+loop, and rollouts come and go with loops of their own, so it has a loop in a thread.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from gem_core.errors import ConfigError
+from gem_rollout.background import BackgroundLoop
+from gem_rollout.sampler import Request, Sampled
+from gem_rollout.token_text import TokenText
+
+__all__ = ["VllmEngine"]
+
+_OURS = ("model", "enable_lora", "logprobs_mode", "generation_config")
+"""Arguments of the engine that this class sets."""
+
+
+class VllmEngine:
+    """An engine of vLLM, on the GPU of this process.
+
+    Args:
+        model: Folder or name of the model.
+        tokenizer: Its tokenizer.
+        end_ids: Tokens that end a reply; None for the tokenizer's.
+        options: Arguments of ``vllm.AsyncEngineArgs``, such as ``gpu_memory_utilization``,
+            ``max_model_len`` or ``max_lora_rank``.
+
+    Raises:
+        ConfigError: vLLM is not installed, or an option contradicts what training needs.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        tokenizer: Any,
+        end_ids: frozenset[int] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        options = dict(options or {})
+        if wrong := [name for name in _OURS if name in options]:
+            raise ConfigError(
+                f"The options of vLLM cannot have {', '.join(wrong)}: adapters are enabled, "
+                f"log-probabilities are those after temperature (processed_logprobs), and defaults "
+                f"of the model's generation_config.json are not used."
+            )
+        try:
+            import vllm  # noqa: PLC0415 - optional, and takes many seconds
+            from vllm.lora.request import LoRARequest  # noqa: PLC0415
+        except ImportError as error:
+            raise ConfigError(
+                f"sampling.engine=vllm needs vLLM in this process ({error}): pip install vllm, or "
+                f"start a server and set sampling.server."
+            ) from error
+        self.tokenizer = tokenizer
+        self._vllm, self._lora_request = vllm, LoRARequest
+        self._text = TokenText(tokenizer, end_ids)
+        self._loop = BackgroundLoop()
+        self._numbers = itertools.count(1)
+        self._adapters: Any = None
+        arguments = vllm.AsyncEngineArgs(
+            model=model,
+            enable_lora=True,
+            logprobs_mode="processed_logprobs",
+            generation_config="vllm",
+            **options,
+        )
+        self._engine = self._loop.run(self._start(arguments))
+        self.context: int = self._engine.model_config.max_model_len
+
+    async def _start(self, arguments: Any) -> Any:
+        return self._vllm.AsyncLLMEngine.from_engine_args(arguments)
+
+    def submit(self, request: Request) -> Awaitable[Sampled]:
+        """Return the future of the reply to a prompt."""
+        return asyncio.wrap_future(self._loop.start(self._sample(request)))
+
+    async def _sample(self, request: Request) -> Sampled:
+        last = None
+        async for output in self._engine.generate(
+            {"prompt_token_ids": request.ids},
+            self._vllm.SamplingParams(**self.parameters(request)),
+            f"gem-{next(self._numbers)}",
+            lora_request=self._adapters,
+        ):
+            last = output
+        if last is None:
+            raise RuntimeError("vLLM ended a request without an output.")
+        reply = last.outputs[0]
+        ids = list(reply.token_ids)
+        logprobs = [of[token].logprob for of, token in zip(reply.logprobs, ids, strict=True)]
+        return Sampled(ids, logprobs, reply.finish_reason == "stop")
+
+    def parameters(self, request: Request) -> dict[str, Any]:
+        """Return the arguments of ``vllm.SamplingParams``, each that changes the distribution."""
+        return {
+            "max_tokens": min(request.max_new_tokens, self.context - len(request.ids)),
+            "temperature": request.temperature,
+            "top_p": request.top_p,
+            "top_k": -1,
+            "min_p": 0.0,
+            "repetition_penalty": 1.0,
+            "presence_penalty": 0.0,
+            "frequency_penalty": 0.0,
+            "seed": request.seed,
+            "stop": list(request.stop),
+            "include_stop_str_in_output": True,
+            "skip_special_tokens": False,
+            "logprobs": 0,
+        }
+
+    def text_of(self, sampled: Sampled) -> str:
+        """Return the text of a reply, without the token that ended it."""
+        return self._text.of(sampled.ids)
+
+    def check_logprobs(self, _temperature: float) -> None:
+        """Do nothing: the engine is started with ``processed_logprobs``."""
+
+    def use_adapters(self, name: str, path: str) -> None:
+        """Sample with adapters from now on.
+
+        Args:
+            name: Their name, which no other adapters have had.
+            path: The folder that peft wrote.
+        """
+        self._adapters = self._lora_request(name, next(self._numbers), path)
+
+    def close(self) -> None:
+        """End the engine."""
+        self._engine.shutdown()
+        self._loop.close()

@@ -1,0 +1,110 @@
+"""The connection of this process to a Ray cluster, which pools and executors share."""
+
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from gem_core.errors import ConfigError, EntryPointError
+
+__all__ = ["Connection", "load_ray"]
+
+_lock = threading.Lock()
+_users = 0
+_is_ours = False
+
+
+def load_ray() -> Any:
+    """Import Ray, without its messages.
+
+    Raises:
+        EntryPointError: It is not installed.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # or it warns of the change
+    try:
+        import ray  # noqa: PLC0415 - an extra, and it takes a second
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise EntryPointError(
+            "The executor 'ray' needs the package ray: pip install 'gem-serve[ray]'."
+        ) from error
+    return ray
+
+
+class Connection:
+    """A connection to a cluster.
+
+    A program that has called ``ray.init`` keeps its own connection. Otherwise the first user of
+    this class connects and the last one disconnects.
+
+    Args:
+        address: ``HOST:PORT``; ``auto`` for the cluster that this machine belongs to; None for a
+            cluster of this machine alone, which ends with the connection.
+        runtime_env: What workers need besides what is installed; see Ray's ``runtime_env``.
+
+    Raises:
+        ConfigError: There is no cluster at the address.
+        EntryPointError: Ray is not installed.
+    """
+
+    def __init__(self, address: str | None, runtime_env: Mapping[str, Any] | None) -> None:
+        self.ray = load_ray()
+        self._is_open = True
+        self.options: dict[str, Any] = {}
+        """Options of actors."""
+        with _lock:
+            self._connect(address, dict(runtime_env or {}))
+
+    def _connect(self, address: str | None, runtime_env: dict[str, Any]) -> None:
+        global _users, _is_ours  # noqa: PLW0603 - a process has one connection
+        if self.ray.is_initialized():
+            if runtime_env:
+                self.options["runtime_env"] = runtime_env
+        else:
+            _initialise(self.ray, address, runtime_env)
+            _is_ours, _users = True, 0
+        _users += 1
+
+    def resources(self) -> dict[str, float]:
+        """Return the resources of the whole cluster, such as ``CPU`` and custom ones."""
+        found: dict[str, float] = self.ray.cluster_resources()
+        return found
+
+    def close(self) -> None:
+        """Disconnect if nobody else uses the connection; may be called twice."""
+        global _users, _is_ours  # noqa: PLW0603 - as above
+        with _lock:
+            if not self._is_open:
+                return
+            self._is_open = False
+            _users -= 1
+            if _is_ours and not _users:
+                _is_ours = False
+                self.ray.shutdown()
+
+
+def _initialise(ray: Any, address: str | None, runtime_env: dict[str, Any]) -> None:
+    starts = address is None and not os.environ.get("RAY_ADDRESS")
+    # Ray prints what befalls workers to the standard output, also without log_to_driver. The pool
+    # handles it, and the standard output of a command is for its results.
+    vars(ray._private.worker)["_worker_logs_enabled"] = False  # noqa: SLF001 - there is no option
+    # Without an address, Ray takes the cluster that was started last on this machine, if it runs.
+    own: dict[str, Any] = {"address": "local", "include_dashboard": False}
+    options = own if starts else {"address": address}
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    try:
+        ray.init(
+            runtime_env=runtime_env or None,
+            log_to_driver=False,
+            logging_level="ERROR",
+            **options,
+        )
+    except Exception as error:  # Ray raises plain exceptions, too
+        raise ConfigError(
+            f"There is no connection to a Ray cluster (address={address!r}): {error} Start one "
+            f"with 'ray start --head', give executor.address=HOST:PORT, or leave the address "
+            f"out for a cluster of this machine alone."
+        ) from error

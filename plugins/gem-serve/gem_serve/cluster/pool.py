@@ -1,0 +1,312 @@
+"""A pool of workers that are the actors of a Ray cluster."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import pickle
+import socket
+import weakref
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any, NoReturn, Self
+
+from gem_core.errors import (
+    ConfigError,
+    DeadlineError,
+    GemError,
+    SnapshotError,
+    WorkerCallError,
+    WorkerDiedError,
+)
+from gem_serve.cluster.actors import GemWorker
+from gem_serve.cluster.connection import Connection
+from gem_serve.cluster.roster import CLOSED, Member, Roster
+from gem_workers.cancellation import cancellable
+
+__all__ = ["RayPool"]
+
+_NO_DEADLINE = 1e6
+"""Seconds."""
+MOST_LOST = 4
+"""A call whose actors die this often is not repeated: it probably kills them."""
+_MOST_ACTORS = 256
+_numbers = itertools.count(1)
+"""The numbers of pools in this process: names of actors must be unique in a cluster."""
+
+
+class RayPool:
+    """Calls functions in the actors of a Ray cluster, each call with a deadline.
+
+    It takes the place of ``gem_workers.WorkerPool``. Actors start when calls wait, up to
+    ``actors``, and stay until the pool is closed. A call whose actor or machine is lost is
+    repeated in another actor. Any number of threads and event loops may use a pool.
+
+    Args:
+        address: ``HOST:PORT``; ``auto`` for the cluster that this machine belongs to; None for a
+            cluster of this machine alone. A connection that the program has is used as it is.
+        actors: Most actors at the same time; None for as many as fit into the cluster when the
+            pool is made, at most 256.
+        cpus: Cores that Ray reserves for an actor; may be a fraction.
+        resources: Custom resources that Ray reserves for an actor, such as ``{"sandbox": 1}``: it
+            then runs only on machines that have them.
+        runtime_env: What workers need besides what is installed, for example
+            ``{"pip": ["my-plugin==1.2"]}``; see Ray's ``runtime_env``.
+        name: What the actors are called in the dashboard, before their number.
+
+    Raises:
+        ConfigError: There is no cluster at the address, or a number is out of range.
+        EntryPointError: Ray is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        address: str | None = None,
+        actors: int | None = None,
+        cpus: float = 1.0,
+        resources: Mapping[str, float] | None = None,
+        runtime_env: Mapping[str, Any] | None = None,
+        name: str = "gem",
+    ) -> None:
+        check_numbers(actors, cpus)
+        self._connection = Connection(address, runtime_env)
+        self._options = {
+            "num_cpus": cpus,
+            "resources": dict(resources or {}),
+            "scheduling_strategy": "SPREAD",
+            "max_restarts": 0,
+            **self._connection.options,
+        }
+        self._class = self._connection.ray.remote(GemWorker)
+        needs = {"CPU": cpus, **self._options["resources"]}
+        size = actors or fitting(self._connection.resources(), needs, most=_MOST_ACTORS)
+        self._number = next(_numbers)
+        self._blobs: dict[bytes, Any] = {}
+        self._closed = False
+        self._roster = Roster(
+            self._connection.ray,
+            self._make,
+            size=size,
+            name=name,
+            needs=", ".join(f"{amount:g} {what}" for what, amount in needs.items()),
+        )
+        self.repeated = 0
+        """Calls that were repeated because their actor was lost."""
+        self._finalizer = weakref.finalize(self, self._connection.close)
+
+    def _make(self, name: str) -> Any:
+        unique = f"{name} ({socket.gethostname()}, process {os.getpid()}, pool {self._number})"
+        return self._class.options(name=unique, **self._options).remote(name)
+
+    @property
+    def size(self) -> int:
+        """Most actors at the same time."""
+        return self._roster.size
+
+    @property
+    def busy(self) -> int:
+        """Actors that are in a call."""
+        return self._roster.busy
+
+    @property
+    def replaced(self) -> int:
+        """Actors that were replaced: they died, missed a deadline or did not answer."""
+        return self._roster.replaced
+
+    def call(self, target: str, *args: Any, deadline: float) -> Any:
+        """Call a function in an actor and return its result.
+
+        Args:
+            target: ``"package.module:function"``.
+            args: Its positional arguments.
+            deadline: Most seconds that the call may take; waiting for an actor does not count. A
+                million or more, such as ``math.inf``, means no limit.
+
+        Raises:
+            ConfigError: The deadline is not positive, or the workers' versions are not the
+                driver's.
+            DeadlineError: The call took longer; its actor was killed.
+            WorkerCallError: The function raised (a note of the error holds the traceback), does
+                not exist, or its arguments or result cannot be pickled.
+            WorkerDiedError: The actor died, and so did those that repeated the call.
+        """
+        seconds = _timeout(deadline)
+        lost = 0
+        while True:
+            member = self._taken()
+            future = self._begin(member, target, args)
+            try:
+                with cancellable(future.cancel):
+                    reply = future.result(timeout=seconds)
+            except BaseException as error:  # noqa: BLE001 - with Ctrl-C, cancelled
+                lost += 1
+                self._lose(member, error, target, deadline, last=lost == MOST_LOST)
+            else:
+                return self._finish(member, reply, target)
+
+    async def call_async(self, target: str, *args: Any, deadline: float) -> Any:
+        """Do the same as ``call`` without blocking the running event loop.
+
+        If the call is cancelled, its actor is killed.
+        """
+        seconds = _timeout(deadline)
+        lost = 0
+        while True:
+            member = await self._taken_async()
+            future = self._begin(member, target, args)
+            try:
+                reply = await asyncio.wait_for(_awaitable(future), seconds)
+            except BaseException as error:  # noqa: BLE001 - also cancelled
+                lost += 1
+                self._lose(member, error, target, deadline, last=lost == MOST_LOST)
+            else:
+                return self._finish(member, reply, target)
+
+    def _taken(self) -> Member:
+        waiter = self._roster.take()
+        try:
+            with cancellable(waiter.cancel):
+                return waiter.result()
+        except BaseException:
+            self._roster.leave(waiter)
+            raise
+
+    async def _taken_async(self) -> Member:
+        waiter = self._roster.take()
+        if waiter.done():
+            return waiter.result()
+        try:
+            return await asyncio.wrap_future(waiter)
+        except BaseException:
+            self._roster.leave(waiter)
+            raise
+
+    def _begin(self, member: Member, target: str, args: tuple[Any, ...]) -> "Future[Any]":
+        try:
+            return member.call(target, args)
+        except Exception as error:  # of pickling
+            self._roster.give_back(member)
+            if self._closed:
+                raise GemError(CLOSED) from error
+            raise WorkerCallError(
+                f"The arguments of {target} cannot be pickled: {error}"
+            ) from error
+
+    def _finish(self, member: Member, reply: tuple[bool, Any, bool], target: str) -> Any:
+        returned, value, is_last = reply
+        if is_last:
+            self._roster.replace(member)
+        else:
+            self._roster.give_back(member)
+        if returned:
+            return value
+        summary, trace = pickle.loads(value)  # noqa: S301 - from our own worker
+        failure = WorkerCallError(f"{target} {summary}{self._roster.lacks(member, summary)}")
+        failure.add_note(trace)
+        raise failure
+
+    def _lose(
+        self, member: Member, error: BaseException, target: str, deadline: float, *, last: bool
+    ) -> None:
+        """Handle a call without an answer; return if it is to be repeated."""
+        errors = self._connection.ray.exceptions
+        if isinstance(error, TimeoutError) and not isinstance(error, errors.RayError):
+            self._roster.replace(member)
+            raise DeadlineError(
+                f"{target} took longer than {deadline:g} seconds; its actor was killed."
+            ) from None
+        if isinstance(error, errors.RayTaskError):
+            self._roster.give_back(member)
+            raise WorkerCallError(f"The result of {target} cannot be sent: {error}") from error
+        if not isinstance(error, errors.RayError):  # Ctrl-C, or cancelled
+            self._roster.replace(member)
+            raise error
+        if self._closed:
+            raise GemError(CLOSED) from error
+        self._roster.quarantine(member)
+        if last:
+            raise WorkerDiedError(
+                f"{MOST_LOST} actors died in {target}, the last one on {member.machine}: {error}"
+            ) from error
+        self.repeated += 1
+
+    def shared(self, blob: bytes) -> Any:
+        """Return a reference to the bytes in the cluster's object store, where they are put once.
+
+        They stay there until the pool is closed.
+        """
+        if blob not in self._blobs:
+            self._blobs[blob] = self._connection.ray.put(blob)
+        return self._blobs[blob]
+
+    def close(self) -> None:
+        """Kill all actors; may be called twice.
+
+        Calls in progress and waiting calls raise a ``GemError``.
+        """
+        self._closed = True
+        self._roster.close()
+        self._blobs.clear()
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise SnapshotError("A pool of Ray actors can neither be pickled nor copied.")
+
+
+def check_numbers(actors: int | None, cpus: float) -> None:
+    """Check the parameters that a pool and an executor share.
+
+    Raises:
+        ConfigError: One is out of range.
+    """
+    if actors is not None and actors < 1:
+        raise ConfigError(f"actors must be at least 1, or None; got {actors}.")
+    if not cpus >= 0:
+        raise ConfigError(f"cpus must be 0 or more; got {cpus!r}.")
+
+
+def fitting(has: Mapping[str, float], needs: Mapping[str, float], *, most: int) -> int:
+    """Return how many actors fit into a cluster, at least 1.
+
+    Args:
+        has: The resources of the cluster.
+        needs: Those that an actor needs.
+        most: The largest result.
+    """
+    room = [has.get(name, 0.0) / amount for name, amount in needs.items() if amount]
+    return max(1, min([most, *(int(share + 1e-9) for share in room)]))
+
+
+def _timeout(deadline: float) -> float | None:
+    if not deadline > 0:
+        raise ConfigError(f"deadline must be a positive number of seconds; got {deadline!r}.")
+    return deadline if deadline < _NO_DEADLINE else None
+
+
+def _awaitable(future: "Future[Any]") -> "asyncio.Future[Any]":
+    """Return a future of the running event loop; cancelling it leaves Ray's own future alone."""
+    loop = asyncio.get_running_loop()
+    mine: asyncio.Future[Any] = loop.create_future()
+
+    def settle() -> None:
+        if mine.done():
+            return
+        error = future.exception()
+        if error is None:
+            mine.set_result(future.result())
+        else:
+            mine.set_exception(error)
+
+    def tell(_: "Future[Any]") -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has been closed
+            loop.call_soon_threadsafe(settle)
+
+    future.add_done_callback(tell)
+    return mine

@@ -1,0 +1,1 @@
+"""An engine on loopback that speaks vLLM's API, for tests and benchmarks."""

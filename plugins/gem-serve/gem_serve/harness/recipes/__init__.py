@@ -1,0 +1,1 @@
+"""The recipes, one program a file; ``gem_serve.plugin`` lists them."""

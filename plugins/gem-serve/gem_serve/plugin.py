@@ -1,0 +1,88 @@
+"""The specs that gem-serve adds to the registry. Nothing here imports a server."""
+
+from gem_core import ExecutorSpec, hookimpl
+from gem_core.registry import Registry
+from gem_core.specs import CommandSpec, FamilySpec, KindSpec
+from gem_serve.harness.recipe import HarnessSpec
+from gem_workers.pools import PoolSpec
+
+__all__ = ["gem_register"]
+
+_RECIPES = {
+    "codex": ("codex:codex", "Codex, by the responses API"),
+    "claude": ("claude:claude", "Claude Code, by the messages API"),
+    "opencode": ("opencode:opencode", "opencode, by chat completions"),
+    "mini": ("mini:mini", "mini-swe-agent, by chat completions"),
+    "openai-sdk": ("loops:openai_sdk", "a loop with OpenAI's SDK, by the responses API"),
+    "anthropic-sdk": ("loops:anthropic_sdk", "a loop with Anthropic's SDK, by the messages API"),
+    "python-loop": ("loops:python_loop", "a loop in Python alone, by chat completions"),
+}
+
+
+@hookimpl
+def gem_register(registry: Registry) -> None:
+    """Add the commands, the executor and the remote environments."""
+    _add_server(registry)
+    _add_cluster(registry)
+    _add_gateway(registry)
+    _add_harnesses(registry)
+
+
+def _add_server(registry: Registry) -> None:
+    registry.add(
+        CommandSpec(
+            id="serve",
+            entry_point="gem_serve.server.command:command",
+            description="Serve environments to other processes",
+        ),
+        FamilySpec(
+            id="remote",
+            entry_point="gem_serve.remote.family:RemoteFamily",
+            description="environments on servers: remote:HOST:PORT/ID",
+        ),
+    )
+
+
+def _add_cluster(registry: Registry) -> None:
+    registry.add(
+        PoolSpec(
+            id="ray",
+            entry_point="gem_serve.cluster.pool:RayPool",
+            description="actors of a Ray cluster",
+        ),
+        ExecutorSpec(
+            id="ray",
+            entry_point="gem_serve.cluster.executor:RayExecutor",
+            description="in actors of a Ray cluster",
+        ),
+    )
+
+
+def _add_gateway(registry: Registry) -> None:
+    registry.add(
+        CommandSpec(
+            id="gateway",
+            entry_point="gem_serve.gateway.command:command",
+            description="Record the tokens of agent programs that call a model",
+        )
+    )
+
+
+def _add_harnesses(registry: Registry) -> None:
+    registry.add(
+        CommandSpec(
+            id="harness",
+            entry_point="gem_serve.harness.command:command",
+            description="Let an agent program play episodes, and record its tokens",
+        )
+    )
+    registry.add(
+        KindSpec(
+            id="harnesses",
+            entry_point="gem_serve.harness.recipe:HarnessSpec",
+            description="agent programs that play episodes",
+        )
+    )
+    for name, (place, text) in _RECIPES.items():
+        entry_point = f"gem_serve.harness.recipes.{place}"
+        registry.add(HarnessSpec(id=name, entry_point=entry_point, description=text))

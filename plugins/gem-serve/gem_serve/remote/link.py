@@ -1,0 +1,289 @@
+"""The connection to a server, which all environments of a process share.
+
+It lives in a thread with an event loop of its own, so it serves code with and without a loop. When
+it is lost it is made again, and every message without an answer is sent again. The server knows a
+repeated message by its number, and answers it from memory.
+"""
+
+import asyncio
+import atexit
+import concurrent.futures
+import itertools
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future, InvalidStateError
+from typing import Any
+
+import aiohttp
+
+from gem_core.errors import DeadlineError, GemError
+from gem_serve.errors import (
+    AccessError,
+    ConnectionLostError,
+    OversizeError,
+    RemoteError,
+    error_from,
+)
+from gem_serve.wire import dumps, loads
+
+__all__ = ["Link", "link_to"]
+
+Reply = dict[str, Any]
+
+_PROTOCOL = 1
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+_FIRST_PATIENCE = 1.0
+"""Seconds in which the first connection to a server must be made."""
+_HEARTBEAT = 20.0
+
+
+class Link:
+    """A connection to a server, made when it is first needed.
+
+    Args:
+        url: ``http://HOST:PORT`` or ``https://HOST:PORT``.
+        token: The server's token; None if it has none.
+        reconnect: Seconds in which a lost connection must be made again.
+    """
+
+    def __init__(self, url: str, token: str | None, reconnect: float) -> None:
+        self.url = url
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._reconnect = reconnect
+        self._numbers = itertools.count()
+        self._waiting: dict[int, tuple[str, Future[Reply]]] = {}
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._runs = False
+        self._loop = _loop()
+        self._hello: Reply | None = None
+        self._most = 0
+        self._open: set[str] = set()
+        self._pid = os.getpid()
+
+    def hello(self, timeout: float) -> Reply:
+        """Return what the server says about itself; it is asked once.
+
+        Raises:
+            ConnectionLostError: The server cannot be reached.
+            GemError: It is another kind of server, or refuses this client.
+        """
+        if self._hello is None:
+            found = self.result(self.submit({"op": "hello"}), timeout)
+            if found.get("protocol") != _PROTOCOL:
+                raise ConnectionLostError(
+                    f"{self.url} speaks version {found.get('protocol')} of the protocol, and this "
+                    f"client version {_PROTOCOL}. Install the same gem-serve on both sides."
+                )
+            self._hello, self._most = found, int(found["max_bytes"])
+        return self._hello
+
+    def submit(self, message: Reply) -> Future[Reply]:
+        """Send a message from any thread; return a future of its reply.
+
+        Messages of a session reach the server in the order of the calls.
+
+        Raises:
+            OversizeError: The server does not take messages of this size.
+            ConnectionLostError: The connection is of the process that this one was forked from.
+        """
+        if self._pid != os.getpid():
+            raise ConnectionLostError(
+                "This environment on a server belongs to another process, from which this one was "
+                "forked. Make it here, or send it pickled."
+            )
+        number = next(self._numbers)
+        text = dumps({"id": number, **message})
+        if self._most and len(text) > self._most:
+            raise OversizeError(
+                f"{self.url} takes messages of {self._most:,} bytes (--max-bytes); this one "
+                f"({message.get('op')}) has {len(text):,}."
+            )
+        future: Future[Reply] = Future()
+        self._loop.call_soon_threadsafe(self._begin, number, text, future)
+        return future
+
+    def result(self, future: Future[Reply], timeout: float | None) -> Reply:
+        """Wait for a reply.
+
+        Raises:
+            DeadlineError: There was none in time.
+            GemError: The reply is an error.
+        """
+        try:
+            return future.result(timeout)
+        except TimeoutError as error:
+            if isinstance(error, GemError):
+                raise
+            raise self.late(timeout) from error
+
+    def late(self, timeout: float | None) -> DeadlineError:
+        """Return the error about a reply that did not come in time."""
+        return DeadlineError(f"{self.url} did not answer within {timeout:g} s (timeout=).")
+
+    def keep(self, session_id: str) -> None:
+        """Keep a session alive as long as this process runs."""
+        self._open.add(session_id)
+
+    def end(self, session_id: str) -> None:
+        """End a session, without waiting for it."""
+        if session_id in self._open and self._pid == os.getpid():
+            self._open.discard(session_id)
+            self.submit({"op": "close", "session": session_id})
+
+    def unanswered(self) -> list[Future[Reply]]:
+        """Return the futures of all messages without an answer."""
+        return [future for _, future in list(self._waiting.values())]
+
+    def drop(self) -> None:
+        """Cut the connection, as a failing network does; it is made again."""
+        self._loop.call_soon_threadsafe(self._cut)
+
+    def _cut(self) -> None:
+        response = getattr(self._socket, "_response", None)
+        if response is not None and response.connection is not None:
+            response.connection.transport.abort()
+
+    def _begin(self, number: int, text: str, future: Future[Reply]) -> None:
+        self._waiting[number] = text, future
+        if self._socket is not None and not self._socket.closed:
+            self._start(self._send(self._socket, text))
+        elif not self._runs:
+            self._runs = True
+            self._start(self._run())
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        _TASKS.add(task)
+        task.add_done_callback(_TASKS.discard)
+
+    @staticmethod
+    async def _send(socket: aiohttp.ClientWebSocketResponse, text: str) -> None:
+        try:
+            await socket.send_str(text)
+        except (ConnectionError, RuntimeError, aiohttp.ClientError):
+            return  # the connection is lost, and the message is sent again
+
+    async def _run(self) -> None:
+        """Keep the connection as long as it is needed."""
+        try:
+            async with aiohttp.ClientSession(headers=self._headers) as client:
+                await self._keep(client)
+        except Exception as error:  # noqa: BLE001 - all that wait are told
+            found = error if isinstance(error, GemError) else RemoteError(repr(error))
+            self._fail(found)
+        finally:
+            self._runs, self._socket = False, None
+
+    async def _keep(self, client: aiohttp.ClientSession) -> None:
+        while True:
+            socket = await self._connected(client)
+            self._socket = socket
+            if self._open:
+                kept = {"op": "attach", "sessions": list(self._open)}
+                await self._send(socket, dumps({"id": -1, **kept}))
+            for text, _ in list(self._waiting.values()):
+                await self._send(socket, text)
+            async for message in socket:
+                if message.type is aiohttp.WSMsgType.TEXT:
+                    self._take(loads(message.data))
+            self._socket = None
+            if not self._waiting and not self._open:
+                return
+
+    async def _connected(self, client: aiohttp.ClientSession) -> aiohttp.ClientWebSocketResponse:
+        """Return a connection; try again with growing pauses.
+
+        Raises:
+            AccessError: The server refuses the token.
+            ConnectionLostError: There is none after ``reconnect`` seconds.
+        """
+        seconds = min(self._reconnect, _FIRST_PATIENCE) if self._hello is None else self._reconnect
+        until = self._loop.time() + seconds
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                async with asyncio.timeout(max(seconds, 1.0)):
+                    return await client.ws_connect(
+                        f"{self.url}/gem/ws", heartbeat=_HEARTBEAT, max_msg_size=0, compress=0
+                    )
+            except aiohttp.WSServerHandshakeError as error:
+                raise _refused(self.url, error.status) from error
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                if self._loop.time() + pause > until:
+                    raise ConnectionLostError(
+                        f"{self.url} cannot be reached: {str(error) or type(error).__name__}. "
+                        f"Start it with 'gem-core serve', or check the address."
+                    ) from error
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _take(self, reply: Reply) -> None:
+        error = reply.get("error")
+        if error is not None and "retry_after" in error and reply.get("id") in self._waiting:
+            text, _ = self._waiting[reply["id"]]
+            self._loop.call_later(float(error["retry_after"]), self._again, text)
+            return
+        text, future = self._waiting.pop(reply.get("id", -1), ("", None))
+        if future is not None:
+            _settle(future, reply, None if error is None else error_from(error))
+
+    def _again(self, text: str) -> None:
+        if self._socket is not None:
+            self._start(self._send(self._socket, text))
+
+    def _fail(self, error: GemError) -> None:
+        waiting, self._waiting = list(self._waiting.values()), {}
+        for _, future in waiting:
+            _settle(future, {}, error)
+
+
+def _refused(url: str, status: int) -> GemError:
+    if status == 401:
+        return AccessError(
+            f"{url} refuses this client: the token is missing or wrong. Give token=..., or set "
+            f"GEM_SERVE_TOKEN."
+        )
+    return ConnectionLostError(
+        f"{url} is not a server of gem-core: it answered /gem/ws with the status {status}."
+    )
+
+
+def _settle(future: "Future[Reply]", reply: Reply, error: GemError | None) -> None:
+    try:
+        if error is None:
+            future.set_result(reply)
+        else:
+            future.set_exception(error)
+    except InvalidStateError:
+        return  # the caller no longer waits
+
+
+_TASKS: set["asyncio.Task[None]"] = set()
+_LOCK = threading.Lock()
+_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
+_LINKS: dict[tuple[int, str, str | None, float], Link] = {}
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of this process; a forked child gets its own."""
+    if os.getpid() not in _LOOPS:
+        loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, name="gem-remote", daemon=True).start()
+    return _LOOPS[os.getpid()]
+
+
+def link_to(url: str, token: str | None, reconnect: float) -> Link:
+    """Return this process's connection to a server."""
+    key = os.getpid(), url, token, reconnect
+    with _LOCK:
+        if key not in _LINKS:
+            _LINKS[key] = Link(url, token, reconnect)
+        return _LINKS[key]
+
+
+@atexit.register
+def _finish() -> None:
+    """Give the last messages, which end sessions, a moment to be answered."""
+    links = [link for key, link in _LINKS.items() if key[0] == os.getpid()]
+    concurrent.futures.wait([one for link in links for one in link.unanswered()], timeout=1.0)

@@ -1,0 +1,53 @@
+"""What is known before there is a cluster: versions, sizes, and a package that is missing."""
+
+from collections.abc import Callable
+
+import pytest
+
+from gem_core.errors import ConfigError
+from gem_serve.cluster.pool import fitting
+from gem_serve.cluster.versions import check_versions, installed_versions
+
+
+def test_a_difference_of_versions_is_an_error_with_both() -> None:
+    """Plugins that only one side has do not matter, and neither does the last part of Python's."""
+    here = {"Python": "3.11.7", "gem-core": "0.1.0", "gem-mine": "1.2"}
+    check_versions(here, {"Python": "3.11.9", "gem-core": "0.1.0", "gem-theirs": "3"}, "there")
+    with pytest.raises(ConfigError, match=r"gem-mine is 1\.2 in the driver and 1\.3 on there"):
+        check_versions(here, {**here, "gem-mine": "1.3"}, "there")
+    with pytest.raises(ConfigError, match=r"Python is 3\.11\.7 .* and 3\.12\.1 on there"):
+        check_versions(here, {**here, "Python": "3.12.1"}, "there")
+
+
+def test_the_versions_are_those_of_gem_core_and_its_plugins() -> None:
+    """Other distributions do not count."""
+    found = installed_versions()
+    assert {"Python", "gem-core", "gem-serve", "gem-workers"} <= found.keys()
+    assert "cloudpickle" not in found
+
+
+def test_as_many_actors_as_fit_into_the_cluster() -> None:
+    """The scarcest resource decides."""
+    has = {"CPU": 8.0, "sandbox": 3.0}
+    assert fitting(has, {"CPU": 0.5}, most=100) == 16
+    assert fitting(has, {"CPU": 0.5, "sandbox": 1.0}, most=100) == 3
+    assert fitting(has, {"CPU": 0.0}, most=100) == 100
+    assert fitting(has, {"CPU": 1.0, "gpu": 1.0}, most=100) == 1
+
+
+@pytest.mark.parametrize("name", ["RayPool", "RayExecutor"])
+def test_without_ray_the_error_says_what_to_install(
+    run_python: Callable[..., str], name: str
+) -> None:
+    """The package is an extra."""
+    code = f"""
+import sys
+sys.modules["ray"] = None
+from gem_core.errors import EntryPointError
+from gem_serve.cluster import {name}
+try:
+    {name}()
+except EntryPointError as error:
+    print(error)
+"""
+    assert "pip install 'gem-serve[ray]'" in run_python(code)

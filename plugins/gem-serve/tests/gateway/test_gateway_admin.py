@@ -1,0 +1,248 @@
+"""Whoever runs the programs: episodes, weights, logs that survive, and the command."""
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from gem_core.errors import ConfigError
+from gem_rollout.store import read_trajectories
+from gem_serve.gateway.client import GatewayClient, GatewayError
+from gem_serve.gateway.engine import Engine
+from gem_serve.gateway.gateway import Gateway
+from gem_serve.gateway.programs import PROGRAMS, variables_of
+from gem_serve.gateway.serving import GatewayServer
+from gem_serve.gateway.testing.checks import differences
+from gem_serve.gateway.testing.http import post
+
+Start = Callable[..., Any]
+BODY = {"model": "m", "messages": [{"role": "user", "content": "What is 0?"}]}
+
+
+def words(_: str) -> str:
+    return "some words to say"
+
+
+def call(episode: Any, body: Any = BODY) -> Any:
+    answer = post(f"{episode.openai_url}/chat/completions", body)
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.01)
+
+
+def test_an_unknown_option_is_told_with_a_near_name(
+    start_engine: Start, start_gateway: Start
+) -> None:
+    gateway = start_gateway(start_engine().url)
+    with pytest.raises(ConfigError, match=r"no option 'sampel'\. Did you mean 'sample'"):
+        gateway.admin.create(sampel=1)
+    with pytest.raises(ConfigError, match="mode is engine or continue"):
+        gateway.admin.create(mode="x")
+    with pytest.raises(ConfigError, match="There is no parser"):
+        gateway.admin.create(parser="x")
+    with pytest.raises(ConfigError, match="not a regular expression"):
+        gateway.admin.create(strip=["("])
+
+
+def test_a_reward_is_paid_to_the_last_turn(start_engine: Start, start_gateway: Start) -> None:
+    gateway = start_gateway(start_engine().url)
+    episode = gateway.admin.create(env_id="my:Env-v0", index=3, group=1, sample=1, seed=9)
+    call(episode)
+    with pytest.raises(ConfigError, match="finite number; got None"):
+        gateway.admin.reward(episode.episode, None)
+    gateway.admin.reward(episode.episode, 0.5, {"correct": True})
+    trajectory = gateway.admin.close(episode.episode)
+    assert (trajectory.env_id, trajectory.index, trajectory.group) == ("my:Env-v0", 3, 1)
+    assert trajectory.episode_return == 0.5
+    assert trajectory.success is True
+    assert trajectory.turns[-1].terminated
+    gateway.admin.forget(episode.episode)
+    with pytest.raises(GatewayError, match="There is no episode"):
+        gateway.admin.status(episode.episode)
+
+
+def test_the_admin_api_needs_its_token(start_engine: Start, start_gateway: Start) -> None:
+    gateway = start_gateway(start_engine().url, admin_token="secret")  # noqa: S106
+    assert gateway.admin.health()["status"] == "ok"
+    with pytest.raises(GatewayError, match="401"):
+        GatewayClient(gateway.admin_url).health()
+    with pytest.raises(ConfigError, match="can be reached from other machines"):
+        GatewayServer(Engine("http://127.0.0.1:1"), admin_host="0.0.0.0")  # noqa: S104
+
+
+def test_metrics_count_calls_and_tokens(start_engine: Start, start_gateway: Start) -> None:
+    engine = start_engine()
+    gateway = start_gateway(engine.url)
+    call(gateway.admin.create())
+    with urllib.request.urlopen(f"{gateway.admin_url}/metrics") as answer:  # noqa: S310
+        lines = answer.read().decode().splitlines()
+    found = dict(line.split() for line in lines)
+    assert found["gem_gateway_calls_done"] == "1"
+    assert int(found["gem_gateway_sampled_tokens"]) == len(engine.log[0].ids)
+
+
+def test_a_gateway_without_an_engine_is_not_healthy(start_gateway: Start) -> None:
+    gateway = start_gateway("http://127.0.0.1:9")
+    with pytest.raises(GatewayError, match=r"503.*does not answer"):
+        gateway.admin.health()
+    episode = gateway.admin.create()
+    assert post(f"{episode.openai_url}/chat/completions", BODY).status == 502
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_variables_of_a_program_point_at_its_episode(
+    program: str, start_engine: Start, start_gateway: Start
+) -> None:
+    gateway = start_gateway(start_engine().url)
+    episode = gateway.admin.create(models=["big"])
+    variables = episode.variables[program]
+    assert variables == variables_of(program, episode.url, episode.key, "big")
+    assert any(episode.url in value for value in variables.values())
+
+
+def test_an_unknown_program_is_told_with_a_near_name() -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'codex'"):
+        variables_of("codec", "", "", "")
+
+
+def test_the_episode_may_be_named_by_the_key_alone(
+    start_engine: Start, start_gateway: Start
+) -> None:
+    gateway = start_gateway(start_engine().url)
+    episode = gateway.admin.create()
+    url = f"{gateway.url}/v1/chat/completions"
+    assert post(url, BODY).status == 404
+    assert post(url, BODY, Authorization=f"Bearer {episode.key}").status == 200
+    messages = {**BODY, "max_tokens": 100}
+    assert post(f"{gateway.url}/v1/messages", messages, x_api_key=episode.key).status == 200
+    assert gateway.admin.status(episode.episode)["calls"]["done"] == 2
+
+
+def test_calls_wait_while_weights_are_exchanged(start_engine: Start, start_gateway: Start) -> None:
+    engine = start_engine()
+    gateway = start_gateway(engine.url)
+    episode = gateway.admin.create()
+    call(episode)
+    assert gateway.admin.pause() is True
+    thread = threading.Thread(target=call, args=(episode,))
+    thread.start()
+    until(lambda: gateway.admin.status(episode.episode)["calls"]["live"] == 1)
+    assert len(engine.log) == 1
+    assert gateway.admin.resume() == 1
+    thread.join()
+    turns = gateway.admin.close(episode.episode).turns
+    assert sorted(turn.info["weights"] for turn in turns) == [0, 1]
+
+
+def test_a_pause_waits_for_the_calls_that_run(start_engine: Start, start_gateway: Start) -> None:
+    engine = start_engine(script=words)
+    gateway = start_gateway(engine.url)
+    episode = gateway.admin.create()
+    engine.held.clear()
+    thread = threading.Thread(
+        target=post, args=(f"{episode.openai_url}/chat/completions", {**BODY, "stream": True})
+    )
+    thread.start()
+    until(lambda: bool(engine.log) and engine.log[0].sent > 0)
+    assert gateway.admin.pause(seconds=0.01) is False
+    engine.held.set()
+    assert gateway.admin.pause() is True
+    gateway.admin.resume()
+    thread.join()
+
+
+@pytest.mark.parametrize("mode", ["engine", "continue"])
+def test_an_episode_goes_on_after_the_gateway_was_killed(
+    mode: str, start_engine: Start, tmp_path: Path
+) -> None:
+    engine = start_engine()
+    words_ = [sys.executable, "-m", "gem_core", "gateway", "--engine", engine.url]
+    words_ += ["--out", str(tmp_path), "--port", "0", "--admin-port", "0"]
+    with _Command(words_) as first:
+        episode = GatewayClient(first.admin_url).create(mode=mode, seed=1)
+        body = {"model": "m", "messages": [{"role": "user", "content": "What is 0 + 1?"}]}
+        said = call(episode, body)["choices"][0]["message"]
+        first.process.kill()
+    log = tmp_path / "log" / f"{episode.episode}.jsonl"
+    with log.open("ab") as file:
+        file.write(b'{"type": "call", "cut')  # what a crash may leave
+    with _Command(words_) as second:
+        result = {"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "1"}
+        more = {"model": "m", "messages": [*body["messages"], said, result]}
+        url = f"{second.url}/e/{episode.episode}/v1/chat/completions"
+        assert post(url, more).status == 200
+        trajectory = GatewayClient(second.admin_url).close(episode.episode, reward=1.0)
+        second.process.send_signal(signal.SIGTERM)
+        assert second.process.wait() == 0
+    assert differences([trajectory], engine.log) == []
+    assert [turn.info["label"] for turn in trajectory.turns] == ["main", "main"]
+    (kept,) = read_trajectories(tmp_path / "trajectories.jsonl")
+    assert kept.to_dict() == trajectory.to_dict()
+
+
+def test_calls_are_refused_until_the_log_is_read(start_engine: Start, tmp_path: Path) -> None:
+    async def ask() -> int:
+        gateway = Gateway(Engine("http://127.0.0.1:9"), tmp_path)
+        from gem_serve.gateway.events import CallError
+
+        try:
+            gateway.find("any")
+        except CallError as error:
+            return error.status
+        return 0
+
+    assert asyncio.run(ask()) == 503
+
+
+def test_the_log_of_an_episode_is_for_its_owner_and_grows_with_what_is_new(
+    start_engine: Start, start_gateway: Start, tmp_path: Path
+) -> None:
+    gateway = start_gateway(start_engine().url, tmp_path)
+    episode = gateway.admin.create(mode="continue")
+    messages = [{"role": "user", "content": "A long task. " * 50 + "What is 0 + 1 + 2 + 3?"}]
+    for _ in range(4):
+        said = call(episode, {"model": "m", "messages": messages})["choices"][0]["message"]
+        messages.append(said)
+        for one in said.get("tool_calls", ()):
+            result = {"role": "tool", "tool_call_id": one["id"], "content": "1"}
+            messages.append(result)
+    path = tmp_path / "log" / f"{episode.episode}.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    new = [len(line["new_ids"]) for line in lines if line["type"] == "call"]
+    assert len(new) == 4
+    assert max(new[1:]) < new[0]
+    assert path.stat().st_mode & 0o077 == 0
+
+
+class _Command:
+    """The command, as a process; it is killed at the end."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        lines = [self.process.stdout.readline() for _ in range(2)]
+        found = re.findall(r"http://\S+", " ".join(lines))
+        self.url, self.admin_url = found[0].partition("/e/")[0], found[1].removesuffix("/episodes")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()

@@ -1,0 +1,124 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import Command
+from gem_command import gem_command
+
+from gem_rollout.runs import Run
+
+
+@pytest.fixture
+def harness(tasks, engine, provider, tmp_path):
+    """Run the command in a folder of its own."""
+
+    def run(program, *arguments, where=("--engine", engine.url)):
+        words = [program, "--env", "terminal:Harbor", "--set", f"data={tasks}", *where, *arguments]
+        return subprocess.run(
+            [*gem_command(), "harness", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
+        )
+
+    return run
+
+
+def test_it_plays_episodes_that_can_be_read_as_a_run(harness, tmp_path):
+    done = harness("python-loop", "--episodes", "3", "--out", "run", "--option", "mode=continue")
+    assert done.returncode == 0, done.stderr
+    assert "3/3 episodes, mean reward 1.000, 6 turns, 3 ended." in done.stdout
+    assert "gem-core view run" in done.stdout
+    run = Run.open(tmp_path / "run")
+    found = list(run.trajectories())
+    assert sorted(one.index for one in found) == [0, 1, 2]
+    assert all(one.success and len(one.tokens()) == 1 for one in found)
+    assert run.info()["envs"] == ["terminal:Harbor"]
+    assert run.info()["agents"] == ["python-loop"]
+    assert run.info()["config"]["options"] == {"mode": "continue"}
+
+
+def test_a_gateway_that_runs_already_is_used(harness, gateway):
+    done = harness("python-loop", where=("--gateway", gateway.admin_url))
+    assert done.returncode == 0, done.stderr
+    assert gateway.gateway.counts["episodes"] >= 1
+
+
+def test_a_program_of_a_folder_is_found_there(harness, tmp_path):
+    tools = tmp_path / "tools"
+    (tools / "bin").mkdir(parents=True)
+    for parent in (tmp_path, *tmp_path.parents):
+        if parent.name.startswith(("pytest-", "test_")):
+            parent.chmod(0o755)
+    program = tools / "bin" / "mine"
+    program.symlink_to("/usr/bin/python3")
+    done = harness("python-loop", "--recipe", "python=mine", "--programs", str(tools))
+    assert "1 ended" in done.stdout, done.stderr
+    missing = harness("python-loop", "--recipe", "python=mine")
+    assert missing.returncode == 1
+    assert "The machine has no program 'mine'" in missing.stderr
+
+
+def test_the_exit_status_is_1_if_every_episode_failed(harness):
+    done = harness("python-loop", "--episodes", "2", "--recipe", "turns=0")
+    assert done.returncode == 1
+    assert "2 NoCallError" in done.stdout
+    assert "without asking the model anything" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where", "part"),
+    [
+        ((), (), "Give --engine URL, or --gateway URL"),
+        ((), ("--engine", "x", "--gateway", "y"), "Give --engine URL, or --gateway URL"),
+        (("--set", "data"), None, "Write NAME=VALUE; got 'data'"),
+        (("--programs", "/no/such"), None, "no folder /no/such"),
+        (("--option", "calls=-1"), None, "calls must be 0 or more"),
+        (("--option", "modee=engine"), None, "Did you mean 'mode'"),
+        ((), ("--gateway", "http://127.0.0.1:9"), "cannot be reached"),
+        ((), ("--engine", "http://127.0.0.1:9"), "127.0.0.1:9"),
+    ],
+)
+def test_what_cannot_work_is_said_before_an_episode_begins(harness, arguments, where, part):
+    where = {} if where is None else {"where": where}
+    done = harness("python-loop", *arguments, **where)
+    assert done.returncode != 0
+    assert part in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_program_suggests_near_names(harness):
+    done = harness("codes")
+    assert done.returncode != 0
+    assert "codex" in done.stderr
+
+
+def test_ctrl_c_ends_the_programs_and_keeps_what_was_played(
+    tasks, start_engine, provider, tmp_path
+):
+    engine = start_engine("echo hello > /app/greeting.txt", "echo begun; sleep 1000")
+    words = ["python-loop", "--env", "terminal:Harbor", "--set", f"data={tasks}"]
+    words += ["--engine", engine.url, "--out", "run", "--jobs", "1"]
+    process = Command(
+        [sys.executable, "-m", "gem_core", "harness", *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    while len(engine.log) < 2:  # the program then sleeps
+        assert process.poll() is None, process.communicate()
+        signal.sigtimedwait([], 0.05)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert "0/1 episodes" in stdout
+    assert "Interrupted" in stderr
+    assert json.loads(Path(tmp_path, "run", "run.json").read_text())["agents"] == ["python-loop"]

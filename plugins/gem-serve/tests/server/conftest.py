@@ -1,0 +1,146 @@
+"""A server on a real port, and environments that show how it calls them."""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from gem_core.env import BaseEnv, Step
+from gem_core.factory import EnvFactory, make_factory
+from gem_core.specs import EnvSpec
+from gem_serve.server import Limits, Server
+
+
+class Coin(BaseEnv):
+    """Guess five coins; the episode says how many guesses were right."""
+
+    sides = ("heads", "tails")
+
+    def start(self, *, coins: int = 5) -> tuple[str, dict[str, Any]]:
+        self.left, self.right = coins, 0
+        self.side = self.rng.choice(self.sides)
+        return f"{self.left} coins, {self.rng.random()}", {"kept": (1, b"2"), "set": {"four"}}
+
+    def step(self, action: Any) -> Step:
+        hit = action == self.side
+        self.right += hit
+        self.left -= 1
+        self.side = self.rng.choice(self.sides)
+        info = {"right": self.right, "guess": (action, None), "nothing": float("inf")}
+        return Step(f"{self.left} left", float(hit), self.left == 0, False, info)
+
+    def sample_random_action(self) -> str:
+        return self.action_rng.choice(self.sides)
+
+
+class Tasks(Coin):
+    """Says the number of its task."""
+
+    def start(self, *, idx: int = -1) -> tuple[str, dict[str, Any]]:
+        super().start()
+        return f"task {idx}", {}
+
+    def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
+        return {"idx": 100 * (seed or 0) + number}
+
+
+class Together(Coin):
+    """A blocking environment whose step waits until two of them step."""
+
+    blocking = True
+    shared = ("barrier",)
+    barrier = threading.Barrier(2, timeout=30)
+
+    def step(self, action: Any) -> Step:
+        self.barrier.wait()
+        return super().step(action)
+
+
+class Stuck(Coin):
+    """A blocking environment whose step waits for an event that the test sets."""
+
+    blocking = True
+    gate = threading.Event()
+
+    def step(self, action: Any) -> Step:
+        self.gate.wait(30)
+        return super().step(action)
+
+
+class Broken(Coin):
+    """Raises in its step."""
+
+    def step(self, action: Any) -> Step:
+        raise LookupError(f"no {action}")
+
+
+ENVS = {"coin": Coin, "tasks": Tasks, "together": Together, "stuck": Stuck, "broken": Broken}
+
+
+def local(name: str) -> EnvFactory:
+    """Return the factory of an environment of this file, or of a registered one."""
+    if name not in ENVS:
+        return make_factory(name)
+    return make_factory(EnvSpec(id=f"test:{name}", entry_point=ENVS[name], description=name))
+
+
+class Running:
+    """A server in a thread, at ``address``."""
+
+    def __init__(self, factories: dict[str, EnvFactory], port: int, **options: Any) -> None:
+        self.server = Server(factories, **options)
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self._thread.start()
+        self._runner = web.AppRunner(self.server.app(), shutdown_timeout=1.0)
+        self.do(self._runner.setup())
+        self.do(web.TCPSite(self._runner, "127.0.0.1", port).start())
+        self.port: int = self._runner.addresses[0][1]
+        self.address = f"127.0.0.1:{self.port}"
+        self.url = f"http://{self.address}"
+
+    def do(self, work: Any) -> Any:
+        """Await something in the server's loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+    def until(self, condition: Callable[["Running"], bool]) -> None:
+        """Wait until a condition holds."""
+        end = time.monotonic() + 60
+        while not condition(self):
+            assert time.monotonic() < end, "it did not happen within a minute"
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        if self._thread.is_alive():
+            self.do(self._runner.cleanup())
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self._thread.join()
+            self.loop.close()
+
+
+Serve = Callable[..., Running]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Start servers of the named environments; they are stopped at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def start(
+            *names: str,
+            port: int = 0,
+            token: str | None = None,
+            secret: bytes | None = None,
+            **limits: Any,
+        ) -> Running:
+            factories = {name: local(name) for name in names or ("coin",)}
+            running = Running(factories, port, token=token, secret=secret, limits=Limits(**limits))
+            stack.callback(running.stop)
+            return running
+
+        yield start

@@ -1,0 +1,169 @@
+"""OpenEnv's own client plays our environments, and OpenEnv's routes answer as its server does."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gem_core import make
+from gem_core.observation import visible_text
+
+Running = Any
+Serve = Callable[..., Running]
+pytestmark = pytest.mark.filterwarnings("default")  # OpenEnv and its packages warn
+
+GAME = "conformance:Game"
+Played = list[tuple[str, float | None, bool]]
+
+
+def digit(text: str) -> str:
+    """Return the scripted action: a digit that the text decides."""
+    return f"digit {sum(map(ord, text)) % 10}"
+
+
+def expected(env_id: str, seed: int) -> Played:
+    """Play here what a client plays there."""
+    with make(env_id) as env:
+        observation, info = env.reset(seed=seed)
+        played: Played = [(visible_text(observation, info), None, False)]
+        while not played[-1][2]:
+            step = env.step(digit(played[-1][0]))
+            ended = step.terminated or step.truncated
+            played.append((visible_text(step.observation, step.info), step.reward, ended))
+    return played
+
+
+@pytest.fixture
+def client_class() -> Any:
+    openenv = pytest.importorskip(
+        "openenv", reason="openenv is not installed: 'tests/ci/adapters.sh openenv' installs it"
+    )
+    return openenv.GenericEnvClient
+
+
+async def play(client_class: Any, url: str, seed: int) -> Played:
+    async with client_class(base_url=url) as env:
+        result = await env.reset(seed=seed)
+        played: Played = [(result.observation["text"], result.reward, result.done)]
+        while not played[-1][2]:
+            result = await env.step({"text": digit(played[-1][0])})
+            played.append((result.observation["text"], result.reward, result.done))
+        assert (await env.state())["step_count"] == len(played) - 1
+        return played
+
+
+def test_its_client_plays_64_episodes_at_the_same_time_equal_to_local(
+    serve: Serve, client_class: Any
+) -> None:
+    running = serve(GAME)
+
+    async def play_all() -> list[Played]:
+        return await asyncio.gather(*(play(client_class, running.url, n) for n in range(64)))
+
+    assert asyncio.run(play_all()) == [expected(GAME, seed) for seed in range(64)]
+    running.until(lambda one: len(one.server.sessions) == 0)
+
+
+def test_its_client_plays_without_an_event_loop(serve: Serve, client_class: Any) -> None:
+    running = serve("coin", GAME)
+    with client_class(base_url=f"{running.url}/env/{GAME}").sync() as env:
+        first = env.reset(seed=3)
+        assert first.observation["text"] == expected(GAME, 3)[0][0]
+        with pytest.raises(RuntimeError, match="text"):
+            env.step({"txt": "1"})
+        assert env.step({"text": "1"}).observation["text"].startswith("Turn 1")
+
+
+def test_its_client_is_told_that_the_server_is_full(serve: Serve, client_class: Any) -> None:
+    running = serve(GAME, max_envs=1)
+    with (
+        client_class(base_url=running.url).sync() as first,
+        client_class(base_url=running.url).sync() as second,
+    ):
+        first.reset(seed=1)
+        with pytest.raises(RuntimeError, match="CAPACITY_REACHED"):
+            second.reset(seed=1)
+        assert first.step({"text": "1"}).observation["text"].startswith("Turn 1")
+
+
+def talk(url: str, texts: list[str]) -> list[Any]:
+    async def exchange() -> list[Any]:
+        replies = []
+        async with aiohttp.ClientSession() as client, client.ws_connect(f"{url}/ws") as socket:
+            for text in texts:
+                await socket.send_str(text)
+                replies.append(await socket.receive_json())
+        return replies
+
+    return asyncio.run(exchange())
+
+
+def request(method: str, url: str, body: Any = None) -> tuple[int, Any]:
+    async def send() -> tuple[int, Any]:
+        async with (
+            aiohttp.ClientSession() as client,
+            client.request(method, url, json=body) as response,
+        ):
+            return response.status, await response.json()
+
+    return asyncio.run(send())
+
+
+def message(kind: str, data: Any = None) -> str:
+    return json.dumps({"type": kind, **({} if data is None else {"data": data})})
+
+
+def test_its_socket_answers_each_bad_message_and_goes_on(serve: Serve) -> None:
+    texts = ["{", message("stop"), message("step", {"text": "1"}), message("reset", {"seed": "x"})]
+    texts += [message("reset", {"seed": 1, "episode_id": "mine"}), message("step", {"no": 1})]
+    texts += [message("step", {"text": 7}), message("state")]
+    *bad, reset, refused, step, state = talk(serve(GAME).url, texts)
+    codes = ["INVALID_JSON", "UNKNOWN_TYPE", "EXECUTION_ERROR", "EXECUTION_ERROR"]
+    assert [reply["data"]["code"] for reply in bad] == codes
+    assert {reply["type"] for reply in [*bad, refused]} == {"error"}
+    assert reset["data"]["reward"] is None
+    assert refused["data"]["code"] == "VALIDATION_ERROR"
+    assert step["data"]["observation"]["text"].startswith("Turn 1: 8 points for 7")
+    assert state["data"] == {"episode_id": "mine", "step_count": 1, "env": GAME}
+
+
+def test_terminated_truncated_and_info_are_in_the_metadata(serve: Serve) -> None:
+    url = serve("conformance:Turns").url
+    texts = [message("reset", {"seed": 1}), *[message("step", {"text": "1"})] * 8]
+    *_, last = talk(url, texts)
+    assert last["data"]["done"] is True
+    assert last["data"]["metadata"] == {"info": {}, "terminated": False, "truncated": True}
+
+
+def test_images_are_data_urls(serve: Serve) -> None:
+    (reply,) = talk(serve("conformance:Picture").url, [message("reset", {"seed": 1})])
+    assert reply["data"]["observation"]["images"][0].startswith("data:image/png;base64,")
+
+
+def test_an_episode_is_played_over_plain_http(serve: Serve) -> None:
+    url = serve("coin", GAME).url + f"/env/{GAME}"
+    status, first = request("POST", f"{url}/reset", {"seed": 5})
+    assert status == 200
+    episode = first["metadata"]["episode_id"]
+    assert first["observation"]["text"] == expected(GAME, 5)[0][0]
+    action = {"text": digit(first["observation"]["text"])}
+    _, step = request("POST", f"{url}/step", {"action": action, "episode_id": episode})
+    assert (step["observation"]["text"], step["reward"], step["done"]) == expected(GAME, 5)[1]
+    _, state = request("GET", f"{url}/state?episode_id={episode}")
+    assert state["step_count"] == 1
+    assert request("POST", f"{url}/step", {"action": action})[0] == 404
+
+
+def test_its_routes_describe_the_environment(serve: Serve) -> None:
+    running = serve("coin", GAME)
+    _, schema = request("GET", running.url + "/schema")
+    assert schema["action"]["required"] == ["text"]
+    assert request("GET", running.url + "/metadata")[1]["name"] == "coin"
+    assert request("GET", f"{running.url}/env/{GAME}/metadata")[1]["name"] == GAME
+    assert request("GET", running.url + "/list_environments") == (200, ["coin", GAME])
+    status, reply = request("GET", running.url + "/env/coins/schema")
+    assert status == 404
+    assert "Did you mean 'coin'" in reply["error"]["message"]

@@ -1,0 +1,106 @@
+"""Warnings of a run that no longer learns: gradients of 0, equal groups, a collapsed policy.
+
+A sign is reported when it has lasted for a number of consecutive steps, once until it ends.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+__all__ = ["Health"]
+
+_COLLAPSED = {"train/entropy": 0.05, "rollout/response_tokens": 0.1}
+"""Share of the first step's value below which a metric has collapsed."""
+_SUCCEEDS = 0.9
+"""Success from which a policy may be certain: a low entropy is then what was asked for."""
+
+
+class _Sign(NamedTuple):
+    """A sign of a broken run.
+
+    Args:
+        is_there: Whether metrics show it; takes those of a step and of the first one.
+        text: What to print.
+    """
+
+    is_there: Callable[[Mapping[str, float], Mapping[str, float]], bool]
+    text: str
+
+
+def _is(name: str, value: float) -> Callable[[Mapping[str, float], Mapping[str, float]], bool]:
+    return lambda now, _first: now.get(name) == value
+
+
+def _fell(name: str) -> Callable[[Mapping[str, float], Mapping[str, float]], bool]:
+    def fell(now: Mapping[str, float], first: Mapping[str, float]) -> bool:
+        is_good = now.get("rollout/success", 0.0) >= _SUCCEEDS
+        known = name in now and name in first
+        return known and not is_good and now[name] < _COLLAPSED[name] * first[name]
+
+    return fell
+
+
+_SIGNS = {
+    "gradient": _Sign(
+        _is("train/grad_norm", 0.0),
+        "The gradient has been 0: nothing is learned. Look at rollout/return and the advantages.",
+    ),
+    "groups": _Sign(
+        _is("rollout/equal_groups", 1.0),
+        "All episodes of every group have had the same return, so no advantage differs from 0. "
+        "Choose tasks that are neither too easy nor too hard, or raise rollout.group_size.",
+    ),
+    "entropy": _Sign(
+        _fell("train/entropy"),
+        "The entropy has collapsed to less than 5% of that of the first step: the policy no longer "
+        "explores. Lower optim.lr, or set loss.entropy, and continue from an earlier checkpoint.",
+    ),
+    "length": _Sign(
+        _fell("rollout/response_tokens"),
+        "The responses have collapsed to less than a tenth of the length of the first step's. "
+        "Look at episodes (gem-core view), and at rewards that favour short responses.",
+    ),
+    "cut": _Sign(
+        _is("rollout/cut", 1.0),
+        "Every response has been cut at sampling.max_new_tokens. Raise it, or look at episodes "
+        "(gem-core view): the model may no longer end its responses.",
+    ),
+}
+
+
+class Health:
+    """Watches the metrics of a run.
+
+    Args:
+        patience: Number of consecutive steps after which a sign is reported; 0 for never.
+    """
+
+    def __init__(self, patience: int) -> None:
+        self._patience = patience
+        self._first: dict[str, float] = {}
+        self._counts = dict.fromkeys(_SIGNS, 0)
+
+    def notes(self, metrics: Mapping[str, float]) -> list[str]:
+        """Return what is to be reported after a step.
+
+        Args:
+            metrics: The metrics of the step.
+        """
+        for name in _COLLAPSED:
+            if name in metrics:
+                self._first.setdefault(name, metrics[name])
+        found = []
+        for name, sign in _SIGNS.items():
+            is_there = sign.is_there(metrics, self._first)
+            self._counts[name] = self._counts[name] + 1 if is_there else 0
+            if is_there and self._counts[name] == self._patience:
+                found.append(f"Warning, {self._patience} steps in a row: {sign.text}")
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what it has seen, for a checkpoint."""
+        return {"first": self._first, "counts": self._counts}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Load what ``state_dict`` returned."""
+        self._first = dict(state["first"])
+        self._counts = {name: state["counts"].get(name, 0) for name in _SIGNS}

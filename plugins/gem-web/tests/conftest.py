@@ -1,0 +1,6 @@
+"""Finds the modules that several test modules use."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,1 @@
+"""An example of algorithms for gem-train."""

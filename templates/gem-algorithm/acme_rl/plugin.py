@@ -1,0 +1,34 @@
+"""What this plugin registers. Nothing here imports torch."""
+
+from gem_core import hookimpl
+from gem_core.registry import Registry
+from gem_train.specs import AlgorithmSpec, LossSpec
+
+__all__ = ["gem_register"]
+
+
+@hookimpl
+def gem_register(registry: Registry) -> None:
+    """Add the algorithms and their losses."""
+    registry.add(
+        AlgorithmSpec(
+            id="cispo",
+            entry_point="acme_rl.cispo:CISPO",
+            description="GRPO's advantages with CISPO's loss",
+        ),
+        LossSpec(
+            id="cispo",
+            entry_point="acme_rl.cispo:CISPOLoss",
+            description="log-probabilities, weighted by clipped ratios",
+        ),
+        AlgorithmSpec(
+            id="gspo",
+            entry_point="acme_rl.gspo:GSPO",
+            description="GRPO's advantages with GSPO's loss",
+        ),
+        LossSpec(
+            id="gspo",
+            entry_point="acme_rl.gspo:GSPOLoss",
+            description="ratios of whole sequences, clipped",
+        ),
+    )

@@ -1,0 +1,65 @@
+"""``gem-core`` for tests: each command is a fork of one process that has done the imports.
+
+Importing takes most of the time of a short command. A test that runs the list of words of
+``gem_command()``, or ``gem-core`` from the folder ``gem_bin()``, has a process with its own
+arguments, environment, working directory, streams and exit status, as from ``python -m gem_core``.
+The real interpreter is started where that could make a difference (see ``gem_client.py``). Tests
+that send signals to the process or look at its imports start it themselves.
+"""
+
+import atexit
+import functools
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+__all__ = ["gem_bin", "gem_command"]
+
+_HERE = Path(__file__).parent
+
+
+def gem_command() -> list[str]:
+    """Return the words that start ``python -m gem_core``."""
+    if sys.platform != "linux":
+        return [sys.executable, "-m", "gem_core"]
+    return [*_client(), ""]
+
+
+@functools.cache
+def gem_bin() -> str:
+    """Return a folder with the program ``gem-core``, for ``PATH``."""
+    scripts = sysconfig.get_path("scripts")
+    if sys.platform != "linux":
+        return scripts
+    words = " ".join(f"'{word}'" for word in [*_client(), scripts])
+    program = Path(_client()[-1]).with_name("gem-core")
+    program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    program.chmod(0o755)
+    return str(program.parent)
+
+
+@functools.cache
+def _client() -> list[str]:
+    """Start the server, which ends with this process; return how to reach it."""
+    folder = tempfile.TemporaryDirectory(prefix="gem-core-")
+    address = f"{folder.name}/socket"
+    server = subprocess.Popen(
+        [sys.executable, str(_HERE / "gem_server.py"), address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # threads do not survive a fork
+        start_new_session=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"ready\n"
+
+    def end() -> None:
+        server.communicate()
+        folder.cleanup()
+
+    atexit.register(end)
+    return [sys.executable, "-IS", str(_HERE / "gem_client.py"), address]

@@ -1,0 +1,27 @@
+"""Environments that differ in more than the value of a parameter."""
+
+from gem_core.api import find_envs
+from gem_core.specs import EnvSpec
+
+__all__ = ["one_of_each_kind"]
+
+_NAMES = {"dataset_name", "split", "data", "name"}
+"""Parameters that choose data and not behaviour."""
+
+
+def one_of_each_kind() -> list[EnvSpec]:
+    """Return a spec for each class, namespace and set of parameters.
+
+    Games have one for each level; formats of terminal tasks and domains of dialogues have one each.
+    """
+    kinds: dict[tuple[str, ...], EnvSpec] = {}
+    for spec in find_envs("*"):
+        named = sorted(set(spec.kwargs) - _NAMES)
+        kinds.setdefault((str(spec.entry_point), spec.namespace, *named, _family(spec)), spec)
+    return sorted(kinds.values(), key=lambda spec: spec.id)
+
+
+def _family(spec: EnvSpec) -> str:
+    if spec.namespace == "game":
+        return spec.id
+    return spec.id.partition("-")[0] if spec.namespace in {"terminal", "tau"} else ""
