@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import gc
+import http.client
 import io
 import os
 import signal
@@ -151,6 +152,21 @@ def test_user_environment_and_folder(provider):
         shell = machine.shell()
         assert shell.send("read line; echo $line; id -un", timeout=0.2).running
         assert shell.send("typed é\n").text == "typed é\nnobody\n"
+
+
+def test_why_nothing_starts_is_said_when_the_engine_answers_before_it_is_listened_to(
+    machine, monkeypatch
+):
+    """Then its words are received together with the headers of its answer."""
+    begin = http.client.HTTPResponse.begin
+
+    def late(response):
+        time.sleep(0.5)
+        begin(response)
+
+    monkeypatch.setattr(http.client.HTTPResponse, "begin", late)
+    with pytest.raises(MachineError, match="unable to find user nobody-known"):
+        machine.run("true", user="nobody-known")
 
 
 def test_what_a_command_writes_first_is_not_taken_for_the_engine_s_words(machine):

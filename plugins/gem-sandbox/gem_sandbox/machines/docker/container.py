@@ -196,7 +196,7 @@ class Container(ContainerFiles):
         connection.settimeout(_START)
         try:
             connection.sendall(script + b"\0")
-            return b"".join(data for number, data in frames(connection) if number == 1)
+            return b"".join(data for number, data in frames(stream) if number == 1)
         except OSError:
             return b""
         finally:

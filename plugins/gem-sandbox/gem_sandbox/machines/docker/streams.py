@@ -35,8 +35,18 @@ def raw_socket(stream: Any) -> socket.socket:
     return found
 
 
-def frames(connection: socket.socket) -> Iterator[tuple[int, bytes]]:
-    """Yield the number of a stream, and what was written to it, until the end."""
+def frames(stream: Any) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of a stream, and what was written to it, until the end.
+
+    Args:
+        stream: The connection to the process, as docker-py returns it.
+
+    Raises:
+        OSError: The connection is lost, or its time limit is over.
+    """
+    # The file from which the headers were read may have read more, which no socket yields again.
+    file = stream._response.raw._fp.fp  # noqa: SLF001 - docker-py has no other name for it
+    read = getattr(file, "read1", None) or raw_socket(stream).recv  # ssh's files have no read1
     received = bytearray()
     while True:
         while len(received) >= _HEADER.size:
@@ -47,7 +57,7 @@ def frames(connection: socket.socket) -> Iterator[tuple[int, bytes]]:
             body = bytes(received[_HEADER.size : end])
             del received[:end]
             yield stream, body
-        chunk = connection.recv(_CHUNK)
+        chunk = read(_CHUNK)
         if not chunk:
             return
         received += chunk
@@ -181,7 +191,7 @@ class JobStreams:
         streams = {number: Reports(self._mark) for number in self._outputs}
         running = set(streams)
         try:
-            for number, data in frames(self.connection):
+            for number, data in frames(self._stream):
                 if number not in streams:
                     continue
                 for part in streams[number].take(data):
