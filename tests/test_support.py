@@ -150,7 +150,8 @@ def test_ctrl_c_ends_processes_of_tests_that_were_started_deaf_to_it(run_tests):
         import signal, sys
         from commands import Command
 
-        CODE = "import time; print('up', flush=True); time.sleep(300)"
+        # A long sleep may miss a signal that arrives just before it.
+        CODE = "import time; print('up', flush=True)\\nwhile True: time.sleep(0.1)"
 
         def test_it():
             process = Command([sys.executable, "-c", CODE], stdout=-1, stderr=-1)

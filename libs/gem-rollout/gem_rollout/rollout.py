@@ -2,8 +2,11 @@
 
 import asyncio
 import signal
+import socket
+import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable
+from contextlib import ExitStack
 from types import FrameType
 from typing import Any, Self
 
@@ -259,10 +262,24 @@ class _Loop:
         self._in_a_hurry = False
         self._loop = asyncio.new_event_loop()
         self._waiting: asyncio.Task[bool] | None = None
+        self._at_close = ExitStack()
         in_main = threading.current_thread() is threading.main_thread()
         self._listens = in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self._listens:
             signal.signal(signal.SIGINT, self._interrupt)
+            self._wake_at_signals()
+
+    def _wake_at_signals(self) -> None:
+        """Wake the loop also at a signal that arrives just before it falls asleep."""
+        if sys.platform == "win32":  # whose loops do so themselves
+            return
+        received, sent = socket.socketpair()
+        for one in (received, sent):
+            one.setblocking(False)
+            self._at_close.enter_context(one)
+        before = signal.set_wakeup_fd(sent.fileno(), warn_on_full_buffer=False)
+        self._at_close.callback(signal.set_wakeup_fd, before)
+        self._loop.add_reader(received, received.recv, 4096)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.interrupted:
@@ -306,6 +323,7 @@ class _Loop:
                 loop.run_until_complete(loop.shutdown_default_executor())
         finally:
             loop.close()
+            self._at_close.close()
             if self._listens:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 if self.interrupted and not self._in_a_hurry:

@@ -459,6 +459,23 @@ class TestTheEnd:
         assert err.rstrip().endswith("KeyboardInterrupt")
         assert "RuntimeError" not in err
 
+    def test_ctrl_c_that_does_not_wake_the_loop_is_handled(self) -> None:
+        """As one that arrives between the loop's last look at signals and its sleep."""
+        late: list[bool] = []
+
+        class Waiting(BaseAgent):
+            async def act(self, observation: Any, info: dict[str, Any]) -> str:
+                threading.Timer(
+                    0.3, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+                ).start()
+                asyncio.get_running_loop().call_later(10, late.append, True)
+                await asyncio.sleep(3600)
+                return ""
+
+        with pytest.raises(KeyboardInterrupt):
+            list(collect(Walk, Waiting, episodes=1))
+        assert not late
+
 
 def make_closing() -> BaseAgent:
     return Closing([])

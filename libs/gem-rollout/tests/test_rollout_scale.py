@@ -303,6 +303,7 @@ class TestCtrlC:
 
     def test_breaks_a_step_that_runs_inline(self, tmp_path: Path) -> None:
         process = self.start(tmp_path, act=PLAIN_ACT, hang="time.sleep(3600)")
+        time.sleep(0.3)  # Python can miss a signal in the instant in which it begins to wait
         os.kill(process.pid, signal.SIGINT)
         lines = self.end(process)
         assert "closed" in lines
