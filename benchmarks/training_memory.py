@@ -40,7 +40,7 @@ HEAD = """\
 # Memory of a learning step
 
 Made by `python benchmarks/training_memory.py`. Counted on a CPU, tensor by tensor, from shapes
-alone; **not measured on a GPU**. Models with the shapes of Qwen 3, `precision=bf16`, one part of
+alone; `gpu.md` has what a GPU needs. Models with the shapes of Qwen 3, `precision=bf16`, one part of
 {tokens:,} tokens ({rows} rows of {length:,}), torch {torch}, transformers {transformers}. GiB.
 
 | model | gradient checkpointing | logits | weights | passes | step, AdamW | step, 8 bits |
@@ -83,6 +83,17 @@ def peak_of(
         return sum(one.numel() for one in model.parameters()), allocations.peak
 
 
+def whole_step(count: int, peak: int) -> dict[str, int]:
+    """Return the peak of a learning step in bytes by optimiser.
+
+    Args:
+        count: The number of parameters.
+        peak: The peak of its passes, with the gradients in bfloat16, which move to float32 one by
+            one.
+    """
+    return {name: more * count + peak for name, more in STATE.items()}
+
+
 def main() -> None:
     """Write the table."""
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
@@ -90,8 +101,7 @@ def main() -> None:
     cases = itertools.product(SHAPES, (False, True), {"whole": plain, "chunks": chunked}.items())
     for name, checkpointing, (kind, loss) in cases:
         count, peak = peak_of(SHAPES[name], loss, checkpointing=checkpointing)
-        # The peak has the gradients in bfloat16, which move to float32 one by one.
-        whole = [2 * count + more * count + peak - 2 * count for more in STATE.values()]
+        whole = whole_step(count, peak).values()
         numbers = " | ".join(f"{one / 2**30:.1f}" for one in (2 * count, peak, *whole))
         text += f"| {name} | {'yes' if checkpointing else 'no'} | {kind} | {numbers} |\n"
         RESULT.write_text(text, encoding="utf-8")
