@@ -185,7 +185,10 @@ class Parser:
     def _run(self, *, is_last: bool) -> list[Event]:
         """Run the states until one needs more text."""
         events: list[Event] = []
-        while (found := self._state(is_last)) is not None:
+        while self._rest or is_last:
+            found = self._state(is_last)
+            if found is None:
+                break
             events += found
         return events
 
@@ -277,6 +280,9 @@ class Parser:
 def _held(text: str, marks: Sequence[str]) -> int:
     """Return the length of the longest end of a text that begins one of the marks."""
     most = min(len(text), max(map(len, marks)) - 1)
+    end = text[-most:]
+    if not any(one[0] in end for one in marks):  # nearly always
+        return 0
     return next(
         (n for n in range(most, 0, -1) if any(one.startswith(text[-n:]) for one in marks)), 0
     )
