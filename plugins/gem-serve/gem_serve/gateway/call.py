@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
-from gem_serve.gateway.engine import Piece
+from gem_serve.gateway.answers import Piece
 from gem_serve.gateway.events import Ask, CallError, Event, Finish, ReplyMessage
 from gem_serve.gateway.memory import Recalled
 from gem_serve.gateway.recorder import CallRecord

@@ -9,6 +9,7 @@ import click
 
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError
+from gem_serve.gateway.apis import API_KINDS
 from gem_serve.gateway.engine import Engine
 from gem_serve.gateway.serving import GatewayServer
 
@@ -23,13 +24,13 @@ _KEY = "GEM_ENGINE_KEY"
     "  gem-core gateway --engine http://127.0.0.1:8000 --out runs/agents\n"
     '  curl -X POST http://127.0.0.1:8081/episodes -d \'{"mode": "continue"}\''
 )
-@click.option("--engine", required=True, metavar="URL", help="The engine: a vLLM server.")
+@click.option("--engine", required=True, metavar="URL", help="The engine: a vLLM or SGLang server.")
 @click.option(
     "--engine-kind",
-    type=click.Choice(["vllm", "openai"]),
+    type=click.Choice(API_KINDS),
     default="vllm",
     show_default=True,
-    help="openai: an endpoint without token ids; nothing can be trained on its calls.",
+    help="Its API. openai: an endpoint without token ids; nothing can be trained on its calls.",
 )
 @click.option("--model", help="The engine's model; by default the first one that it lists.")
 @click.option(

@@ -1,62 +1,17 @@
-"""The client of an engine: a vLLM server, or any endpoint that speaks OpenAI's API.
+"""The client of an engine: vLLM, SGLang, or any endpoint that speaks OpenAI's API."""
 
-vLLM returns token ids with ``return_token_ids`` (``prompt_token_ids`` and ``token_ids`` of answers
-and of the pieces of streams), and renders chats at ``/tokenize``
-(https://docs.vllm.ai/en/latest/serving/openai_compatible_server/). Every request says all sampling
-parameters, because a server takes missing ones from the model's ``generation_config.json``.
-"""
-
-import json
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import aiohttp
 import orjson
 
 from gem_core.errors import ConfigError
-from gem_serve.gateway.events import (
-    Arguments,
-    Ask,
-    CallError,
-    Event,
-    Finish,
-    Message,
-    Reasoning,
-    Text,
-    ToolStart,
-)
+from gem_serve.gateway.answers import ChatReader, Piece, TextReader, data_of, loads, refusal
+from gem_serve.gateway.apis import api_of
+from gem_serve.gateway.events import Ask, CallError, Message
 
-__all__ = ["Engine", "Piece"]
-
-_NEUTRAL = {
-    "temperature": 1.0,
-    "top_p": 1.0,
-    "top_k": -1,
-    "min_p": 0.0,
-    "repetition_penalty": 1.0,
-    "presence_penalty": 0.0,
-    "frequency_penalty": 0.0,
-}
-_PLAIN = ("temperature", "top_p", "seed", "presence_penalty", "frequency_penalty")
-_CONTEXT = re.compile(r"context length|context window|maximum.{0,20}length|too long", re.IGNORECASE)
-_LONGEST_MESSAGE = 2000
-
-
-class Piece(NamedTuple):
-    """A piece of a reply.
-
-    Args:
-        events: What it adds to the reply.
-        ids: The sampled token ids.
-        logprobs: Their log-probabilities in nats.
-        prompt_ids: Token ids of the prompt; None if the piece does not say.
-    """
-
-    events: list[Event]
-    ids: list[int]
-    logprobs: list[float | None]
-    prompt_ids: list[int] | None = None
+__all__ = ["Engine"]
 
 
 class Engine:
@@ -66,7 +21,7 @@ class Engine:
         url: Its URL, with or without ``/v1``.
         model: The name of its model; None for the first one that it lists.
         api_key: Its key, if it has one.
-        kind: ``vllm`` for servers that return token ids, ``openai`` for others, whose calls are
+        kind: ``vllm`` or ``sglang`` for these servers; ``openai`` for others, whose calls are
             recorded without tokens.
         timeout: Most seconds for a reply.
 
@@ -83,11 +38,9 @@ class Engine:
         kind: str = "vllm",
         timeout: float = 3600.0,
     ) -> None:
-        if kind not in {"vllm", "openai"}:
-            raise ConfigError(f"The kind of an engine is vllm or openai; got {kind!r}.")
+        self._api = api_of(kind)
         self.url = url.rstrip("/").removesuffix("/v1")
         self.model = model or ""
-        self.kind = kind
         self._headers = {"Content-Type": "application/json"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
@@ -146,12 +99,13 @@ class Engine:
             options.pop("parallel_tool_calls", None)
         body = {
             **await self._body(ask, sampling),
+            **self._api.chat,
             "messages": ask.messages,
             **tools,
             **options,
             "logprobs": True,
         }
-        reader = _ChatReader()
+        reader = ChatReader(is_stream=ask.stream)
         async for answer in self._answers("/v1/chat/completions", body):
             yield reader.read(answer)
         yield reader.end()
@@ -169,12 +123,15 @@ class Engine:
         Raises:
             CallError: The engine refused, failed or stopped in the middle.
         """
-        body = {**await self._body(ask, sampling), "prompt": prompt, "logprobs": 0}
+        body = {
+            **await self._body(ask, sampling),
+            **self._api.completion,
+            "prompt": prompt,
+            "logprobs": 0,
+        }
         if "response_format" in ask.options:
             body["response_format"] = ask.options["response_format"]
-        if self.kind == "vllm":
-            body |= {"skip_special_tokens": False, "add_special_tokens": isinstance(prompt, str)}
-        reader = _TextReader()
+        reader = TextReader(is_stream=ask.stream)
         async for answer in self._answers("/v1/completions", body):
             yield reader.read(answer)
         yield reader.end()
@@ -194,11 +151,7 @@ class Engine:
         return found
 
     async def _body(self, ask: Ask, sampling: Mapping[str, Any]) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": await self.name(), **_NEUTRAL, **sampling}
-        if self.kind == "vllm":
-            body["return_token_ids"] = True
-        else:
-            body = {name: body[name] for name in ("model", *_PLAIN) if name in body}
+        body: dict[str, Any] = {"model": await self.name(), **self._api.sampling(sampling)}
         if ask.max_tokens is not None:
             body["max_tokens"] = ask.max_tokens
         if ask.stop:
@@ -216,8 +169,7 @@ class Engine:
                 text = await response.read()
                 if response.status >= 400:
                     raise _refusal(response, text)
-                found: dict[str, Any] = _loads(text)
-                return found
+                return loads(text)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._broken(error) from error
 
@@ -230,10 +182,10 @@ class Engine:
                 if response.status >= 400:
                     raise _refusal(response, await response.read())
                 if not body.get("stream"):
-                    yield _loads(await response.read())
+                    yield loads(await response.read())
                     return
-                async for data in _events(response):
-                    yield _loads(data)
+                async for data in data_of(response):
+                    yield loads(data)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._broken(error) from error
 
@@ -248,157 +200,5 @@ class Engine:
         return CallError(502, f"The engine at {self.url} does not answer: {said}", "engine")
 
 
-async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the data of server-sent events; lines may be longer than aiohttp's limit."""
-    rest = b""
-    async for data in response.content.iter_any():
-        *lines, rest = (rest + data if rest else data).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                found = line[5:].strip()
-                if found != b"[DONE]":
-                    yield found
-
-
-def _loads(text: bytes) -> dict[str, Any]:
-    try:
-        found = orjson.loads(text)
-    except ValueError:
-        found = _lenient(text)
-    if not isinstance(found, dict):
-        raise CallError(502, "The engine's answer is not a JSON object.", "engine")
-    if found.get("error"):
-        raise CallError(502, f"The engine failed: {_message(found)}", "engine")
-    return found
-
-
-def _lenient(text: bytes) -> Any:
-    """Read what orjson refuses: NaN, and halves of characters, which become question marks."""
-    try:
-        whole = json.dumps(json.loads(text), ensure_ascii=False).encode(errors="replace")
-        return json.loads(whole)
-    except ValueError as error:
-        raise CallError(502, f"The engine's answer is not JSON: {error}", "engine") from error
-
-
-def _message(found: Mapping[str, Any]) -> str:
-    error = found.get("error", found)
-    said = error.get("message") if isinstance(error, Mapping) else error
-    return str(said or found)[:_LONGEST_MESSAGE]
-
-
 def _refusal(response: aiohttp.ClientResponse, text: bytes) -> CallError:
-    try:
-        message = _message(orjson.loads(text))
-    except (ValueError, AttributeError):
-        message = text[:_LONGEST_MESSAGE].decode(errors="replace")
-    status = response.status
-    kind = "engine" if status >= 500 else "invalid"
-    if status == 503:
-        kind = "unavailable"
-    if status == 429:
-        kind = "limit"
-    if status in {400, 413} and _CONTEXT.search(message):
-        kind = "context"
-    return CallError(status, message, kind, retry_after=response.headers.get("Retry-After"))
-
-
-class _Reader:
-    """Reads answers, and the pieces of streams, which end with the numbers of tokens."""
-
-    def __init__(self) -> None:
-        self._finish: str | None = None
-        self._has_ended = False
-        self._sampled = 0
-        self._given = 0
-
-    def end(self) -> Piece:
-        """Return the end of a reply whose numbers of tokens the engine did not say.
-
-        Raises:
-            CallError: The reply has no end.
-        """
-        if self._finish is None:
-            raise CallError(502, "The engine stopped in the middle of its reply.", "engine")
-        if self._has_ended:
-            return Piece([], [], [])
-        return Piece([Finish(self._finish, self._given, self._sampled)], [], [])
-
-    def _ended(self, answer: Mapping[str, Any], *, is_stream: bool) -> list[Event]:
-        """Return the end of the reply, if it is known: in streams the usage follows it."""
-        usage = answer.get("usage")
-        if self._finish is None or self._has_ended or (is_stream and not usage):
-            return []
-        self._has_ended = True
-        given = (usage or {}).get("prompt_tokens", self._given)
-        sampled = (usage or {}).get("completion_tokens", self._sampled)
-        return [Finish(self._finish, given, sampled)]
-
-    def _choice(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        choices = answer.get("choices")
-        choice: Mapping[str, Any] = choices[0] if choices else {}
-        reason = choice.get("finish_reason")
-        if reason:
-            self._finish = str(reason)
-        return choice
-
-
-class _ChatReader(_Reader):
-    """Reads chat completions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._names: set[int] = set()
-
-    def read(self, answer: Mapping[str, Any]) -> Piece:
-        """Return the piece of an answer."""
-        choice = self._choice(answer)
-        is_stream = "delta" in choice or not choice
-        said = choice.get("delta") if is_stream else choice.get("message")
-        events = self._events(said or {})
-        logprobs = [
-            one.get("logprob") for one in (choice.get("logprobs") or {}).get("content") or ()
-        ]
-        ids = choice.get("token_ids") or []
-        prompt = answer.get("prompt_token_ids") or choice.get("prompt_token_ids")
-        self._sampled += len(ids)
-        self._given = self._given or len(prompt or ())
-        events += self._ended(answer, is_stream=is_stream)
-        return Piece(events, ids, logprobs, prompt)
-
-    def _events(self, said: Mapping[str, Any]) -> list[Event]:
-        events: list[Event] = []
-        reasoning = said.get("reasoning_content") or said.get("reasoning")
-        if reasoning:
-            events.append(Reasoning(reasoning))
-        if said.get("content"):
-            events.append(Text(said["content"]))
-        for position, call in enumerate(said.get("tool_calls") or ()):
-            events += self._call(call.get("index", position), call)
-        return events
-
-    def _call(self, index: int, call: Mapping[str, Any]) -> list[Event]:
-        function, events = call.get("function") or {}, list[Event]()
-        if index not in self._names:
-            self._names.add(index)
-            events.append(ToolStart(index, call.get("id") or "", function.get("name") or ""))
-        if function.get("arguments"):
-            events.append(Arguments(index, function["arguments"]))
-        return events
-
-
-class _TextReader(_Reader):
-    """Reads completions."""
-
-    def read(self, answer: Mapping[str, Any]) -> Piece:
-        """Return the piece of an answer."""
-        choice = self._choice(answer)
-        is_stream = answer.get("usage") is None or not choice
-        events: list[Event] = [Text(choice["text"])] if choice.get("text") else []
-        ids = choice.get("token_ids") or []
-        logprobs = (choice.get("logprobs") or {}).get("token_logprobs") or []
-        prompt = choice.get("prompt_token_ids") or answer.get("prompt_token_ids")
-        self._sampled += len(ids)
-        self._given = self._given or len(prompt or ())
-        events += self._ended(answer, is_stream=is_stream)
-        return Piece(events, ids, logprobs, prompt)
+    return refusal(response.status, text, response.headers.get("Retry-After"))

@@ -13,8 +13,9 @@ with the same token, and what follows that token is theirs.
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from gem_serve.gateway.answers import Piece
 from gem_serve.gateway.call import Call
-from gem_serve.gateway.engine import Engine, Piece
+from gem_serve.gateway.engine import Engine
 from gem_serve.gateway.episode import Episode
 from gem_serve.gateway.events import Ask, CallError, Event, Finish, Message, Text
 from gem_serve.gateway.parsers import parser_of

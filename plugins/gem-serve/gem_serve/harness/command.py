@@ -22,6 +22,7 @@ from gem_rollout.progress import ProgressView, print_line
 from gem_rollout.runs import Run
 from gem_rollout.store import TrajectoryFile
 from gem_rollout.trajectory import Trajectory
+from gem_serve.gateway.apis import API_KINDS
 from gem_serve.gateway.client import GatewayClient
 from gem_serve.gateway.serving import GatewayThread
 from gem_serve.harness.player import Player
@@ -49,7 +50,7 @@ def _complete(_ctx: click.Context, _param: click.Parameter, start: str) -> Any:
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Of the gateway's "
               "episodes: mode, calls, tokens, sampling, ...")  # fmt: skip
 @click.option("--engine", metavar="URL", help="The engine: a gateway is started in front of it.")
-@click.option("--engine-kind", type=click.Choice(["vllm", "openai"]), default="vllm",
+@click.option("--engine-kind", type=click.Choice(API_KINDS), default="vllm",
               show_default=True, help="The engine's API.")  # fmt: skip
 @click.option("--model", help="The engine's model; by default the first one that it lists.")
 @click.option("--gateway", metavar="URL", help="The admin API of a gateway that runs already.")

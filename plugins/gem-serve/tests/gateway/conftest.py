@@ -1,5 +1,6 @@
 """A tokenizer, an engine and a gateway for the tests."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -16,18 +17,32 @@ def gateway_tokenizer() -> Any:
 
 
 @pytest.fixture
-def start_engine(gateway_tokenizer: Any) -> Iterator[Callable[..., Any]]:
+def kind() -> str:
+    """Return the kind of the engine; tests that run with each kind are parametrized with it."""
+    return "vllm"
+
+
+@pytest.fixture
+def start_engine(gateway_tokenizer: Any, kind: str) -> Iterator[Callable[..., Any]]:
     from gem_serve.gateway.testing.engine import TestEngine, adding
 
+    make = TestEngine
+    if kind == "sglang" and os.environ.get("GEM_TEST_SGLANG"):
+        import sglang_kernels  # noqa: F401 - before SGLang
+        from sglang_server import SglangServer
+
+        make = SglangServer
     with ExitStack() as stack:
         yield lambda script=adding, **options: stack.enter_context(
-            TestEngine(gateway_tokenizer, script, **options)
+            make(gateway_tokenizer, script, kind=kind, **options)
         )
 
 
 @pytest.fixture
-def start_gateway() -> Iterator[Callable[..., Any]]:
+def start_gateway(kind: str) -> Iterator[Callable[..., Any]]:
     from gem_serve.gateway.serving import GatewayThread
 
     with ExitStack() as stack:
-        yield lambda *args, **options: stack.enter_context(GatewayThread(*args, **options))
+        yield lambda *args, **options: stack.enter_context(
+            GatewayThread(*args, **{"engine": {"kind": kind}, **options})
+        )

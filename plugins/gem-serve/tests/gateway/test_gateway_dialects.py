@@ -24,6 +24,7 @@ from gem_serve.gateway.testing.http import post
 TEXTS = st.text(min_size=1, max_size=8)
 PIECES = st.lists(TEXTS.map(Text) | TEXTS.map(Reasoning), max_size=4)
 CALLS = st.lists(st.dictionaries(st.text(max_size=3), st.integers(), max_size=2), max_size=3)
+EACH = pytest.mark.parametrize("kind", ["vllm", "sglang"])
 REASONS = {"stop", "length", "tool_calls"}
 
 
@@ -174,6 +175,7 @@ def test_an_error_has_the_form_of_its_dialect(path: str) -> None:
     assert body["error"]["type"] == "invalid_request_error"
 
 
+@EACH
 def test_a_response_may_continue_an_earlier_one_by_its_id(
     start_engine: Callable[..., Any], start_gateway: Callable[..., Any]
 ) -> None:
@@ -189,6 +191,7 @@ def test_a_response_may_continue_an_earlier_one_by_its_id(
     assert len(gateway.admin.close(episode.episode).tokens()) == 1
 
 
+@EACH
 def test_a_completion_is_recorded_with_its_prompt(
     start_engine: Callable[..., Any], start_gateway: Callable[..., Any]
 ) -> None:
@@ -205,6 +208,7 @@ def test_a_completion_is_recorded_with_its_prompt(
     assert sum(sequence.mask) == sum(len(one.ids) for one in engine.log)
 
 
+@EACH
 def test_tokens_of_a_message_are_counted_without_a_call(
     start_engine: Callable[..., Any], start_gateway: Callable[..., Any]
 ) -> None:

@@ -19,6 +19,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "messages": {"model": "m", "max_tokens": 1000, "messages": ASK},
 }
 Start = Callable[..., Any]
+EACH = pytest.mark.parametrize("kind", ["vllm", "sglang"])
 
 
 def words(_: str) -> str:
@@ -43,6 +44,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@EACH
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("path", BODIES)
 def test_a_refusal_of_the_engine_is_passed_on_in_the_words_of_the_dialect(
@@ -81,6 +83,7 @@ def test_an_answer_that_the_engine_breaks_off_can_be_asked_for_again(play: Any) 
     assert differences([gateway.admin.close(episode.episode)], engine.log[1:]) == []
 
 
+@EACH
 @pytest.mark.parametrize("mode", ["engine", "continue"])
 @pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])
 def test_a_context_that_is_too_short_is_told_in_words_that_programs_know(
@@ -110,6 +113,7 @@ def test_an_episode_whose_last_call_has_no_room_is_truncated(play: Any) -> None:
     assert not turn.terminated
 
 
+@EACH
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize(
     ("fault", "problem"),

@@ -41,13 +41,17 @@ class Program:
         return [*messages, {"role": "assistant", "content": message["content"]}]
 
 
-@pytest.fixture(scope="module")
-def world(gateway_tokenizer: Any) -> Iterator[Any]:
-    """An engine and a gateway for all tests of this module."""
+@pytest.fixture(scope="module", params=["vllm", "sglang"])
+def world(request: pytest.FixtureRequest, gateway_tokenizer: Any) -> Iterator[Any]:
+    """An engine of each kind, and a gateway, for all tests of this module."""
     from gem_serve.gateway.serving import GatewayThread
     from gem_serve.gateway.testing.engine import TestEngine
 
-    with TestEngine(gateway_tokenizer, say) as engine, GatewayThread(engine.url) as gateway:
+    options = {"kind": request.param}
+    with (
+        TestEngine(gateway_tokenizer, say, **options) as engine,
+        GatewayThread(engine.url, engine=options) as gateway,
+    ):
         yield engine, gateway
 
 

@@ -1,1 +1,1 @@
-"""An engine on loopback that speaks vLLM's API, for tests and benchmarks."""
+"""An engine on loopback that speaks vLLM's or SGLang's API, for tests and benchmarks."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gem_rollout.trajectory import Trajectory
-from gem_serve.gateway.testing.engine import Sample
+from gem_serve.gateway.testing.answers import Sample
 
 __all__ = ["differences"]
 
