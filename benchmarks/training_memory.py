@@ -40,8 +40,8 @@ HEAD = """\
 # Memory of a learning step
 
 Made by `python benchmarks/training_memory.py`. Counted on a CPU, tensor by tensor, from shapes
-alone; `gpu.md` has what a GPU needs. Models with the shapes of Qwen 3, `precision=bf16`, one part of
-{tokens:,} tokens ({rows} rows of {length:,}), torch {torch}, transformers {transformers}. GiB.
+alone; `gpu.md` has what a GPU needs. Models with the shapes of Qwen 3, `precision=bf16`, one part
+of {tokens:,} tokens ({rows} rows of {length:,}), torch {torch}, transformers {transformers}. GiB.
 
 | model | gradient checkpointing | logits | weights | passes | step, AdamW | step, 8 bits |
 |---|---|---|---:|---:|---:|---:|
