@@ -20,7 +20,7 @@ GUESS := env=game/GuessTheNumber-v0-easy
 ARGS ?=
 PYTEST := $(BIN)/python -m pytest -q -n auto
 
-.PHONY: demo demo-train test test-core test-adapters test-gateway-sdks test-gateway-sglang test-harness quick lint bench baselines docs site clean
+.PHONY: demo demo-train test test-core test-adapters test-gateway-sdks test-gateway-engines test-harness quick lint bench baselines docs site clean
 
 $(VENV)/.base:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'
@@ -67,8 +67,9 @@ test-adapters:  ## Test the adapters with their frameworks: make test-adapters A
 test-gateway-sdks:  ## Test the gateway with the SDKs of agent programs
 	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' tests/ci/gateway_sdks.sh
 
-test-gateway-sglang:  ## Test the gateway with SGLang's own HTTP server, on a CPU
-	@PYTHON='$(PYTHON)' TORCH='$(TORCH)' ARGS='$(ARGS)' tests/ci/gateway_sglang.sh
+ENGINES ?= vllm sglang
+test-gateway-engines:  ## Test the gateway with the own HTTP servers of vLLM and SGLang, on a CPU
+	@for engine in $(ENGINES); do PYTHON='$(PYTHON)' TORCH='$(TORCH)' ARGS='$(ARGS)' tests/ci/gateway_engine.sh $$engine || exit; done
 
 PROGRAMS ?=
 test-harness: $(VENV)/.installed  ## Let agent programs play episodes: make test-harness PROGRAMS="codex mini"

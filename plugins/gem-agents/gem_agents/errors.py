@@ -26,12 +26,15 @@ _SHOWN = 500
 _CONTEXT_WORDS = (
     "context_length_exceeded",
     "context length",
+    "at least 1, got 0",
     "context window",
     "maximum context",
     "maximum model length",
     "max_model_len",
     "prompt is too long",
 )
+_LIMIT = "cannot be greater than max_model_len"
+"""What vLLM says of a request for more tokens than its context, however short the prompt is."""
 _TOO_LONG = (
     "the episode is longer than the model's context (play fewer turns, or show less history with "
     "a wrapper that has max_history_length)"
@@ -144,7 +147,8 @@ def error_of_status(status: int, url: str, body: str) -> EndpointError:
     kind, meaning = _MEANINGS.get(status, (ServerError, "it has failed"))
     if status < 500 and status not in _MEANINGS:
         kind, meaning = BadRequestError, "the request is invalid"
-        if any(words in body.lower() for words in _CONTEXT_WORDS):
+        said = body.lower()
+        if _LIMIT not in said and any(words in said for words in _CONTEXT_WORDS):
             kind, meaning = ContextLengthError, _TOO_LONG
     return kind(f"{url} answered {status}, {meaning}: {shown}", status, url, shown)
 

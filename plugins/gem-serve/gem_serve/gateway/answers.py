@@ -25,7 +25,10 @@ from gem_serve.gateway.events import (
 
 __all__ = ["ChatReader", "Piece", "Reader", "TextReader", "data_of", "loads", "refusal"]
 
-_CONTEXT = re.compile(r"context length|context window|maximum.{0,20}length|too long", re.IGNORECASE)
+_CONTEXT = re.compile(
+    r"context length|context window|maximum.{0,20}length|too long|at least 1, got 0", re.IGNORECASE
+)
+"""What engines say of a prompt that leaves no room; vLLM's rest of the context is then 0."""
 _LONGEST_MESSAGE = 2000
 
 

@@ -13,6 +13,9 @@ from gem_serve.gateway.events import Ask, CallError, Message
 
 __all__ = ["Engine"]
 
+_UNKNOWN = 2**31
+"""The context of a model whose engine does not list it."""
+
 
 class Engine:
     """An engine at a URL; use it as an asynchronous context manager.
@@ -73,13 +76,20 @@ class Engine:
     async def context(self) -> int:
         """Return the most tokens of a prompt and its reply, as the engine lists them.
 
+        Adapters have the context of the model that they belong to, their ``parent``.
+
         Raises:
             CallError: The engine does not answer.
         """
+        if not self._api.has_context:
+            return _UNKNOWN
         if self._context is None:
             cards = (await self._json("GET", "/v1/models")).get("data") or []
-            known = [one.get("max_model_len") for one in cards if one["id"] == await self.name()]
-            self._context = next((one for one in known if one), 2**31)
+            named = {one["id"]: one for one in cards}
+            card = named.get(await self.name(), {})
+            base = named.get(card.get("parent"), {})
+            found = card.get("max_model_len") or base.get("max_model_len")
+            self._context = found or _UNKNOWN
         return self._context
 
     async def chat(self, ask: Ask, sampling: Mapping[str, Any]) -> AsyncIterator[Piece]:
@@ -100,7 +110,7 @@ class Engine:
         body = {
             **await self._body(ask, sampling),
             **self._api.chat,
-            "messages": ask.messages,
+            "messages": self._api.messages(ask.messages),
             **tools,
             **options,
             "logprobs": True,
@@ -146,14 +156,14 @@ class Engine:
         Raises:
             CallError: The engine refused or failed.
         """
-        body = {"model": await self.name(), "messages": messages, **options}
+        body = {"model": await self.name(), "messages": self._api.messages(messages), **options}
         found: list[int] = (await self._json("POST", "/tokenize", body))["tokens"]
         return found
 
     async def _body(self, ask: Ask, sampling: Mapping[str, Any]) -> dict[str, Any]:
         body: dict[str, Any] = {"model": await self.name(), **self._api.sampling(sampling)}
-        if ask.max_tokens is not None:
-            body["max_tokens"] = ask.max_tokens
+        if ask.max_tokens is not None:  # engines refuse more than the context
+            body["max_tokens"] = min(ask.max_tokens, await self.context())
         if ask.stop:
             body["stop"] = list(ask.stop)
         if ask.stream:

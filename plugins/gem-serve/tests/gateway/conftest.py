@@ -27,11 +27,15 @@ def start_engine(gateway_tokenizer: Any, kind: str) -> Iterator[Callable[..., An
     from gem_serve.gateway.testing.engine import TestEngine, adding
 
     make = TestEngine
-    if kind == "sglang" and os.environ.get("GEM_TEST_SGLANG"):
+    if kind == "sglang" == os.environ.get("GEM_TEST_ENGINE"):
         import sglang_kernels  # noqa: F401 - before SGLang
         from sglang_server import SglangServer
 
         make = SglangServer
+    if kind == "vllm" == os.environ.get("GEM_TEST_ENGINE"):
+        from vllm_server import VllmServer
+
+        make = VllmServer
     with ExitStack() as stack:
         yield lambda script=adding, **options: stack.enter_context(
             make(gateway_tokenizer, script, kind=kind, **options)

@@ -2,19 +2,17 @@
 
 The routes, the models of requests and answers, the templates, the parsers, the checks of lengths
 and the form of errors are SGLang's. Its scheduler and detokenizer, which need a GPU, are replaced:
-``Manager.generate_request`` says what they would. ``tests/ci/gateway_sglang.sh`` installs it.
+``Manager.generate_request`` says what they would. ``tests/ci/gateway_engine.sh`` installs it.
 """
 
 import asyncio
-import json
-import tempfile
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any
 
 import fastapi
-import uvicorn
+from http_engine import HttpEngine
 from sglang.srt import runtime_context
 from sglang.srt.entrypoints import http_server
 from sglang.srt.entrypoints.openai import protocol
@@ -27,9 +25,6 @@ from sglang.srt.managers.tokenizer_manager import TokenizerManager
 from sglang.srt.parser.template_manager import TemplateManager
 from sglang.srt.sampling.sampling_params import SamplingParams
 from sglang.srt.server_args import PortArgs, ServerArgs
-
-from gem_rollout.models.tiny_model import save_tiny_model
-from gem_serve.gateway.testing.engine import TestEngine
 
 _MODELS = {
     "/v1/chat/completions": protocol.ChatCompletionRequest,
@@ -101,23 +96,17 @@ class Manager(TokenizerManager):
         """Leave the abort of a request to its connection."""
 
 
-class SglangServer(TestEngine):
-    """SGLang's server with what a script says; see ``TestEngine``.
+class SglangServer(HttpEngine):
+    """SGLang's server with what a script says; see ``HttpEngine``."""
 
-    Attributes:
-        unknown: Fields of requests that SGLang does not have, and would ignore.
-    """
+    models = _MODELS
 
-    unknown: list[str]
-
-    async def _start(self) -> None:
-        self.unknown = []
-        self._folder = tempfile.TemporaryDirectory()
+    async def _app(self, folder: str) -> Any:
         parsers = {"tool_call_parser": "hermes", "reasoning_parser": "qwen3"}
         if self.faults.next[:1] == ["no-parser"]:
             parsers = {}
         args = ServerArgs(
-            model_path=str(save_tiny_model(self._folder.name)),
+            model_path=folder,
             served_model_name="tiny",
             context_length=min(self.context, 4096),
             device="cpu",
@@ -134,61 +123,9 @@ class SglangServer(TestEngine):
         app.state.openai_serving_chat = OpenAIServingChat(manager, templates)
         app.state.openai_serving_completion = OpenAIServingCompletion(manager, templates)
         app.state.openai_serving_tokenize = OpenAIServingTokenize(manager, templates)
-        self._server = uvicorn.Server(
-            uvicorn.Config(self._checked(app), port=0, log_level="warning", loop="asyncio")
-        )
-        self._serving = asyncio.ensure_future(self._server._serve())
-        while not self._server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.01)
-        self.url = f"http://127.0.0.1:{self._server.servers[0].sockets[0].getsockname()[1]}"
-        self._runner = self
-
-    async def cleanup(self) -> None:
-        self._server.should_exit = True
-        await self._serving
-        self._folder.cleanup()
-
-    def _checked(self, app: Any) -> Any:
-        """Return an app that notes unknown fields before it passes a request on."""
-
-        async def called(scope: Any, receive: Any, send: Any) -> None:
-            model = _MODELS.get(scope.get("path"))
-            if model is None:
-                await app(scope, receive, send)
-                return
-            body, message = b"", {"more_body": True}
-            while message.get("more_body"):
-                message = await receive()
-                body += message.get("body", b"")
-            read = model.model_validate(json.loads(body))  # which may change what it is given
-            known = read.model_dump(exclude_unset=True, by_alias=True)
-            self.unknown += [*(read.model_extra or ()), *_unknown(json.loads(body), known)]
-            first = [{"type": "http.request", "body": body, "more_body": False}]
-
-            async def again() -> Any:
-                return first.pop() if first else await receive()
-
-            await app(scope, again, send)
-
-        return called
+        return app
 
 
 @asynccontextmanager
 async def _no_warmup(_: Any) -> Any:
     yield
-
-
-def _unknown(given: Any, known: Any, where: str = "") -> list[str]:
-    """Return the fields that a model left out of what it was given."""
-    if isinstance(given, dict) and isinstance(known, dict):
-        found = [f"{where}{name}" for name in given if name not in known]
-        for name in given.keys() & known.keys():
-            found += _unknown(given[name], known[name], f"{where}{name}.")
-        return found
-    if isinstance(given, list) and isinstance(known, list):
-        return [
-            one
-            for at, pair in enumerate(zip(given, known, strict=True))
-            for one in _unknown(*pair, f"{where}{at}.")
-        ]
-    return []

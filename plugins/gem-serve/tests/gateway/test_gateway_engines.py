@@ -1,6 +1,6 @@
 """Kinds of engines: what is recorded is what each sampled, and each is asked in its own API.
 
-``tests/ci/gateway_sglang.sh`` runs this module with SGLang's own server in the place of ``sglang``.
+``tests/ci/gateway_engine.sh`` runs this module with the own servers of vLLM and SGLang.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from gem_serve.gateway.testing.http import post
 
 Start = Callable[..., Any]
 EACH = pytest.mark.parametrize("kind", ["vllm", "sglang"])
+VLLM = pytest.mark.parametrize("kind", ["vllm"])
 SGLANG = pytest.mark.parametrize("kind", ["sglang"])
 STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 MODES = pytest.mark.parametrize("mode", ["engine", "continue"])
@@ -183,9 +184,9 @@ def test_a_refusal_of_the_engine_has_its_status_and_message(
     assert (answer.status, answer.json["error"]["code"]) == (400, "context_length_exceeded")
 
 
-@SGLANG
+@EACH
 @STREAM
-def test_sglang_is_asked_only_for_fields_that_it_has(
+def test_an_engine_is_asked_only_for_fields_that_it_has(
     *, stream: bool, start_engine: Start, start_gateway: Start
 ) -> None:
     engine = start_engine(script=lambda _: "some words")
@@ -215,6 +216,89 @@ def test_sglang_is_asked_only_for_fields_that_it_has(
             assert post(f"{episode.openai_url}/chat/completions", body).status == 200
     assert len(engine.log) == 8
     assert getattr(engine, "unknown", []) == []
+
+
+@EACH
+@MODES
+def test_an_engine_is_sent_the_reasoning_of_earlier_replies(
+    mode: str, start_engine: Start, start_gateway: Start
+) -> None:
+    engine = start_engine(script=lambda _: "some words")
+    gateway = start_gateway(engine.url)
+    episode = gateway.admin.create(mode=mode)
+    reply = {"role": "assistant", "content": "Yes.", "reasoning_content": "It may."}
+    messages = [*ASK["messages"], reply, {"role": "user", "content": "Why?"}]
+    body = {**ASK, "messages": messages}
+    assert post(f"{episode.openai_url}/chat/completions", body).status == 200
+    assert "<think>It may.</think>" in engine.tokenizer.decode(engine.log[0].prompt_ids)
+
+
+@EACH
+@MODES
+@STREAM
+@pytest.mark.parametrize("path", ["responses", "messages"])
+def test_programs_of_other_dialects_call_tools(
+    path: str, mode: str, *, stream: bool, start_engine: Start, start_gateway: Start
+) -> None:
+    engine = start_engine(chunk=3)
+    gateway = start_gateway(engine.url)
+    episode = gateway.admin.create(mode=mode)
+    task = "What is 0 + 1?"
+    bodies: dict[str, Any] = {
+        "responses": {
+            "input": task,
+            "tools": [{"type": "function", "name": "add", "parameters": SCHEMA}],
+        },
+        "messages": {
+            "messages": [{"role": "user", "content": task}],
+            "tools": [{"name": "add", "input_schema": SCHEMA}],
+            "max_tokens": 500,
+        },
+    }
+    body = {"model": "m", "stream": stream, **bodies[path]}
+    answer = post(f"{episode.url}/v1/{path}", body)
+    assert answer.status == 200
+    assert '"name": "add"' in answer.text.replace('":"', '": "')
+    assert "Sum 0 is next." in answer.text or stream
+    assert record_of(gateway, episode).finish_reason == "tool_calls"
+    trajectory = gateway.admin.close(episode.episode)
+    assert differences([trajectory], engine.log) == []
+    assert getattr(engine, "unknown", []) == []
+
+
+@VLLM
+@MODES
+def test_a_program_may_ask_for_more_tokens_than_the_context(
+    mode: str, start_engine: Start, start_gateway: Start
+) -> None:
+    engine = start_engine(script=lambda _: "some words", context=300)
+    gateway = start_gateway(engine.url)
+    episode = gateway.admin.create(mode=mode)
+    body = {**ASK, "max_tokens": 32_000}
+    assert post(f"{episode.openai_url}/chat/completions", body).status == 200
+    assert len(engine.log) == 1
+
+
+@VLLM
+def test_a_prompt_that_fills_the_context_is_told_in_words_that_programs_know(
+    start_engine: Start, start_gateway: Start
+) -> None:
+    gateway = start_gateway(start_engine(context=100).url)
+    episode = gateway.admin.create()
+    for size in (100, 101):
+        answer = post(f"{episode.openai_url}/completions", {"model": "m", "prompt": [65] * size})
+        assert (answer.status, answer.json["error"]["code"]) == (400, "context_length_exceeded")
+
+
+@VLLM
+def test_a_model_that_the_engine_does_not_serve_is_reported(
+    start_engine: Start, start_gateway: Start
+) -> None:
+    gateway = start_gateway(start_engine().url, engine={"kind": "vllm", "model": "large"})
+    episode = gateway.admin.create()
+    answer = post(f"{episode.openai_url}/chat/completions", ASK)
+    assert answer.status == 404
+    assert "The model `large` does not exist." in answer.json["error"]["message"]
 
 
 def test_an_endpoint_of_openai_is_asked_for_nothing_else(

@@ -62,6 +62,7 @@ def test_a_refusal_of_the_engine_is_passed_on_in_the_words_of_the_dialect(
     assert post(f"{episode.url}/v1/{path}", BODIES[path]).status == 200
 
 
+@pytest.mark.parametrize("kind", ["vllm"])
 @pytest.mark.parametrize("path", BODIES)
 def test_a_stream_that_the_engine_breaks_off_has_no_false_end(path: str, play: Any) -> None:
     engine, gateway, episode = play(faults=["cut:3"], script=lambda _: "a long reply " * 5)

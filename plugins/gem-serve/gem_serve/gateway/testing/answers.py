@@ -47,12 +47,17 @@ class VllmAnswer:
         is_chat: Whether it is a chat's.
     """
 
+    reasoning = "reasoning"
+    """The name of the reasoning in a reply."""
+    reasoning_sent: tuple[str, ...] = ("reasoning", "reasoning_content")
+    """The names of the reasoning in the messages of a chat."""
+
     def __init__(self, tokenizer: Any, sample: Sample, fault: str, *, is_chat: bool) -> None:
         self.tokenizer, self.sample, self.fault, self.is_chat = tokenizer, sample, fault, is_chat
         self.is_whole = sample.ids[-1:] == [tokenizer.eos_token_id]
         said = sample.ids[:-1] if self.is_whole else sample.ids
         self.text = self._decode(said)
-        self.message = _message(self.text, len(sample.prompt_ids)) if is_chat else {}
+        self.message = self._message(len(sample.prompt_ids)) if is_chat else {}
         self.reason = "stop" if self.is_whole else "length"
         if self.is_whole and self.message.get("tool_calls"):
             self.reason = "tool_calls"
@@ -66,15 +71,44 @@ class VllmAnswer:
         return {"error": {"message": message, "type": "Error", "param": None, "code": status}}
 
     @staticmethod
-    def refused(body: Mapping[str, Any]) -> str | None:
-        """Return why a chat is refused; None if it is not."""
-        del body
+    def refused(body: Mapping[str, Any], context: int) -> tuple[int, str] | None:
+        """Return the status and the reason of a refusal, given the most tokens, if it is one."""
+        if body["model"] != "tiny":
+            return 404, f"The model `{body['model']}` does not exist."
+        most = body.get("max_tokens") or 0
+        if most > context:
+            return 400, f"max_tokens={most} cannot be greater than max_model_len={context}."
         return None
 
     @staticmethod
     def rendered(body: Mapping[str, Any]) -> tuple[list[Any], bool]:
-        """Return the messages that ``/tokenize`` renders, and whether a reply begins after them."""
-        return body["messages"], body.get("add_generation_prompt", True)
+        """Return the messages that ``/tokenize`` renders, and whether a reply begins after them.
+
+        It ignores ``reasoning_content``, which chats may have for ``reasoning``.
+        """
+        left_out = "reasoning_content"
+        messages = [
+            {name: one[name] for name in one if name != left_out} for one in body["messages"]
+        ]
+        return messages, body.get("add_generation_prompt", True)
+
+    def _message(self, number: int) -> dict[str, Any]:
+        """Parse the whole reply; the number is that of its calls."""
+        text = self.text
+        message: dict[str, Any] = {"role": "assistant", "content": None}
+        if thought := _THOUGHT.match(text):
+            message[self.reasoning] = thought[1]
+            text = text[thought.end() :]
+        calls = []
+        for at, found in enumerate(_CALL.finditer(text)):
+            parsed = json.loads(found[1])
+            function = {"name": parsed["name"], "arguments": json.dumps(parsed["arguments"])}
+            calls.append({"id": f"call_{number}_{at}", "type": "function", "function": function})
+        if calls:
+            message["tool_calls"] = calls
+            text = text[: text.index("<tool_call>")]
+        message["content"] = text or None
+        return message
 
     def _decode(self, ids: list[int]) -> str:
         text: str = self.tokenizer.decode(
@@ -87,43 +121,40 @@ class VllmAnswer:
         choice: dict[str, Any] = {"index": 0, "finish_reason": self.reason}
         choice |= {"message": self.message} if self.is_chat else {"text": self.text}
         choice |= self._tokens(0, len(self.sample.ids))
-        head = {"prompt_token_ids": self.sample.prompt_ids} if self._has_ids else {}
-        choice |= {} if self.is_chat else head
-        return {
-            **self._head(),
-            **(head if self.is_chat else {}),
-            "choices": [choice],
-            **self._usage(),
-        }
+        if self.is_chat:
+            return {**self._head(), "choices": [choice], **self._prompt(), **self._usage()}
+        choice |= self._prompt()
+        return {**self._head(), "choices": [choice], **self._usage()}
 
     def begin(self) -> list[dict[str, Any]]:
-        """Return the events of a stream before any token was sampled."""
-        return []
+        """Return the events of a stream before those for tokens."""
+        if not self.is_chat:
+            return []
+        delta = {"role": "assistant", "content": ""}
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}
+        return [{**self._head(), "choices": [choice], **self._prompt()}]
 
     def piece(self, start: int, end: int) -> list[dict[str, Any]]:
         """Return the events for some of the tokens."""
         choice: dict[str, Any] = {"index": 0, "finish_reason": None, **self._tokens(start, end)}
         is_last = end == len(self.sample.ids)
         if self.is_chat:
-            choice["delta"] = self._delta(start, end, is_last=is_last)
+            choice["delta"] = self._delta(end, is_last=is_last)
         else:
-            choice["text"] = self._new_text(end)
-        head = {"prompt_token_ids": self.sample.prompt_ids} if start == 0 and self._has_ids else {}
-        if not self.is_chat:
-            choice |= head
+            choice |= {"text": self._new_text(end), **(self._prompt() if start == 0 else {})}
         if is_last:
             choice["finish_reason"] = self.reason
-        return [{**self._head(), **(head if self.is_chat else {}), "choices": [choice]}]
+        return [{**self._head(), "choices": [choice]}]
 
-    def _delta(self, start: int, end: int, *, is_last: bool) -> dict[str, Any]:
+    def _delta(self, end: int, *, is_last: bool) -> dict[str, Any]:
         """Return plain text as it comes, and a message with markup at its end, parsed."""
-        delta: dict[str, Any] = {"role": "assistant"} if start == 0 else {}
         if "<" not in self.text:
-            return delta | {"content": self._new_text(end)}
+            return {"content": self._new_text(end)}
         if not is_last:
-            return delta
+            return {}
         calls = [{"index": at, **one} for at, one in enumerate(self.message.get("tool_calls", ()))]
-        return {**delta, **self.message, **({"tool_calls": calls} if calls else {})}
+        said = {name: one for name, one in self.message.items() if name != "role"}
+        return {**said, **({"tool_calls": calls} if calls else {})}
 
     def _new_text(self, end: int) -> str:
         ids = self.sample.ids[:end]
@@ -139,6 +170,9 @@ class VllmAnswer:
     @property
     def _has_ids(self) -> bool:
         return bool(self.sample.body.get("return_token_ids")) and self.fault != "no-ids"
+
+    def _prompt(self) -> dict[str, Any]:
+        return {"prompt_token_ids": self.sample.prompt_ids} if self._has_ids else {}
 
     def _tokens(self, start: int, end: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -172,6 +206,9 @@ class SglangAnswer(VllmAnswer):
     stream's tokens that add no text, such as the one that ends the reply.
     """
 
+    reasoning = "reasoning_content"
+    reasoning_sent = ("reasoning_content",)
+
     @staticmethod
     def error(status: int, message: str) -> dict[str, Any]:
         """Return the body of an error."""
@@ -184,10 +221,14 @@ class SglangAnswer(VllmAnswer):
         }
 
     @staticmethod
-    def refused(body: Mapping[str, Any]) -> str | None:
-        """Return why a chat is refused; None if it is not."""
-        if body.get("stream") and body.get("return_token_ids"):
-            return "return_token_ids is not supported with streaming on /v1/chat/completions."
+    def refused(body: Mapping[str, Any], context: int) -> tuple[int, str] | None:
+        """Return the status and the reason of a refusal, given the most tokens, if it is one."""
+        most = body.get("max_tokens") or 0
+        if most > context:
+            said = f"This model supports at most {context} completion tokens."
+            return 400, f"max_completion_tokens is too large: {most}.{said}"
+        if "messages" in body and body.get("stream") and body.get("return_token_ids"):
+            return 400, "return_token_ids is not supported with streaming on /v1/chat/completions."
         return None
 
     @staticmethod
@@ -218,7 +259,7 @@ class SglangAnswer(VllmAnswer):
         """Return the events for some of the tokens."""
         if not self.is_chat:
             return super().piece(start, end)
-        delta = self._delta(start, end, is_last=end == len(self.sample.ids))
+        delta = self._delta(end, is_last=end == len(self.sample.ids))
         if self.fault == "no-parser" and not delta.get("content"):
             return []
         return [self._chunk(delta, **self._tokens(start, end))]
@@ -245,21 +286,3 @@ class SglangAnswer(VllmAnswer):
 
 FORMS: Mapping[str, type[VllmAnswer]] = {"vllm": VllmAnswer, "sglang": SglangAnswer}
 """The forms of the kinds of engines."""
-
-
-def _message(text: str, number: int) -> dict[str, Any]:
-    """Parse a whole reply."""
-    message: dict[str, Any] = {"role": "assistant", "content": None}
-    if thought := _THOUGHT.match(text):
-        message["reasoning_content"] = thought[1]
-        text = text[thought.end() :]
-    calls = []
-    for at, found in enumerate(_CALL.finditer(text)):
-        parsed = json.loads(found[1])
-        function = {"name": parsed["name"], "arguments": json.dumps(parsed["arguments"])}
-        calls.append({"id": f"call_{number}_{at}", "type": "function", "function": function})
-    if calls:
-        message["tool_calls"] = calls
-        text = text[: text.index("<tool_call>")]
-    message["content"] = text or None
-    return message

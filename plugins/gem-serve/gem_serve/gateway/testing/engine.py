@@ -124,7 +124,7 @@ class TestEngine:
 
     def _render(self, body: Mapping[str, Any], *, prompt: bool = True) -> list[int]:
         text = self.tokenizer.apply_chat_template(
-            [_with_parsed_arguments(one) for one in body["messages"]],
+            [_for_template(one, self._form.reasoning_sent) for one in body["messages"]],
             tools=body.get("tools"),
             tokenize=False,
             add_generation_prompt=prompt,
@@ -134,9 +134,6 @@ class TestEngine:
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        reason = self._form.refused(body)
-        if reason is not None:
-            return self._refuse(400, reason)
         return await self._serve(request, body, self._render(body), is_chat=True)
 
     async def _completions(self, request: web.Request) -> web.StreamResponse:
@@ -149,6 +146,9 @@ class TestEngine:
     async def _serve(
         self, request: web.Request, body: dict[str, Any], prompt: list[int], *, is_chat: bool
     ) -> web.StreamResponse:
+        refusal = self._form.refused(body, self.context)
+        if refusal is not None:
+            return self._refuse(*refusal)
         fault = self.faults.take()
         if fault.isdigit():
             return self._refuse(int(fault), f"Scripted status {fault}.", **{"Retry-After": "0"})
@@ -239,7 +239,9 @@ def _event(content: Mapping[str, Any]) -> bytes:
     return b"data: " + json.dumps(content).encode() + b"\n\n"
 
 
-def _with_parsed_arguments(message: Mapping[str, Any]) -> dict[str, Any]:
+def _for_template(message: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return a message as templates take it; the reasoning has one of the names."""
+    reasoning = next((message[name] for name in names if message.get(name)), None)
     calls = [
         {
             **one,
@@ -247,7 +249,12 @@ def _with_parsed_arguments(message: Mapping[str, Any]) -> dict[str, Any]:
         }
         for one in message.get("tool_calls") or ()
     ]
-    return {**message, **({"tool_calls": calls} if calls else {})}
+    rest = {name: message[name] for name in message if not name.startswith("reasoning")}
+    return {
+        **rest,
+        **({"reasoning_content": reasoning} if reasoning else {}),
+        **({"tool_calls": calls} if calls else {}),
+    }
 
 
 def adding(prompt: str) -> str:
