@@ -68,7 +68,7 @@ test-gateway-sdks:  ## Test the gateway with the SDKs of agent programs
 	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' tests/ci/gateway_sdks.sh
 
 ENGINES ?= vllm sglang
-test-gateway-engines:  ## Test the gateway with the own HTTP servers of vLLM and SGLang, on a CPU
+test-gateway-engines:  ## Test the gateway with the HTTP servers of vLLM and SGLang, on a CPU
 	@for engine in $(ENGINES); do PYTHON='$(PYTHON)' TORCH='$(TORCH)' ARGS='$(ARGS)' tests/ci/gateway_engine.sh $$engine || exit; done
 
 PROGRAMS ?=

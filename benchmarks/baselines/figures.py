@@ -43,7 +43,7 @@ class Figures:
         return [one for one in self.content["scripted"] if (one["env"], one["agent"]) == key]
 
     def reason(self, env: str, agent: str) -> str:
-        """Return why there is no figure; an empty text if there is one."""
+        """Return why a figure is missing; an empty string if it is not."""
         rows = self.scripted(env, agent)
         if len(rows) < len(self.content["seeds"]):
             return "not played"

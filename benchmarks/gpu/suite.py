@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             name, nargs="*", choices=shapes, default=chosen, metavar="MODEL", help=about
         )
     parser.add_argument(
-        "--rows", nargs="+", type=int, default=[16, 64, 256], help="sampled at once"
+        "--rows", nargs="+", type=int, default=[16, 64, 256], help="rows of a sampling batch"
     )
     parser.add_argument("--new-tokens", type=int, default=256, help="of a reply")
     parser.add_argument("--device", default="cuda")

@@ -70,7 +70,7 @@ def interval(values: Mapping[tuple[int, int], float]) -> Interval:
     """Return the interval of values by warm start and seed.
 
     Raises:
-        ValueError: There is no value.
+        ValueError: ``values`` is empty.
     """
     by_start: dict[int, list[float]] = {}
     for (start, _), value in values.items():

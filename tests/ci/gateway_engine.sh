@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the gateway with the own HTTP server of an engine, whose kernels and scheduler are left out,
+# Tests the gateway with the HTTP server of an engine, whose kernels and scheduler are left out,
 # in a virtual environment of its own, .venv-adapters/ENGINE. PYTHON is the interpreter, TORCH the
 # requirement of torch, and ARGS more arguments for pytest.
 #

@@ -91,7 +91,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "mini_sudoku": "solve a 4x4 Sudoku",
     "modulo_grid": "find the rule behind a grid of marks and complete it",
     "n_queens": "complete a board of queens that do not attack each other",
-    "needle_haystack": "find who has a certain opinion in a long text",
+    "needle_haystack": "find the person with a given opinion in a long text",
     "number_filtering": "keep or remove the numbers of a list by a condition",
     "number_format": "pick the largest or smallest of numbers in different notations",
     "number_sequence": "continue a sequence of numbers",

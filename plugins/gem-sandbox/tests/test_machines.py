@@ -326,15 +326,15 @@ def test_a_fork_has_the_files_that_a_snapshot_has(provider, machine):
 @needs_local
 def test_a_fork_is_made_while_processes_write(machine):
     """They are stopped meanwhile, and go on."""
-    machine.write("/root/kept", "0")
-    machine.run("cd /root; (while :; do echo $((i++)) > now; mv now kept; done) &")
+    machine.write("/app/kept", "0")
+    machine.run("cd /app; (while :; do echo $((i++)) > now; mv now kept; done) &")
     for _ in range(5):
         with machine.fork() as fork:
-            assert fork.read("/root/kept").strip().isdigit()
+            assert fork.read("/app/kept").strip().isdigit()
             assert not fork.processes()
-    before = machine.read("/root/kept")
+    before = machine.read("/app/kept")
     assert machine.run(
-        f"until [ $(cat /root/kept) -gt {int(before)} ]; do sleep .01; done", timeout=10
+        f"until [ $(cat /app/kept) -gt {int(before)} ]; do sleep .01; done", timeout=10
     ).ok
 
 

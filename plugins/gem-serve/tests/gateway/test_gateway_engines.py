@@ -1,6 +1,6 @@
 """Kinds of engines: what is recorded is what each sampled, and each is asked in its own API.
 
-``tests/ci/gateway_engine.sh`` runs this module with the own servers of vLLM and SGLang.
+``tests/ci/gateway_engine.sh`` runs this module with the HTTP servers of vLLM and SGLang.
 """
 
 from collections.abc import Callable
