@@ -25,7 +25,10 @@ def gem_command() -> list[str]:
     """Return the words that start ``python -m gem_core``."""
     if sys.platform != "linux":
         return [sys.executable, "-m", "gem_core"]
-    return [*_client(), ""]
+    server, client = _start()
+    status = server.poll()
+    assert status is None, f"an earlier test has ended the server of commands: status {status}"
+    return [*client, ""]
 
 
 @functools.cache
@@ -34,16 +37,17 @@ def gem_bin() -> str:
     scripts = sysconfig.get_path("scripts")
     if sys.platform != "linux":
         return scripts
-    words = " ".join(f"'{word}'" for word in [*_client(), scripts])
-    program = Path(_client()[-1]).with_name("gem-core")
+    _, client = _start()
+    words = " ".join(f"'{word}'" for word in [*client, scripts])
+    program = Path(client[-1]).with_name("gem-core")
     program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
     program.chmod(0o755)
     return str(program.parent)
 
 
 @functools.cache
-def _client() -> list[str]:
-    """Start the server, which ends with this process; return how to reach it."""
+def _start() -> tuple["subprocess.Popen[bytes]", list[str]]:
+    """Start the server, which ends with this process; return it and the words of its client."""
     folder = tempfile.TemporaryDirectory(prefix="gem-core-")
     address = f"{folder.name}/socket"
     server = subprocess.Popen(
@@ -62,4 +66,4 @@ def _client() -> list[str]:
         folder.cleanup()
 
     atexit.register(end)
-    return [sys.executable, "-IS", str(_HERE / "gem_client.py"), address]
+    return server, [sys.executable, "-IS", str(_HERE / "gem_client.py"), address]
