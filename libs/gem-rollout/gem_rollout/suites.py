@@ -53,11 +53,21 @@ _GAMES = (
     "Wordle",
 )
 _RG = (
+    "aiw",
     "chain_sum",
+    "color_cube_rotation",
+    "family_relationships",
     "gcd",
+    "isomorphic_strings",
+    "knights_knaves",
+    "largest_island",
     "leg_counting",
+    "letter_counting",
     "maze",
+    "number_sequence",
     "number_sorting",
+    "simple_equations",
+    "simple_geometry",
     "syllogism",
 )
 _TEXTS = ["math:Sample", "logic:Sample", "qa:Sample", "code:Sample"]
