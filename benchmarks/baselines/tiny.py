@@ -82,9 +82,7 @@ NOT_TRAINED = {
         "game:WikiGame-v0-easy",
         "game:WordSearch-v0-easy",
     ),
-    "with 1,900 tokens in an episode, it would take as long as all others together": (
-        "game:Sokoban-v0-easy",
-    ),
+    "an episode has 1,900 tokens, so training would take too long": ("game:Sokoban-v0-easy",),
     "an answer is a program, commands or JSON, longer than the responses of these models": (
         "code:Sample",
         "mcp:Sample",
