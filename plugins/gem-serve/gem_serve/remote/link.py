@@ -62,21 +62,31 @@ class Link:
         self._pid = os.getpid()
 
     def hello(self, timeout: float) -> Reply:
-        """Return what the server says about itself; it is asked once.
+        """Return what the server says about itself; it is asked once in each connection.
+
+        After a restart, another server may answer at the same address.
 
         Raises:
             ConnectionLostError: The server cannot be reached.
             GemError: It is another kind of server, or refuses this client.
         """
         if self._hello is None:
-            found = self.result(self.submit({"op": "hello"}), timeout)
+            future = self.submit({"op": "hello"})
+            future.add_done_callback(self._note)
+            found = self.result(future, timeout)
             if found.get("protocol") != _PROTOCOL:
                 raise ConnectionLostError(
                     f"{self.url} speaks version {found.get('protocol')} of the protocol, and this "
                     f"client version {_PROTOCOL}. Install the same gem-serve on both sides."
                 )
-            self._hello, self._most = found, int(found["max_bytes"])
+            self._most = int(found["max_bytes"])
+            return found
         return self._hello
+
+    def _note(self, future: Future[Reply]) -> None:
+        """Keep what the server said, in the loop's thread, before the connection can be lost."""
+        if future.exception() is None and future.result().get("protocol") == _PROTOCOL:
+            self._hello = future.result()
 
     def submit(self, message: Reply) -> Future[Reply]:
         """Send a message from any thread; return a future of its reply.
@@ -173,7 +183,7 @@ class Link:
             found = error if isinstance(error, GemError) else RemoteError(repr(error))
             self._fail(found)
         finally:
-            self._runs, self._socket = False, None
+            self._runs, self._socket, self._hello = False, None, None
 
     async def _keep(self, client: aiohttp.ClientSession) -> None:
         while True:
@@ -187,7 +197,7 @@ class Link:
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.TEXT:
                     self._take(loads(message.data))
-            self._socket = None
+            self._socket, self._hello = None, None
             if not self._waiting and not self._open:
                 return
 
@@ -198,7 +208,7 @@ class Link:
             AccessError: The server refuses the token.
             ConnectionLostError: There is none after ``reconnect`` seconds.
         """
-        seconds = min(self._reconnect, _FIRST_PATIENCE) if self._hello is None else self._reconnect
+        seconds = min(self._reconnect, _FIRST_PATIENCE) if self._most == 0 else self._reconnect
         until = self._loop.time() + seconds
         pause = _FIRST_PAUSE
         while True:

@@ -60,6 +60,18 @@ def test_python_3_10_without_our_packages_plays_episodes_equal_to_local(serve: S
     assert len(running.server.sessions) == 0
 
 
+def test_another_server_at_the_same_address_is_asked_what_it_has(serve: Serve) -> None:
+    first = serve("coin")
+    with make(f"remote:{first.address}/coin") as env:
+        env.reset(seed=1)
+    first.stop()
+    second = serve(GAME, port=first.port)
+    with pytest.raises(UnknownIdError, match=f"It has: {GAME}"):
+        make(f"remote:{second.address}/coin")
+    with make(f"remote:{second.address}/{GAME}") as env:
+        env.reset(seed=1)
+
+
 def nemo_gym(env_class: Any, action_class: Any, body: dict[str, Any]) -> Any:
     """Do what NeMo-Gym's ``openenv`` resources server does, in an event loop as there."""
 
