@@ -3,7 +3,7 @@
 import atexit
 import os
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol, TypeVar
 
@@ -30,6 +30,7 @@ class SharedPools:
         self._lock = threading.Lock()
         self._pools: dict[Hashable, Any] = {}
         self._users: Counter[Hashable] = Counter()
+        self._released: deque[Hashable] = deque()
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
 
@@ -39,15 +40,37 @@ class SharedPools:
             if key not in self._pools:
                 self._pools[key] = make()
             self._users[key] += 1
-            return self._pools[key]  # type: ignore[no-any-return]
+            pool: P = self._pools[key]
+        self._close_unused()
+        return pool
 
     def release(self, key: Hashable) -> None:
-        """Close the pool of a key unless another sandbox has leased it too."""
-        with self._lock:
+        """Close the pool of a key unless another sandbox has leased it too.
+
+        The garbage collector may call this at any point, also while this thread holds the lock: so
+        it does not wait for the lock. Whoever holds it closes the pool afterwards.
+        """
+        self._released.append(key)
+        self._close_unused()
+
+    def _close_unused(self) -> None:
+        """Close the pools that nobody uses any more, without the lock."""
+        while self._released and self._lock.acquire(blocking=False):
+            try:
+                pools = self._take_unused()
+            finally:
+                self._lock.release()
+            for pool in pools:
+                pool.close()
+
+    def _take_unused(self) -> list[Any]:
+        pools = []
+        while self._released:
+            key = self._released.popleft()
             self._users[key] -= 1
-            pool = None if self._users[key] > 0 else self._pools.pop(key, None)
-        if pool is not None:
-            pool.close()
+            if self._users[key] <= 0 and key in self._pools:
+                pools.append(self._pools.pop(key))
+        return pools
 
     def close(self) -> None:
         """Close all pools."""

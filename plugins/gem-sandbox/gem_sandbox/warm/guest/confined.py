@@ -75,7 +75,8 @@ class ConfinedIsolation(Isolation):
         return f"{self._base}/{init}"
 
     def _stop(self, *_: object) -> NoReturn:
-        """End a run, at the supervisor's request."""
+        """End a run, at the supervisor's request, which may be repeated."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self.finish()
         os._exit(0)
 

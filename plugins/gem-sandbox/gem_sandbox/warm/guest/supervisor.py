@@ -47,6 +47,8 @@ __all__ = ["Supervisor"]
 
 _PATIENCE = 10_000
 """Milliseconds in which a killed run must be dead."""
+_SIGNAL_AGAIN = 50
+"""Milliseconds after which the signal that ends a scope is sent again."""
 _IDLE_TICK = 200
 """Milliseconds between two looks at an idle session."""
 _KILLED = 9, 0, 0.0
@@ -237,11 +239,17 @@ class _Scope:
         return None
 
     def kill(self) -> None:
-        """Kill all its processes, and wait until they are dead."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._pidfd, self._isolation.end_signal)
-        if not _is_readable(self._pidfd):
-            raise _HostGoneError  # then the zygote kills everything
+        """Kill all its processes, and wait until they are dead.
+
+        An init process that handles the signal may get it just before it begins to wait for a
+        program, and then handles it only after the wait: so the signal is sent again.
+        """
+        for _ in range(_PATIENCE // _SIGNAL_AGAIN):
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, self._isolation.end_signal)
+            if _is_readable(self._pidfd, _SIGNAL_AGAIN):
+                return
+        raise _HostGoneError  # then the zygote kills everything
 
     def close(self) -> None:
         """Kill all its processes, and release its descriptors."""
@@ -252,10 +260,10 @@ class _Scope:
             self.link.close()
 
 
-def _is_readable(descriptor: int) -> bool:
+def _is_readable(descriptor: int, milliseconds: int = _PATIENCE) -> bool:
     ready = select.poll()
     ready.register(descriptor, select.POLLIN)
-    return bool(ready.poll(_PATIENCE))
+    return bool(ready.poll(milliseconds))
 
 
 class _Tests:
