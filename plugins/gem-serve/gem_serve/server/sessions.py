@@ -100,6 +100,8 @@ class Session:
                 return await act()
             except Exception as error:  # noqa: BLE001 - it is the client's answer
                 return error_reply(error)
+            finally:
+                self.used = time.monotonic()
 
 
 class Sessions:
@@ -299,14 +301,10 @@ class Sessions:
     async def expire(self) -> None:
         """End the sessions that have been idle for too long."""
         oldest = time.monotonic() - self.limits.idle_timeout
-        idle = [
-            key
-            for key, one in self._sessions.items()
-            if one.link is None and one.used < oldest and not one.is_busy
-        ]
-        self._metrics.expired += len(idle)
-        for key in idle:
-            await self.close(key)
+        for key, one in list(self._sessions.items()):  # closing one takes time for others to go on
+            if one.link is None and one.used < oldest and not one.is_busy:
+                self._metrics.expired += 1
+                await self.close(key)
 
     def playing(self) -> int:
         """Return how many episodes are being played."""
