@@ -128,7 +128,7 @@ def _communicate(task: DialogueTask, evidence: Evidence) -> list[Any]:
     """Return the texts that the assistant did not say."""
     said = [text.lower().replace(",", "") for text in evidence.said]
     texts = [mention.text for mention in task.communicate]
-    return [text for text in texts if not any(text.lower() in one for one in said)]
+    return [text for text in texts if not any(text.lower().replace(",", "") in one for one in said)]
 
 
 def _actions(task: DialogueTask, evidence: Evidence) -> list[Any]:

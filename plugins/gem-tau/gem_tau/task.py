@@ -65,7 +65,7 @@ class Mention:
     """A text that the assistant must say, such as an amount.
 
     Args:
-        text: The text; case, and commas in what was said, are ignored.
+        text: The text; case and commas are ignored.
         goal: The index of the scenario's goal that asks for it; None if it is not known.
     """
 
