@@ -18,14 +18,15 @@ TRAINED := runs/demo-train/$(shell date +%Y-%m-%d-%H-%M-%S)
 GUESS := env=game/GuessTheNumber-v0-easy
 # More arguments for pytest: make test ARGS="-k seed -x"
 ARGS ?=
-PYTEST := $(BIN)/python -m pytest -q -n auto
+# Tests of one module mostly run in one worker, so that they share what the module has started.
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 .PHONY: demo demo-train test test-core test-adapters test-gateway-sdks test-gateway-engines test-harness quick lint bench baselines docs site clean
 
 $(VENV)/.base:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=...") if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) 'hatchling>=1.27' 'editables>=0.5'
+	@$(PIP) 'pip>=26' 'hatchling>=1.27' 'editables>=0.5' # pip of Python 3.11 takes a minute more
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.base pyproject.toml $(SHOWN:%=%/pyproject.toml)
@@ -54,15 +55,16 @@ demo-train: $(VENV)/.installed  ## Train a tiny model from nothing: a warm start
 test: $(VENV)/.installed  ## Run every test
 	@$(PYTEST) $(ARGS)
 
-quick: $(VENV)/.installed  ## Run a selection of the tests, in a minute
-	@$(PYTEST) --quick $(ARGS)
+quick: $(VENV)/.installed  ## Run the tests that are not marked slow
+	@$(PYTEST) -m 'not slow' $(ARGS)
 
 test-core: $(VENV)/.installed  ## Run the tests of the core
 	@$(PYTEST) tests $(ARGS)
 
 ADAPTERS ?=
+NEWEST ?=
 test-adapters:  ## Test the adapters with their frameworks: make test-adapters ADAPTERS="trl verl"
-	@PYTHON='$(PYTHON)' TORCH='$(TORCH)' ARGS='$(ARGS)' tests/ci/adapters.sh $(ADAPTERS)
+	@PYTHON='$(PYTHON)' TORCH='$(TORCH)' NEWEST='$(NEWEST)' ARGS='$(ARGS)' tests/ci/adapters.sh $(ADAPTERS)
 
 test-gateway-sdks:  ## Test the gateway with the SDKs of agent programs
 	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' tests/ci/gateway_sdks.sh

@@ -118,7 +118,7 @@ def test_a_person_at_the_terminal_answers_with_a_line(
 
 class TestOracle:
     @pytest.mark.parametrize("wrappers", [[], ["concat"], ["time_limit", "episode_tracking"]])
-    def test_it_plays_as_well_as_the_game_can_be_played(self, wrappers: list[str]) -> None:
+    def test_the_oracle_plays_as_well_as_the_game_can_be_played(self, wrappers: list[str]) -> None:
         env = gem_core.make(GAME, wrappers=wrappers)
         agent = gem_core.make_agent("oracle")
         for seed in range(10):
@@ -145,7 +145,7 @@ class TestOracle:
         with pytest.raises(EntryPointError, match="NoOracle"):
             OracleAgent().reset(env)
 
-    def test_it_hands_everything_to_the_player_and_closes_it(self) -> None:
+    def test_the_oracle_hands_everything_to_its_player_and_closes_it(self) -> None:
         env = Echo()
         env.spec = EnvSpec(id="a:b", entry_point=Echo, oracle=Player)
         agent: Any = OracleAgent()

@@ -39,6 +39,43 @@ from gem_core.wrappers import EpisodeTracking, HistoryWrapper, TimeLimit, ToolWr
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 GAME = "game:GuessTheNumber-v0"
+REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"env_id": "game:GuesTheNumber-v0"}, UnknownIdError, "Did you mean"),
+    ({"env_id": 3}, ConfigError, "must be an id or a mapping with an id; got 3"),
+    (
+        {"max_turn": 2},
+        UnknownKwargError,
+        "Did you mean 'max_turns'",
+    ),
+    ({"max_turns": 0}, ConfigError, "max_turns"),
+    ({"wrappers": "concat"}, ConfigError, "wrappers is a list"),
+    ({"tools": {"id": "echo"}}, ConfigError, "tools is a list"),
+    ({"tools": 3}, ConfigError, "tools is a list"),
+    ({"wrappers": [3]}, ConfigError, "must be an id or a mapping with an id; got 3"),
+    ({"wrappers": [{"max_steps": 3}]}, ConfigError, "needs an 'id'"),
+    ({"wrappers": ["concta"]}, UnknownIdError, "Did you mean 'concat'"),
+    ({"tools": ["pyton"]}, UnknownIdError, "pyton"),
+    ({"wrappers": [{"id": "time_limit", "steps": 3}]}, UnknownKwargError, "'steps'"),
+    ({"tool_use": {"max_uses": 3}}, UnknownKwargError, "'max_uses'"),
+    ({"wrappers": ["episode_tracking", "concat"]}, WrapperOrderError, "earlier in the"),
+    ({"seed": -1}, ConfigError, "non-negative"),
+    ({"seed": True}, ConfigError, "non-negative"),
+]
+REFUSED_VECTORS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"num_envs": 0}, ConfigError, "num_envs must be at least 1; got 0"),
+    ({"env_ids": []}, ConfigError, "at least one environment"),
+    ({"env_ids": [GAME] * 2, "num_envs": 3}, ConfigError, "but there are 2 ids"),
+    ({"vec_kwargs": [{}, {}]}, ConfigError, "vec_kwargs is a list of 1 mappings"),
+    ({"vec_kwargs": {"max_turns": 3}}, ConfigError, "vec_kwargs"),
+    ({"vec_kwargs": [{"max_turn": 3}]}, UnknownKwargError, "Did you mean 'max_turns'"),
+    ({"env_ids": [GAME, "game:Nothing"]}, UnknownIdError, "game:Nothing"),
+    ({"executor": "fork"}, UnknownIdError, "executor 'fork'"),
+    ({"executor": {"id": "serial", "max_workers": 2}}, UnknownKwargError, "max_workers"),
+    ({"autoreset": "always"}, ConfigError, "'same_step', 'next_step' or 'off'"),
+    ({"on_error": "skip"}, ConfigError, "'raise' or 'truncate'"),
+    ({"seed": -3}, ConfigError, "non-negative"),
+    ({"wrappers": "concat"}, ConfigError, "wrappers is a list"),
+]
 
 
 class Room(BaseEnv):
@@ -112,7 +149,7 @@ class TestMake:
         assert gem_core.spec(GAME).kwargs["max_turns"] == 10
         assert "2 turns" in env.reset(seed=0)[0]
 
-    def test_takes_a_spec(self) -> None:
+    def test_make_takes_a_spec(self) -> None:
         env: Any = gem_core.make(ROOM)
         assert (env.size, env.spec) == (4, ROOM)
         assert gem_core.make(ROOM, size=5).size == 5  # type: ignore[attr-defined]
@@ -155,7 +192,7 @@ class TestMake:
         assert play(3)[0] == gem_core.make(ROOM).reset(seed=3)[0]
         assert play(None) != play(None)
 
-    def test_takes_an_entry_point_that_wraps_what_it_makes(self) -> None:
+    def test_an_entry_point_may_return_a_wrapped_environment(self) -> None:
         spec = EnvSpec(id="test:Loud-v0", entry_point=lambda: Shout(Room()))
         env = gem_core.make(spec, seed=3)
         assert env.spec is not None
@@ -169,38 +206,15 @@ class TestMake:
             gem_core.make(spec, wrappers=[BrokenWrapper])
         assert room.closed
 
-    @pytest.mark.parametrize(
-        ("kwargs", "error", "message"),
-        [
-            ({"env_id": "game:GuesTheNumber-v0"}, UnknownIdError, "Did you mean"),
-            ({"env_id": 3}, ConfigError, "must be an id or a mapping with an id; got 3"),
-            (
-                {"max_turn": 2},
-                UnknownKwargError,
-                "Did you mean 'max_turns'",
-            ),
-            ({"max_turns": 0}, ConfigError, "max_turns"),
-            ({"wrappers": "concat"}, ConfigError, "wrappers is a list"),
-            ({"tools": {"id": "echo"}}, ConfigError, "tools is a list"),
-            ({"tools": 3}, ConfigError, "tools is a list"),
-            ({"wrappers": [3]}, ConfigError, "must be an id or a mapping with an id; got 3"),
-            ({"wrappers": [{"max_steps": 3}]}, ConfigError, "needs an 'id'"),
-            ({"wrappers": ["concta"]}, UnknownIdError, "Did you mean 'concat'"),
-            ({"tools": ["pyton"]}, UnknownIdError, "pyton"),
-            ({"wrappers": [{"id": "time_limit", "steps": 3}]}, UnknownKwargError, "'steps'"),
-            ({"tool_use": {"max_uses": 3}}, UnknownKwargError, "'max_uses'"),
-            ({"wrappers": ["episode_tracking", "concat"]}, WrapperOrderError, "earlier in the"),
-            ({"seed": -1}, ConfigError, "non-negative"),
-            ({"seed": True}, ConfigError, "non-negative"),
-        ],
-    )
-    def test_refuses_what_cannot_work(
-        self, kwargs: dict[str, Any], error: type[Exception], message: str
-    ) -> None:
-        with pytest.raises(error, match=message):
-            gem_core.make(**{"env_id": GAME, **kwargs})
+    def test_refuses_what_cannot_work(self, subtests: pytest.Subtests) -> None:
+        for kwargs, error, message in REFUSED:
+            with (
+                subtests.test(kwargs=repr(kwargs)),
+                pytest.raises(error, match=message),
+            ):
+                gem_core.make(**{"env_id": GAME, **kwargs})
 
-    def test_says_which_module_is_missing(self) -> None:
+    def test_make_says_which_module_of_an_entry_point_is_missing(self) -> None:
         spec = EnvSpec(id="test:Lost-v0", entry_point="no_such_module.envs:Lost")
         with pytest.raises(EntryPointError, match=r"'test:Lost-v0'.*no module 'no_such_module'"):
             gem_core.make(spec)
@@ -271,7 +285,7 @@ class TestMakeVec:
         gem_core.make_vec(ROOM, num_envs=2, tools=[noted(Echo)], wrappers=[noted(Shout)])
         assert len({id(one) for one in made}) == len(made) == 4
 
-    def test_changes_nothing_that_it_is_given(self) -> None:
+    def test_make_vec_does_not_change_its_arguments(self) -> None:
         given: dict[str, Any] = {
             "vec_kwargs": [{"size": 1}, {"words": ["a", "b"]}],
             "tools": [Echo],
@@ -286,29 +300,13 @@ class TestMakeVec:
         assert given == before
         assert ROOM.kwargs == {"size": 4}
 
-    @pytest.mark.parametrize(
-        ("kwargs", "error", "message"),
-        [
-            ({"num_envs": 0}, ConfigError, "num_envs must be at least 1; got 0"),
-            ({"env_ids": []}, ConfigError, "at least one environment"),
-            ({"env_ids": [GAME] * 2, "num_envs": 3}, ConfigError, "but there are 2 ids"),
-            ({"vec_kwargs": [{}, {}]}, ConfigError, "vec_kwargs is a list of 1 mappings"),
-            ({"vec_kwargs": {"max_turns": 3}}, ConfigError, "vec_kwargs"),
-            ({"vec_kwargs": [{"max_turn": 3}]}, UnknownKwargError, "Did you mean 'max_turns'"),
-            ({"env_ids": [GAME, "game:Nothing"]}, UnknownIdError, "game:Nothing"),
-            ({"executor": "fork"}, UnknownIdError, "executor 'fork'"),
-            ({"executor": {"id": "serial", "max_workers": 2}}, UnknownKwargError, "max_workers"),
-            ({"autoreset": "always"}, ConfigError, "'same_step', 'next_step' or 'off'"),
-            ({"on_error": "skip"}, ConfigError, "'raise' or 'truncate'"),
-            ({"seed": -3}, ConfigError, "non-negative"),
-            ({"wrappers": "concat"}, ConfigError, "wrappers is a list"),
-        ],
-    )
-    def test_refuses_what_cannot_work(
-        self, kwargs: dict[str, Any], error: type[Exception], message: str
-    ) -> None:
-        with pytest.raises(error, match=message):
-            gem_core.make_vec(**{"env_ids": GAME, **kwargs})
+    def test_refuses_what_cannot_work(self, subtests: pytest.Subtests) -> None:
+        for kwargs, error, message in REFUSED_VECTORS:
+            with (
+                subtests.test(kwargs=repr(kwargs)),
+                pytest.raises(error, match=message),
+            ):
+                gem_core.make_vec(**{"env_ids": GAME, **kwargs})
 
 
 class TestRegister:

@@ -11,9 +11,9 @@ import time
 from typing import ClassVar
 
 import pytest
+from cli import gem
 from click.testing import CliRunner
 from commands import Command
-from gem_command import gem_command
 
 import gem_core
 from gem_core import BaseEnv, Step
@@ -24,20 +24,8 @@ from gem_rollout import read_trajectories
 GUESS = "game:GuessTheNumber-v0-easy"
 
 
-def gem(*args, cwd=None, stdin="", env=None):
-    return subprocess.run(
-        [*gem_command(), *args],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        input=stdin,
-        env={**os.environ, **(env or {})},
-        check=False,
-    )
-
-
-def ok(*args, **kwargs):
-    done = gem(*args, **kwargs)
+def ok(*words, **options):
+    done = gem(*words, **options)
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
 
@@ -57,7 +45,7 @@ def test_help_of_run_is_short_and_names_the_command_that_lists_ids():
     assert "Sudoku-v0-hard-" not in shown
 
 
-def test_version():
+def test_version_prints_the_version():
     assert "0.1.0" in ok("--version")
 
 
@@ -74,12 +62,12 @@ def test_list_json_can_be_read_by_programs():
     assert row["source"].startswith("gem-games")
 
 
-def test_list_of_other_kinds():
+def test_list_shows_other_kinds_than_environments():
     assert "episode_tracking" in ok("list", "--kind", "wrappers")
     assert "oracle" in ok("list", "--kind", "agents")
 
 
-def test_list_of_nothing_says_so():
+def test_list_says_that_no_id_matches_a_pattern():
     assert "No envs match 'nothing:*'" in ok("list", "nothing:*")
 
 
@@ -123,15 +111,7 @@ def complete(*words):
         "COMP_CWORD": str(len(pieces)),
         "_GEM_CORE_COMPLETE": "bash_complete",
     }
-    code = "from gem_core.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return [line.removeprefix("plain,") for line in done.stdout.split()]
+    return [line.removeprefix("plain,") for line in gem(env=environ).stdout.split()]
 
 
 @pytest.mark.parametrize(
@@ -223,6 +203,7 @@ def test_a_whole_reply_and_raw_replies_are_what_an_agent_sends(doors):
     assert raw.startswith("Doors: left, right.\nOpen one:\nreward +1\nYou did 2.\nThe end.\n")
 
 
+@pytest.mark.slow
 def test_bytes_that_are_not_text_are_decoded_and_played():
     done = subprocess.run(
         [sys.executable, "-m", "gem_core", "play", GUESS],
@@ -243,16 +224,13 @@ def test_a_full_disk_is_one_clear_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_a_plugin_can_add_a_command(install, run_python):
-    folder = install("commanding")
-    code = (
-        "import sys; sys.argv = ['gem-core', 'hello', 'you']; from gem_core.cli import main; main()"
-    )
-    assert run_python(code, PYTHONPATH=str(folder)) == "Hello, you!\n"
-    listed = "import sys; sys.argv = ['gem-core', '--help']; from gem_core.cli import main; main()"
-    assert "hello" in run_python(listed, PYTHONPATH=str(folder))
+def test_a_plugin_can_add_a_command(install, plugins_in):
+    plugins_in(install("commanding"))
+    assert ok("hello", "you") == "Hello, you!\n"
+    assert "\n  hello " in ok("--help")
 
 
+@pytest.mark.slow
 def test_a_game_can_be_played_at_a_terminal():
     child, descriptor = pty.fork()
     if child == 0:
@@ -288,12 +266,14 @@ def test_run_writes_trajectories_and_prints_a_table(tmp_path):
     assert json.loads((out / "run.json").read_text())["agents"] == ["oracle", "random"]
 
 
+@pytest.mark.slow
 def test_run_without_out_makes_a_new_folder(tmp_path):
     ok("run", "env=game/GuessTheNumber-v0-easy", "episodes=2", cwd=tmp_path)
     (found,) = tmp_path.glob("runs/*/*/trajectories.jsonl")
     assert len(list(read_trajectories(found))) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "envs",
     [
@@ -316,6 +296,7 @@ def test_run_takes_ids_and_patterns_of_environments(tmp_path, envs):
     assert len({t.env_id for t in read_trajectories(out / "trajectories.jsonl")}) == 4
 
 
+@pytest.mark.slow
 def test_run_plays_scripts_and_mixtures_through_wrappers(tmp_path):
     out = tmp_path / "run"
     ok(
@@ -334,6 +315,7 @@ def test_run_plays_scripts_and_mixtures_through_wrappers(tmp_path):
     assert trajectories[0].turns[-1].info["step_counter"] == len(trajectories[0].turns)
 
 
+@pytest.mark.slow
 def test_run_only_adds_to_an_existing_run_with_resume(tmp_path):
     out = tmp_path / "run"
     args = ("run", "env=game/GuessTheNumber-v0-easy", "agent=random", f"out={out}")
@@ -359,6 +341,7 @@ def test_wrong_values_are_one_clear_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("override", "line"),
     [
@@ -376,6 +359,7 @@ def test_a_wrong_key_or_value_is_one_clear_line(override, line, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_finished_episodes_and_says_how_to_continue(tmp_path):
     out = tmp_path / "run"
     process = Command(
@@ -413,12 +397,14 @@ def test_a_file_name_as_out_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_run_prints_json_alone_on_the_standard_output(tmp_path):
     shown = ok("run", GUESS, "agent=oracle", "episodes=2", "--format", "json", cwd=tmp_path)
     (row,) = json.loads(shown)["rows"]
     assert (row["environment"], row["episodes"], row["success"]) == (GUESS, 2, 1.0)
 
 
+@pytest.mark.slow
 def test_a_run_in_which_every_episode_failed_says_why_and_has_exit_status_1(tmp_path):
     done = gem("run", GUESS, "agent=scripted", "agent.actions=[1]", "episodes=3", cwd=tmp_path)
     assert done.returncode == 1
@@ -430,6 +416,7 @@ def test_a_run_in_which_every_episode_failed_says_why_and_has_exit_status_1(tmp_
     assert "Traceback" in (tmp_path / log).read_text()
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_on_after_a_run_that_failed(tmp_path):
     arguments = ("-m", GUESS, "env.max_turns=0,3", "agent=oracle", "episodes=1", "out=all")
     done = gem("run", *arguments, cwd=tmp_path)
@@ -444,11 +431,13 @@ def test_check_prints_its_measurements():
     assert "oracle 1.00" in shown
 
 
-def test_plugins_lists_plugins_and_whether_they_are_selected():
+def test_plugins_lists_plugins_and_whether_they_are_selected(plugins_in):
     assert "gem-games" in ok("plugins")
+    plugins_in()
     assert "not selected" in ok("plugins", env={"GEM_PLUGINS": ""})
 
 
+@pytest.mark.slow
 def test_output_into_a_closed_pipe_is_no_traceback():
     shell = f"{sys.executable} -m gem_core list --format json | head -c 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
@@ -462,6 +451,7 @@ def test_numbers_out_of_range_are_refused(option):
     assert done.returncode == 2
 
 
+@pytest.mark.slow
 def test_a_runs_folder_records_its_configuration(tmp_path):
     ok("run", "env=game/GuessTheNumber-v0-easy", "env.max_turns=3", "episodes=2", cwd=tmp_path)
     (folder,) = (path for path in (tmp_path / "runs").glob("*/*"))

@@ -3,9 +3,10 @@
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
+from selection import thorough
 
 import gem_core
 from gem_core.config import build, factory_from_config
@@ -14,7 +15,24 @@ from gem_core.mixture import MixtureEnv
 from gem_core.vector import VectorEnv
 from gem_core.wrappers import EpisodeTracking, HistoryWrapper
 
+EXAMPLES = settings(max_examples=300 if thorough() else 30)
 GUESS = "game:GuessTheNumber-v0-easy"
+NEARLY = {
+    "wrapers": "wrappers",
+    "wrapper": "wrappers",
+    "Wrappers": "wrappers",
+    "tool": "tools",
+    "tooluse": "tool_use",
+    "tool-use": "tool_use",
+    "vec": "vector",
+    "vectors": "vector",
+    "envs": "env",
+    "environment": "env",
+    "enviroment": "env",
+    "sed": "seed",
+    "mixtures": "mixture",
+}
+"""Keys that are misspelt, with the keys that are meant."""
 
 
 def problems(config):
@@ -174,27 +192,12 @@ def test_values_are_turned_into_the_annotated_types():
     assert part_kwargs(make, {"size": ["3", 4], "names": ["a"]}) == {"size": (3, 4), "names": ["a"]}
 
 
-@pytest.mark.parametrize(
-    ("key", "meant"),
-    [
-        ("wrapers", "wrappers"),
-        ("wrapper", "wrappers"),
-        ("Wrappers", "wrappers"),
-        ("tool", "tools"),
-        ("tooluse", "tool_use"),
-        ("tool-use", "tool_use"),
-        ("vec", "vector"),
-        ("vectors", "vector"),
-        ("envs", "env"),
-        ("environment", "env"),
-        ("enviroment", "env"),
-        ("sed", "seed"),
-        ("mixtures", "mixture"),
-    ],
-)
-def test_a_key_that_is_nearly_one_of_ours_is_a_problem(key, meant):
-    for config in ({"env": GUESS, key: None}, OmegaConf.create({"env": GUESS, key: None})):
-        assert problems(config) == [f"  {key}: there is no such key. Did you mean {meant!r}?"]
+def test_a_key_that_is_nearly_one_of_ours_is_a_problem(subtests):
+    for key, meant in NEARLY.items():
+        with subtests.test(key=key):
+            for config in ({"env": GUESS, key: None}, OmegaConf.create({"env": GUESS, key: None})):
+                problem = f"  {key}: there is no such key. Did you mean {meant!r}?"
+                assert problems(config) == [problem]
 
 
 def test_keys_of_a_trainer_are_ignored():
@@ -216,6 +219,8 @@ JUNK = st.recursive(
 )
 
 
+@pytest.mark.slow
+@EXAMPLES
 @given(
     key=st.sampled_from(["env", "mixture", "tools", "wrappers", "tool_use", "vector"]), value=JUNK
 )

@@ -18,27 +18,23 @@ def test_there_is_a_class_for_each_kind_of_trouble() -> None:
     assert len(ERRORS) >= 10
 
 
-@pytest.mark.parametrize("cls", ERRORS)
-class TestEach:
-    def test_is_a_gem_error_and_the_builtin_that_it_specialises(self, cls: type[GemError]) -> None:
-        builtins = [
-            base
-            for base in cls.__mro__
-            if base.__module__ == "builtins" and base not in {Exception, BaseException, object}
-        ]
-        assert issubclass(cls, GemError)
-        assert builtins
+def test_every_error_is_also_the_builtin_that_it_specialises(subtests: pytest.Subtests) -> None:
+    for cls in ERRORS:
+        with subtests.test(error=cls.__name__):
+            bases = {base for base in cls.__mro__ if base.__module__ == "builtins"}
+            assert bases - {Exception, BaseException, object}
+            assert cls.__doc__
 
-    @pytest.mark.parametrize("message", ["no id 'x'", "", "two\nlines", "a \\boxed{5}"])
-    def test_keeps_its_message_when_pickled(self, cls: type[GemError], message: str) -> None:
-        error = cls(message)
-        again = pickle.loads(pickle.dumps(error))  # noqa: S301 - its own
-        assert type(again) is cls
-        assert str(again) == str(error) == message
-        assert again.args == error.args
 
-    def test_has_a_docstring(self, cls: type[GemError]) -> None:
-        assert cls.__doc__
+def test_every_error_keeps_its_message_when_pickled(subtests: pytest.Subtests) -> None:
+    for cls in ERRORS:
+        for message in ("no id 'x'", "", "two\nlines", "a \\boxed{5}"):
+            with subtests.test(error=cls.__name__, message=message):
+                error = cls(message)
+                again = pickle.loads(pickle.dumps(error))  # noqa: S301 - its own
+                assert type(again) is cls
+                assert str(again) == str(error) == message
+                assert again.args == error.args
 
 
 def test_an_error_without_a_message_is_empty_text() -> None:

@@ -1,13 +1,10 @@
 """Commands whose episodes fail: they say why, and a run of failures only has exit status 1."""
 
 import json
-import os
 import re
-import subprocess
-from pathlib import Path
 
+import cli
 import pytest
-from gem_command import gem_command
 
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_rollout import read_trajectories
@@ -17,23 +14,13 @@ GUESS = "game:GuessTheNumber-v0-easy"
 
 
 @pytest.fixture
-def gem(install, tmp_path):
+def gem(install, plugins_in, tmp_path):
     """Run gem-core with the plugin ``failing`` in an empty folder."""
-
-    def run(*words):
-        path = os.pathsep.join([str(install("failing")), os.environ.get("PYTHONPATH", "")])
-        return subprocess.run(
-            [*gem_command(), *words, "out=run"],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path},
-            check=False,
-        )
-
-    return run
+    plugins_in(install("failing"))
+    return lambda *words: cli.gem(*words, "out=run", cwd=tmp_path)
 
 
+@pytest.mark.slow
 @PLAYS
 @pytest.mark.parametrize(
     ("words", "reason"),
@@ -62,12 +49,14 @@ def test_a_run_of_failures_has_exit_status_1_and_says_why(gem, tmp_path, command
     assert "Traceback" in (tmp_path / log).read_text()
 
 
+@pytest.mark.slow
 def test_missed_deadlines_are_a_reason(gem):
-    done = gem("eval", "fail:sleep", "agent=random", "episodes=2", "turn_deadline=0.2")
+    done = gem("eval", "fail:sleep", "agent=random", "episodes=2", "turn_deadline=0.05")
     assert done.returncode == 1
     assert re.search(r"env \(DeadlineError\), 2 episodes", done.stderr)
 
 
+@pytest.mark.slow
 @PLAYS
 def test_an_environment_that_cannot_be_made_is_an_error(gem, command):
     done = gem(command, "fail:make", "agent=random", "episodes=2")
@@ -75,6 +64,7 @@ def test_an_environment_that_cannot_be_made_is_an_error(gem, command):
     assert "It fails at make." in done.stderr
 
 
+@pytest.mark.slow
 @PLAYS
 def test_a_run_in_which_one_of_two_environments_fails_succeeds_with_a_warning(gem, command):
     done = gem(command, "fail:never", "fail:step", "agent=random", "episodes=4")
@@ -86,6 +76,7 @@ def test_a_run_in_which_one_of_two_environments_fails_succeeds_with_a_warning(ge
     assert "4 of 8 episodes ended with an error" in done.stderr
 
 
+@pytest.mark.slow
 @PLAYS
 @pytest.mark.parametrize("fault", ["400", "404", "422"])
 def test_a_refused_request_is_not_repeated(gem, command, fault):
@@ -99,6 +90,7 @@ def test_a_refused_request_is_not_repeated(gem, command, fault):
     assert asked <= 3
 
 
+@pytest.mark.slow
 @PLAYS
 def test_a_dead_endpoint_is_given_up_soon(gem, tmp_path, command):
     with EndpointServer(reply="x") as server:
@@ -107,7 +99,7 @@ def test_a_dead_endpoint_is_given_up_soon(gem, tmp_path, command):
     done = gem(command, GUESS, *agent, "episodes=2")
     assert done.returncode == 1
     assert "cannot be reached; check base_url, and whether the server is running" in done.stderr
-    for one in read_trajectories(Path(tmp_path) / "run" / "trajectories.jsonl"):
+    for one in read_trajectories(tmp_path / "run" / "trajectories.jsonl"):
         assert "attempts: 3" in one.error["message"]
 
 

@@ -4,15 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs
+from selection import thorough
 
 import gem_core
 from gem_core import Action, BaseEnv, Info, Observation, Step, visible_text
 from gem_core.errors import ConfigError
 from gem_core.wrappers import HistoryWrapper
 
+EXAMPLES = settings(max_examples=300 if thorough() else 25)
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
     "<|{{ message.role }}|>{{ message.content }}<|end|>"
@@ -68,10 +70,11 @@ class TestText:
             "one\ntwo\nfour\n",
         ]
 
-    def test_concat_with_action_shows_both_in_turn(self) -> None:
+    def test_concat_with_action_shows_observations_and_actions_in_turn(self) -> None:
         env = HistoryWrapper(script("one", "two", "three"), include_action=True)
         assert shown(env, ["a", "b\n"])[-1] == "one\na\ntwo\nb\nthree\n"
 
+    @EXAMPLES
     @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=8), TEXT)
     def test_the_history_is_the_sum_of_its_lines(
         self, turns: list[tuple[str, str]], last: str
@@ -109,7 +112,7 @@ class TestText:
         observation, info = env.reset()
         assert visible_text(observation, info) == observation == "P one\nS"
 
-    def test_a_reset_forgets(self) -> None:
+    def test_a_reset_empties_the_history(self) -> None:
         env = HistoryWrapper(script("one", "two"), include_action=True)
         assert shown(env, ["a"]) == shown(env, ["a"])
 
@@ -172,6 +175,7 @@ class TestLength:
 
 
 class TestChat:
+    @pytest.mark.slow
     def test_every_turn_renders_the_history_as_messages(self, tokenizer: Any) -> None:
         env = HistoryWrapper(
             Script(("one", {}), ("output", {"use_tool": True}), ("three", {})),
@@ -280,6 +284,7 @@ class TestChat:
         assert fork.step("a") == env.step("a")
         assert CHAT_TEMPLATE.encode() not in env.snapshot()
 
+    @pytest.mark.slow
     def test_a_folder_is_loaded_as_a_tokenizer(self, tokenizer: Any, tmp_path: Path) -> None:
         tokenizer.save_pretrained(tmp_path)
         env = HistoryWrapper(
@@ -308,7 +313,7 @@ class TestDicts:
             {"image": b"third", "text": "one\na\ntwo\nb\nthree\n"},
         ]
 
-    def test_what_a_later_dict_lacks_stays_from_an_earlier_one(self) -> None:
+    def test_keys_that_a_later_observation_lacks_are_kept_from_an_earlier_one(self) -> None:
         env = HistoryWrapper(
             script({"image": b"first", "text": "one"}, {"sound": b"second", "text": "two"})
         )

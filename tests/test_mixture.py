@@ -4,13 +4,16 @@ from collections import Counter
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core import Action, BaseEnv, Info, Observation, Step
 from gem_core.errors import ConfigError, UnknownKwargError
 from gem_core.mixture import Component, MixtureEnv
+
+EXAMPLES = settings(max_examples=300 if thorough() else 25)
 
 
 class Task(BaseEnv):
@@ -59,6 +62,7 @@ def test_every_reset_and_step_names_the_component() -> None:
     assert seen == {"a", "b"}
 
 
+@EXAMPLES
 @given(st.integers(0, 2**40))
 def test_weights_are_shares_of_the_episodes(seed: int) -> None:
     env = MixtureEnv(
@@ -100,7 +104,7 @@ def test_closing_closes_what_was_drawn() -> None:
     assert Task.closed == {"a": 1}
 
 
-def test_it_may_wait_if_a_component_that_was_drawn_may() -> None:
+def test_a_mixture_is_blocking_if_a_component_that_was_drawn_is() -> None:
     env = MixtureEnv({"a": component("a", blocking=True)})
     env.reset()
     assert env.blocking

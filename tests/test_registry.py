@@ -9,7 +9,8 @@ import pytest
 
 import gem_core
 from gem_core.errors import DuplicateIdError, EntryPointError, InvalidIdError, UnknownIdError
-from gem_core.plugins import default_registry
+from gem_core.known import KNOWN
+from gem_core.plugins import default_registry, load_plugins
 from gem_core.registry import Registry
 from gem_core.specs import AgentSpec, EnvSpec, FamilySpec, KindSpec, Spec, ToolSpec
 
@@ -109,7 +110,7 @@ class TestDuplicates:
             registry.add(env_spec("a:x"))
         assert registry.make(EnvSpec, "a:x") == {"first": True}
 
-    def test_both_sources_of_a_clash_are_named_and_the_id_is_nobodys(
+    def test_an_id_of_two_sources_cannot_be_used_and_the_error_names_both(
         self, registry: Registry
     ) -> None:
         with registry.registering("acme 1.0") as none:
@@ -225,6 +226,37 @@ class TestThisInstallation:
         assert "max_number=10" in lines[1]
         gem_core.print_envs("nothing:*", write=lines.append)
         assert lines[-1] == "Environments: 0"
+
+    def test_an_id_that_is_not_installed_is_answered_with_its_distribution(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(KNOWN["environment"], "acme", "gem-acme")
+        monkeypatch.setitem(KNOWN["tool"], "hammer", "gem-acme")
+        with pytest.raises(UnknownIdError, match=r"'acme:Echo-v0'\. .* pip install gem-acme"):
+            gem_core.make("acme:Echo-v0")
+        with pytest.raises(UnknownIdError, match="pip install gem-acme"):
+            gem_core.make_tool("hammer")
+
+    @pytest.mark.parametrize("kind", KNOWN)
+    def test_the_distribution_of_every_id_is_known(self, kind: str) -> None:
+        plugins, table = load_plugins(), KNOWN[kind]
+        specs = dict(plugins.registry._specs.get(kind, {}))
+        if kind == EnvSpec.kind:
+            specs |= plugins.registry._specs[FamilySpec.kind]
+        sources = {spec_id: spec.source.partition(" ")[0] for spec_id, spec in specs.items()}
+        ours = {distribution for each in KNOWN.values() for distribution in each.values()}
+        found = {
+            (spec_id, source)
+            for spec_id, source in sources.items()
+            if source in ours and not (kind == "agent" and spec_id.endswith("-oracle"))
+        }
+        namespaces = {(spec_id.partition(":")[0], source) for spec_id, source in found}
+        assert [
+            one for one, of in found if of != table.get(one, table.get(one.split(":")[0]))
+        ] == []
+        installed = {one.distribution.partition(" ")[0] for one in plugins.statuses}
+        listed = {(one, of) for one, of in table.items() if of in installed}
+        assert listed <= found | namespaces | set(sources.items())
 
     @pytest.mark.filterwarnings("ignore:NullAgent")  # the id is deprecated
     def test_every_spec_of_core_leads_somewhere(self) -> None:

@@ -8,16 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.env import BaseEnv
 from gem_core.errors import EntryPointError, InvalidIdError, UnknownKwargError
 from gem_core.specs import EnvSpec, Spec, ToolSpec, WrapperSpec, check_kwargs, load_entry_point
 
+EXAMPLES = settings(max_examples=300 if thorough() else 50)
 NAMES = st.from_regex(r"[A-Za-z0-9_.-]+", fullmatch=True)
 RESTS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 NAMESPACES = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]*", fullmatch=True)
+
+NO_IDS: list[Any] = [
+    *("", ":", "game:", ":Wordle", "1game:Wordle", "game:Wordle v0", "game: Wordle"),
+    *("game:Wordle\n", "game:a:b", "game:a//b", "game:/a", "game:a/", "game:Wördle"),
+    *("game:a,b", "game:a=b", "game:a*", None, 5, b"game:a"),
+]
 
 
 def echo(*, length: int = 5, width: int = 2) -> tuple[int, int]:
@@ -25,12 +33,14 @@ def echo(*, length: int = 5, width: int = 2) -> tuple[int, int]:
 
 
 class TestIds:
+    @EXAMPLES
     @given(namespace=NAMESPACES, rest=RESTS)
     def test_namespace_and_rest_make_an_id(self, namespace: str, rest: str) -> None:
         spec = EnvSpec(id=f"{namespace}:{rest}", entry_point=echo)
         assert spec.namespace == namespace
         assert spec.config_path == f"{namespace}/{rest}"
 
+    @EXAMPLES
     @given(rest=RESTS)
     def test_only_environments_need_a_namespace(self, rest: str) -> None:
         assert ToolSpec(id=rest, entry_point=echo).namespace == ""
@@ -51,35 +61,14 @@ class TestIds:
     def test_ids_in_use_are_ids(self, env_id: str) -> None:
         assert EnvSpec(id=env_id, entry_point=echo).id == env_id
 
-    @pytest.mark.parametrize(
-        "env_id",
-        [
-            "",
-            ":",
-            "game:",
-            ":Wordle",
-            "1game:Wordle",
-            "game:Wordle v0",
-            "game: Wordle",
-            "game:Wordle\n",
-            "game:a:b",
-            "game:a//b",
-            "game:/a",
-            "game:a/",
-            "game:Wördle",
-            "game:a,b",
-            "game:a=b",
-            "game:a*",
-            None,
-            5,
-            b"game:a",
-        ],
-    )
-    def test_what_is_no_id_is_refused_and_quoted(self, env_id: Any) -> None:
-        with pytest.raises(InvalidIdError) as caught:
-            EnvSpec(id=env_id, entry_point=echo)
-        assert repr(env_id) in str(caught.value)
+    def test_what_is_no_id_is_refused_and_quoted(self, subtests: pytest.Subtests) -> None:
+        for env_id in NO_IDS:
+            with subtests.test(env_id=repr(env_id)):
+                with pytest.raises(InvalidIdError) as caught:
+                    EnvSpec(id=env_id, entry_point=echo)
+                assert repr(env_id) in str(caught.value)
 
+    @EXAMPLES
     @given(text=st.text(max_size=12))
     def test_any_text_is_an_id_or_refused(self, text: str) -> None:
         try:
@@ -165,7 +154,7 @@ class TestArguments:
         "target",
         [lambda **kwargs: kwargs, lambda a, **rest: (a, rest), functools.partial(echo, length=1)],
     )
-    def test_what_a_target_takes_passes(self, target: Callable[..., Any]) -> None:
+    def test_arguments_that_a_target_takes_are_accepted(self, target: Callable[..., Any]) -> None:
         check_kwargs(target, ["width"], "it")
 
     def test_an_argument_that_can_only_go_by_position_is_none(self) -> None:
@@ -185,6 +174,7 @@ class TestArguments:
             with pytest.raises(UnknownKwargError, match="It takes: width"):
                 check_kwargs(Wide().start, ["length"], "it")
 
+    @EXAMPLES
     @given(st.dictionaries(st.sampled_from(["length", "width"]), st.integers()))
     def test_with_kwargs_is_make_in_two_parts(self, kwargs: dict[str, int]) -> None:
         spec = WrapperSpec(id="w", entry_point=echo, kwargs={"width": 4})

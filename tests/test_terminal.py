@@ -12,37 +12,27 @@ from rich.text import Text
 
 from gem_core.console import Terminal
 from gem_core.options import message_of, visible
+from gem_core.plugins import load_plugins
 from gem_core.specs import load_entry_point
 
 NASTY = "a\x1b[31mb\x1b]0;title\x07\rc\x08\u202ed\ud800"
 SHOWN = r"a\x1b[31mb\x1b]0;title\x07\rc\x08\u202ed\ud800"
 
 
-def gem(*args, **environ):
-    return subprocess.run(
-        [sys.executable, "-m", "gem_core", *args],
-        capture_output=True,
-        env={**os.environ, **environ},
-        check=False,
-    )
-
-
-def test_what_controls_a_terminal_is_shown():
+def test_characters_that_control_a_terminal_are_escaped():
     assert visible(NASTY) == SHOWN
     assert visible("two\nlines\tand é ☃") == "two\nlines\tand é ☃"
 
 
-@pytest.mark.parametrize(
-    "advice", ["pip install gem-tools[mcp]", "[red]a[/]", "a [/] b", ":smile:"]
-)
-def test_brackets_survive_in_lines_tables_and_styled_texts(advice, capsys):
+def test_brackets_survive_in_lines_tables_and_styled_texts(capsys):
     terminal = Terminal(width=200)
-    table = Table("heading")
-    table.add_row(advice)
-    terminal.print(advice)
-    terminal.print(table)
-    terminal.print(Text(advice, "red"))
-    assert capsys.readouterr().out.count(advice) == 3
+    for advice in ("pip install gem-tools[mcp]", "[red]a[/]", "a [/] b", ":smile:"):
+        table = Table("heading")
+        table.add_row(advice)
+        terminal.print(advice)
+        terminal.print(table)
+        terminal.print(Text(advice, "red"))
+        assert capsys.readouterr().out.count(advice) == 3
 
 
 def test_lines_and_tables_do_not_control_the_terminal(capsys):
@@ -64,21 +54,21 @@ def test_an_error_of_the_system_names_the_file_and_the_reason():
     assert message_of(caught.value) == r"/nope/x\x1b: No such file or directory"
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ["list", "game:Sokoban*"],
-        ["list", "--kind", "agents", "--long"],
-        ["show", "game:Sokoban-v0-easy"],
-        ["show", "game:Minesweeper-v0-easy", "--format", "json"],
-        ["plugins"],
-        ["--help"],
-        ["run", "--help"],
-        ["check", "game:GuessTheNumber-v0-easy", "--episodes", "1"],
-        ["show", "game:Sokobän☃\x1b"],
-    ],
-    ids=" ".join,
-)
+COMMANDS = [
+    "list game:Sokoban*",
+    "list --kind agents --long",
+    "show game:Sokoban-v0-easy",
+    "show game:Minesweeper-v0-easy --format json",
+    "plugins",
+    "--help",
+    "run --help",
+    "check game:GuessTheNumber-v0-easy --episodes 1",
+    "show game:Sokobän☃\x1b",
+    "show game:Sokob\udcc3\udca4n",  # as Python reads it in the locale C
+]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "terminal",
     [
@@ -88,14 +78,20 @@ def test_an_error_of_the_system_names_the_file_and_the_reason():
     ],
     ids=["ascii", "C", "narrow"],
 )
-def test_every_terminal_can_show_it(args, terminal):
-    done = gem(*args, **terminal)
-    assert b"Traceback" not in done.stderr
-    assert b"\x1b" not in done.stdout + done.stderr
-    assert done.returncode == (1 if "☃" in args[-1] else 0), done.stderr
+def test_terminals_of_any_encoding_and_width_show_what_every_command_prints(
+    terminal, run_programs, subtests
+):
+    programs = [["gem_core", *command.split(" ")] for command in COMMANDS]
+    for command, done in zip(COMMANDS, run_programs(programs, **terminal), strict=True):
+        with subtests.test(command=ascii(command)):
+            assert done.stdout + done.stderr
+            assert b"Traceback" not in done.stderr
+            assert b"\x1b" not in done.stdout + done.stderr
+            assert done.returncode == (0 if command.isascii() else 1), done.stderr
 
 
-def test_a_full_disk_is_one_line():
+@pytest.mark.slow
+def test_a_full_disk_is_reported_in_one_line():
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(
             [sys.executable, "-m", "gem_core", "list"],
@@ -108,32 +104,40 @@ def test_a_full_disk_is_one_line():
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 def test_what_a_plugin_prints_does_not_reach_the_standard_output(install):
-    done = gem("plugins", "--format", "json", PYTHONPATH=str(install("chatty")))
+    done = subprocess.run(
+        [sys.executable, "-m", "gem_core", "plugins", "--format", "json"],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(install("chatty"))},
+        check=True,
+    )
     assert {status["name"] for status in json.loads(done.stdout)} >= {"chatty"}
     for line in (b"chatty: imported", b"chatty: below Python", b"chatty: registered"):
         assert line in done.stderr
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["show", "noisy:Env"],
-        ["check", "noisy:Env", "--episodes=1"],
-        ["run", "noisy:Env", "agent=random", "episodes=2", "out=run"],
-        ["eval", "noisy:Env", "agent=random", "episodes=2", "out=run"],
-    ],
-    ids=lambda command: command[0],
-)
+@pytest.mark.slow
 def test_what_an_environment_prints_does_not_reach_the_results(
-    install, tmp_path, monkeypatch, command
+    install, tmp_path, run_programs, subtests
 ):
     """The standard output can be read by a script, whatever components print."""
-    monkeypatch.chdir(tmp_path)
-    done = gem(*command, "--format=json", PYTHONPATH=str(install("noisy")))
-    assert json.loads(done.stdout)
-    for what in (b"noisy: made", b"noisy: another program", b"noisy: reset below Python"):
-        assert what in done.stderr
+    commands = {
+        "show": [],
+        "check": ["--episodes=1"],
+        "run": ["agent=random", "episodes=2", "out=a"],
+        "eval": ["agent=random", "episodes=2", "out=b"],
+    }
+    programs = [
+        ["gem_core", command, "noisy:Env", *words, "--format=json"]
+        for command, words in commands.items()
+    ]
+    ran = run_programs(programs, cwd=tmp_path, PYTHONPATH=str(install("noisy")))
+    for command, done in zip(commands, ran, strict=True):
+        with subtests.test(command=command):
+            assert json.loads(done.stdout)
+            for what in (b"noisy: made", b"noisy: another program", b"noisy: reset below Python"):
+                assert what in done.stderr
 
 
 def test_a_module_that_takes_long_to_import_is_named(tmp_path, monkeypatch):
@@ -151,7 +155,10 @@ def test_a_module_that_takes_long_to_import_is_named(tmp_path, monkeypatch):
     assert "The module 'waits_long' is still being imported" in sys.stderr.getvalue()
 
 
-def test_a_plugin_that_takes_long_to_load_is_named(install):
-    done = gem("--version", PYTHONPATH=str(install("hanging")))
-    assert b"The plugin 'hanging' of hanging 1.0 (hanging) is still loading" in done.stderr
-    assert done.stdout.startswith(b"gem-core")
+def test_a_plugin_that_takes_long_to_load_is_named(install, plugins_in, monkeypatch):
+    plugins_in(install("hanging"))
+    monkeypatch.setenv("GEM_PLUGINS", "hanging")
+    monkeypatch.setattr("gem_core.plugins.NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert "hanging" in {one.name for one in load_plugins().statuses if one.state != "broken"}
+    assert "The plugin 'hanging' of hanging 1.0 (hanging) is still loading" in sys.stderr.getvalue()

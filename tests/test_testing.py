@@ -79,6 +79,7 @@ class AsyncCoin(AsyncEnv):
         return Coin.sample_random_action(self)
 
 
+@pytest.mark.slow
 def test_an_asynchronous_environment_is_checked_in_the_same_way():
     assert report_on(AsyncCoin).ok
 
@@ -234,6 +235,7 @@ def test_an_unknown_plugin_gets_near_names():
         check_plugin("gem-game")
 
 
+@pytest.mark.slow
 def test_what_needs_a_missing_package_of_an_extra_is_unchecked_not_wrong(tmp_path, run_python):
     files = {
         "needy_plugin.py": """
@@ -271,6 +273,7 @@ print([finding.check for finding in report.findings])
     assert findings == "['tool undeclared']"
 
 
+@pytest.mark.slow
 def test_the_pytest_plugin_gives_each_check_a_test_of_its_own(tmp_path):
     (tmp_path / "test_it.py").write_text(
         textwrap.dedent(
@@ -293,6 +296,7 @@ def test_the_pytest_plugin_gives_each_check_a_test_of_its_own(tmp_path):
     assert f"{len(ENV_CHECKS)} passed" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_pytest_plugin_costs_other_test_runs_nothing():
     code = """
 import sys, gem_core.pytest_plugin

@@ -129,7 +129,7 @@ class TestReset:
     def test_without_tools_the_observation_stays(self) -> None:
         assert ToolWrapper(Question()).reset()[0] == "Question 0."
 
-    def test_options_and_seeds_go_down(self) -> None:
+    def test_options_and_seeds_of_reset_reach_the_environment(self) -> None:
         assert ToolWrapper(Question()).reset(seed=1, idx=4)[0] == "Question 4."
 
     def test_the_last_episodes_counters_are_kept_and_the_tools_forget(self) -> None:
@@ -172,7 +172,7 @@ class TestCalls:
         )
         assert env.turn == 0
 
-    def test_every_other_action_goes_to_the_environment_as_it_is(self) -> None:
+    def test_an_action_without_a_call_reaches_the_environment_unchanged(self) -> None:
         env = question(Adder())
         step = env.step("just <add 4")
         assert step == Step(
@@ -238,7 +238,7 @@ class TestCalls:
         assert step.observation == "'one' is no number."
         assert counters(step) == (1, 0)
 
-    def test_what_a_tool_raises_is_recorded_and_the_episode_goes_on(self) -> None:
+    def test_an_error_raised_by_a_tool_is_recorded_and_the_episode_goes_on(self) -> None:
         env = question(Failing())
         step = env.step("<fail>this</fail>")
         assert "'fail' failed: ZeroDivisionError: cannot do this" in step.observation
@@ -400,7 +400,7 @@ class TestCopies:
         info = spawned.reset()[1]
         assert [value for name, value in info.items() if name.startswith("prev_ep_")] == [0] * 4
 
-    def test_a_tool_keeps_what_it_shares(self) -> None:
+    def test_a_fork_of_a_tool_keeps_the_attributes_declared_as_shared(self) -> None:
         class Connected(Adder):
             shared: ClassVar[tuple[str, ...]] = ("line",)
 
@@ -440,9 +440,10 @@ class TestCopies:
             env.restore(other.snapshot())
         assert env.step("<add>4</add>").observation == "total 7"
 
-    def test_environments_of_one_factory_share_no_tool(self) -> None:
+    @pytest.mark.parametrize("tool", [Adder, Adder()], ids=["class", "object"])
+    def test_environments_of_one_factory_share_no_tool(self, tool: Any) -> None:
         spec = EnvSpec(id="test:Question", entry_point=Question)
-        factory = make_factory(spec, tools=[Adder], tool_use={"max_tool_uses": 3})
+        factory = make_factory(spec, tools=[tool], tool_use={"max_tool_uses": 3})
         one, two = factory(), factory()
         for env in (one, two):
             env.reset()

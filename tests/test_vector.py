@@ -100,7 +100,7 @@ class TestActions:
         assert [int(text.split()[0]) for text in batch.observations] == list(range(150))
         assert all(len(column) == 150 for column in batch)
 
-    def test_no_actions_are_no_steps(self, make_vector: MakeVector) -> None:
+    def test_an_empty_set_of_actions_steps_no_environment(self, make_vector: MakeVector) -> None:
         vector = make_vector()
         vector.reset(seed=0)
         assert vector.step({}) == BatchStep([], [], [], [], [])

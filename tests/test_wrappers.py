@@ -79,7 +79,7 @@ class TestForwarding:
         env.reset(idx=3)
         assert (env.left, env.idx) == (5, 3)
 
-    def test_what_nobody_has_is_missing_in_the_environment(self) -> None:
+    def test_an_attribute_that_no_layer_has_is_reported_for_the_environment(self) -> None:
         with pytest.raises(AttributeError, match="'Countdown' object has no attribute 'nothing'"):
             _ = wrapped(HistoryWrapper, EpisodeTracking).nothing
         assert not hasattr(wrapped(Wrapper), "__len__")
@@ -128,7 +128,7 @@ class TestTimeLimit:
                 env.step("")
 
     @pytest.mark.parametrize("max_steps", [0, -1])
-    def test_a_limit_is_positive(self, max_steps: int) -> None:
+    def test_a_limit_that_is_not_positive_is_refused(self, max_steps: int) -> None:
         with pytest.raises(ConfigError, match="at least 1"):
             limited(5, max_steps)
 
@@ -181,7 +181,7 @@ class TestEpisodeTracking:
         assert (info["prev_ep_step_counter"], info["prev_ep_cumulative_rewards"]) == (5, 10.0)
         assert env.reset()[1]["prev_ep_step_counter"] == 0
 
-    def test_a_fork_counts_on(self) -> None:
+    def test_the_counters_of_a_fork_go_on_from_those_of_the_original(self) -> None:
         env = wrapped(EpisodeTracking)
         env.reset()
         env.step("")
@@ -190,7 +190,7 @@ class TestEpisodeTracking:
         assert fork.step("").info["cumulative_rewards"] == 4.0
         assert fork.step_counter == 2
 
-    def test_a_spawned_one_starts_at_0(self) -> None:
+    def test_the_counters_of_a_spawned_environment_start_at_0(self) -> None:
         env = wrapped(EpisodeTracking)
         env.reset()
         env.step("")

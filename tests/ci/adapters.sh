@@ -6,13 +6,15 @@
 # NAME is a file of plugins/gem-adapters/tests/frameworks without its ending. A framework that is
 # named must be installable; without names, all are tried, and those that cannot be installed are
 # left out with the reason. PYTHON is the interpreter, TORCH the requirement of torch, and ARGS more
-# arguments for pytest. The environments are kept in .venv-adapters.
+# arguments for pytest. With NEWEST=yes, frameworks are installed in their newest versions instead of
+# those that are pinned. The environments are kept in .venv-adapters.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 unset PYTHONDONTWRITEBYTECODE # modules are compiled when they are first imported
 requirements=plugins/gem-adapters/tests/frameworks
 python=${PYTHON:-python3}
 torch=${TORCH:-torch}
+newest=${NEWEST:+.newest}
 names=("$@")
 required=yes
 if [ ${#names[@]} = 0 ]; then
@@ -37,16 +39,18 @@ ours() {
 install() {
   local venv=$1 name=$2 torch=$torch stamp
   stamp=$(cat "$requirements/$name"*.txt "$0" pyproject.toml libs/*/pyproject.toml | cksum)
+  stamp+=${newest:+ $(date +%F)}
   [ "$(cat "$venv/.installed" 2>/dev/null)" = "$stamp" ] && return
   local pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile)
-  local tests=(pytest pytest-timeout pytest-xdist hypothesis jinja2 'transformers>=4.45')
+  local tests=('pytest>=9' pytest-timeout pytest-xdist hypothesis jinja2 'transformers>=4.45')
   "$python" -m venv "$venv" || return
   [[ $name != openenv* ]] || torch= # clients of our server
-  "${pip[@]}" 'hatchling>=1.27' 'editables>=0.5' ${torch:+"$torch"} || return
+  "${pip[@]}" 'pip>=26' 'hatchling>=1.27' 'editables>=0.5' ${torch:+"$torch"} || return
   ours | xargs "${pip[@]}" --no-deps --no-build-isolation || return
   # In one call, so that pip finds versions that fit all of them.
+  sed "${newest:+s/==[^ ;]*//}" "$requirements/$name.txt" >"$venv/requirements.txt" || return
   "${pip[@]}" ${torch:+"$torch"} gem-core gem-rollout gem-adapters gem-agents gem-games gem-math gem-rg gem-sandbox \
-    gem-serve gem-tools gem-train "${tests[@]}" -r "$requirements/$name.txt" || return
+    gem-serve gem-tools gem-train "${tests[@]}" -r "$venv/requirements.txt" || return
   if [ -e "$requirements/$name.no-deps.txt" ]; then
     # Oat's actors need an older Python; its types do not.
     "${pip[@]}" --no-deps --ignore-requires-python -r "$requirements/$name.no-deps.txt" || return
@@ -60,7 +64,7 @@ for name in "${names[@]}"; do
     exit 2
   fi
   printf '\n== %s\n' "$name"
-  venv=.venv-adapters/$name
+  venv=.venv-adapters/$name$newest
   if ! errors=$(install "$venv" "$name" 2>&1); then
     reason=$(grep -E '^ *(ERROR|fatal):' <<<"$errors" | tail -n 1 | sed 's/^ *//')
     echo "$name cannot be installed: ${reason:-$(tail -n 1 <<<"$errors")}"

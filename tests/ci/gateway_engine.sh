@@ -20,9 +20,9 @@ install() {
   [ "$(cat "$venv/.installed" 2>/dev/null)" = "$stamp" ] && return
   local pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile)
   "$python" -m venv "$venv" || return
-  "${pip[@]}" 'hatchling>=1.27' 'editables>=0.5' "$torch" || return
+  "${pip[@]}" 'pip>=26' 'hatchling>=1.27' 'editables>=0.5' "$torch" || return
   printf -- '-e\n%s\n' . "${parts[@]}" | xargs "${pip[@]}" --no-deps --no-build-isolation || return
-  "${pip[@]}" "$torch" gem-core gem-rollout gem-serve gem-agents gem-games pytest pytest-timeout hypothesis jinja2 \
+  "${pip[@]}" "$torch" gem-core gem-rollout gem-serve gem-agents gem-games 'pytest>=9' pytest-timeout hypothesis jinja2 \
     -r "$tests/$engine.txt" || return
   "${pip[@]}" --no-deps -r "$tests/$engine.no-deps.txt" || return
   echo "$stamp" >"$venv/.installed"

@@ -14,9 +14,9 @@ install() {
   [ "$(cat "$venv/.installed" 2>/dev/null)" = "$stamp" ] && return
   local pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile)
   "$python" -m venv "$venv" || return
-  "${pip[@]}" 'hatchling>=1.27' 'editables>=0.5' || return
+  "${pip[@]}" 'pip>=26' 'hatchling>=1.27' 'editables>=0.5' || return
   printf -- '-e\n%s\n' . libs/* plugins/gem-serve | xargs "${pip[@]}" --no-deps --no-build-isolation || return
-  "${pip[@]}" gem-core gem-rollout gem-serve pytest pytest-timeout hypothesis jinja2 'transformers>=4.45' \
+  "${pip[@]}" gem-core gem-rollout gem-serve 'pytest>=9' pytest-timeout hypothesis jinja2 'transformers>=4.45' \
     -r "$requirements" || return
   echo "$stamp" >"$venv/.installed"
 }

@@ -1,8 +1,4 @@
-"""Environments of the hub get generated rows, from one hub on loopback for each test process.
-
-The conformance kit runs on one environment of each kind, and on one format of terminal tasks, whose
-machines take long; ``--thorough`` runs it on all environments.
-"""
+"""Environments of the hub get generated rows, from one hub on loopback for each test process."""
 
 import contextlib
 import inspect
@@ -13,6 +9,7 @@ from typing import Any
 
 import pytest
 from kinds import one_of_each_kind
+from selection import thorough
 
 from gem_core.api import find_envs
 from gem_core.errors import EntryPointError
@@ -81,27 +78,16 @@ def picture(number: int) -> Any:
     return Image.new("RGB", (8, 8), (number % 256, 0, 255))
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Serve rows for everything that is installed and has a dataset."""
+    """Serve rows for one environment of each kind that has a dataset; for all in a thorough run."""
     from gem_tasks.testing.fake_hub import FakeHub
 
     datasets: dict[str, dict[str, Any]] = defaultdict(dict)
-    for spec in find_envs("*"):
+    for spec in find_envs("*") if thorough() else one_of_each_kind():
         if "dataset_name" in spec.kwargs:
             split = spec.kwargs.get("split") or "train"
             with contextlib.suppress(EntryPointError):  # its own checks will say so
                 datasets[spec.kwargs["dataset_name"]][split] = rows_for(spec)
     with FakeHub(datasets) as served, served.in_process(tmp_path_factory.mktemp("hugging-face")):
         yield
-
-
-@pytest.hookimpl(tryfirst=True)  # before cases of thorough tests are left out
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the checks of all but one environment of each kind as thorough."""
-    kinds = {spec.id for spec in one_of_each_kind()}
-    kinds -= set(sorted(one for one in kinds if one.startswith("terminal:"))[1:])
-    for item in items:
-        checked = getattr(item, "callspec", None) and item.callspec.params.get("gem_check")
-        if checked and checked[0].id not in kinds:
-            item.add_marker("thorough")

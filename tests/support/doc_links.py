@@ -1,5 +1,6 @@
 """Links of a page of the documentation: whether their files and headings exist."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def _is_there(target: Path, heading: str) -> bool:
     return not heading or target.suffix != ".md" or heading in _headings(target)
 
 
+@functools.cache
 def _headings(page: Path) -> set[str]:
     without_code = _BLOCK.sub("", page.read_text(encoding="utf-8"))
     titles = re.findall(r"^#+ (.*)$", without_code, re.MULTILINE)

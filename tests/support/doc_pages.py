@@ -25,7 +25,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from commands import Command
-from gem_command import gem_bin
 from needs import how_to_get, missing
 
 __all__ = ["Block", "blocks_of", "run", "run_page", "with_free_ports"]
@@ -198,7 +197,7 @@ def run(words: list[str | Path], folder: Path, own: Path | None = None, **variab
         own: A folder of programs that takes the place of those of the tests.
         variables: Further environment variables.
     """
-    path = _path(own) if own else _path(Path(gem_bin()), Path(sys.executable).parent)
+    path = _path(own or Path(sys.executable).parent)
     done = subprocess.run(
         words,
         cwd=folder,
@@ -211,8 +210,8 @@ def run(words: list[str | Path], folder: Path, own: Path | None = None, **variab
     return done.stdout
 
 
-def _path(*folders: Path) -> str:
-    return os.pathsep.join([*map(str, folders), os.environ["PATH"]])
+def _path(folder: Path) -> str:
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
 def _settings(path: str) -> dict[str, str]:

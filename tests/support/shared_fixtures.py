@@ -1,14 +1,18 @@
 """Fixtures for all test modules."""
 
 import contextlib
+import functools
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import gem_core.plugins
 from gem_core.registry import Registry
 
 DISTRIBUTIONS = Path(__file__).parents[1] / "distributions"
@@ -40,13 +44,69 @@ def run_python() -> Callable[..., str]:
     return run
 
 
+PROGRAMS = """
+import json, os, runpy, sys
+programs, folder = json.loads(sys.argv[1]), sys.argv[2]
+for number, (words, environ) in enumerate(programs):
+    for descriptor, name in ((1, "out"), (2, "err")):
+        file = os.open(f"{folder}/{number}.{name}", os.O_WRONLY | os.O_CREAT)
+        os.dup2(file, descriptor)
+        os.close(file)
+    sys.argv = words
+    os.environ.update(environ)
+    run = runpy.run_path if words[0].endswith(".py") else runpy.run_module
+    status = 0
+    try:
+        run(words[0], run_name="__main__")
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for name in environ:
+        del os.environ[name]
+    with open(f"{folder}/{number}.status", "w") as file:
+        file.write(str(status))
+"""
+
+
+@pytest.fixture(scope="session")
+def run_programs(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., list["subprocess.CompletedProcess[bytes]"]]:
+    """Run programs one after the other in one fresh interpreter, each with streams of its own.
+
+    A program is the words of its command line, the first of which is a file or a module, or a pair
+    of such words and further environment variables.
+    """
+
+    def run(
+        programs: list[Any], cwd: Path | str = ".", **environ: str
+    ) -> list["subprocess.CompletedProcess[bytes]"]:
+        folder = tmp_path_factory.mktemp("programs")
+        pairs = [one if isinstance(one, tuple) else (one, {}) for one in programs]
+        command = [sys.executable, "-c", PROGRAMS, json.dumps(pairs), str(folder)]
+        subprocess.run(command, cwd=cwd, env={**os.environ, **environ}, timeout=120, check=True)
+
+        def read(number: int, name: str) -> bytes:
+            return (folder / f"{number}.{name}").read_bytes()
+
+        return [
+            subprocess.CompletedProcess(
+                words, int(read(number, "status")), read(number, "out"), read(number, "err")
+            )
+            for number, (words, _) in enumerate(pairs)
+        ]
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Install a module of ``distributions/`` as a distribution, once, and return its folder.
 
     The distribution is called like the module, with version 1.0, and every folder holds one of
-    them, so that a test chooses what is installed by listing folders in ``PYTHONPATH``. The files
-    are those of ``pip install --target``, which ``test_third_party.py`` runs.
+    them, so that a test chooses what is installed by listing folders. The files are those of
+    ``pip install --target``, which ``test_third_party.py`` runs.
     """
     folders: dict[str, Path] = {}
 
@@ -67,6 +127,22 @@ def _write_distribution(folder: Path, name: str, module: str, entry_points: dict
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\n")
     lines = [f"{entry} = {value}\n" for entry, value in entry_points.items()]
     (metadata / "entry_points.txt").write_text("".join(["[gem]\n", *lines]))
+
+
+@pytest.fixture
+def plugins_in(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Have this process load its plugins anew, with those in some folders, until the test ends."""
+
+    def use(*folders: Path | str) -> None:
+        for module in [path.stem for folder in folders for path in Path(folder).glob("*.py")]:
+            monkeypatch.setitem(sys.modules, module, None)  # as it is now, when the test ends
+            del sys.modules[module]
+        for folder in reversed(folders):
+            monkeypatch.syspath_prepend(folder)
+        load = gem_core.plugins._load_once.__wrapped__
+        monkeypatch.setattr(gem_core.plugins, "_load_once", functools.cache(load))
+
+    return use
 
 
 @pytest.fixture

@@ -3,21 +3,20 @@
 import importlib
 import json
 import re
-import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
 
 import click
 import pytest
-from gem_command import gem_command
+from cli import gem
 
 from gem_core.agent import Generation
 from gem_core.errors import ConfigError
 from gem_rollout import Trajectory, Turn
 from gem_rollout.trajectory import VERSION
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 import api_pages  # noqa: E402
 import command_pages  # noqa: E402
@@ -89,7 +88,7 @@ def test_the_page_has_the_columns_of_the_exported_tables() -> None:
 
 def test_the_page_has_the_content_of_a_run(tmp_path: Path) -> None:
     words = ["eval", "qa:Sample", "agent=oracle", "episodes=2", f"out={tmp_path / 'run'}"]
-    subprocess.run([*gem_command(), *words], check=True, capture_output=True)
+    assert gem(*words).returncode == 0
     named = names_in(section("Runs"))
     assert set(json.loads((tmp_path / "run" / "run.json").read_text())) <= named
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())

@@ -9,7 +9,7 @@ import pytest
 import gem_core
 from gem_core import EnvSpec, find_envs
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 import generate_catalogue  # noqa: E402
 import measure  # noqa: E402

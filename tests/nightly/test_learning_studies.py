@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from needs import needs
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "learning" / "results"
 
 
@@ -138,7 +138,6 @@ def test_every_run_names_the_warm_start_that_is_stored_with_its_hash():
         assert {"python", "torch", "transformers", "gem-train"} <= warm["versions"].keys()
 
 
-@pytest.mark.thorough
 def test_a_cell_made_again_agrees_with_the_committed_one(tmp_path, record_property):
     """Its warm start and one run are made again. Other versions and processors round differently.
 

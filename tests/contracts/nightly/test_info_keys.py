@@ -11,7 +11,8 @@ from gem_core import make, make_agent, make_vec
 from gem_core.info import InfoKeys
 from gem_core.specs import EnvSpec
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "info.md").read_text()
+pytestmark = pytest.mark.usefixtures("hub")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "info.md").read_text()
 ROW = re.compile(r"^\| `(\w+)` \| ([\w, ]+) \| ([\w, ]+) \|", re.MULTILINE)
 LISTED = {
     name: (set(types.split(", ")), set(when.split(", "))) for name, types, when in ROW.findall(PAGE)

@@ -2,19 +2,18 @@
 
 import importlib
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gem_command import gem_command
+from cli import gem
 from needs import needs
 
 from gem_core import find_envs
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 GAME = "game:GuessTheNumber-v0-easy"
 
 
@@ -68,9 +67,7 @@ def test_a_cell_has_the_episodes_of_the_command_eval(tmp_path):
         "--format",
         "json",
     ]
-    done = subprocess.run(
-        [*gem_command(), *words], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
+    done = gem(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = {one["name"]: one for one in json.loads(done.stdout)["rows"]}
     for env in (GAME, "math:Sample"):
