@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
+from selection import thorough
 
 from gem_core import list_envs
 from gem_rollout.limits import Limits
@@ -35,6 +36,12 @@ from gem_rollout.testing.adapters import (
 from gem_rollout.testing.stub_adapters import STUBS, PushStub
 
 pytest.importorskip("tokenizers")
+
+
+@pytest.fixture(autouse=True)
+def _fewer_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not thorough():
+        monkeypatch.setattr("gem_rollout.testing.adapter_checks.SEEDS", 4)
 
 
 class Changed(PushStub):
@@ -142,6 +149,7 @@ class Careless(PushStub):
         return super().play(replace(case, rows=[case_rows("Game")[0] for _ in case.rows]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harness", STUBS, ids=lambda one: one.name)
 def test_a_correct_adapter_passes_every_check(harness: Harness) -> None:
     results = [*check_adapter(harness), *check_bad_inputs(harness)]
@@ -177,6 +185,7 @@ def test_a_wrong_adapter_fails_with_the_field_and_the_place(
     assert re.search(message, result.message), result.message
 
 
+@pytest.mark.slow
 def test_episodes_that_are_played_one_after_another_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gem_rollout.testing.adapter_envs._MEETING_SECONDS", 0.1)
     result = run_check(Serial(), "concurrency")
@@ -219,7 +228,7 @@ class Leaking(PushStub):
         (Leaking(), "cancelled", "1 environments are still open"),
     ],
 )
-def test_an_adapter_that_harms_an_unusual_input_fails(
+def test_an_adapter_that_mishandles_an_unusual_input_fails(
     harness: Harness, name: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gem_rollout.testing.adapter_checks._ENDING_SECONDS", 0.05)
@@ -230,7 +239,8 @@ def test_an_adapter_that_harms_an_unusual_input_fails(
         env.close()
 
 
-def test_what_the_framework_does_not_take_is_skipped_with_the_reason() -> None:
+@pytest.mark.slow
+def test_a_check_of_an_unsupported_feature_is_skipped_with_the_reason() -> None:
     class Small(PushStub):
         takes = frozenset({"scalar"})
         concurrent = "the framework plays one episode after another"
@@ -241,6 +251,7 @@ def test_what_the_framework_does_not_take_is_skipped_with_the_reason() -> None:
     assert run_check(Small(), "rows").passed
 
 
+@pytest.mark.slow
 def test_an_error_of_the_framework_is_a_failure_and_not_a_crash() -> None:
     class Broken(PushStub):
         def play(self, case: Case) -> list[Played]:
@@ -252,7 +263,7 @@ def test_an_error_of_the_framework_is_a_failure_and_not_a_crash() -> None:
 
 
 class TestTheScriptedModel:
-    def test_replies_depend_on_the_prompt_and_how_often_it_was_asked(self) -> None:
+    def test_scripted_replies_depend_on_the_prompt_and_on_how_often_it_was_asked(self) -> None:
         tokenizer = make_tokenizer()
         one, two = ScriptedModel(tokenizer), ScriptedModel(tokenizer)
         asked = [[1, 2], [3], [1, 2], [1, 2]]
@@ -262,12 +273,12 @@ class TestTheScriptedModel:
         assert len({tuple(reply) for reply in replies}) > 1
         assert one.fresh().sample([3]).ids == replies[1]
 
-    def test_replies_fit_into_the_room(self) -> None:
+    def test_a_scripted_reply_is_no_longer_than_allowed(self) -> None:
         model = ScriptedModel(make_tokenizer())
         cut = model.sample([1, 2, 3], 1)
         assert (len(cut.ids), len(cut.logprobs), cut.is_complete) == (1, 1, False)
 
-    def test_the_order_of_the_samples_does_not_matter(self) -> None:
+    def test_scripted_replies_do_not_depend_on_the_order_of_the_samples(self) -> None:
         case = make_case(case_rows("Game", 2), samples=6)
         first, second = reference(case.fresh()), PushStub().play(case.fresh())
 
@@ -277,14 +288,14 @@ class TestTheScriptedModel:
         assert rows(first) == rows(second)
 
 
-def test_the_environments_are_not_listed() -> None:
+def test_list_envs_leaves_out_the_environments_of_the_suite() -> None:
     assert not [one for one in list_envs() if one.startswith("conformance")]
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_an_adapter_that_loses_every_episode_passes_no_check(check: str) -> None:
+@pytest.mark.slow
+def test_an_adapter_that_loses_every_episode_passes_no_check() -> None:
     class Losing(PushStub):
         def play(self, case: Case) -> list[Played]:
             return [Played([], "dropped") for _ in range(len(case.rows) * case.samples)]
 
-    assert run_check(Losing(), check).message
+    assert all(result.message for result in check_adapter(Losing()))

@@ -12,11 +12,13 @@ from typing import Any
 import PIL.Image
 import PIL.ImageDraw
 import pytest
-from hypothesis import given
+from cli import gem
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs
+from selection import thorough
 
-from gem_core import Action, BaseEnv, Info, Observation, Step
+from gem_core import Action, BaseEnv, Info, Observation, Step, register
 from gem_core.content import (
     PLACEHOLDER,
     Image,
@@ -24,11 +26,13 @@ from gem_core.content import (
     place_images,
 )
 from gem_core.errors import ContentError
+from gem_core.plugins import default_registry
 from gem_core.tool import BaseTool, ToolCall, ToolResult
 from gem_core.wrappers import HistoryWrapper, ToolWrapper
 from gem_rollout import Trajectory, TrajectoryFile, Turn, read_trajectories
 from gem_rollout.chat_content import TextPart, content_parts, to_openai, to_transformers
 
+EXAMPLES = 100 if thorough() else 30
 # Texts in which placeholders, and what looks like them, are common.
 TEXTS = st.lists(st.sampled_from(["<image>", "[image]", "<", "image>", "a", "\n"])).map("".join)
 
@@ -84,9 +88,8 @@ class TestImage:
     def test_modes_that_png_lacks_become_rgb(self, mode: str) -> None:
         assert Image.of(picture(mode=mode)).open().mode == "RGB"
 
-    @pytest.mark.parametrize(
-        ("value", "message"),
-        [
+    def test_a_value_that_is_no_image_is_refused(self, subtests: pytest.Subtests) -> None:
+        rows: list[tuple[Any, str]] = [
             (None, "got NoneType"),
             (3, "got int"),
             ([b""], "got list"),
@@ -100,31 +103,31 @@ class TestImage:
             ("data:image/png,plain", "it is not in base64"),
             ("data:image/png;base64,%%%", "holds no image"),
             ("data:text/plain;base64,aGVsbG8=", "These 5 bytes are not an image"),
-        ],
-    )
-    def test_what_is_no_image_is_refused(self, value: Any, message: str) -> None:
-        with pytest.raises(ContentError, match=message):
-            Image.of(value)
+        ]
+        for value, message in rows:
+            with subtests.test(repr(value)), pytest.raises(ContentError, match=message):
+                Image.of(value)
 
-    def test_a_damaged_file_is_told_when_it_is_opened(self) -> None:
+    def test_a_damaged_image_is_an_error_when_it_is_opened(self) -> None:
         image = Image.of(encoded("PNG", side=64)[:-40])
         with pytest.raises(ContentError, match="not an image that can be read"):
             image.open()
 
-    def test_it_can_be_compared_pickled_and_written_as_json(self) -> None:
+    def test_images_can_be_compared_pickled_and_written_as_json(self) -> None:
         assert Image.of(picture()) == A != B
         assert len({A, Image.of(picture()), B}) == 2
         assert pickle.loads(pickle.dumps(A)) == A  # noqa: S301 - its own
         assert Image.of(json.loads(json.dumps(A.to_json()))) == A
 
-    def test_it_is_shown_without_its_bytes(self) -> None:
+    def test_the_repr_of_an_image_leaves_out_its_bytes(self) -> None:
         assert repr(A) == f"Image(image/png, {len(A.data)} bytes)"
 
-    def test_it_cannot_be_changed(self) -> None:
+    def test_an_image_cannot_be_changed(self) -> None:
         with pytest.raises(AttributeError):
             A.data = b""  # type: ignore[misc]
 
-    def test_images_are_imported_without_pillow(self, run_python: Callable[..., str]) -> None:
+    @pytest.mark.slow
+    def test_images_need_no_import_of_pillow(self, run_python: Callable[..., str]) -> None:
         code = (
             "import sys, gem_rollout.chat_content as c\n"
             "c.to_openai(c.content_parts({'text': 'a', 'images': [b'GIF89a']}))\n"
@@ -134,7 +137,7 @@ class TestImage:
 
 
 class TestParts:
-    def test_text_is_one_part_whatever_is_in_it(self) -> None:
+    def test_an_observation_of_text_is_one_part_even_with_placeholders(self) -> None:
         assert content_parts("a <image> b") == [TextPart("a <image> b")]
 
     def test_a_dict_without_images_is_its_text(self) -> None:
@@ -163,7 +166,7 @@ class TestParts:
         observation = {"text": "<image> or <image>", "images": [A]}
         assert content_parts(observation) == [A, TextPart(" or [image]")]
 
-    def test_one_image_needs_no_list_and_is_read_from_whatever_it_is(self) -> None:
+    def test_one_image_needs_no_list_and_may_have_any_supported_form(self) -> None:
         for value in (A, [A], (A,), picture(), [A.data], [{"bytes": A.data}], A.to_json()):
             assert content_parts({"text": "", "images": value}) == [A]
 
@@ -176,14 +179,13 @@ class TestParts:
             TextPart("x\nS"),
         ]
 
-    def test_what_is_no_image_is_told(self) -> None:
+    def test_an_observation_with_something_other_than_an_image_is_an_error(self) -> None:
         with pytest.raises(ContentError, match="got int"):
             content_parts({"text": "", "images": [A, 3]})
 
+    @settings(max_examples=EXAMPLES)
     @given(TEXTS, st.integers(0, 4))
-    def test_placing_makes_the_number_right_and_changes_nothing_else(
-        self, text: str, count: int
-    ) -> None:
+    def test_place_images_corrects_the_number_of_placeholders(self, text: str, count: int) -> None:
         placed = place_images(text, count)
         assert placed.count(PLACEHOLDER) == count
         assert place_images(placed, count) == placed
@@ -191,10 +193,9 @@ class TestParts:
             "[image]", PLACEHOLDER
         ) == text.replace("[image]", PLACEHOLDER)
 
+    @settings(max_examples=EXAMPLES)
     @given(TEXTS, st.integers(1, 4))
-    def test_the_parts_are_the_placed_text_and_all_images_in_order(
-        self, text: str, count: int
-    ) -> None:
+    def test_content_parts_are_the_text_and_the_images(self, text: str, count: int) -> None:
         images = [A, B, C, A][:count]
         parts = content_parts({"text": text, "images": images})
         assert [part for part in parts if isinstance(part, Image)] == images
@@ -216,8 +217,9 @@ class TestMessages:
             },
         ]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("parts", [[TextPart("hello")], [TextPart("see "), A, B]])
-    def test_openais_own_types_accept_it(self, parts: list[Any]) -> None:
+    def test_the_types_of_the_openai_sdk_accept_the_content(self, parts: list[Any]) -> None:
         types = needs("openai.types.chat")
         pydantic = needs("pydantic")
         content = to_openai(parts)
@@ -230,7 +232,8 @@ class TestMessages:
         assert text == {"type": "text", "text": "see "}
         assert (image["type"], image["image"].tobytes()) == ("image", picture().tobytes())
 
-    def test_a_processor_of_transformers_takes_it(self, processor: Any) -> None:
+    @pytest.mark.slow
+    def test_a_processor_of_transformers_accepts_the_content(self, processor: Any) -> None:
         parts = content_parts({"text": "what is <image> ? and <image> ?", "images": [A, B]})
         inputs = processor.apply_chat_template(
             [{"role": "user", "content": to_transformers(parts)}],
@@ -331,7 +334,7 @@ class TestWrappers:
             "images": [B, C],
         }
 
-    def test_what_an_agent_or_a_tool_writes_moves_no_image(self) -> None:
+    def test_placeholders_that_an_agent_or_a_tool_writes_move_no_image(self) -> None:
         env = ToolWrapper(Slides(*self.SLIDES), tools=[Lens()])
         env = HistoryWrapper(env, include_action=True)
         *_, last = played(env, "look", "<image>", "<image>")
@@ -344,7 +347,7 @@ class TestWrappers:
             TextPart("\n"),
         ]
 
-    def test_what_was_written_before_the_first_image_moves_none_either(self) -> None:
+    def test_placeholders_from_before_the_first_image_move_no_image(self) -> None:
         slides = ("an <image> tag", "two", {"text": "see", "images": [A]})
         env = HistoryWrapper(Slides(*slides), include_action=True)
         first, second, third = played(env, "<image>", "b")
@@ -355,14 +358,15 @@ class TestWrappers:
             TextPart("see\n"),
         ]
 
-    def test_a_fork_keeps_the_images(self) -> None:
+    def test_a_fork_of_a_history_keeps_the_images(self) -> None:
         env = HistoryWrapper(Slides(*self.SLIDES), include_action=True)
         env.reset()
         env.step("a")
         fork = env.fork()
         assert fork.step("b") == env.step("b")
 
-    def test_a_chat_of_a_tokenizer_has_the_placeholders(self) -> None:
+    @pytest.mark.slow
+    def test_a_history_rendered_by_a_tokenizer_has_its_images_in_place(self) -> None:
         transformers = needs("transformers")
         tokenizers = needs("tokenizers")
         tokenizer = transformers.PreTrainedTokenizerFast(
@@ -386,7 +390,8 @@ class TestWrappers:
             C,
         ]
 
-    def test_a_chat_of_a_processor_is_its_input(self, processor: Any) -> None:
+    @pytest.mark.slow
+    def test_a_history_rendered_by_a_processor_can_be_its_input(self, processor: Any) -> None:
         env = HistoryWrapper(
             Slides({"text": "what is", "images": [A]}, {"text": "and", "images": [B]}),
             include_action=True,
@@ -405,6 +410,7 @@ class TestWrappers:
         )
         assert inputs["pixel_values"].shape[0] == 2
 
+    @pytest.mark.slow
     def test_a_chat_that_opens_on_reset_goes_on_with_images(self, processor: Any) -> None:
         env = HistoryWrapper(
             Slides({"text": "what", "images": [A]}, "and"),
@@ -418,36 +424,37 @@ class TestWrappers:
         }
 
 
+class Noise(BaseEnv):
+    """Shows an image that cannot be compressed."""
+
+    def start(self) -> tuple[Observation, Info]:
+        image = Image.of(PIL.Image.effect_noise((64, 64), 9))
+        return {"text": "What is it?", "images": [image]}, {}
+
+    def step(self, action: Action) -> Step:
+        return Step("Noise.", 0.0, True, False, {})
+
+    def sample_random_action(self) -> Action:
+        return "noise"
+
+
 class TestCommands:
-    @pytest.mark.parametrize("command", ["play", "show"])
-    def test_images_are_named_and_not_printed(
-        self, command: str, run_python: Callable[..., str]
-    ) -> None:
-        code = (
-            "import io, sys, PIL.Image, gem_core\n"
-            "from gem_core.cli import main\n"
-            "from gem_core.content import Image\n"
-            "class Slide(gem_core.BaseEnv):\n"
-            "    def start(self):\n"
-            "        image = Image.of(PIL.Image.effect_noise((64, 64), 9))\n"
-            "        return {'text': 'What is it?', 'images': [image]}, {}\n"
-            "    def step(self, action):\n"
-            "        return gem_core.Step('Noise.', 0.0, True, False, {})\n"
-            "    def sample_random_action(self):\n"
-            "        return 'noise'\n"
-            "gem_core.register('test:Slide-v0', Slide)\n"
-            "sys.stdin = io.TextIOWrapper(io.BytesIO(b'noise\\n'))\n"
-            f"sys.argv = ['gem-core', '{command}', 'test:Slide-v0']\n"
-            "main()"
-        )
-        shown = run_python(code)
-        assert "What is it?" in shown
-        assert re.search(r"Image\(image/png, [\d,]+ bytes\)", shown)
-        assert len(shown) < 3000
+    @pytest.mark.slow
+    def test_a_command_prints_the_size_of_an_image(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        registry = default_registry()
+        specs = {kind: dict(specs) for kind, specs in registry._specs.items()}
+        monkeypatch.setattr(registry, "_specs", specs)
+        register("test:Noise-v0", Noise)
+        for command in ("play", "show"):
+            done = gem(command, "test:Noise-v0", stdin="noise\n")
+            assert done.returncode == 0, done.stderr
+            assert "What is it?" in done.stdout
+            assert re.search(r"Image\(image/png, [\d,]+ bytes\)", done.stdout)
+            assert len(done.stdout) < 3000
 
 
 class TestTrajectories:
-    def test_images_are_written_so_that_they_can_be_read_again(self, tmp_path: Path) -> None:
+    def test_images_in_a_trajectory_file_can_be_read_again(self, tmp_path: Path) -> None:
         seen = {"problem": "<image>?", "images": [A, B]}
         turn = Turn("agent", seen, "yes", 1.0, True, False, {"drawn": C})
         path = tmp_path / "trajectories.jsonl"

@@ -1,12 +1,11 @@
 """The key ``executor`` of commands: the same episodes in workers, and clear errors."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gem_command import gem_command
+from cli import gem
 
 from gem_core.errors import ConfigError, UnknownIdError, UnknownKwargError
 from gem_core.factory import make_factory
@@ -20,13 +19,8 @@ GUESS = "game:GuessTheNumber-v0-easy"
 
 def ran(folder: Path, *words: str) -> list[Any]:
     """Return the episodes of a run, without times."""
-    done = subprocess.run(
-        [*gem_command(), "run", GUESS, "episodes=6", "--format", "json", f"out={folder}", *words],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=True,
-    )
+    done = gem("run", GUESS, "episodes=6", "--format", "json", f"out={folder}", *words)
+    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["rows"][0]["errors"] == 0
     found = sorted(read_trajectories(folder / "trajectories.jsonl"), key=lambda one: one.index)
     return [
@@ -35,6 +29,7 @@ def ran(folder: Path, *words: str) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 def test_a_run_in_worker_processes_has_the_same_episodes(tmp_path: Path) -> None:
     """In steps, and whole."""
     here = ran(tmp_path / "here")
@@ -71,7 +66,7 @@ def test_an_executor_that_cannot_be_used_is_an_error(
         place.factory(make_factory(GUESS))
 
 
-def test_a_model_that_is_trained_does_not_move() -> None:
+def test_a_model_in_training_is_not_moved_to_a_worker() -> None:
     """Whole episodes are refused; by default they are played in steps."""
     config = {"executor": {"id": "processes", "play": "episodes"}}
     with (

@@ -6,6 +6,7 @@ from collections import deque
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 import gem_rollout
@@ -18,6 +19,8 @@ from gem_core.errors import (
 )
 from gem_rollout import AgentSelector, MultiAgentEnv, MultiAgentStep
 from gem_rollout.testing import check_multi_agent_env
+
+EXAMPLES = 100 if thorough() else 30
 
 
 class Duel(MultiAgentEnv):
@@ -117,8 +120,11 @@ class Counter(MultiAgentEnv):
         return rng.choice(["up", "down"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_class", [Duel, Chairs, Counter])
-def test_an_environment_of_each_kind_keeps_the_contract(env_class):
+def test_an_environment_of_each_kind_keeps_the_contract(env_class, monkeypatch):
+    if not thorough():
+        monkeypatch.setattr("gem_rollout.multi_agent_checks.SEEDS", range(2))
     check_multi_agent_env(env_class).raise_for_findings()
 
 
@@ -143,16 +149,16 @@ def env():
 
 
 class TestReset:
-    def test_gives_every_agent_its_observation_and_info(self):
+    def test_reset_gives_every_agent_its_observation_and_info(self):
         observations, infos = Duel().reset(seed=1, largest=5)
         assert observations == dict.fromkeys(("left", "right"), "A number from 1 to 5? Heard: ")
         assert infos == {"left": {"suffix": "You are on the left."}, "right": {}}
 
-    def test_takes_the_seed_by_position_too(self):
+    def test_reset_takes_the_seed_by_position_too(self):
         first, second = Chairs(), Chairs()
         assert first.reset(7) == second.reset(seed=7)
 
-    def test_clears_flags_sums_messages_and_context(self):
+    def test_reset_clears_flags_sums_messages_and_context(self):
         env = Duel(rounds=1)
         env.reset(seed=1)
         env.global_context = "rain"
@@ -165,7 +171,7 @@ class TestReset:
         assert (env.shared_memory, env.global_context) == ([], "")
         assert env.get_state("left").reward == 0.0
 
-    def test_refuses_options_that_start_does_not_take(self):
+    def test_reset_refuses_options_that_start_does_not_take(self):
         with pytest.raises(UnknownKwargError, match="reset of Duel takes no argument 'larges'"):
             Duel().reset(larges=3)
 
@@ -176,7 +182,7 @@ class TestReset:
         with pytest.raises(GemError, match="set possible_agents"):
             Nobody().reset()
 
-    def test_an_author_who_forgets_the_constructor_of_the_base_is_fine(self):
+    def test_an_environment_need_not_call_the_constructor_of_its_base_class(self):
         class Forgetful(Scripted):
             def __init__(self):
                 self.own = 1
@@ -188,7 +194,7 @@ ALL = {"a": "", "b": "", "c": ""}
 
 
 class TestStep:
-    def test_fills_in_what_the_environment_leaves_out(self, env):
+    def test_step_fills_in_what_the_environment_leaves_out(self, env):
         step = env.step(ALL)
         assert step == MultiAgentStep(
             {"a": "for a", "b": "for b", "c": "for c"},
@@ -225,7 +231,7 @@ class TestStep:
         assert step.terminated == {"b": False, "c": False}
         assert env.terminations["a"]
 
-    def test_adds_up_rewards_by_agent(self, env):
+    def test_rewards_are_summed_by_agent(self, env):
         env.result = ({}, {"a": 1, "b": 0.5}, {}, {}, {})
         env.step(ALL)
         env.result = ({}, {"a": 2, "c": -1.0}, {"a": True}, {}, {"a": {"won": True}})
@@ -240,7 +246,7 @@ class TestStep:
         with pytest.raises(EpisodeEndedError, match="the episode has ended"):
             env.step({})
 
-    def test_before_a_reset_there_is_no_episode(self):
+    def test_a_step_before_the_first_reset_is_an_error(self):
         with pytest.raises(EpisodeEndedError, match="no episode has been started"):
             Scripted().step({})
         assert Scripted().agents == []
@@ -260,7 +266,7 @@ class TestStep:
         assert caught.type is WrongAgentError
         assert env.snapshot() == before
 
-    def test_who_has_left_and_whose_turn_it_is_not_are_told_apart(self, env):
+    def test_agents_that_have_left_and_agents_out_of_turn_have_different_errors(self, env):
         env.agent_selector = AgentSelector(env.agents)
         env.result = ({}, {}, {"a": True}, {}, {})
         env.step({"a": ""})
@@ -276,12 +282,12 @@ class TestStep:
             (({}, {}, {"a": True}, {"a": True}, {}), "terminated and truncated both true for 'a'"),
         ],
     )
-    def test_what_an_environment_must_not_return_is_an_error(self, env, result, message):
+    def test_an_inconsistent_result_of_an_environment_is_an_error(self, env, result, message):
         env.result = result
         with pytest.raises(GemError, match=message):
             env.step(ALL)
 
-    def test_who_has_left_cannot_be_paid(self, env):
+    def test_a_reward_for_an_agent_that_has_left_is_an_error(self, env):
         env.result = ({}, {}, {"a": True}, {}, {})
         env.step(ALL)
         env.result = ({}, {"a": 1.0}, {}, {}, {})
@@ -290,7 +296,7 @@ class TestStep:
 
 
 class TestComingAndGoing:
-    def test_who_is_removed_is_terminated_and_may_come_back(self, env):
+    def test_an_agent_that_is_removed_is_terminated_and_may_come_back(self, env):
         env.result = lambda: (env.remove_agent("b"), ({}, {}, {}, {}, {}))[1]
         assert env.step(ALL).terminated == {"a": False, "b": True, "c": False}
         env.result = lambda: (env.add_agent("b"), ({}, {"b": 2.0}, {}, {}, {}))[1]
@@ -300,7 +306,7 @@ class TestComingAndGoing:
         assert not step.terminated["b"]
         assert env.get_state("b").reward == 2.0
 
-    def test_adding_and_removing_twice_changes_nothing(self, env):
+    def test_adding_or_removing_an_agent_twice_changes_nothing(self, env):
         env.add_agent("a")
         env.remove_agent("b")
         env.remove_agent("b")
@@ -309,9 +315,9 @@ class TestComingAndGoing:
         with pytest.raises(WrongAgentError, match="'stranger' is not an agent of this episode"):
             env.get_state("stranger")
 
-    @settings(deadline=None)
+    @settings(max_examples=EXAMPLES)
     @given(st.integers(1, 6), st.lists(st.sets(st.integers(0, 5)), max_size=8))
-    def test_turns_go_round_whoever_leaves(self, size, leaving):
+    def test_turns_go_round_in_order_whichever_agents_leave(self, size, leaving):
         env = Scripted()
         env.possible_agents = [str(number) for number in range(size)]
         env.agent_selector = AgentSelector(env.possible_agents)
@@ -329,7 +335,7 @@ class TestComingAndGoing:
 
 
 class TestMessages:
-    def test_go_to_one_or_to_all_others_who_are_present(self, env):
+    def test_messages_go_to_one_agent_or_to_all_others_that_are_present(self, env):
         env.send_message("a", "b", "hello")
         env.remove_agent("c")
         env.broadcast_message("b", "all")
@@ -340,7 +346,7 @@ class TestMessages:
         assert env.messages_to("b") == [{"from": "a", "to": "b", "message": "hello"}]
 
     @pytest.mark.parametrize("names", [("a", "z"), ("z", "a")])
-    def test_strangers_neither_send_nor_receive(self, env, names):
+    def test_agents_that_are_not_present_neither_send_nor_receive_messages(self, env, names):
         with pytest.raises(WrongAgentError, match=r"'z' is not present\. Present: a, b, c"):
             env.send_message(*names, "hello")
         with pytest.raises(WrongAgentError, match="'z' is not present"):
@@ -349,7 +355,7 @@ class TestMessages:
 
 
 class TestSelector:
-    def test_selects_one_after_another(self):
+    def test_a_sequential_selector_selects_one_agent_after_another(self):
         selector = AgentSelector(["a", "b"])
         assert (selector.selected, selector.is_first(), selector.is_last()) == ("a", True, False)
         selector.next()
@@ -360,7 +366,7 @@ class TestSelector:
         selector.reinit(["c"])
         assert (selector.selected, selector.is_first(), selector.is_last()) == ("c", True, True)
 
-    def test_parallel_selects_all_and_stays(self):
+    def test_a_parallel_selector_always_selects_all_agents(self):
         selector = AgentSelector(["a", "b"], mode="parallel")
         active = selector.get_active_agents()
         active.clear()
@@ -368,7 +374,7 @@ class TestSelector:
         assert selector.get_active_agents() == ["a", "b"]
         assert selector.selected == "a"
 
-    def test_another_mode_is_an_error_when_it_is_used(self):
+    def test_an_unknown_mode_of_a_selector_is_an_error_when_it_is_used(self):
         selector = AgentSelector(["a"], mode="paralel")
         with pytest.raises(ValueError, match="sequential or parallel; got 'paralel'"):
             selector.get_active_agents()
@@ -384,7 +390,7 @@ class TestSelector:
             (2, "a", "c", "b"),
         ],
     )
-    def test_nobody_is_passed_over_when_one_leaves(self, turns, leaves, selected, then):
+    def test_a_selector_skips_nobody_when_an_agent_leaves(self, turns, leaves, selected, then):
         selector = AgentSelector(["a", "b", "c"])
         for _ in range(turns):
             selector.next()
@@ -393,7 +399,7 @@ class TestSelector:
         selector.next()
         assert selector.selected == then
 
-    def test_may_be_empty_and_filled_again(self):
+    def test_a_selector_may_be_empty_and_filled_again(self):
         selector = AgentSelector(["a"])
         selector.remove_agent("a")
         assert selector.selected is None
@@ -406,9 +412,9 @@ class TestSelector:
         selector.next()
         assert selector.get_active_agents() == ["b"]
 
-    @settings(deadline=None)
+    @settings(max_examples=EXAMPLES)
     @given(st.integers(1, 6), st.lists(st.none() | st.integers(0, 5)))
-    def test_follows_a_ring(self, size, operations):
+    def test_a_selector_goes_round_like_a_ring(self, size, operations):
         """Compare with a ring whose first element is next; None turns it, a number leaves it."""
         names = [str(number) for number in range(size)]
         selector, ring = AgentSelector(names), deque(names)
@@ -425,14 +431,14 @@ class TestSelector:
 
 
 class TestWhereOneAgentIsExpected:
-    def test_make_gives_the_environment_itself(self):
+    def test_make_returns_an_environment_for_several_agents_unwrapped(self):
         gem_core.register("test:DuelOfTwo-v0", Duel, rounds=2)
         env = gem_core.make("test:DuelOfTwo-v0", seed=3)
         assert isinstance(env, Duel)
         assert env.reset() == Duel().reset(seed=3)
         assert env.spec.id == "test:DuelOfTwo-v0"
 
-    def test_wrappers_vectors_and_rollouts_say_what_to_do_instead(self):
+    def test_wrappers_vectors_and_rollouts_refuse_several_agents_and_say_what_to_do(self):
         gem_core.register("test:WrappedDuel-v0", Duel)
         for use in (
             lambda: gem_core.make("test:WrappedDuel-v0", wrappers=["concat"]),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 import gem_rollout
@@ -143,7 +144,7 @@ def random_agents(env):
 
 
 class TestPlayAgents:
-    def test_turns_name_their_agent_and_hold_all_it_got_until_its_next_turn(self):
+    def test_a_turn_names_its_agent_and_holds_all_rewards_until_the_next_one(self):
         agents = {"a": Says("out"), "b": Says(), "c": Says()}
         trajectory = play(Count(), agents, seed=3)
         assert [turn.agent for turn in trajectory.turns] == ["a", "b", "c", "b", "c", "b", "c"]
@@ -180,7 +181,7 @@ class TestPlayAgents:
         assert [turn.truncated for turn in trajectory.turns] == [False, False, True, True]
         assert trajectory.turns[0].env_seconds == 0.0 < trajectory.turns[1].env_seconds
 
-    def test_agents_are_seeded_each_in_its_own_way_and_repeatably(self):
+    def test_each_agent_has_its_own_repeatable_seed(self):
         runs = [{"a": Says(), "b": Says(), "c": Says()} for _ in range(2)]
         for agents in runs:
             play(Count(), agents, seed=8)
@@ -211,7 +212,7 @@ class TestPlayAgents:
         assert play(Both(), {"a": Waits(), "b": Wakes()}).error is None
 
     @pytest.mark.parametrize("later", [False, True])
-    def test_an_error_of_an_agent_ends_the_episode_and_is_kept(self, later):
+    def test_an_error_of_an_agent_ends_the_episode_and_is_recorded(self, later):
         class Breaks(Says):
             def act(self, observation, info):
                 if not later:
@@ -225,12 +226,12 @@ class TestPlayAgents:
         assert (trajectory.error["boundary"], trajectory.error["message"]) == ("agent", "gone")
         assert (len(trajectory.turns), trajectory.success) == (1, False)
 
-    def test_an_error_of_the_environment_is_told_apart(self):
+    def test_an_error_of_the_environment_is_recorded_as_one(self):
         trajectory = play(Count(), {"a": Says("on", "fail"), "b": Says(), "c": Says()})
         assert trajectory.error["boundary"] == "env"
         assert len(trajectory.turns) == 3
 
-    def test_an_environment_in_which_nobody_is_to_act_is_an_error(self):
+    def test_an_environment_in_which_no_agent_can_act_is_an_error(self):
         class Stuck(Count):
             active_agents = ()
 
@@ -244,7 +245,7 @@ class TestPlayAgents:
         with pytest.raises(ConfigError, match="One object is the player of two of a, b, c"):
             gem_rollout.play_agents(Count(), {"a": one, "b": one, "c": Says()}, 0)
 
-    def test_tokens_are_those_of_each_agent(self):
+    def test_each_agent_of_a_trajectory_has_its_own_tokens(self):
         trajectory = play(Count(), {"a": Model(0), "b": Model(100), "c": RandomAgent()})
         tokens = {sequence.agent: sequence for sequence in trajectory.tokens()}
         assert list(tokens) == ["a", "b"]
@@ -253,7 +254,7 @@ class TestPlayAgents:
         assert [turn for turn, _, _ in tokens["b"].spans] == [1, 4]
         assert trajectory.of_agent("a").tokens()[0].ids == tokens["a"].ids
 
-    def test_is_stored_like_any_trajectory(self, tmp_path):
+    def test_a_trajectory_of_several_agents_is_stored_like_any_other(self, tmp_path):
         from gem_rollout import TrajectoryFile, read_trajectories
 
         env = Count()
@@ -269,7 +270,7 @@ def view_of(env_class, agent="b", agents=("a", "b", "c")):
 
 
 class TestView:
-    def test_the_others_play_until_it_is_the_agents_turn(self):
+    def test_in_a_view_the_others_play_until_it_is_the_agents_turn(self):
         first, third = Says(), Says()
         view = gem_rollout.as_single(Count(), "b", others={"a": first, "c": third})
         observation, info = view.reset(seed=0)
@@ -281,7 +282,7 @@ class TestView:
         with pytest.raises(EpisodeEndedError):
             view.step("on")
 
-    def test_the_episode_ends_when_the_agents_does(self):
+    def test_the_episode_of_a_view_ends_when_its_agent_leaves(self):
         view = view_of(Count, "a")
         view.reset(seed=0)
         step = view.step("out")
@@ -316,13 +317,13 @@ class TestView:
             assert view.reset(seed=seed)[0] == env.reset(seed=seed)[0]["first"]
             assert view.reset()[0] == env.reset()[0]["first"]
 
-    def test_options_of_reset_are_those_of_the_environment(self):
+    def test_a_view_takes_the_reset_options_of_its_environment(self):
         view = view_of(Count)
         assert view.reset(seed=0, count=3)[0] == "b sees 4"
         with pytest.raises(TypeError, match="takes no argument 'cuont'"):
             view.reset(cuont=3)
 
-    def test_copies_have_other_agents_of_their_own(self):
+    def test_each_copy_of_a_view_has_its_own_other_agents(self):
         others = {"a": Says("x", "y", "z"), "c": Says("p", "out", "q")}
         view = gem_rollout.as_single(Count(), "b", others=others)
         view.reset(seed=0)
@@ -335,14 +336,14 @@ class TestView:
         assert fork.env is not view.env
         assert fork._players.agents["c"] is not others["c"]
 
-    def test_random_others_of_a_copy_ask_the_copy(self):
+    def test_random_agents_in_a_copy_of_a_view_use_the_environment_of_the_copy(self):
         view = view_of(Count)
         view.reset(seed=0)
         fork = view.fork()
         assert fork._players.agents["a"]._env.env is fork.env
         assert view._players.agents["a"]._env.env is view.env
 
-    def test_what_others_name_as_shared_is_shared_by_their_copies(self):
+    def test_copies_of_other_agents_share_the_attributes_that_these_name_as_shared(self):
         class Connected(Says):
             shared = ("waiting",)
 
@@ -362,7 +363,7 @@ class TestView:
         assert view._players.agents["a"].waiting is other.waiting
         assert view.step("on") == fork.step("on")
 
-    def test_a_model_behind_an_endpoint_may_be_one_of_the_others(self, nim):
+    def test_a_model_behind_an_endpoint_may_play_another_agent_of_a_view(self, nim):
         async def play_on():
             other = gem_core.make_agent("openai", model="m", base_url=server.url)
             view = gem_rollout.as_single(nim.NimEnv(), "second", others={"first": other})
@@ -381,7 +382,7 @@ class TestView:
         assert {turn.generation.reply["content"] for turn in trajectory.turns} == {"take 1 from 0"}
         assert [turn.generation.extends for turn in trajectory.turns[:3]] == [False, False, True]
 
-    def test_others_that_cannot_be_copied_are_named(self):
+    def test_other_agents_that_cannot_be_copied_are_named_in_the_error(self):
         other = Says()
         other.waiting = (number for number in range(3))
         view = gem_rollout.as_single(Count(), "b", others={"a": other, "c": Says()})
@@ -389,8 +390,9 @@ class TestView:
         with pytest.raises(SnapshotError, match="AgentView cannot be saved: its attribute '_play"):
             view.fork()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("env_class", [Count, AsyncCount, Both])
-    def test_keeps_the_contract_of_environments(self, env_class):
+    def test_a_view_keeps_the_contract_of_environments(self, env_class):
         def make_view():
             return view_of(env_class, "b", env_class.possible_agents)
 
@@ -398,7 +400,7 @@ class TestView:
         spec = gem_core.EnvSpec(id="test:View", entry_point=make_view)
         check_env(spec, checks=checks).raise_for_findings()
 
-    def test_works_with_wrappers_vectors_and_rollouts(self, nim):
+    def test_a_view_works_with_wrappers_vectors_and_rollouts(self, nim):
         gem_core.register("test:NimView-v0", nim.nim_against_random, heaps=2)
         env = gem_core.make("test:NimView-v0", wrappers=["concat", "episode_tracking"])
         assert isinstance(env.unwrapped, AgentView)
@@ -418,7 +420,7 @@ class TestView:
         assert [one.error for one in found] == [None] * 8
         assert len({one.turns[0].observation for one in found[:4]}) == 1
 
-    def test_closing_closes_the_other_agents(self):
+    def test_closing_a_view_closes_the_other_agents(self):
         others = {"a": Says(), "c": Says()}
         gem_rollout.as_single(Count(), "b", others=others).close()
         assert others["a"].closed
@@ -432,7 +434,7 @@ class TestView:
             ("a", ["b"], "no player: c"),
         ],
     )
-    def test_who_plays_whom_must_be_clear(self, agent, others, message):
+    def test_a_view_needs_one_player_for_each_other_agent(self, agent, others, message):
         with pytest.raises(WrongAgentError, match=message):
             gem_rollout.as_single(Count(), agent, others={name: Says() for name in others})
 
@@ -466,7 +468,7 @@ class Party(MultiAgentEnv):
         return {}, rewards, ended, cut, {agent: {fate: self.steps} for agent, fate in fates.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60 if thorough() else 15)
 @given(st.integers(1, 5), st.sampled_from(["sequential", "parallel"]), st.integers(0, 2**32))
 def test_a_view_gives_an_agent_what_it_gets_among_the_others(size, mode, seed):
     env = Party(size=size, mode=mode)
@@ -493,10 +495,11 @@ def test_a_view_gives_an_agent_what_it_gets_among_the_others(size, mode, seed):
 
 
 class TestExample:
-    def test_keeps_the_contract(self, nim):
+    @pytest.mark.slow
+    def test_the_nim_example_keeps_the_contract(self, nim):
         check_multi_agent_env(nim.NimEnv).raise_for_findings()
 
-    def test_a_fixed_game_is_played_as_the_rules_say(self, nim):
+    def test_the_nim_example_plays_by_the_rules(self, nim):
         env = nim.NimEnv(heaps=1, largest=1)
         env.reset(seed=0)
         step = env.step({"first": "take 1 from 0 say: thanks"})
@@ -505,14 +508,14 @@ class TestExample:
         assert not env.agents
 
     @pytest.mark.parametrize("action", ["", "take 0 from 0", "take 8 from 0", "take 1 from 3"])
-    def test_a_move_that_cannot_be_played_loses(self, nim, action):
+    def test_an_impossible_move_loses_the_nim_example(self, nim, action):
         env = nim.NimEnv()
         env.reset(seed=0)
         step = env.step({"first": action})
         assert step.rewards == {"first": -1.0, "second": 1.0}
         assert step.infos["first"]["format_error"] == (action == "")
 
-    def test_the_theorist_wins_what_can_be_won(self, nim):
+    def test_the_theorist_of_the_nim_example_wins_every_winnable_game(self, nim):
         for seed in range(20):
             players = {"first": nim.Theorist(), "second": nim.Theorist()}
             trajectory: Trajectory = gem_rollout.play_agents(nim.NimEnv(), players, seed)
@@ -522,7 +525,8 @@ class TestExample:
             won = trajectory.of_agent("first").episode_return > 0
             assert won == (nim.reduce(nim.xor, sizes) != 0)
 
-    def test_runs_as_a_program(self):
+    @pytest.mark.slow
+    def test_the_nim_example_runs_as_a_program(self):
         done = subprocess.run(
             [sys.executable, "-W", "error", str(EXAMPLE), "5"],
             capture_output=True,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core import Action, AsyncEnv, BaseAgent, BaseEnv, Env, Info, Observation, Step
 from gem_core.agent import Generation, Reply
@@ -111,7 +112,8 @@ def check_each(found: list[Trajectory], on_error: str) -> None:
                 assert one.attempts == 3
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100 if thorough() else 20)
 @given(
     seed=st.integers(0, 10**6),
     faults=st.sampled_from([0.0, 0.02, 0.1, 0.4]),

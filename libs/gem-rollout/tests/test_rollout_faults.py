@@ -68,7 +68,7 @@ def _count_anew() -> Iterator[None]:
         kind.made = kind.closed = 0
     threads = set(threading.enumerate())
     yield
-    assert set(threading.enumerate()) == threads
+    assert not set(threading.enumerate()) - threads
 
 
 def flaky(faults: int) -> Callable[[], BaseAgent]:
@@ -93,7 +93,9 @@ def flaky(faults: int) -> Callable[[], BaseAgent]:
 
 
 class TestRetry:
-    def test_plays_an_episode_again_with_new_parts_and_keeps_what_failed(self) -> None:
+    def test_a_retry_plays_an_episode_with_a_new_environment_and_agent_and_keeps_the_errors(
+        self,
+    ) -> None:
         run = collect(Three, flaky(2), episodes=4, policy=FaultPolicy(on_error="retry"))
         first, *others = run
         assert first.error is None
@@ -105,7 +107,7 @@ class TestRetry:
         assert (counts.episodes, counts.retries, dict(counts.errors)) == (4, 2, {})
         assert counts.turns == 4 * 3 + 2  # those of the failed attempts were played too
 
-    def test_gives_up_and_records_the_last_error(self) -> None:
+    def test_the_last_retry_records_its_error(self) -> None:
         policy = FaultPolicy(on_error="retry", retries=2)
         run = collect(Three, flaky(99), episodes=2, policy=policy)
         for trajectory in run:
@@ -115,7 +117,7 @@ class TestRetry:
             assert len(trajectory.turns) == 1
         assert run.report.envs["Three"].errors == {"agent": 2}
 
-    def test_makes_do_with_an_environment_that_cannot_always_be_made(self) -> None:
+    def test_a_retry_goes_on_if_its_environment_cannot_be_made_once(self) -> None:
         numbers = itertools.count()
 
         def make_env() -> Env:
@@ -133,7 +135,7 @@ class TestRetry:
 
 
 class TestRecord:
-    def test_replaces_an_environment_that_failed_and_keeps_the_agent(self) -> None:
+    def test_an_environment_that_failed_is_replaced_and_the_agent_is_kept(self) -> None:
         class Broken(Three):
             def step(self, action: Action) -> Step:
                 if type(self).made == 1:
@@ -152,7 +154,7 @@ class TestRecord:
         assert Broken.made == Broken.closed == 2
         assert len(agents) == 1
 
-    def test_records_what_cannot_be_made_later(self) -> None:
+    def test_an_environment_that_cannot_be_made_later_is_a_recorded_error(self) -> None:
         numbers = itertools.count()
 
         class Bad(Three):
@@ -171,7 +173,7 @@ class TestRecord:
         assert second.env_id == "test:Bad-v0"
         assert second.success is False
 
-    def test_takes_an_exit_for_an_error(self) -> None:
+    def test_an_exit_in_an_environment_is_recorded_as_an_error(self) -> None:
         class Exits(Three):
             def step(self, action: Action) -> Step:
                 raise SystemExit(3)
@@ -183,7 +185,7 @@ class TestRecord:
 
 class TestRaise:
     @pytest.mark.parametrize("blocking", [False, True])
-    def test_ends_the_run_with_the_error_after_what_has_ended(self, *, blocking: bool) -> None:
+    def test_on_error_raise_ends_the_run_after_the_ended_episodes(self, *, blocking: bool) -> None:
         class Fails(Three):
             def step(self, action: Action) -> Step:
                 if action == "fail":
@@ -212,7 +214,7 @@ class TestRaise:
         assert run.report.ended_by == "error"
         assert run.report.envs["Fails"].episodes == 4
 
-    def test_yields_the_trajectory_that_failed_before_it_raises(self) -> None:
+    def test_on_error_raise_yields_the_failed_trajectory_first(self) -> None:
         run = collect(Three, flaky(1), episodes=9, policy=FaultPolicy(on_error="raise"))
         trajectory = next(run)
         assert trajectory.error is not None
@@ -269,10 +271,11 @@ class TestADeadline:
     def _even(self) -> None:
         Sleepy.episode = -1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("limit", ["turn_deadline", "episode_deadline"])
     @pytest.mark.parametrize("agent", [Sleepy, Stubborn])
     @pytest.mark.parametrize("blocking", [False, True])
-    def test_ends_the_episode_of_an_agent_that_is_late(
+    def test_a_deadline_ends_the_episode_of_an_agent_that_is_late(
         self, limit: str, agent: type[Sleepy], *, blocking: bool
     ) -> None:
         def make_env() -> Env:
@@ -292,7 +295,7 @@ class TestADeadline:
         assert run.report.envs["Three"].stragglers == 2
         assert run.report.envs["Three"].abandoned == 0
 
-    def test_ends_the_episode_of_an_environment_that_is_late(self) -> None:
+    def test_a_deadline_ends_the_episode_of_an_environment_that_is_late(self) -> None:
         policy = FaultPolicy(turn_deadline=0.1)
         run = collect(SleepyEnv, SilentAgent, episodes=2, policy=policy)
         for late in run:
@@ -302,7 +305,7 @@ class TestADeadline:
             assert len(late.turns) == 1
         assert run.report.envs["SleepyEnv"].stragglers == 2
 
-    def test_holds_for_the_reset_if_it_is_the_episodes(self) -> None:
+    def test_the_deadline_of_an_episode_holds_for_its_reset(self) -> None:
         class Slow(SleepyEnv):
             async def start(self) -> tuple[Observation, Info]:
                 await asyncio.Event().wait()
@@ -314,7 +317,8 @@ class TestADeadline:
         assert late.error is not None
         assert "finish its reset within the 0.1 seconds" in late.error["message"]
 
-    def test_is_noticed_after_a_step_that_cannot_be_interrupted(self) -> None:
+    @pytest.mark.slow
+    def test_a_missed_deadline_is_noticed_after_a_step_that_cannot_be_interrupted(self) -> None:
         class Slow(Three):
             def step(self, action: Action) -> Step:
                 threading.Event().wait(0.2)
@@ -325,7 +329,7 @@ class TestADeadline:
         assert (late.error["type"], late.error["boundary"]) == ("DeadlineError", "env")
         assert len(late.turns) == 1
 
-    def test_is_the_agents_own_timeout_where_it_is(self) -> None:
+    def test_a_timeout_of_the_agent_itself_is_no_missed_deadline(self) -> None:
         class TimesOut(BaseAgent):
             async def act(self, observation: Observation, info: Info) -> Action:
                 raise TimeoutError("the endpoint")
@@ -336,14 +340,15 @@ class TestADeadline:
         assert trajectory.error["type"] == "TimeoutError"
         assert run.report.total.stragglers == 0
 
-    def test_can_be_followed_by_another_attempt(self) -> None:
+    def test_an_episode_that_missed_a_deadline_can_be_retried(self) -> None:
         policy = FaultPolicy(on_error="retry", turn_deadline=0.1)
         (trajectory,) = collect(Three, Sleepy, episodes=1, policy=policy)
         assert trajectory.error is None
         assert [failure["type"] for failure in trajectory.failures] == ["DeadlineError"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("limit", ["turn_deadline", "episode_deadline"])
-    def test_leaves_a_thread_behind_that_does_not_come_back(self, limit: str) -> None:
+    def test_a_deadline_abandons_a_thread_that_does_not_return(self, limit: str) -> None:
         released, closed = threading.Event(), threading.Event()
 
         class Hangs(Three):
@@ -382,12 +387,12 @@ class TestADeadline:
 
 
 class TestABudget:
-    def test_of_episodes_lets_no_more_begin(self) -> None:
+    def test_a_budget_of_episodes_lets_no_more_begin(self) -> None:
         run = collect(Three, SilentAgent, episodes=99, budget=Budget(episodes=7), concurrency=3)
         assert len(list(run)) == 7
         assert (run.report.ended_by, run.report.begun) == ("episodes", 7)
 
-    def test_of_turns_ends_the_run_after_the_episodes_in_flight(self) -> None:
+    def test_a_budget_of_turns_ends_the_run_after_the_episodes_in_flight(self) -> None:
         class Waits(BaseAgent):
             async def act(self, observation: Observation, info: Info) -> Action:
                 await asyncio.sleep(0)
@@ -403,9 +408,7 @@ class TestABudget:
         ("budget", "episodes"),
         [(Budget(tokens=100), 3), (Budget(cost=2.0), 2), (Budget(cost=0.0), 0)],
     )
-    def test_of_tokens_and_cost_counts_what_agents_tell(
-        self, budget: Budget, episodes: int
-    ) -> None:
+    def test_a_budget_counts_tokens_and_cost(self, budget: Budget, episodes: int) -> None:
         class Costly(BaseAgent):
             def act(self, observation: Observation, info: Info) -> Reply:
                 return Reply("a", Generation(prompt_tokens=10, token_ids=[1, 2, 3], cost=0.5))
@@ -416,12 +419,13 @@ class TestABudget:
         assert total.tokens == episodes * 39
         assert total.cost == episodes * 1.5
 
-    def test_of_seconds_ends_a_run(self) -> None:
+    @pytest.mark.slow
+    def test_a_budget_of_seconds_ends_a_run(self) -> None:
         run = collect(Three, SilentAgent, episodes=itertools.count(), budget=Budget(seconds=0.2))
         assert len(list(run)) >= 1
         assert run.report.ended_by == "seconds"
 
-    def test_that_is_not_spent_changes_nothing(self) -> None:
+    def test_a_budget_that_is_not_spent_changes_nothing(self) -> None:
         run = collect(Three, SilentAgent, episodes=3, budget=Budget(turns=99, tokens=1))
         assert len(list(run)) == 3
         assert run.report.ended_by == "done"
@@ -440,7 +444,7 @@ class TestValuesThatCannotWork:
             lambda: collect(Three, SilentAgent, episodes=1, policy=FaultPolicy(min_group=2)),
         ],
     )
-    def test_are_refused(self, make: Callable[[], Any]) -> None:
+    def test_impossible_policies_and_budgets_are_refused(self, make: Callable[[], Any]) -> None:
         with pytest.raises(ConfigError):
             make()
 
@@ -510,7 +514,7 @@ class Question(TaskEnv):
 
 class TestABoundary:
     @pytest.mark.parametrize("where", ["parse", "reset"])
-    def test_is_the_tool_where_a_tool_ended_the_episode(self, where: str) -> None:
+    def test_the_boundary_of_an_error_that_a_tool_raises_is_the_tool(self, where: str) -> None:
         (trajectory,) = collect(
             lambda: ToolWrapper(Three(), tools=[Runs(fail, where)]), SilentAgent, episodes=1
         )
@@ -521,7 +525,7 @@ class TestABoundary:
         ("function", "expected"),
         [(fail, ("tool", "KeyError")), (use_closed_sandbox, ("sandbox", "SandboxError"))],
     )
-    def test_is_told_of_a_call_that_failed_and_did_not_end_the_episode(
+    def test_a_failed_call_that_does_not_end_the_episode_has_its_boundary_in_the_info(
         self, function: Callable[[], Any], expected: tuple[str, str]
     ) -> None:
         (trajectory,) = collect(
@@ -534,7 +538,7 @@ class TestABoundary:
         error = trajectory.turns[0].info["error"]
         assert (error["boundary"], error["type"]) == expected
 
-    def test_is_nobodys_where_a_tool_ran_its_program(self) -> None:
+    def test_a_tool_that_runs_a_program_without_a_fault_has_no_boundary(self) -> None:
         (trajectory,) = collect(
             lambda: ToolWrapper(
                 Three(),
@@ -550,7 +554,7 @@ class TestABoundary:
         ("function", "expected"),
         [(fail, ("grader", "KeyError")), (use_closed_sandbox, ("sandbox", "SandboxError"))],
     )
-    def test_is_the_grader_or_the_sandbox_that_it_graded_in(
+    def test_the_boundary_of_an_error_in_grading_is_the_grader_or_its_sandbox(
         self, function: Callable[[], Any], expected: tuple[str, str]
     ) -> None:
         run = collect(lambda: Question(function), SilentAgent, episodes=2)
@@ -559,17 +563,17 @@ class TestABoundary:
             assert (trajectory.error["boundary"], trajectory.error["type"]) == expected
         assert run.report.envs["Question"].errors == {expected[0]: 2}
 
-    def test_is_the_innermost_that_was_marked(self) -> None:
+    def test_the_boundary_of_an_error_is_the_innermost_that_was_marked(self) -> None:
         with pytest.raises(KeyError) as caught, boundary("grader"), boundary("tool"):
             fail()
         assert error_record(caught.value, "env")["boundary"] == "tool"
 
-    def test_is_that_of_the_cause_where_an_error_was_raised_from_another(self) -> None:
+    def test_an_error_that_was_raised_from_another_has_the_boundary_of_its_cause(self) -> None:
         error = ValueError("no grade")
         error.__cause__ = SandboxError("closed")
         assert error_record(error, "env")["boundary"] == "sandbox"
 
-    def test_is_the_default_where_nobody_knows_better(self) -> None:
+    def test_an_error_without_a_marked_boundary_has_the_default_one(self) -> None:
         loop = ValueError("a")
         loop.__cause__ = loop
         assert error_record(loop, "env")["boundary"] == "env"

@@ -92,7 +92,7 @@ class Says(SilentAgent):
 class TestEpisodes:
     @pytest.mark.parametrize("env_id", ["game:Minesweeper-v0-easy", "game:Wordle-v0-easy"])
     @pytest.mark.parametrize("agent", [RandomAgent, OracleAgent])
-    def test_are_the_same_as_in_this_process(self, env_id: str, agent: Any) -> None:
+    def test_episodes_in_a_worker_are_the_same_as_here(self, env_id: str, agent: Any) -> None:
         def make_env() -> Env:
             return gem_core.make(env_id, wrappers=["concat"])
 
@@ -100,7 +100,7 @@ class TestEpisodes:
         assert played(in_processes(make_env), agent, episodes=4, concurrency=3) == one
 
     @pytest.mark.parametrize("fork", [False, True])
-    def test_of_groups_are_the_same_too(self, *, fork: bool) -> None:
+    def test_groups_in_a_worker_process_are_the_same_as_here(self, *, fork: bool) -> None:
         def make_env() -> Env:
             return gem_core.make("game:GuessTheNumber-v0-easy")
 
@@ -109,19 +109,20 @@ class TestEpisodes:
         assert played(in_processes(make_env), RandomAgent, **options) == one
         assert len({str(turns) for _, _, turns, *_ in one.values()}) > 2
 
-    def test_of_asynchronous_environments_are_the_same(self) -> None:
+    def test_asynchronous_environments_in_a_worker_process_play_as_here(self) -> None:
         one = played(Slow, SilentAgent, episodes=5)
         two = played(in_processes(Slow), SilentAgent, episodes=5)
         # Without a spec an episode has the name of a class, which is another one.
         assert {index: one[index][1:] for index in one} == {index: two[index][1:] for index in two}
 
-    def test_are_played_elsewhere(self) -> None:
+    def test_episodes_are_played_in_another_process(self) -> None:
         for one in collect(in_processes(Where), SilentAgent, episodes=3):
             processes = {one.reset_info["process"], *(turn.info["process"] for turn in one.turns)}
             assert os.getpid() not in processes
 
 
 class TestFaults:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("what", "expected"),
         [
@@ -132,7 +133,7 @@ class TestFaults:
             ("hang", ("env", "DeadlineError")),
         ],
     )
-    def test_end_their_own_episode_and_no_other(self, what: str, expected: tuple[str, str]) -> None:
+    def test_a_worker_fault_ends_one_episode(self, what: str, expected: tuple[str, str]) -> None:
         run = collect(
             in_processes(Where),
             lambda: Says(what),
@@ -145,7 +146,7 @@ class TestFaults:
         assert (first.error["boundary"], first.error["type"]) == expected
         assert all(one.error is None and len(one.turns) == 2 for one in others)
 
-    def test_in_what_cannot_be_sent_are_raised(self) -> None:
+    def test_an_environment_that_cannot_be_pickled_is_an_error(self) -> None:
         class Unsendable:
             def __reduce__(self) -> Any:
                 raise TypeError("no")
@@ -156,7 +157,7 @@ class TestFaults:
 
 
 class TestTheEnvironment:
-    def test_answers_for_the_one_that_it_stands_for(self) -> None:
+    def test_an_environment_in_a_worker_process_has_the_attributes_of_the_real_one(self) -> None:
         env = in_processes(lambda: gem_core.make("game:GuessTheNumber-v0-easy"))()
         assert env.spec is not None
         assert env.spec.id == "game:GuessTheNumber-v0-easy"
@@ -165,7 +166,8 @@ class TestTheEnvironment:
         with pytest.raises(SnapshotError, match="not a snapshot"):
             env.restore(b"nonsense")
 
-    def test_keeps_the_contract(self) -> None:
+    @pytest.mark.slow
+    def test_an_environment_in_a_worker_process_keeps_the_contract(self) -> None:
         def make_env() -> Env:
             return gem_core.make("game:GuessTheNumber-v0-easy")
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.agent import Generation
 from gem_core.errors import DataError
@@ -26,7 +27,7 @@ def episode(*turns: Turn) -> Trajectory:
 
 
 class TestTokens:
-    def test_of_prompts_that_extend_are_one_sequence(self) -> None:
+    def test_turns_whose_prompts_extend_are_one_sequence_of_tokens(self) -> None:
         (tokens,) = episode(
             turn(generation=sampled([1, 2, 3], [4, 5], [-0.1, -0.2], extends=False)),
             turn(generation=sampled([6], [7, 8, 9], [-0.3, -0.4, -0.5])),
@@ -40,7 +41,7 @@ class TestTokens:
             images=[[], []],
         )
 
-    def test_begin_a_sequence_where_a_prompt_does_not_extend(self) -> None:
+    def test_a_prompt_that_does_not_extend_begins_a_sequence(self) -> None:
         one, two = episode(
             turn(generation=sampled([1], [2], extends=False)),
             turn(generation=sampled([9], [3], extends=False)),
@@ -50,7 +51,7 @@ class TestTokens:
         assert (two.ids, two.spans) == ([9, 3, 4, 5], [(1, 1, 2), (2, 3, 4)])
         assert two.logprobs == [None] * 4
 
-    def test_of_two_agents_are_kept_apart(self) -> None:
+    def test_the_tokens_of_two_agents_are_kept_apart(self) -> None:
         found = episode(
             turn("a", sampled([1], [2], extends=False)),
             turn("b", sampled([5], [6], extends=False)),
@@ -59,27 +60,28 @@ class TestTokens:
         ).tokens()
         assert [(one.agent, one.ids) for one in found] == [("a", [1, 2, 3, 4]), ("b", [5, 6])]
 
-    def test_of_agents_that_do_not_tell_are_none(self) -> None:
+    def test_agents_that_report_no_tokens_have_no_sequences(self) -> None:
         assert episode(turn(), turn(generation=Generation())).tokens() == []
         assert episode().tokens() == []
 
     @pytest.mark.parametrize("missing", [Generation(), sampled([1], None), sampled(None, [1])])
-    @pytest.mark.parametrize("place", [0, 1, 2])
-    def test_that_are_partly_unknown_are_refused(self, missing: Generation, place: int) -> None:
-        turns = [
-            turn(generation=sampled([1], [2], extends=False)),
-            turn(generation=sampled([], [])),
-        ]
-        turns.insert(place, turn(generation=missing))
-        with pytest.raises(DataError, match=f"Turn {place} of 'a' has no token ids"):
-            episode(*turns).tokens()
+    def test_tokens_that_are_partly_unknown_are_refused(self, missing: Generation) -> None:
+        for place in range(3):
+            turns = [
+                turn(generation=sampled([1], [2], extends=False)),
+                turn(generation=sampled([], [])),
+            ]
+            turns.insert(place, turn(generation=missing))
+            with pytest.raises(DataError, match=f"Turn {place} of 'a' has no token ids"):
+                episode(*turns).tokens()
 
-    def test_with_too_few_log_probabilities_are_refused(self) -> None:
+    def test_tokens_with_too_few_log_probabilities_are_refused(self) -> None:
         with pytest.raises(DataError, match="2 sampled tokens and 1 log"):
             episode(turn(generation=sampled([1], [2, 3], [-0.1]))).tokens()
 
+    @settings(max_examples=100 if thorough() else 30)
     @given(st.lists(st.tuples(IDS, IDS, st.booleans(), st.booleans()), max_size=6))
-    def test_are_all_there_in_their_order(self, parts: list[Any]) -> None:
+    def test_sequences_have_all_tokens_in_their_order(self, parts: list[Any]) -> None:
         generations = [
             sampled(given, ids, [-0.5] * len(ids) if has_logprobs else None, extends=extends)
             for given, ids, extends, has_logprobs in parts

@@ -62,7 +62,7 @@ def test_a_run_is_called_by_its_date_and_time_or_its_folder(tmp_path):
     assert create(tmp_path / "mine").name == "mine"
 
 
-def test_a_name_may_have_a_dot(tmp_path):
+def test_the_name_of_a_run_may_have_a_dot(tmp_path):
     assert create(tmp_path / "qwen2.5-7b").name == "qwen2.5-7b"
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import EntryPointError
 from gem_core.specs import Spec
@@ -122,16 +123,16 @@ def check_read(spec, *, imports):
 
 
 @pytest.mark.parametrize("source", READABLE.values(), ids=list(READABLE))
-def test_parameters_are_those_of_the_import_without_an_import(spec_of, source):
+def test_parameters_that_the_source_determines_are_read_without_an_import(spec_of, source):
     check_read(spec_of(source), imports=False)
 
 
 @pytest.mark.parametrize("source", UNREADABLE.values(), ids=list(UNREADABLE))
-def test_what_the_source_does_not_determine_is_imported(spec_of, source):
+def test_a_module_whose_source_does_not_determine_the_parameters_is_imported(spec_of, source):
     check_read(spec_of(source), imports=True)
 
 
-def test_imports_are_followed_in_packages_too(tmp_path, monkeypatch):
+def test_imports_within_a_package_are_followed_without_importing_it(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     package = tmp_path / "split_part"
     (package / "inner").mkdir(parents=True)
@@ -149,7 +150,7 @@ def test_imports_are_followed_in_packages_too(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("entry_point", ["absent_module:Part", "part_circular:Part"])
-def test_what_cannot_be_loaded_is_an_error(tmp_path, monkeypatch, entry_point):
+def test_an_entry_point_that_cannot_be_loaded_is_an_error(tmp_path, monkeypatch, entry_point):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "part_circular.py").write_text("from part_circular import Part")
     with pytest.raises(EntryPointError, match=entry_point.partition(":")[0]):
@@ -167,6 +168,8 @@ LITERALS = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
+@settings(max_examples=100 if thorough() else 20)
 @given(defaults=st.dictionaries(NAMES, LITERALS, max_size=5))
 def test_any_literal_default_is_read(tmp_path_factory, defaults):
     folder = tmp_path_factory.mktemp("any")

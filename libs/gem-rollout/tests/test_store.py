@@ -16,6 +16,7 @@ from commands import Command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs
+from selection import thorough
 
 from gem_core.agent import Generation
 from gem_core.errors import ConfigError
@@ -29,6 +30,7 @@ from gem_rollout import (
 )
 
 pytestmark = pytest.mark.timeout(60)
+EXAMPLES = 100 if thorough() else 20
 
 
 # Lone surrogates included, which a model's tokenizer can produce; a pair of them is one character.
@@ -77,9 +79,9 @@ def read(path: Path) -> list[Trajectory]:
 
 
 class TestARoundTrip:
-    @settings(deadline=None)
+    @settings(max_examples=EXAMPLES)
     @given(found=st.lists(TRAJECTORIES, max_size=3))
-    def test_keeps_everything_that_json_has(
+    def test_a_file_keeps_every_value_that_json_has(
         self, tmp_path_factory: pytest.TempPathFactory, found: list[Trajectory]
     ) -> None:
         path = tmp_path_factory.getbasetemp() / "round_trip.jsonl"
@@ -88,24 +90,24 @@ class TestARoundTrip:
         assert read(path) == found
         assert path.read_bytes().count(b"\n") == len(found)
 
-    def test_makes_the_folder_and_appends_to_what_is_there(self, tmp_path: Path) -> None:
+    def test_a_writer_makes_the_folder_and_appends_to_a_file(self, tmp_path: Path) -> None:
         path = tmp_path / "runs" / "1" / "file.jsonl"
         write(path, trajectory(0))
         write(path, trajectory(1), trajectory(2))
         assert [one.index for one in read(path)] == [0, 1, 2]
 
-    def test_of_an_empty_file_is_nothing(self, tmp_path: Path) -> None:
+    def test_an_empty_file_has_no_trajectories(self, tmp_path: Path) -> None:
         write(tmp_path / "file")
         assert read(tmp_path / "file") == []
 
-    def test_shows_each_trajectory_to_a_reader_at_once(self, tmp_path: Path) -> None:
+    def test_a_reader_sees_each_trajectory_as_soon_as_it_is_appended(self, tmp_path: Path) -> None:
         path = tmp_path / "file"
         with TrajectoryFile(path) as file:
             for count in range(1, 4):
                 file.append(trajectory(count))
                 assert len(read(path)) == count
 
-    def test_keeps_the_values_of_numpy(self, tmp_path: Path) -> None:
+    def test_values_of_numpy_are_written_as_numbers_and_lists(self, tmp_path: Path) -> None:
         np = needs("numpy")
         info = {
             "scalar": np.int64(3),
@@ -123,7 +125,7 @@ class TestARoundTrip:
             "complex": "1j",
         }
 
-    def test_shows_what_json_lacks_as_text(self, tmp_path: Path) -> None:
+    def test_values_that_json_lacks_are_written_as_text(self, tmp_path: Path) -> None:
         lock = threading.Lock()
         write(tmp_path / "file", trajectory(lock=lock, letters={"a"}, pair=(1, 2), raw=b"x"))
         assert read(tmp_path / "file")[0].turns[0].info == {
@@ -133,9 +135,10 @@ class TestARoundTrip:
             "raw": "b'x'",
         }
 
-    @pytest.mark.parametrize(
-        "value",
-        [
+    def test_values_that_a_fast_writer_would_change_or_refuse_are_kept(
+        self, tmp_path: Path, subtests: pytest.Subtests
+    ) -> None:
+        values: list[Any] = [
             math.inf,
             -math.inf,
             [1.0, math.inf],
@@ -150,16 +153,15 @@ class TestARoundTrip:
             [1e308] * 20,
             5e-324,
             -0.0,
-        ],
-    )
-    def test_keeps_values_that_a_fast_writer_would_change_or_refuse(
-        self, tmp_path: Path, value: Any
-    ) -> None:
-        write(tmp_path / "file", trajectory(value=value))
-        expected = list(value) if isinstance(value, tuple) else value
-        assert read(tmp_path / "file")[0].turns[0].info == {"value": expected}
+        ]
+        for number, value in enumerate(values):
+            with subtests.test(ascii(value)):
+                write(tmp_path / str(number), trajectory(value=value))
+                expected = list(value) if isinstance(value, tuple) else value
+                (one,) = read(tmp_path / str(number))
+                assert one.turns[0].info == {"value": expected}
 
-    def test_keeps_what_is_no_number(self, tmp_path: Path) -> None:
+    def test_nan_is_kept(self, tmp_path: Path) -> None:
         np = needs("numpy")
         nans = {"plain": math.nan, "array": np.array([1.0, math.nan])}
         write(tmp_path / "file", trajectory(**nans))
@@ -168,7 +170,7 @@ class TestARoundTrip:
         assert info["array"][0] == 1.0
         assert math.isnan(info["array"][1])
 
-    def test_writes_subclasses_as_what_they_are(self, tmp_path: Path) -> None:
+    def test_subclasses_are_written_like_their_base_classes(self, tmp_path: Path) -> None:
         class Text(str):
             __slots__ = ()
 
@@ -182,7 +184,7 @@ class TestARoundTrip:
             info = read(path)[0].turns[0].info
             assert info == {"text": "x", "dict": {"a": 2}, "side": "left", "step": [1, 2], **extra}
 
-    def test_keeps_what_a_model_gave(self, tmp_path: Path) -> None:
+    def test_the_generation_of_a_model_is_kept(self, tmp_path: Path) -> None:
         one = trajectory()
         one.turns[0].generation = Generation(
             messages=[{"role": "user", "content": "é\u2028"}],
@@ -193,29 +195,30 @@ class TestARoundTrip:
         write(tmp_path / "file", one)
         assert read(tmp_path / "file") == [one]
 
-    def test_shows_keys_that_are_no_text_as_text(self, tmp_path: Path) -> None:
+    def test_keys_that_are_no_text_are_written_as_text(self, tmp_path: Path) -> None:
         board: Any = {(0, 1): "x", None: {2: [{(3,): 4}]}}
         write(tmp_path / "file", trajectory(board=board))
         assert read(tmp_path / "file")[0].turns[0].info == {
             "board": {"(0, 1)": "x", "None": {"2": [{"(3,)": 4}]}}
         }
 
-    def test_ends_where_a_value_contains_itself(self, tmp_path: Path) -> None:
+    def test_a_value_that_contains_itself_can_be_written(self, tmp_path: Path) -> None:
         loop: list[Any] = [1]
         loop.append(loop)
         write(tmp_path / "file", trajectory(loop=loop))
         assert read(tmp_path / "file")[0].turns[0].info == {"loop": [1, "[1, [...]]"]}
 
-    def test_changes_nothing_in_the_trajectory(self, tmp_path: Path) -> None:
+    def test_writing_does_not_change_the_trajectory(self, tmp_path: Path) -> None:
         one = trajectory(pair=(1, 2), board={(0, 1): "x"})
         write(tmp_path / "file", one)
         assert one == trajectory(pair=(1, 2), board={(0, 1): "x"})
 
 
 class TestKeys:
-    @settings(deadline=None)
+    @pytest.mark.slow
+    @settings(max_examples=EXAMPLES)
     @given(found=st.lists(TRAJECTORIES, max_size=3))
-    def test_say_which_episodes_a_file_holds(
+    def test_keys_say_which_episodes_a_file_holds(
         self, tmp_path_factory: pytest.TempPathFactory, found: list[Trajectory]
     ) -> None:
         path = tmp_path_factory.getbasetemp() / "keys.jsonl"
@@ -228,7 +231,7 @@ class TestKeys:
             for one in found
         ]
 
-    def test_are_not_misled_by_what_looks_like_turns(self, tmp_path: Path) -> None:
+    def test_keys_are_not_misled_by_values_that_look_like_turns(self, tmp_path: Path) -> None:
         tricky = trajectory(3)
         tricky.agent = '"turns":['
         tricky.error = {"boundary": "env", "turns": [{"turns": 1}], "message": '},"turns":[]'}
@@ -237,7 +240,7 @@ class TestKeys:
         assert (key.agent, key.index, key.failed) == ('"turns":[', 3, True)
 
     @pytest.mark.parametrize("line", [b"nonsense", b"{}", b'{"env_id":"a","turns":[]}', b"3"])
-    def test_of_something_else_are_refused(self, tmp_path: Path, line: bytes) -> None:
+    def test_read_keys_refuses_lines_of_something_else(self, tmp_path: Path, line: bytes) -> None:
         write(tmp_path / "file", trajectory(0))
         with (tmp_path / "file").open("ab") as file:
             file.write(line + b"\n")
@@ -246,7 +249,7 @@ class TestKeys:
         with pytest.raises(ConfigError, match="line 2, is not a trajectory"):
             next(keys)
 
-    def test_leave_out_a_line_that_was_cut(self, tmp_path: Path) -> None:
+    def test_reading_keys_leaves_out_a_line_that_was_cut(self, tmp_path: Path) -> None:
         write(tmp_path / "file", trajectory(0), trajectory(1))
         whole = (tmp_path / "file").read_bytes()
         (tmp_path / "file").write_bytes(whole[:-1])
@@ -256,7 +259,7 @@ class TestKeys:
 class TestACutFile:
     @pytest.mark.parametrize("missing", [1, 2, 50, 10**9])
     @pytest.mark.parametrize("size", [1, 200_000])
-    def test_loses_its_last_line_and_is_continued(
+    def test_a_cut_file_loses_its_last_line_and_is_continued(
         self, tmp_path: Path, missing: int, size: int
     ) -> None:
         path = tmp_path / "file"
@@ -269,7 +272,7 @@ class TestACutFile:
         assert read(path) == [trajectory(0), trajectory(2)]
 
     @pytest.mark.parametrize("kept", [0, 1, 5, 40])
-    def test_with_a_single_line_becomes_empty(self, tmp_path: Path, kept: int) -> None:
+    def test_a_cut_file_with_a_single_line_becomes_empty(self, tmp_path: Path, kept: int) -> None:
         path = tmp_path / "file"
         write(path, trajectory(0))
         path.write_bytes(path.read_bytes()[:kept])
@@ -290,7 +293,7 @@ class TestACutFile:
             b'{"turns": 3}',
         ],
     )
-    def test_that_is_corrupt_says_which_line(self, tmp_path: Path, line: bytes) -> None:
+    def test_the_error_of_a_corrupt_file_has_the_line(self, tmp_path: Path, line: bytes) -> None:
         path = tmp_path / "file"
         write(path, trajectory(0), trajectory(1))
         path.write_bytes(path.read_bytes() + line + b"\n")
@@ -301,7 +304,7 @@ class TestACutFile:
             next(lines)
 
     @pytest.mark.parametrize("content", ["a note to myself", "a\nnote\n", '{"a": 1}\n', "\n{}"])
-    def test_that_holds_something_else_is_not_touched(self, tmp_path: Path, content: str) -> None:
+    def test_a_file_of_another_kind_is_not_touched(self, tmp_path: Path, content: str) -> None:
         path = tmp_path / "notes.txt"
         path.write_text(content)
         with pytest.raises(ConfigError, match=r"other than trajectories|cannot be appended"):
@@ -342,7 +345,8 @@ with TrajectoryFile(sys.argv[1]) as file:
 
 
 class TestAWriter:
-    def test_that_is_killed_loses_nothing_that_it_had_written(self, tmp_path: Path) -> None:
+    @pytest.mark.slow
+    def test_a_killed_writer_loses_nothing_that_it_had_written(self, tmp_path: Path) -> None:
         path = tmp_path / "file"
         process = Command([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
@@ -356,7 +360,8 @@ class TestAWriter:
         write(path, trajectory(5000))
         assert [one.index for one in read(path)] == [*indices, 5000]
 
-    def test_on_a_full_disk_raises_and_leaves_whole_lines(self, tmp_path: Path) -> None:
+    @pytest.mark.slow
+    def test_a_full_disk_raises_an_error_and_leaves_whole_lines(self, tmp_path: Path) -> None:
         path = tmp_path / "file"
         done = subprocess.run(
             [sys.executable, "-c", FULL, path], capture_output=True, text=True, check=True
@@ -365,11 +370,11 @@ class TestAWriter:
         assert [one.index for one in read(path)] == [0, 1, 2, 3, 1000]
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-    def test_on_a_full_device_raises_once_and_can_be_closed(self) -> None:
+    def test_a_writer_on_a_full_device_raises_once_and_can_be_closed(self) -> None:
         with TrajectoryFile("/dev/full") as file, pytest.raises(OSError, match="No space"):
             file.append(trajectory())
 
-    def test_writes_one_json_object_a_line_for_other_programs(self, tmp_path: Path) -> None:
+    def test_other_programs_can_read_one_json_object_a_line(self, tmp_path: Path) -> None:
         write(tmp_path / "file", trajectory(3, text="a\nb\u2028c\r"))
         (line,) = (tmp_path / "file").read_bytes().splitlines()
         fields = json.loads(line)

@@ -1,10 +1,9 @@
 """``suite=ID`` stands for a suite's environments and settings."""
 
 import contextlib
-import subprocess
 
 import pytest
-from gem_command import gem_command
+from cli import gem
 
 from gem_core.errors import ConfigError, DuplicateIdError, UnknownIdError
 from gem_core.plugins import default_registry
@@ -41,7 +40,7 @@ def test_a_suite_gives_environments_and_the_settings_that_the_command_has():
 
 @pytest.mark.usefixtures("_acme")
 @pytest.mark.parametrize("word", ["episodes=3", "+episodes=3"])
-def test_what_is_typed_counts_more_than_the_suite(word):
+def test_a_typed_setting_overrides_that_of_the_suite(word):
     overrides = with_suite([word, "suite=acme"], KEYS)
     assert word in overrides
     assert "episodes=7" not in overrides
@@ -56,7 +55,7 @@ def test_what_is_typed_counts_more_than_the_suite(word):
         ["suite=quick", "suite=games"],
     ],
 )
-def test_environments_are_not_given_twice(words):
+def test_a_suite_beside_other_environments_is_an_error(words):
     with pytest.raises(ConfigError, match="given twice"):
         with_suite(words, KEYS)
 
@@ -66,16 +65,16 @@ def test_an_unknown_suite_suggests_near_names():
         with_suite(["suite=quik"], KEYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
 def test_every_environment_of_our_suites_exists_and_takes_its_parameters(name):
     assert len(named_specs(SUITES[name][0])) >= 2
 
 
+@pytest.mark.slow
 def test_a_command_plays_a_suite(tmp_path):
     words = ["run", "suite=quick", "agent=oracle", "episodes=1", "--format", "json"]
-    done = subprocess.run(
-        [*gem_command(), *words], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
+    done = gem(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "game:Sudoku-v0-easy" in done.stdout
     assert "tau:Retail-Sample" in done.stdout

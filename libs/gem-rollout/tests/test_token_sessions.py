@@ -99,9 +99,7 @@ def play(session: TokenSession, generate: Callable[[Prompt], Any]) -> Trajectory
 
 
 class TestASession:
-    def test_has_the_tokens_and_rewards_of_the_whole_episode(
-        self, tokenizer: Any, counting: Any
-    ) -> None:
+    def test_a_session_has_all_tokens_and_rewards(self, tokenizer: Any, counting: Any) -> None:
         sampled: list[list[int]] = []
 
         async def generate(prompt: Prompt) -> Sampled:
@@ -123,7 +121,7 @@ class TestASession:
         assert all(value == 0 for value, was in zip(row.logprobs, row.mask, strict=True) if not was)
         assert (counting.made, counting.closed) == (1, 1)
 
-    def test_is_the_episode_of_collect_with_the_same_seed_and_index(self, tokenizer: Any) -> None:
+    def test_a_session_plays_the_same_episode_as_collect(self, tokenizer: Any) -> None:
         class Model(BaseAgent):
             def act(self, observation: Observation, info: Info) -> Reply:
                 return Reply("x")
@@ -135,7 +133,7 @@ class TestASession:
             assert found.reset_info == expected.reset_info
             assert found.reset_options == expected.reset_options
 
-    def test_samples_of_a_row_begin_alike_and_differ_in_their_seeds(self, tokenizer: Any) -> None:
+    def test_samples_of_a_row_begin_alike_and_have_other_seeds(self, tokenizer: Any) -> None:
         async def firsts() -> list[Prompt | None]:
             (row,) = env_rows(GAME, 1)
             sessions = [RowEnvs().session(row, tokenizer, sample=n) for n in range(4)]
@@ -148,7 +146,7 @@ class TestASession:
         assert len({tuple(one.ids) for one in prompts}) == 1
         assert len({one.seed for one in prompts}) == 4
 
-    def test_pushed_pulled_and_in_a_batch_is_the_same(self, tokenizer: Any) -> None:
+    def test_pushed_pulled_and_batched_episodes_are_the_same(self, tokenizer: Any) -> None:
         rows = env_rows("game:Mastermind-v0-easy", 6)
         generate = sampler(tokenizer)
 
@@ -173,7 +171,7 @@ class TestASession:
         three = [training_rows(t) for t in asyncio.run(play_batch(sessions(), all_at_once))]
         assert one == two == three
 
-    def test_plays_asynchronous_and_blocking_environments(self, tokenizer: Any) -> None:
+    def test_a_session_plays_asynchronous_and_blocking_environments(self, tokenizer: Any) -> None:
         class Asynchronous(AsyncEnv):
             async def start(self) -> tuple[Observation, Info]:
                 await asyncio.sleep(0)
@@ -195,9 +193,7 @@ class TestASession:
             assert (trajectory.error, trajectory.episode_return) == (None, total)
         assert Blocking.closed == 1
 
-    def test_that_is_closed_early_closes_its_environment(
-        self, tokenizer: Any, counting: Any
-    ) -> None:
+    def test_closing_a_session_closes_its_environment(self, tokenizer: Any, counting: Any) -> None:
         async def leave() -> None:
             session = TokenSession(counting, tokenizer, seed=0)
             assert await session.begin() is not None
@@ -216,26 +212,30 @@ class TestASession:
         self, tokenizer: Any, counting: Any
     ) -> None:
         async def cancelled() -> None:
+            asked = asyncio.Event()
+
             async def never(prompt: Prompt) -> Sampled:
+                asked.set()
                 await asyncio.Event().wait()
                 raise AssertionError
 
             task = asyncio.create_task(
                 play_tokens(TokenSession(counting, tokenizer, seed=0), never)
             )
-            await asyncio.sleep(0.05)
+            await asked.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
 
-        before = threading.active_count()
+        before = set(threading.enumerate())
         asyncio.run(cancelled())
-        assert (counting.closed, threading.active_count()) == (1, before)
+        assert counting.closed == 1
+        assert not set(threading.enumerate()) - before
 
 
 class TestLimits:
     @pytest.mark.parametrize("limit", ["response_tokens", "context"])
-    def test_end_the_episode_as_truncated(self, tokenizer: Any, counting: Any, limit: str) -> None:
+    def test_a_limit_truncates_the_episode(self, tokenizer: Any, counting: Any, limit: str) -> None:
         limits = Limits(**{limit: 90})
         trajectory = play(
             TokenSession(counting, tokenizer, seed=0, limits=limits), sampler(tokenizer)
@@ -248,7 +248,7 @@ class TestLimits:
         assert row.truncated
         assert len(row.response_ids) <= 90
 
-    def test_of_a_turn_is_the_room_of_each_prompt(self, tokenizer: Any, counting: Any) -> None:
+    def test_each_prompt_has_the_room_of_a_turn(self, tokenizer: Any, counting: Any) -> None:
         rooms = []
 
         async def generate(prompt: Prompt) -> Sampled:
@@ -270,11 +270,11 @@ class TestLimits:
         assert counting.closed == 1
 
     @pytest.mark.parametrize("value", [0, -1, 1.5, True, "8"])
-    def test_are_positive_numbers(self, value: Any) -> None:
+    def test_limits_must_be_positive_numbers(self, value: Any) -> None:
         with pytest.raises(ConfigError, match="context is a positive int or None"):
             Limits(context=value)
 
-    def test_rows_beyond_them_are_refused(self, tokenizer: Any, counting: Any) -> None:
+    def test_rows_beyond_the_limits_are_refused(self, tokenizer: Any, counting: Any) -> None:
         trajectory = play(TokenSession(counting, tokenizer, seed=0), sampler(tokenizer))
         with pytest.raises(DataError, match="where response_tokens allows 20"):
             training_rows(trajectory, limits=Limits(response_tokens=20))
@@ -286,13 +286,13 @@ class TestSeveralSequences:
         pytest.importorskip("tokenizers")
         return make_tiny_tokenizer(chat_template=FORGETFUL)
 
-    def test_are_refused_with_the_turn_and_the_place(self, forgetful: Any, counting: Any) -> None:
+    def test_a_rewritten_prompt_is_a_clear_error(self, forgetful: Any, counting: Any) -> None:
         session = TokenSession(counting, forgetful, seed=0)
         with pytest.raises(SequenceError, match=r"turn 2 .*: at character \d+ it was"):
             play(session, sampler(forgetful))
         assert counting.closed == 1
 
-    def test_are_split_or_the_last_is_kept(self, forgetful: Any, counting: Any) -> None:
+    def test_sequences_are_split_or_the_last_is_kept(self, forgetful: Any, counting: Any) -> None:
         session = TokenSession(counting, forgetful, seed=0, one_sequence="split")
         trajectory = play(session, sampler(forgetful))
         rows = training_rows(trajectory, one_sequence="split", reward="turns")
@@ -310,7 +310,7 @@ class TestRewards:
         ("reward", "gamma", "expected"),
         [("sum", 0.5, 15.0), ("last", 1.0, 5.0), ("discounted", 0.5, 1 + 1 + 0.75 + 0.5 + 5 / 16)],
     )
-    def test_become_one_number(
+    def test_the_rewards_of_the_turns_become_one_number(
         self, tokenizer: Any, counting: Any, reward: Any, gamma: float, expected: float
     ) -> None:
         trajectory = play(TokenSession(counting, tokenizer, seed=0), sampler(tokenizer))
@@ -318,7 +318,7 @@ class TestRewards:
         assert row.reward == pytest.approx(expected)
 
     @pytest.mark.parametrize("arguments", [{"reward": "mean"}, {"gamma": 1.5}, {"gamma": math.nan}])
-    def test_are_refused_if_unknown(self, arguments: Any) -> None:
+    def test_an_unknown_name_of_a_reward_is_refused(self, arguments: Any) -> None:
         with pytest.raises(ConfigError):
             training_rows(Trajectory("env", "a", 0, 0), **arguments)
 
@@ -336,34 +336,31 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "positive": ([5], [0.5], "the log-probability 0.5"),
     "no numbers": ([5], ["?"], "instead of log-probabilities"),
     "too many": ([5] * 9, [-1.0] * 9, "9 tokens, and 8 were allowed"),
-    "past the end": ([2, 2, 5], [-1.0] * 3, "goes on after its end"),
 }
 
 
 class TestFaults:
-    @pytest.mark.parametrize("case", REFUSED)
-    def test_of_replies_are_those_of_the_agent(
-        self, tokenizer: Any, counting: Any, case: str
+    def test_an_invalid_reply_is_a_fault_of_the_agent(
+        self, tokenizer: Any, counting: Any, subtests: pytest.Subtests
     ) -> None:
-        ids, logprobs, words = REFUSED[case]
-        if case == "past the end":
-            ids = [tokenizer.eos_token_id, 5]
-            logprobs = [-1.0, -1.0]
-
-        async def feed(policy: FaultPolicy) -> Any:
+        async def feed(policy: FaultPolicy, ids: Any, logprobs: Any) -> Any:
             limits = Limits(turn_tokens=8)
             session = TokenSession(counting, tokenizer, seed=0, limits=limits, policy=policy)
             await session.begin()
             return await session.feed(ids, logprobs)
 
-        turned = asyncio.run(feed(FaultPolicy()))
-        assert (turned.prompt, turned.error["boundary"]) == (None, "agent")
-        assert words in turned.error["message"]
-        with pytest.raises(ReplyError, match=words):
-            asyncio.run(feed(FaultPolicy(on_error="raise")))
-        assert counting.closed == counting.made == 2
+        after_end = ([tokenizer.eos_token_id, 5], [-1.0, -1.0], "goes on after its end")
+        for case, (ids, logprobs, words) in {**REFUSED, "past the end": after_end}.items():
+            with subtests.test(case):
+                counting.made = counting.closed = 0
+                turned = asyncio.run(feed(FaultPolicy(), ids, logprobs))
+                assert (turned.prompt, turned.error["boundary"]) == (None, "agent")
+                assert words in turned.error["message"]
+                with pytest.raises(ReplyError, match=words):
+                    asyncio.run(feed(FaultPolicy(on_error="raise"), ids, logprobs))
+                assert counting.closed == counting.made == 2
 
-    def test_of_one_environment_leave_the_others_alone(self, tokenizer: Any) -> None:
+    def test_a_fault_of_one_environment_leaves_the_others_alone(self, tokenizer: Any) -> None:
         class Fragile(Counting):
             number = 0
 
@@ -389,7 +386,7 @@ class TestFaults:
         assert [len(one.turns) for one in trajectories] == [5, 5, 5, 1, 5, 5, 5, 5]
         assert Fragile.closed == 8
 
-    def test_of_the_engine_are_recorded_or_raised(self, tokenizer: Any, counting: Any) -> None:
+    def test_an_engine_fault_is_recorded_or_raised(self, tokenizer: Any, counting: Any) -> None:
         async def generate(prompt: Prompt) -> Sampled:
             if prompt.turn == 1:
                 raise OSError("engine is gone")
@@ -404,7 +401,7 @@ class TestFaults:
         assert counting.closed == 2
 
     @pytest.mark.parametrize("answers", [[], [None], ["text"], OSError("gone")])
-    def test_of_the_engine_end_a_batch(self, tokenizer: Any, counting: Any, answers: Any) -> None:
+    def test_engine_faults_end_a_batch(self, tokenizer: Any, counting: Any, answers: Any) -> None:
         def generate(prompts: list[Prompt]) -> Any:
             if isinstance(answers, Exception):
                 raise answers
@@ -416,7 +413,7 @@ class TestFaults:
         assert trajectory.error["boundary"] == "agent"
 
     @pytest.mark.parametrize("in_batch", [False, True])
-    def test_are_repaired_by_a_retry(self, tokenizer: Any, *, in_batch: bool) -> None:
+    def test_a_retry_repairs_a_fault(self, tokenizer: Any, *, in_batch: bool) -> None:
         class Twice(Counting):
             def step(self, action: Action) -> Step:
                 if Twice.made < 3:
@@ -444,6 +441,7 @@ class TestFaults:
                 counting(), tokenizer, seed=0, policy=FaultPolicy(on_error="retry")
             ).close()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("blocking", [False, True])
     def test_a_missed_deadline_ends_the_episode(self, tokenizer: Any, *, blocking: bool) -> None:
         release = threading.Event()
@@ -464,7 +462,7 @@ class TestFaults:
         assert trajectory.error is not None
         assert trajectory.error["type"] == "DeadlineError"
 
-    def test_an_environment_that_cannot_be_made_is_one(self, tokenizer: Any) -> None:
+    def test_an_environment_that_cannot_be_made_is_a_fault(self, tokenizer: Any) -> None:
         def make() -> BaseEnv:
             raise OSError("no disk")
 
@@ -475,7 +473,7 @@ class TestFaults:
 
 class TestBadInput:
     @pytest.mark.parametrize("seed", [None, -1, 1.5, "3", True])
-    def test_a_seed_is_a_number(self, tokenizer: Any, counting: Any, seed: Any) -> None:
+    def test_a_seed_must_be_a_number(self, tokenizer: Any, counting: Any, seed: Any) -> None:
         with pytest.raises(ConfigError, match="seed"):
             TokenSession(counting, tokenizer, seed=seed)
         with pytest.raises(ConfigError, match="seed"):
@@ -506,7 +504,7 @@ class TestBadInput:
             ({"stop": "x"}, "stop must be a list"),
         ],
     )
-    def test_options_are_checked(
+    def test_invalid_options_of_a_session_are_errors(
         self, tokenizer: Any, counting: Any, options: Any, words: str
     ) -> None:
         with pytest.raises(ConfigError, match=words):
@@ -525,11 +523,11 @@ class TestRows:
             ({"env": GAME, "seed": 0, "env_kwargs": [1]}, "must be a mapping"),
         ],
     )
-    def test_that_are_invalid_are_errors(self, row: Any, words: str) -> None:
+    def test_invalid_rows_are_errors(self, row: Any, words: str) -> None:
         with pytest.raises(ConfigError, match=words):
             row_of(row)
 
-    def test_may_hold_numpy_numbers_and_json(self) -> None:
+    def test_rows_may_hold_numpy_numbers_and_json(self) -> None:
         numpy = pytest.importorskip("numpy")
         row = row_of(
             {"env": GAME, "seed": numpy.int64(3), "env_kwargs": '{"max_turns": 2}', "prompt": "x"}
@@ -537,13 +535,13 @@ class TestRows:
         assert (row.seed, row.env_kwargs) == (3, {"max_turns": 2})
         assert type(row.seed) is int
 
-    def test_name_an_environment_that_exists(self) -> None:
+    def test_rows_must_name_an_environment_that_exists(self) -> None:
         with pytest.raises(UnknownIdError, match="GuessTheNumber-v0-easy"):
             env_rows("game:GuessTheNumber-v0-eas", 1)
         with pytest.raises(TypeError, match="max_turns"):
             env_rows(GAME, 1, env_kwargs={"max_turn": 3})
 
-    def test_are_played_with_the_tools_and_wrappers_of_overrides(self) -> None:
+    def test_rows_are_played_with_the_tools_and_wrappers_of_overrides(self) -> None:
         envs = RowEnvs(["wrappers=[concat]", "env=game/Mastermind-v0-easy", "env.max_turns=3"])
         (row,) = env_rows(GAME, 1, env_kwargs={"max_turns": 2})
         env = envs.make(row)
@@ -559,7 +557,7 @@ class TestRows:
         assert RowEnvs(config).config == config
         assert RowEnvs().config == {}
 
-    def test_overrides_that_are_wrong_are_errors(self) -> None:
+    def test_wrong_overrides_of_rows_are_errors(self) -> None:
         with pytest.raises(ConfigError, match="conct"):
             RowEnvs(["wrappers=[conct]"])
         with pytest.raises(ConfigError, match="a list of strings"):
@@ -567,7 +565,7 @@ class TestRows:
 
 
 class TestABackgroundLoop:
-    def test_runs_in_a_thread_of_its_own_also_inside_a_loop(self) -> None:
+    def test_a_background_loop_runs_in_its_own_thread_even_inside_another_loop(self) -> None:
         loop = BackgroundLoop()
 
         async def name() -> str:
@@ -585,7 +583,7 @@ class TestABackgroundLoop:
             one.close()
         assert "gem-background" not in {thread.name for thread in threading.enumerate()}
 
-    def test_closing_cancels_what_still_runs(self) -> None:
+    def test_closing_a_background_loop_cancels_its_tasks(self) -> None:
         loop, ended = BackgroundLoop(), []
 
         async def start() -> None:
@@ -604,7 +602,7 @@ class TestABackgroundLoop:
 
 
 class TestADeadlineOfATurn:
-    def test_that_is_missed_while_the_trainer_samples_ends_the_episode(
+    def test_a_deadline_that_is_missed_while_the_trainer_samples_ends_the_episode(
         self, tokenizer: Any, counting: Any
     ) -> None:
         async def late() -> TokenSession:
@@ -626,9 +624,8 @@ class TestADeadlineOfATurn:
         assert (error["type"], error["boundary"]) == ("DeadlineError", "agent")
         assert counting.closed == 1
 
-    def test_does_not_count_the_wait_for_the_other_episodes_of_a_batch(
-        self, tokenizer: Any, counting: Any
-    ) -> None:
+    @pytest.mark.slow
+    def test_waiting_for_a_batch_stops_the_deadline(self, tokenizer: Any, counting: Any) -> None:
         class Hanging(AsyncEnv):
             async def start(self) -> tuple[Observation, Info]:
                 return "go", {}
@@ -640,7 +637,7 @@ class TestADeadlineOfATurn:
         async def generate(prompts: list[Prompt]) -> list[Sampled]:
             return [await sampler(tokenizer)(prompt) for prompt in prompts]
 
-        policy = FaultPolicy(turn_deadline=1.0)
+        policy = FaultPolicy(turn_deadline=0.5)
         sessions = [
             TokenSession(env, tokenizer, seed=0, policy=policy)
             for env in (counting, Hanging, counting)
@@ -668,7 +665,7 @@ class TestAnInterruption:
 
         return reply
 
-    def test_leaves_no_trace_in_the_rows(self, tokenizer: Any, counting: Any) -> None:
+    def test_an_interruption_leaves_the_rows_alone(self, tokenizer: Any, counting: Any) -> None:
         async def play_in_parts(turns: set[int]) -> tuple[Trajectory, int]:
             session, generate = (
                 TokenSession(counting, tokenizer, seed=0),
@@ -689,7 +686,8 @@ class TestAnInterruption:
         assert waits == 2
         assert counting.made == counting.closed == 2
 
-    def test_does_not_count_towards_the_deadline(self, tokenizer: Any, counting: Any) -> None:
+    @pytest.mark.slow
+    def test_an_interruption_stops_the_deadline(self, tokenizer: Any, counting: Any) -> None:
         async def play_late() -> Trajectory:
             policy = FaultPolicy(turn_deadline=0.5)
             session = TokenSession(counting, tokenizer, seed=0, policy=policy)
@@ -702,7 +700,7 @@ class TestAnInterruption:
         trajectory = asyncio.run(play_late())
         assert (trajectory.error, trajectory.episode_return) == (None, 15.0)
 
-    def test_may_be_the_end(self, tokenizer: Any, counting: Any) -> None:
+    def test_an_interrupted_session_may_be_closed(self, tokenizer: Any, counting: Any) -> None:
         async def drop() -> None:
             session = TokenSession(counting, tokenizer, seed=0)
             generate = self.generate(tokenizer, {1})

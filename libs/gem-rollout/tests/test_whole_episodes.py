@@ -23,7 +23,7 @@ from gem_rollout.processes import in_processes
 from gem_rollout.whole_episodes import cost_of, is_movable
 from gem_workers import WorkerPool
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
 # Worker processes get these classes by value: they need not find this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -120,7 +120,7 @@ def played(make_env: Any, make_agent: Any, **options: Any) -> dict[int, Any]:
         (Slow, SilentAgent),
     ],
 )
-def test_whole_episodes_are_those_of_this_process(
+def test_whole_episodes_in_a_worker_are_those_of_this_process(
     pool: WorkerPool, make_env: Any, make_agent: Any
 ) -> None:
     """Every field is equal except the times, also in groups and mixtures."""
@@ -170,7 +170,7 @@ def test_a_retry_has_a_new_environment(pool: WorkerPool) -> None:
     assert (one.attempts, len(one.failures)) == (2, 1)
 
 
-def test_what_cannot_be_made_there_ends_the_run(pool: WorkerPool) -> None:
+def test_an_environment_that_cannot_be_made_in_a_worker_ends_the_run(pool: WorkerPool) -> None:
     """The first failure is a mistake in the configuration."""
     with pytest.raises(LookupError, match="no data"):
         list(collect(in_processes(Broken, pool=pool, play="episodes"), SilentAgent, episodes=1))
@@ -184,7 +184,7 @@ def test_an_agent_that_cannot_be_sent_is_an_error_that_says_what_to_do(pool: Wor
         list(collect(make_env, lambda: agent, episodes=1))
 
 
-def test_what_to_play_is_measured() -> None:
+def test_the_cost_of_steps_and_snapshots_decides_where_episodes_are_played() -> None:
     """Large snapshots and short steps favour whole episodes; coroutines are not measured."""
     large, middle = cost_of(Large), cost_of(lambda: Large(1000))
     assert large.favours_whole

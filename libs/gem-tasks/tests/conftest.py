@@ -1,6 +1,7 @@
 """An environment that asks for sums, and its rows."""
 
 import sys
+from types import ModuleType
 from typing import Any, Unpack
 
 import cloudpickle
@@ -40,6 +41,12 @@ def sums(count: int) -> list[dict[str, str]]:
     return [
         {"problem": f"{n} + {n}?", "answer": str(2 * n), "note": "unused"} for n in range(count)
     ]
+
+
+@pytest.fixture(scope="session")
+def datasets() -> ModuleType:
+    """The library, whose import takes seconds."""
+    return pytest.importorskip("datasets", reason="pip install 'gem-tasks[datasets]'")
 
 
 @pytest.fixture

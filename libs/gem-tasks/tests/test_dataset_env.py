@@ -16,12 +16,12 @@ ROWS = [
 
 
 @pytest.fixture
-def hub(fake_hub):
-    pytest.importorskip("datasets", reason="pip install 'gem-tasks[datasets]'")
+def hub(datasets, fake_hub):
     fake_hub.add("acme/sums", {"train": ROWS, "test": ROWS[:5]})
     return fake_hub
 
 
+@pytest.mark.slow
 def test_a_dataset_on_the_hub_is_an_environment(hub):
     env = gem_core.make("hf:acme/sums", split="train", answer_after="####")
     question, info = env.reset(idx=3)
@@ -34,12 +34,14 @@ def test_a_dataset_on_the_hub_is_an_environment(hub):
     assert env.spec.id == "hf:acme/sums"
 
 
-def test_its_spec_keeps_the_contract(hub):
+@pytest.mark.slow
+def test_the_spec_of_a_dataset_keeps_the_contract(hub):
     spec = gem_core.spec("hf:acme/sums").with_kwargs(split="train", answer_after="####")
     check_env(spec, episodes=5).raise_for_findings()
 
 
-def test_it_is_an_option_of_hydra_and_of_configurations(hub):
+@pytest.mark.slow
+def test_a_dataset_is_an_option_of_hydra_and_of_configurations(hub):
     with initialize(version_base=None, config_path=None):
         config = compose(
             overrides=["+env=hf/acme/sums", "env.split=test", "env.rewards={format: 2}"]
@@ -57,6 +59,7 @@ def test_the_name_of_a_config_follows_that_of_the_dataset():
             gem_core.spec(wrong)
 
 
+@pytest.mark.slow
 def test_a_wrong_column_names_those_that_exist_and_the_option(hub):
     with pytest.raises(DataError, match=r"It has: question, answer\. .*instead with question_key="):
         gem_core.make("hf:acme/sums", split="train", question_key="problem")
@@ -64,6 +67,7 @@ def test_a_wrong_column_names_those_that_exist_and_the_option(hub):
         gem_core.make("hf:acme/sums")
 
 
+@pytest.mark.slow
 def test_a_revision_may_be_named(hub):
     env = gem_core.make("hf:acme/sums", split="test", revision="main")
     assert env.reset()[1]["data"] == "acme/sums@main, split test"
@@ -109,13 +113,13 @@ class TestAnIdThatStandsForADataset:
     @pytest.mark.parametrize(
         "rows", [{"data": ROWS}, {"data": "rows.csv"}, {"dataset_name": "a/b"}]
     )
-    def test_it_takes_no_other_rows(self, rows):
+    def test_an_id_of_a_dataset_refuses_other_rows(self, rows):
         with pytest.raises(ConfigError, match=r"'acme/sums', so .* use 'acme:Custom'"):
             gem_core.make(self.spec, **rows)
         with pytest.raises(ConfigError, match="acme:Custom"):
             gem_core.make_vec(self.spec, num_envs=2, vec_kwargs=[{}, rows])
 
-    def test_its_own_rows_may_be_repeated_as_configurations_do(self):
+    def test_an_id_of_a_dataset_may_repeat_its_own_rows(self):
         same = self.spec.with_kwargs(data=None, dataset_name="acme/sums", split="test")
         assert same.kwargs == {"data": None, "dataset_name": "acme/sums", "split": "test"}
         sample = DatasetSpec(
@@ -123,14 +127,14 @@ class TestAnIdThatStandsForADataset:
         )
         assert sample.with_kwargs(data="x", dataset_name="").id == "acme:Sample"
 
-    def test_configurations_are_refused_with_the_place(self):
+    def test_an_invalid_configuration_of_a_dataset_names_the_place(self):
         with pytest.raises(ConfigError, match=r"env: 'math:GSM8K' stands for .*'math:Custom'"):
             build({"env": {"id": "math:GSM8K", "data": "rows.csv"}})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["rows.jsonl", "rows.csv", "rows.parquet"])
-def test_files_are_named_in_the_info(tmp_path, data):
-    datasets = pytest.importorskip("datasets", reason="pip install 'gem-tasks[datasets]'")
+def test_files_are_named_in_the_info(datasets, tmp_path, data):
     datasets.disable_progress_bars()
     path = tmp_path / data
     write = {"jsonl": "to_json", "csv": "to_csv", "parquet": "to_parquet"}[data.partition(".")[2]]

@@ -4,20 +4,25 @@ import asyncio
 import dataclasses
 import datetime as dt
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
 import pytest
+from hydra import compose, initialize
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core import Tool, ToolCall, ToolResult, ToolSpec
+from gem_core.config import build
 from gem_core.errors import ConfigError
+from gem_core.plugins import default_registry
 from gem_core.testing import check_tool
 from gem_tasks import FunctionTool, ToolSet, as_tool
+
+EXAMPLES = 100 if thorough() else 25
 
 
 @as_tool
@@ -124,7 +129,7 @@ class TestDescription:
             "additionalProperties": False,
         }
 
-    def test_types_may_be_any_that_pydantic_knows(self) -> None:
+    def test_parameters_may_have_any_type_that_pydantic_knows(self) -> None:
         @as_tool
         def plot(points: list[Point], json: dict[str, float] | None = None) -> int:
             """Plots."""
@@ -135,7 +140,7 @@ class TestDescription:
         assert "title" not in str(parameters)
         assert run(plot, points=[{"x": 1}, {"x": 2}]).output == "3"
 
-    def test_what_it_returns_may_be_a_name_for_type_checkers_only(self) -> None:
+    def test_a_return_type_may_exist_for_type_checkers_only(self) -> None:
         assert list(as_tool(_unknown_result).functions()[0].parameters["properties"]) == ["x"]
 
     def test_a_parameter_called_title_keeps_its_name(self) -> None:
@@ -156,7 +161,7 @@ class TestDescription:
         assert list(ToolSet(Shop()).functions()[0].parameters["properties"]) == ["what", "count"]
 
     @pytest.mark.parametrize("make", [lambda: forecast, lambda: clock, lambda: ToolSet(Shop)])
-    def test_they_follow_the_protocol(self, make: Any) -> None:
+    def test_tools_made_of_functions_follow_the_protocol(self, make: Any) -> None:
         assert isinstance(make(), Tool)
 
     @pytest.mark.parametrize(
@@ -192,7 +197,7 @@ def _unknown_result(x: "int") -> "Nowhere":  # noqa: F821
 
 
 class TestRuns:
-    def test_what_is_returned_is_shown(self) -> None:
+    def test_the_result_of_a_function_is_shown(self) -> None:
         @dataclasses.dataclass
         class Pair:
             a: int
@@ -216,7 +221,7 @@ class TestRuns:
         ]
         assert [result.ok for result in outputs] == [True] * 6 + [False]
 
-    def test_what_is_raised_is_a_failure(self) -> None:
+    def test_an_exception_of_a_function_is_a_failure(self) -> None:
         result = run(forecast, city="Atlantis")
         assert not result.ok
         assert result.output == "forecast failed: LookupError: no such city"
@@ -255,9 +260,10 @@ class TestRuns:
         inline, aside = asyncio.run(both())
         assert inline == str(threading.get_ident()) != aside
 
-    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the first draw is slow
+    # The first draw is slow.
+    @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
     @given(st.dictionaries(st.sampled_from(["city", "days", "x"]), st.integers() | st.text()))
-    def test_no_arguments_make_it_raise(self, arguments: dict[str, Any]) -> None:
+    def test_no_arguments_make_a_tool_raise(self, arguments: dict[str, Any]) -> None:
         fits = (
             isinstance(arguments.get("city"), str)
             and isinstance(arguments.get("days", 1), int)
@@ -269,7 +275,7 @@ class TestRuns:
 
 
 class TestTags:
-    def test_the_arguments_are_json_between_tags(self) -> None:
+    def test_arguments_are_json_between_tags(self) -> None:
         call = forecast.parse('Hm. <forecast>{"city": "Rome", "days": 1}</forecast> So')
         assert call == ToolCall(
             "forecast",
@@ -277,24 +283,24 @@ class TestTags:
             'Hm. <forecast>{"city": "Rome", "days": 1}</forecast>',
         )
 
-    def test_of_a_single_text_they_are_the_text(self) -> None:
+    def test_a_single_text_parameter_is_the_text_between_tags(self) -> None:
         call = shout.parse("<shout> {hi} </shout>")
         assert call is not None
         assert call.arguments == {"text": "{hi}"}
 
-    def test_without_parameters_there_is_nothing_between(self) -> None:
+    def test_a_function_without_parameters_is_called_by_empty_tags(self) -> None:
         call = clock.parse("<now></now>")
         assert call is not None
         assert call.arguments == {}
 
-    def test_a_text_may_hold_the_closing_tag(self) -> None:
+    def test_a_text_argument_may_hold_the_closing_tag(self) -> None:
         action = '<forecast>{"city": "</forecast>"}</forecast>'
         call = forecast.parse(action)
         assert call is not None
         assert (call.arguments, call.text) == ({"city": "</forecast>"}, action)
 
     @pytest.mark.parametrize("body", ["Rome", '{"city": "Rome"', '{"city": "Rome"} {}', "[1]"])
-    def test_what_cannot_be_read_has_failed(self, body: str) -> None:
+    def test_a_call_that_cannot_be_read_has_failed(self, body: str) -> None:
         call = forecast.parse(f"<forecast>{body}</forecast>")
         assert call is not None
         result = forecast.run(call)
@@ -312,9 +318,9 @@ class TestTags:
         assert "<buy>" in text
         assert "<price>what</price>: Tells a price." in text
 
-    @settings(deadline=None)
+    @settings(max_examples=EXAMPLES)
     @given(st.text() | st.text("<>/forecast{}\":'"))
-    def test_no_text_makes_it_raise(self, text: str) -> None:
+    def test_no_text_makes_the_parser_of_calls_raise(self, text: str) -> None:
         for action in (text, f"<forecast>{text}</forecast>"):
             call = forecast.parse(action)
             assert call is None or isinstance(forecast.run(call), ToolResult)
@@ -329,7 +335,7 @@ class TestObjects:
             step = env.step('<buy>{"what": "egg", "count": 2}</buy>')
             assert step.observation == '["egg","egg"]'
 
-    def test_an_object_lives_on_and_every_environment_has_a_copy(self) -> None:
+    def test_an_object_lives_on_between_episodes_and_every_environment_has_a_copy(self) -> None:
         shop = Shop()
         make = gem_core.factory.make_factory("game:GuessTheNumber-v0-easy", tools=[ToolSet(shop)])
         env, other = make(), make()
@@ -392,7 +398,7 @@ class TestConformance:
             (lambda: ToolSet(Shop), ["<price>egg</price>", '<buy>{"what": "egg"}</buy>']),
         ],
     )
-    def test_they_keep_the_contract(self, tool: Any, calls: list[str]) -> None:
+    def test_tools_made_of_functions_keep_the_contract(self, tool: Any, calls: list[str]) -> None:
         check_tool(tool, calls=calls).raise_for_findings()
 
     @pytest.mark.parametrize(
@@ -428,38 +434,32 @@ def reverse(text: str) -> str:
     """Reverses a text."""
     return text[::-1]
 '''
-USE = """
-import gem_core
-from gem_core.config import build
-from gem_core.plugins import default_registry
-from hydra import compose, initialize
-
-default_registry().add(gem_core.ToolSpec(id="acme:reverse", entry_point="acme_tools:reverse"))
-first, second = gem_core.make_tool("acme:reverse"), gem_core.make_tool("acme:reverse")
-game = "game:GuessTheNumber-v0-easy"
-env = gem_core.make(game, tools=["acme:reverse"])
-with initialize(config_path=None, version_base=None):
-    config = compose(overrides=["+env=game/GuessTheNumber-v0-easy", "+tools=[acme/reverse]"])
-composed = build(config)
-for stack in (env, composed):
-    stack.reset(seed=1)
-    print(stack.step("<reverse>abc</reverse>").observation)
-print(first is second)
-try:
-    gem_core.make(game, tools=[{"id": "acme:reverse", "topk": 3}])
-except TypeError as error:
-    print(error)
-"""
 
 
 class TestRegistered:
-    def test_a_decorated_function_is_made_by_its_id(
-        self, run_python: Callable[..., str], tmp_path: Path
+    @pytest.mark.slow
+    def test_a_decorated_function_has_an_id(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         (tmp_path / "acme_tools.py").write_text(REVERSE)
-        printed = run_python(USE, PYTHONPATH=str(tmp_path)).splitlines()
-        assert printed[:3] == ["cba", "cba", "False"]
-        assert printed[3] == "tool 'acme:reverse' takes no argument 'topk'. It takes: none."
+        monkeypatch.syspath_prepend(tmp_path)
+        registry = default_registry()
+        specs = {kind: dict(specs) for kind, specs in registry._specs.items()}
+        monkeypatch.setattr(registry, "_specs", specs)
+        registry.add(ToolSpec(id="acme:reverse", entry_point="acme_tools:reverse"))
+        assert gem_core.make_tool("acme:reverse") is not gem_core.make_tool("acme:reverse")
+        game = "game:GuessTheNumber-v0-easy"
+        with initialize(config_path=None, version_base=None):
+            config = compose(
+                overrides=["+env=game/GuessTheNumber-v0-easy", "+tools=[acme/reverse]"]
+            )
+        for env in (gem_core.make(game, tools=["acme:reverse"]), build(config)):
+            env.reset(seed=1)
+            assert env.step("<reverse>abc</reverse>").observation == "cba"
+        with pytest.raises(
+            TypeError, match=r"tool 'acme:reverse' takes no argument 'topk'\. It takes: none\."
+        ):
+            gem_core.make(game, tools=[{"id": "acme:reverse", "topk": 3}])
 
     def test_an_object_is_an_entry_point_too(self) -> None:
         spec = ToolSpec(id="acme:shop", entry_point=ToolSet(Shop()))  # type: ignore[arg-type]

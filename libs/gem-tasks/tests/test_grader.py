@@ -4,8 +4,9 @@ import math
 import types
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import (
     ConfigError,
@@ -18,6 +19,8 @@ from gem_tasks import Attempt, Grade, GraderError, GraderSpec, make_grader
 from gem_tasks.grader import grading
 from gem_tasks.grader_checks import check_grader
 from gem_tasks.rewards import Format, Length
+
+EXAMPLES = 100 if thorough() else 20
 
 
 def attempt(response="6", answer="6", golds=("6",), **fields):
@@ -116,7 +119,7 @@ def test_a_grade_is_a_number_a_truth_value_or_a_grade(value, grade):
 @pytest.mark.parametrize(
     "value", [None, "1.0", math.nan, math.inf, [1.0], (1.0, True), Grade(math.nan, False)]
 )
-def test_anything_else_is_a_fault_of_the_grader(value):
+def test_a_grade_of_another_type_is_a_fault_of_the_grader(value):
     with pytest.raises(GraderError, match="'mine' must return a finite number"):
         graded(lambda attempt: value)
 
@@ -127,6 +130,7 @@ def test_numbers_of_numpy_are_numbers():
     assert graded(lambda attempt: numpy.bool_(True)) == Grade(1.0, True)
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.text(max_size=50), st.integers(0, 20), st.integers(1, 30))
 def test_the_penalty_of_length_falls_from_0_to_minus_1(response, free, more):
     penalty = Length(free=free, longest=free + more)
@@ -137,7 +141,7 @@ def test_the_penalty_of_length_falls_from_0_to_minus_1(response, free, more):
     assert -1.0 <= penalty(attempt(response=response)) <= 0.0
 
 
-def test_the_form_is_that_of_the_environment_or_a_pattern():
+def test_the_format_grader_uses_the_environment_or_a_pattern():
     assert Format()(attempt()) == 1.0
     assert Format()(attempt(answer=None)) == 0.0
     own = Grade(0.0, False, {"format_error": True})

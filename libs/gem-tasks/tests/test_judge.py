@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.agent import BaseAgent, Generation, Reply, ScriptedAgent
 from gem_core.errors import ConfigError
@@ -14,6 +15,8 @@ from gem_rollout import collect
 from gem_rollout.policy import Budget
 from gem_tasks import Attempt, JudgeError
 from gem_tasks.judge import Asker, Judge, objects_in
+
+EXAMPLES = 100 if thorough() else 20
 
 GOOD = '{"reason": "It is right.", "score": 1}'
 
@@ -223,11 +226,13 @@ def test_an_asynchronous_judge_grades_many_episodes_at_the_same_time(spec_of, su
     assert [one.episode_return for one in played] == [1.0] * 9
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.text(alphabet='{}[]":, score0123456789.eE+-\\n"', max_size=200))
 def test_no_text_breaks_the_reading_of_verdicts(text):
     assert all(isinstance(one, dict) for one in objects_in(text))
 
 
+@pytest.mark.slow
 def test_long_replies_that_are_almost_verdicts_can_be_read():
     for text in ("{" * 10_000, '{"a":' * 2_000, '{"score": 1}' * 800):
         objects_in(text)

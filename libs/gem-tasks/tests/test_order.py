@@ -5,11 +5,14 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import ConfigError, DataError
 from gem_tasks.order import Cursor, Order, Shard, permute, unpermute
+
+EXAMPLES = 100 if thorough() else 20
 
 KEYS = st.integers(0, 2**64 - 1)
 WHOLE = Shard(0, 1)
@@ -23,13 +26,15 @@ def walk(order, cursor, steps):
     return numbers
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.integers(1, 400), KEYS)
-def test_every_position_has_one_image_and_back(count, key):
+def test_permute_is_a_permutation_and_unpermute_is_its_inverse(count, key):
     images = [permute(position, count, key) for position in range(count)]
     assert sorted(images) == list(range(count))
     assert [unpermute(image, count, key) for image in images] == list(range(count))
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.integers(2**20, 2**40), KEYS, st.data())
 def test_a_large_range_is_permuted_within_itself(count, key, data):
     position = data.draw(st.integers(0, count - 1))
@@ -39,7 +44,7 @@ def test_a_large_range_is_permuted_within_itself(count, key, data):
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 8, 17])
-def test_over_many_keys_every_row_is_first_about_as_often(count):
+def test_every_row_comes_first_about_equally_often_over_many_keys(count):
     rng = random.Random(0)
     firsts = Counter(permute(0, count, rng.getrandbits(64)) for _ in range(400 * count))
     assert set(firsts) == set(range(count))
@@ -52,6 +57,7 @@ def test_neighbours_do_not_stay_together():
     assert together < 20  # 2 are expected of a random order
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.integers(1, 60), st.booleans(), KEYS)
 def test_each_epoch_shows_every_row_once(count, shuffle, key):
     order = Order(range(count), shuffle=shuffle, shard=WHOLE)
@@ -66,6 +72,7 @@ def test_each_epoch_has_its_own_order():
     assert numbers[:50] != numbers[50:]
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.integers(1, 100), st.integers(1, 12), st.booleans(), KEYS)
 def test_shards_are_a_partition(count, shards, shuffle, key):
     seen = []
@@ -76,6 +83,7 @@ def test_shards_are_a_partition(count, shards, shuffle, key):
     assert sorted(seen) == list(range(count))
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.integers(1, 60), st.booleans(), KEYS, st.data())
 def test_seek_finds_a_row_in_its_epoch(count, shuffle, key, data):
     number = data.draw(st.integers(0, count - 1))
@@ -85,7 +93,7 @@ def test_seek_finds_a_row_in_its_epoch(count, shuffle, key, data):
     assert cursor.epoch == 3
 
 
-def test_without_shuffling_the_order_is_the_datasets():
+def test_without_shuffling_the_order_is_that_of_the_dataset():
     order = Order(range(4), shuffle=False, shard=WHOLE)
     cursor = order.begin(random.Random(0), seeded=False)
     assert walk(order, cursor, 6) == [0, 1, 2, 3, 0, 1]

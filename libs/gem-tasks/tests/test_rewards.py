@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core import make_vec
@@ -13,6 +14,8 @@ from gem_core.config import build
 from gem_core.errors import ConfigError
 from gem_rollout import collect, play_episode
 from gem_tasks import Grade, GraderError
+
+EXAMPLES = 100 if thorough() else 20
 
 RIGHT = "6"
 
@@ -57,6 +60,7 @@ def test_the_reward_is_the_weighted_sum_of_its_parts(step_of, rewards):
     assert step_of("seven", rewards=rewards).reward == pytest.approx(0.1)
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.lists(st.tuples(st.floats(-10, 10), st.floats(-10, 10)), min_size=1, max_size=6))
 def test_any_weights_and_values_are_summed(parts):
     from gem_core.maybe_async import drive
@@ -74,7 +78,7 @@ def test_any_weights_and_values_are_summed(parts):
     assert paid.correct
 
 
-def test_what_parts_say_is_kept_by_name(step_of):
+def test_the_info_has_the_details_of_each_part_by_name(step_of):
     step = step_of(RIGHT, rewards={"style": lambda attempt: Grade(0.5, False, {"why": "short"})})
     assert step.reward == 0.5
     assert step.info["reward_details"] == {"style": {"why": "short"}}

@@ -3,13 +3,17 @@
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import ConfigError
 from gem_tasks.task_source import DrawnTasks, ListedTasks
 
+EXAMPLES = 100 if thorough() else 20
 
+
+@settings(max_examples=EXAMPLES)
 @given(st.integers(1, 40), st.integers(0, 2**64))
 def test_each_listed_task_comes_once_in_each_round(count: int, seed: int) -> None:
     source = ListedTasks(list("x" * count))
@@ -20,7 +24,7 @@ def test_each_listed_task_comes_once_in_each_round(count: int, seed: int) -> Non
     assert [sorted(one) for one in rounds] == [list(range(count))] * 2
 
 
-def test_without_a_seed_of_the_run_the_environment_draws() -> None:
+def test_without_a_seed_of_the_run_the_environment_draws_tasks() -> None:
     source = ListedTasks(["a", "b", "c"])
     assert source.reset_options(0, None) == {}
     drawn = [source.draw(Random(seed), None) for seed in range(20)]

@@ -48,9 +48,8 @@ def test_a_session_of_a_sandbox_without_sessions_is_an_error_that_says_what_to_d
         open_session(Echo())
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
+def test_a_program_that_cannot_run_is_refused(subtests):
+    for fields, message in (
         *(({name: 0}, f"{name} must be above 0; got 0") for name in ("timeout", "cpu_time")),
         *(({name: -1}, f"{name} must be above 0; got -1") for name in ("memory", "processes")),
         ({"output_limit": 0}, "output_limit must be above 0"),
@@ -59,8 +58,6 @@ def test_a_session_of_a_sandbox_without_sessions_is_an_error_that_says_what_to_d
         ({"files": {"a/../../b": b""}}, "relative path"),
         ({"files": {"": b""}}, "relative path"),
         ({"files": {"a\0b": b""}}, "relative path"),
-    ],
-)
-def test_a_program_that_cannot_run_is_refused(fields, message):
-    with pytest.raises(ConfigError, match=message):
-        Program("pass", **fields)
+    ):
+        with subtests.test(str(fields)), pytest.raises(ConfigError, match=message):
+            Program("pass", **fields)

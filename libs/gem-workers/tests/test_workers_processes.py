@@ -17,7 +17,7 @@ from commands import Command
 from gem_core.errors import ConfigError, EntryPointError, SnapshotError, WorkerDiedError
 from gem_workers import WorkerPool, shared_pool
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.timeout(60), pytest.mark.slow]
 LONG = 30.0
 PLAY = """
 import asyncio, os, pathlib, sys, threading, time
@@ -46,7 +46,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
 
 
 class TestThePreload:
-    def test_is_imported_once_for_all_workers(
+    def test_the_preload_is_imported_once_for_all_workers(
         self, module: Callable[[str, str], str], tmp_path: Path
     ) -> None:
         log = tmp_path / "log"
@@ -54,37 +54,35 @@ class TestThePreload:
             "logged_import", f"open({str(log)!r}, 'a').write('x')\ndef answer(): return 42"
         )
         with WorkerPool(preload=[name], size=2) as pool:
-            for _ in range(3):
+            for _ in range(2):
                 with pytest.raises(WorkerDiedError):
                     pool.call("os:abort", deadline=LONG)
                 assert pool.call(f"{name}:answer", deadline=LONG) == 42
         assert log.read_text() == "x"
 
-    @pytest.mark.parametrize(
-        ("source", "message"),
-        [
-            (
-                "import no_such_thing",
-                "importing 'bad_preload' raised ModuleNotFoundError: .*no_such",
-            ),
-            ("1 / 0", "importing 'bad_preload' raised ZeroDivisionError: division by zero"),
-            ("import sys; sys.exit(3)", "importing 'bad_preload' raised SystemExit: 3"),
-            ("syntax error", "importing 'bad_preload' raised SyntaxError"),
-        ],
-    )
-    def test_that_fails_is_told_by_every_call_and_tried_once(
-        self, module: Callable[[str, str], str], tmp_path: Path, source: str, message: str
+    def test_every_call_tells_why_the_preload_failed_which_is_tried_once(
+        self, module: Callable[[str, str], str], tmp_path: Path, subtests: pytest.Subtests
     ) -> None:
         log = tmp_path / "log"
         logged = module("logged_try", f"open({str(log)!r}, 'a').write('x')")
-        name = module("bad_preload", source)
-        with WorkerPool(preload=[logged, name]) as pool:
-            for _ in range(3):
-                with pytest.raises(EntryPointError, match=message):
-                    pool.call("os:getpid", deadline=LONG)
-        assert log.read_text() == "x"
+        for number, (source, message) in enumerate(
+            (
+                ("import no_such_thing", "raised ModuleNotFoundError: .*no_such"),
+                ("1 / 0", "raised ZeroDivisionError: division by zero"),
+                ("import sys; sys.exit(3)", "raised SystemExit: 3"),
+                ("syntax error", "raised SyntaxError"),
+            )
+        ):
+            with subtests.test(source):
+                log.write_text("")
+                name = module(f"bad_preload_{number}", source)
+                with WorkerPool(preload=[logged, name]) as pool:
+                    for _ in range(3):
+                        with pytest.raises(EntryPointError, match=f"importing '{name}' {message}"):
+                            pool.call("os:getpid", deadline=LONG)
+                assert log.read_text() == "x"
 
-    def test_that_kills_its_process_is_an_error_with_what_it_said(
+    def test_a_preload_that_kills_its_process_is_an_error_with_what_it_said(
         self, module: Callable[[str, str], str]
     ) -> None:
         source = "import os, sys; print('too bad', file=sys.stderr, flush=True); os.abort()"
@@ -94,7 +92,7 @@ class TestThePreload:
         ):
             pool.call("os:getpid", deadline=LONG)
 
-    def test_may_begin_before_the_first_call(
+    def test_the_preload_can_begin_before_the_first_call(
         self, module: Callable[[str, str], str], tmp_path: Path
     ) -> None:
         flag = tmp_path / "flag"
@@ -107,7 +105,7 @@ class TestThePreload:
                 time.sleep(0.01)
             assert pool.call("os:getpid", deadline=LONG) > 0
 
-    def test_under_way_holds_up_no_close(self, module: Callable[[str, str], str]) -> None:
+    def test_a_pool_can_be_closed_while_it_imports(self, module: Callable[[str, str], str]) -> None:
         pool = WorkerPool(preload=[module("endless_import", "import time; time.sleep(300)")])
         pool.warm()
         pool.close()
@@ -122,18 +120,20 @@ class TestTheArguments:
             ({"preload": "math"}, "preload must be a sequence of module names; got 'math'"),
         ],
     )
-    def test_that_cannot_work_are_refused(self, kwargs: dict[str, object], message: str) -> None:
+    def test_arguments_that_cannot_work_are_refused(
+        self, kwargs: dict[str, object], message: str
+    ) -> None:
         with pytest.raises(ConfigError, match=message):
             WorkerPool(**kwargs)  # type: ignore[arg-type]
 
 
 class TestTheSharedPool:
-    def test_is_one_for_all_who_ask_for_the_same(self) -> None:
+    def test_the_shared_pool_is_one_for_all_who_ask_for_the_same(self) -> None:
         pool = shared_pool(preload=("json",), memory_mib=512)
         assert shared_pool(preload=["json"], memory_mib=512) is pool
         assert shared_pool(preload=("json",)) is not pool
 
-    def test_is_made_anew_once_it_was_closed(self) -> None:
+    def test_the_shared_pool_is_made_anew_once_it_was_closed(self) -> None:
         pool = shared_pool(preload=("string",))
         pool.close()
         again = shared_pool(preload=("string",))
@@ -141,7 +141,7 @@ class TestTheSharedPool:
         again.close()
 
     @pytest.mark.parametrize("save", [pickle.dumps, copy.copy, copy.deepcopy])
-    def test_cannot_be_saved(self, save: Callable[[WorkerPool], object]) -> None:
+    def test_the_shared_pool_cannot_be_saved(self, save: Callable[[WorkerPool], object]) -> None:
         with pytest.raises(SnapshotError, match="neither be pickled nor copied"):
             save(shared_pool())
 
@@ -152,7 +152,9 @@ def report_parent(pool: WorkerPool, results: "multiprocessing.SimpleQueue[int]")
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads, since 3.12
 class TestAForkOfTheHost:
-    def test_has_processes_of_its_own_and_leaves_those_of_its_parent(self) -> None:
+    def test_a_fork_of_the_host_has_processes_of_its_own_and_leaves_those_of_its_parent(
+        self,
+    ) -> None:
         context = multiprocessing.get_context("fork")
         results = context.SimpleQueue()
         with WorkerPool(size=1) as pool:
@@ -164,7 +166,7 @@ class TestAForkOfTheHost:
             assert results.get() != template
             assert pool.call("os:getpid", deadline=LONG) == worker
 
-    def test_that_lives_on_keeps_no_late_worker_alive(self) -> None:
+    def test_a_fork_of_the_host_that_lives_on_keeps_no_late_worker_alive(self) -> None:
         with WorkerPool(size=1) as pool:
             worker = pool.call("os:getpid", deadline=LONG)
             child = os.fork()
@@ -177,7 +179,7 @@ class TestAForkOfTheHost:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
 
-    def test_that_ends_like_a_program_says_nothing_and_ends_nothing(
+    def test_a_fork_of_the_host_that_ends_like_a_program_says_nothing_and_ends_nothing(
         self, run_python: Callable[..., str]
     ) -> None:
         code = (
@@ -216,7 +218,7 @@ print(template, *pids, flush=True)
 
 
 class TestTheEndOfTheHost:
-    def test_by_the_hardest_kill_leaves_no_process(self) -> None:
+    def test_the_end_of_the_host_by_the_hardest_kill_leaves_no_process(self) -> None:
         host = Command(
             [sys.executable, "-c", BUSY + "time.sleep(300)"], stdout=subprocess.PIPE, text=True
         )
@@ -228,7 +230,9 @@ class TestTheEndOfTheHost:
         for pid in pids:
             wait_for_end(pid)
 
-    def test_in_the_middle_of_calls_is_quick_and_silent_and_leaves_no_process(self) -> None:
+    def test_the_end_of_the_host_in_the_middle_of_calls_is_quick_and_silent_and_leaves_no_process(
+        self,
+    ) -> None:
         done = subprocess.run(
             [sys.executable, "-X", "dev", "-W", "error", "-c", BUSY],
             capture_output=True,
@@ -243,15 +247,18 @@ class TestTheEndOfTheHost:
     @pytest.mark.parametrize(
         "code",
         [
-            "pool.call('os:getpid', deadline=30)",
-            "shared_pool(preload=['json']).call('os:getpid', deadline=30)",
+            (
+                "pool.call('os:getpid', deadline=30)\n"
+                "shared_pool(preload=['json']).call('os:getpid', deadline=30)\n"
+                "asyncio.run(pool.call_async('os:getpid', deadline=30))\n"
+                "closed = WorkerPool(); closed.call('os:getpid', deadline=30); closed.close()"
+            ),
             "pool.warm()",
-            "pool.call('os:getpid', deadline=30); pool.close()",
-            "asyncio.run(pool.call_async('os:getpid', deadline=30))",
             "asyncio.run(asyncio.wait_for(pool.call_async('time:sleep', 60, deadline=90), 0.1))",
         ],
+        ids=["after calls", "during the start", "after a cancelled call"],
     )
-    def test_with_a_pool_that_nobody_closed_is_silent(self, code: str) -> None:
+    def test_the_end_of_the_host_is_silent_if_nobody_closed_its_pools(self, code: str) -> None:
         # asyncio's debug mode reports slow steps, which a loaded machine has.
         calm = "import logging; logging.getLogger('asyncio').setLevel(logging.ERROR)\n"
         done = subprocess.run(
@@ -266,7 +273,7 @@ class TestTheEndOfTheHost:
         else:
             assert (done.returncode, done.stderr) == (0, "")
 
-    def test_by_ctrl_c_in_a_call_ends_the_call_at_once(self) -> None:
+    def test_the_end_of_the_host_by_ctrl_c_in_a_call_ends_the_call_at_once(self) -> None:
         code = (
             PLAY
             + """
@@ -282,7 +289,7 @@ except KeyboardInterrupt:
         with host:
             assert host.stdout is not None
             worker = int(host.stdout.readline())
-            time.sleep(0.3)
+            time.sleep(0.1)
             host.send_signal(signal.SIGINT)
             assert int(host.stdout.readline()) != worker
         wait_for_end(worker)
