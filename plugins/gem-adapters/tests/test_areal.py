@@ -139,7 +139,9 @@ def reference(rows: Sequence[dict[str, Any]], engine: Engine, limits: Limits) ->
 
 class TestAnEpisode:
     @pytest.mark.parametrize("env", [GAME, "game:Mastermind-v0-easy", "test:Room-v0"])
-    def test_has_the_row_of_play_tokens(self, room: str, tokenizer: Any, env: str) -> None:
+    def test_an_episode_has_the_row_of_play_tokens(
+        self, room: str, tokenizer: Any, env: str
+    ) -> None:
         rows, engine = env_rows(env, 16, seed=5), Engine(tokenizer)
         limits = Limits(turn_tokens=5, context=900, response_tokens=400)
         played = workflow(tokenizer, max_new_tokens=5, max_tokens=900, response_tokens=400)
@@ -156,13 +158,15 @@ class TestAnEpisode:
             assert versions == [7 if sampled else -1 for sampled in one.mask]
 
     @pytest.mark.parametrize(("reward", "score"), [("sum", 6), ("discounted", 2.75), ("last", 3)])
-    def test_has_one_reward(self, room: str, tokenizer: Any, reward: Any, score: float) -> None:
+    def test_an_episode_has_one_reward(
+        self, room: str, tokenizer: Any, reward: Any, score: float
+    ) -> None:
         played = workflow(tokenizer, reward=reward, gamma=0.5)
         ((tensors, _),) = play(played, Engine(tokenizer), env_rows(room, 1))
         assert tensors is not None
         assert tensors["rewards"].tolist() == [score]
 
-    def test_never_exceeds_its_limits(self, room: str, tokenizer: Any) -> None:
+    def test_an_episode_never_exceeds_its_limits(self, room: str, tokenizer: Any) -> None:
         for most in (1, 3, 8, 20):
             found = play(
                 workflow(tokenizer, response_tokens=most), Engine(tokenizer), env_rows(room, 2)
@@ -171,7 +175,7 @@ class TestAnEpisode:
                 assert tensors is not None
                 assert 0 < len(row_of_tensors(tensors).response_ids) <= most
 
-    def test_has_tools_and_stop_strings(self, tokenizer: Any) -> None:
+    def test_an_episode_has_tools_and_stop_strings(self, tokenizer: Any) -> None:
         engine = Engine(tokenizer)
         played = workflow(tokenizer, config=["tools=[python]"], stop=["</a>"])
         play(played, engine, env_rows(GAME, 1))
@@ -179,7 +183,7 @@ class TestAnEpisode:
         assert engine.asked[0].gconfig.stop == ["</a>"]
         assert tokenizer.eos_token_id in engine.asked[0].gconfig.stop_token_ids
 
-    def test_of_a_group_is_grouped_by_areal(self, room: str, tokenizer: Any) -> None:
+    def test_an_episode_of_a_group_is_grouped_by_areal(self, room: str, tokenizer: Any) -> None:
         from areal.infra.remote_inf_engine import GroupedRolloutWorkflow
         from areal.utils import logging
 
@@ -189,7 +193,7 @@ class TestAnEpisode:
         assert tensors["rewards"].tolist() == [6.0] * 3
         assert tensors["input_ids"].shape[0] == 3
 
-    def test_needs_no_instance(self, room: str, tokenizer: Any, tmp_path: Path) -> None:
+    def test_an_episode_needs_no_instance(self, room: str, tokenizer: Any, tmp_path: Path) -> None:
         from areal.infra.rpc.serialization import (
             deserialize_value,
             serialize_value,
@@ -213,7 +217,7 @@ class TestAnEpisode:
 
 class TestAFault:
     @pytest.mark.parametrize("fault", ["raise", "hang", "reset"])
-    def test_of_one_environment_of_64_rejects_its_episode_only(
+    def test_a_fault_of_one_environment_of_64_rejects_its_episode_only(
         self, room: str, tokenizer: Any, fault: str
     ) -> None:
         rows, engine = env_rows(room, 64), Engine(tokenizer)
@@ -236,13 +240,13 @@ class TestAFault:
             {"stop_reason": "abort"},
         ],
     )
-    def test_of_the_engine_rejects_the_episode(
+    def test_a_fault_of_the_engine_rejects_the_episode(
         self, room: str, tokenizer: Any, fields: dict[str, Any]
     ) -> None:
         engine = Engine(tokenizer, **fields)
         assert play(workflow(tokenizer), engine, env_rows(room, 1)) == [(None, None)]
 
-    def test_is_raised_if_asked_to(self, room: str, tokenizer: Any) -> None:
+    def test_a_fault_is_raised_if_asked_to(self, room: str, tokenizer: Any) -> None:
         played = workflow(tokenizer, policy=FaultPolicy(on_error="raise"))
         rows = env_rows(room, 1, env_kwargs={"fault": "raise"})
         with pytest.raises(RuntimeError, match="on fire"):
@@ -261,7 +265,7 @@ class TestARefusal:
             ({"prompt_tokens": 0}, "prompt_tokens is a positive int"),
         ],
     )
-    def test_of_an_option_comes_before_the_training(
+    def test_a_refusal_of_an_option_comes_before_the_training(
         self, tokenizer: Any, options: dict[str, Any], message: str
     ) -> None:
         with pytest.raises(ConfigError, match=message):
@@ -276,20 +280,20 @@ class TestARefusal:
             ({"env": GAME, "seed": 3, "env_kwargs": {"max_turn": 3}}, "Did you mean 'max_turns'"),
         ],
     )
-    def test_of_a_row_says_what_is_wrong(
+    def test_a_refusal_of_a_row_says_what_is_wrong(
         self, tokenizer: Any, row: dict[str, Any], message: str
     ) -> None:
         with pytest.raises(gem_core.GemError, match=message):
             asyncio.run(workflow(tokenizer).arun_episode(Engine(tokenizer), row))
 
-    def test_of_a_prompt_over_its_limit_names_it(self, room: str, tokenizer: Any) -> None:
+    def test_a_refusal_of_a_prompt_over_its_limit_names_it(self, room: str, tokenizer: Any) -> None:
         rows = env_rows(room, 1, env_kwargs={"words": 300})
         with pytest.raises(PromptTooLongError, match="prompt_tokens is 256"):
             asyncio.run(
                 workflow(tokenizer, prompt_tokens=256).arun_episode(Engine(tokenizer), rows[0])
             )
 
-    def test_of_a_template_that_forgets_names_the_turn(self, room: str) -> None:
+    def test_a_refusal_of_a_template_that_forgets_names_the_turn(self, room: str) -> None:
         tokenizer = make_tiny_tokenizer(chat_template=FORGETFUL_TEMPLATE)
         (row,) = env_rows(room, 1)
         with pytest.raises(SequenceError, match="turn 2"):

@@ -1,9 +1,11 @@
-"""The conformance suite, for the stubs and for each adapter whose framework is installed.
+"""The conformance suite for each adapter whose framework is installed.
 
-``GEM_TEST_ADAPTERS`` names adapters whose framework must be installed, separated by commas.
+``GEM_TEST_ADAPTERS`` names adapters whose framework must be installed, separated by commas. The
+stubs are tested beside the suite, in ``libs/gem-rollout/tests/test_adapter_checks.py``.
 """
 
 import os
+from importlib.util import find_spec
 
 import pytest
 
@@ -17,8 +19,15 @@ from gem_rollout.testing.adapter_checks import (
 )
 from gem_rollout.testing.adapters import Harness
 
-ADAPTERS = ["stub.pull", "stub.push", *harness_names()]
 REQUIRED = {name.strip() for name in os.environ.get("GEM_TEST_ADAPTERS", "").split(",")}
+PACKAGES = {"rl2": "RL2", "tinker": "tinker_cookbook"}
+"""The packages of frameworks that are not called like their adapters."""
+ADAPTERS = [
+    name for name in harness_names() if name in REQUIRED or find_spec(PACKAGES.get(name, name))
+]
+
+if not ADAPTERS:
+    pytest.skip("no framework of an adapter is installed", allow_module_level=True)
 
 
 @pytest.fixture(scope="module", params=ADAPTERS)
@@ -39,10 +48,10 @@ def accept(result: Result) -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_the_adapter_passes(harness: Harness, check: str) -> None:
+def test_the_adapter_passes_the_check(harness: Harness, check: str) -> None:
     accept(run_check(harness, check))
 
 
 @pytest.mark.parametrize("name", BAD_INPUTS)
-def test_the_adapter_refuses(harness: Harness, name: str) -> None:
+def test_the_adapter_treats_the_unusual_input_as_it_must(harness: Harness, name: str) -> None:
     accept(run_bad_input(harness, name))

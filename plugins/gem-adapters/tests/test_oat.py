@@ -10,10 +10,12 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from selection import thorough
 
 from gem_adapters.oat import transitions
 from gem_core.errors import DataError
@@ -41,7 +43,7 @@ pytest.importorskip("tokenizers")
 ENVS = ["Game", "Turns", "Sums", "Asynchronous"]
 GAMES = ["game:GuessTheNumber-v0-easy", "game:Mastermind-v0-easy"]
 PROCESS = Path(__file__).with_name("oat_process.py")
-SEEDS = 16
+SEEDS = 16 if thorough() else 6
 
 
 @dataclasses.dataclass
@@ -69,7 +71,7 @@ def oat() -> Any:
     return pytest.importorskip("oat.types", reason="see docs/trainers/oat.md")
 
 
-@pytest.fixture(scope="module", params=["ours", "oat"])
+@pytest.fixture(scope="module", params=["ours", *(["oat"] if find_spec("oat") else [])])
 def transition(request: pytest.FixtureRequest) -> Any:
     """The type of a transition."""
     if request.param == "ours":
@@ -103,8 +105,11 @@ def played(env: str, tokenizer: Any, number: int = SEEDS, **options: Any) -> lis
 
 
 class TestTurns:
-    @pytest.mark.parametrize("env", [*ENVS, *GAMES])
-    def test_have_the_tokens_and_rewards_of_the_row(
+    @pytest.mark.parametrize(
+        "env",
+        [ENVS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in (*ENVS[1:], *GAMES))],
+    )
+    def test_turns_have_the_tokens_and_rewards_of_the_row(
         self, tokenizer: Any, transition: Any, env: str
     ) -> None:
         for trajectory in played(env, tokenizer):
@@ -123,7 +128,7 @@ class TestTurns:
             assert [one.done for one in found] == [False] * (len(found) - 1) + [True]
             assert all(one.loss_mask and not one.response_is_truncated for one in found)
 
-    def test_have_their_own_prompts_where_earlier_turns_are_rewritten(
+    def test_turns_have_their_own_prompts_where_earlier_turns_are_rewritten(
         self, transition: Any
     ) -> None:
         forgetful = make_tokenizer(chat_template=FORGETFUL_TEMPLATE)
@@ -136,7 +141,7 @@ class TestTurns:
                 assert (one.response_logprobs, [one.rewards]) == (row.logprobs, row.turn_rewards)
             assert [one.done for one in found] == [False] * 7 + [True]
 
-    def test_have_the_texts(self, tokenizer: Any, transition: Any) -> None:
+    def test_turns_have_the_texts(self, tokenizer: Any, transition: Any) -> None:
         (trajectory,) = played("Turns", tokenizer, 1)
         for turn, one in zip(
             trajectory.turns, transitions(trajectory, transition, tokenizer), strict=True
@@ -148,7 +153,9 @@ class TestTurns:
             assert one.response == turn.action
             assert tokenizer.eos_token_id == one.response_ids[-1]
 
-    def test_say_which_actions_had_no_valid_form(self, tokenizer: Any, transition: Any) -> None:
+    def test_turns_say_which_actions_had_no_valid_form(
+        self, tokenizer: Any, transition: Any
+    ) -> None:
         (trajectory,) = played(GAMES[0], tokenizer, 1)
         (one,) = transitions(trajectory, transition, tokenizer)
         assert trajectory.turns[0].info["format_error"]
@@ -156,7 +163,9 @@ class TestTurns:
         (trajectory,) = played("Turns", tokenizer, 1)
         assert all(one.action_is_formatted for one in transitions(trajectory, Fields, tokenizer))
 
-    def test_have_an_info_each_as_oat_writes_to_it(self, tokenizer: Any, transition: Any) -> None:
+    def test_turns_have_an_info_each_as_oat_writes_to_it(
+        self, tokenizer: Any, transition: Any
+    ) -> None:
         (trajectory,) = played("Turns", tokenizer, 1)
         first, second, *_ = transitions(trajectory, transition, tokenizer)
         first.info["advantages"] = 1.0

@@ -109,7 +109,9 @@ def check_equal(experience: Any, expected: Row) -> None:
 
 class TestAnEpisode:
     @pytest.mark.parametrize("env", [GAME, "game:Mastermind-v0-easy", "test:CountedRoom-v0"])
-    def test_has_the_row_of_play_tokens(self, room: str, tokenizer: Any, env: str) -> None:
+    def test_an_episode_has_the_row_of_play_tokens(
+        self, room: str, tokenizer: Any, env: str
+    ) -> None:
         rows, model = env_rows(env, 16, seed=5), Model(tokenizer)
         found = play(
             AgentExecutor(limits=Limits(response_tokens=400)),
@@ -123,14 +125,16 @@ class TestAnEpisode:
             check_equal(experience, reference(row, model, limits))
 
     @pytest.mark.parametrize(("reward", "score"), [("sum", 6), ("discounted", 2.75), ("last", 3)])
-    def test_has_one_reward(self, room: str, tokenizer: Any, reward: Any, score: float) -> None:
+    def test_an_episode_has_one_reward(
+        self, room: str, tokenizer: Any, reward: Any, score: float
+    ) -> None:
         executor = AgentExecutor(reward=reward, gamma=0.5)
         ((one, two),) = play(executor, env_rows(room, 1), Model(tokenizer), samples=2)
         assert [float(each.rewards[0]) for each in (one, two)] == [score, score]
         assert one.info["turns"].tolist() == [3]
         assert one.info["failed"].tolist() == [0]
 
-    def test_never_exceeds_its_limits(self, room: str, tokenizer: Any) -> None:
+    def test_an_episode_never_exceeds_its_limits(self, room: str, tokenizer: Any) -> None:
         (row,), model = env_rows(room, 1), Model(tokenizer)
         first = len(reference(row, model, Limits()).prompt_ids)
         for most in (1, 3, 8, 20):
@@ -139,7 +143,7 @@ class TestAnEpisode:
             assert 0 < len(found.response_ids) <= most
             assert found.truncated
 
-    def test_needs_log_probabilities_only_if_openrlhf_asks_for_them(
+    def test_an_episode_needs_log_probabilities_only_if_openrlhf_asks_for_them(
         self, room: str, tokenizer: Any
     ) -> None:
         model = Model(tokenizer, logprobs=[])
@@ -147,7 +151,7 @@ class TestAnEpisode:
         assert experience.rollout_log_probs is None
         assert float(experience.rewards[0]) == 6
 
-    def test_has_the_tools_of_its_configuration(self, tokenizer: Any) -> None:
+    def test_an_episode_has_the_tools_of_its_configuration(self, tokenizer: Any) -> None:
         executor = AgentExecutor(config=["tools=[python]"])
         ((experience,),) = play(executor, env_rows(GAME, 1), Model(tokenizer))
         assert "python" in tokenizer.decode(row_of_experience(experience).prompt_ids)
@@ -155,7 +159,7 @@ class TestAnEpisode:
 
 class TestAFault:
     @pytest.mark.parametrize("fault", ["raise", "reset"])
-    def test_of_one_environment_of_64_masks_its_episode_only(
+    def test_a_fault_of_one_environment_of_64_masks_its_episode_only(
         self, room: str, tokenizer: Any, fault: str
     ) -> None:
         rows, model = env_rows(room, 64), Model(tokenizer)
@@ -169,7 +173,7 @@ class TestAFault:
         for (experience,), row in zip(found, rows, strict=True):
             check_equal(experience, reference(row, model, Limits()))
 
-    def test_is_played_again_and_then_raised(self, room: str, tokenizer: Any) -> None:
+    def test_a_fault_is_played_again_and_then_raised(self, room: str, tokenizer: Any) -> None:
         (row,) = env_rows(room, 1, env_kwargs={"fault": "raise", "last": 2})
         ((experience,),) = play(AgentExecutor(), [row], Model(tokenizer))
         assert float(experience.rewards[0]) == 6
@@ -179,7 +183,7 @@ class TestAFault:
         assert "failed in 3 attempts" in str(error)
         assert "on fire" in str(error)
 
-    def test_is_raised_if_asked_to(self, room: str, tokenizer: Any) -> None:
+    def test_a_fault_is_raised_if_asked_to(self, room: str, tokenizer: Any) -> None:
         (row,) = env_rows(room, 1, env_kwargs={"fault": "raise"})
         executor = AgentExecutor(policy=FaultPolicy(on_error="raise"))
         (error,) = play(executor, [row], Model(tokenizer))
@@ -196,7 +200,7 @@ class TestAFault:
             {"ids": [5] * 9, "logprobs": [-1.0] * 9},
         ],
     )
-    def test_of_the_engine_masks_the_episode(
+    def test_a_fault_of_the_engine_masks_the_episode(
         self, room: str, tokenizer: Any, fields: dict[str, Any]
     ) -> None:
         model = Model(tokenizer, **fields)
@@ -210,7 +214,7 @@ class TestAFault:
             ({"outputs": [{"finish_reason": "abort"}]}, "finish_reason 'abort'"),
         ],
     )
-    def test_of_the_engine_says_what_it_returned(
+    def test_a_fault_of_the_engine_says_what_it_returned(
         self, room: str, tokenizer: Any, output: dict[str, Any], message: str
     ) -> None:
         outputs = [SimpleNamespace(**one) for one in output["outputs"]]
@@ -234,7 +238,7 @@ class TestARefusal:
             *CONFIGS,
         ],
     )
-    def test_of_an_option_comes_before_the_training(
+    def test_a_refusal_of_an_option_comes_before_the_training(
         self, options: dict[str, Any], message: str
     ) -> None:
         with pytest.raises(ConfigError, match=message):
@@ -250,7 +254,7 @@ class TestARefusal:
             (json.dumps({"env": GAME, "seed": 1}), ["cat.png"], "has images"),
         ],
     )
-    def test_of_a_line_says_what_is_wrong(
+    def test_a_refusal_of_a_line_says_what_is_wrong(
         self, tokenizer: Any, label: str, images: Any, message: str
     ) -> None:
         params = SimpleNamespace(max_tokens=None, logprobs=1)
@@ -259,13 +263,13 @@ class TestARefusal:
                 AgentExecutor().execute("", label, params, 900, tokenizer, None, images=images)
             )
 
-    def test_of_a_prompt_over_its_limit_names_it(self, room: str, tokenizer: Any) -> None:
+    def test_a_refusal_of_a_prompt_over_its_limit_names_it(self, room: str, tokenizer: Any) -> None:
         (row,) = env_rows(room, 1, env_kwargs={"words": 300})
         (error,) = play(AgentExecutor(), [row], Model(tokenizer), context=256)
         assert isinstance(error, PromptTooLongError)
         assert "context is 256" in str(error)
 
-    def test_of_a_template_that_forgets_names_the_turn(self, room: str) -> None:
+    def test_a_refusal_of_a_template_that_forgets_names_the_turn(self, room: str) -> None:
         model = Model(make_tiny_tokenizer(chat_template=FORGETFUL))
         (error,) = play(AgentExecutor(), env_rows(room, 1), model)
         assert isinstance(error, SequenceError)
@@ -275,7 +279,7 @@ class TestARefusal:
 
 
 class TestTheExample:
-    def test_is_loaded_by_its_path(self, tokenizer: Any) -> None:
+    def test_the_example_is_loaded_by_its_path(self, tokenizer: Any) -> None:
         executor = load(str(EXAMPLE))
         assert isinstance(executor, AgentExecutor)
         rows = env_rows("game:Mastermind-v0-easy", 2, env_kwargs={"max_turns": 2})

@@ -109,7 +109,7 @@ def check_masked(group: Any) -> None:
 
 class TestAnEpisode:
     @pytest.mark.parametrize("env", ["Game", "Sums", "Turns"])
-    def test_has_the_rows_of_play_tokens(self, model: ScriptedModel, env: str) -> None:
+    def test_an_episode_has_the_rows_of_play_tokens(self, model: ScriptedModel, env: str) -> None:
         rows = env_rows(f"conformance:{env}", 16, seed=5)
         generate = Generate(limits=Limits(response_tokens=400, turn_tokens=9))
         groups = play_rows(rows, model, generate, max_new_tokens=5)
@@ -117,7 +117,9 @@ class TestAnEpisode:
         for group, one in zip(groups, expected, strict=True):
             check_equal(group, one)
 
-    def test_has_the_reward_of_each_turn(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_an_episode_has_the_reward_of_each_turn(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
         (group,) = play_rows(env_rows(counted_room.id, 1), model, samples=2)
         for (row,) in rows_of_group(group):
             assert row.turn_rewards == [1.0, 2.0, 3.0]
@@ -127,7 +129,9 @@ class TestAnEpisode:
         assert metrics["failed"] == [False, False]
         assert len(metrics["response_length"]) == 6
 
-    def test_never_exceeds_its_limits(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_an_episode_never_exceeds_its_limits(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
         rows = env_rows(counted_room.id, 1)
         ((whole,),) = reference_rows(rows, model)
         for most in (1, 3, 8, 20):
@@ -137,7 +141,7 @@ class TestAnEpisode:
             assert 0 < len(found.response_ids) <= most
             assert metrics["truncated"] == [True]
 
-    def test_may_have_several_sequences(self, counted_room: Any) -> None:
+    def test_an_episode_may_have_several_sequences(self, counted_room: Any) -> None:
         model = ScriptedModel(make_tokenizer(chat_template=FORGETFUL_TEMPLATE))
         rows = env_rows(counted_room.id, 1)
         (group,) = play_rows(rows, model, Generate(one_sequence="split"))
@@ -145,12 +149,12 @@ class TestAnEpisode:
         assert len(expected) == 3
         check_equal(group, expected)
 
-    def test_has_the_tools_of_its_configuration(self, model: ScriptedModel) -> None:
+    def test_an_episode_has_the_tools_of_its_configuration(self, model: ScriptedModel) -> None:
         (group,) = play_rows(env_rows(GAME, 1), model, Generate(config=["tools=[python]"]))
         (((row,),)) = rows_of_group(group)
         assert "python" in model.tokenizer.decode(row.prompt_ids)
 
-    def test_ends_replies_at_the_stop_strings_of_rl2(
+    def test_an_episode_ends_replies_at_the_stop_strings_of_rl2(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         asked: list[Any] = []
@@ -166,7 +170,7 @@ class TestAnEpisode:
         assert (params["temperature"], params["no_stop_trim"]) == (1.0, True)
         assert asked[0]["return_logprob"] is True
 
-    def test_is_printed_and_saved_by_rl2(
+    def test_an_episode_is_printed_and_saved_by_rl2(
         self, counted_room: Any, model: ScriptedModel, tmp_path: Path, capsys: Any
     ) -> None:
         (group,) = play_rows(env_rows(counted_room.id, 1), model, samples=2)
@@ -184,7 +188,9 @@ class TestAnEpisode:
 class TestAnInterruption:
     """RL2 aborts the requests of ``partial_rollout``, and plays the samples again later."""
 
-    def test_leaves_no_trace_in_the_tensors(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_an_interruption_leaves_no_trace_in_the_tensors(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
         rows = [*env_rows(counted_room.id, 4), *env_rows("conformance:Turns", 4)]
         waits = []
 
@@ -196,7 +202,7 @@ class TestAnInterruption:
             check_equal(group, expected)
         assert waits == [[Sample.Status.ABORTED]] * 11
 
-    def test_keeps_the_environment_and_the_room_of_the_reply(
+    def test_an_interruption_keeps_the_environment_and_the_room_of_the_reply(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         bodies: list[Any] = []
@@ -214,7 +220,7 @@ class TestAnInterruption:
         assert first["sampling_params"]["max_new_tokens"] == 6
         assert second["sampling_params"]["max_new_tokens"] == 6 - sampled
 
-    def test_does_not_play_finished_samples_of_the_group_again(
+    def test_an_interruption_does_not_play_finished_samples_of_the_group_again(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         statuses: list[Any] = []
@@ -229,7 +235,7 @@ class TestAnInterruption:
         assert counted_room.made == 3
         assert group.to_all_tensor_dicts_and_metrics()[1]["rewards"] == [6.0] * 3
 
-    def test_of_a_sample_that_is_dropped_closes_its_environment(
+    def test_an_interruption_of_a_sample_that_is_dropped_closes_its_environment(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         generate = Generate()
@@ -251,7 +257,9 @@ class TestAnInterruption:
 
         asyncio.run(with_session(drop)())
 
-    def test_begins_anew_where_nobody_waits(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_an_interruption_begins_the_episode_anew_where_nobody_waits(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
         rows = env_rows(counted_room.id, 1)
         sample = Sample(sample=rows[0], status=Sample.Status.ABORTED)
 
@@ -263,7 +271,7 @@ class TestAnInterruption:
         asyncio.run(with_session(resume)())
         assert (sample.status, sample.turn) == (Sample.Status.DONE, 3)
 
-    def test_is_a_fault_without_partial_rollout(
+    def test_an_interruption_is_a_fault_without_partial_rollout(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         (group,) = play_rows(
@@ -274,7 +282,7 @@ class TestAnInterruption:
 
 class TestAFault:
     @pytest.mark.parametrize("fault", ["raise", "reset"])
-    def test_of_one_environment_of_64_masks_its_episode_only(
+    def test_a_fault_of_one_environment_of_64_masks_its_episode_only(
         self, counted_room: Any, model: ScriptedModel, fault: str
     ) -> None:
         rows = env_rows(counted_room.id, 64)
@@ -285,7 +293,9 @@ class TestAFault:
         for group, expected in zip(groups, reference_rows(rows, model), strict=True):
             check_equal(group, expected)
 
-    def test_is_played_again_if_asked_to(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_a_fault_is_played_again_if_asked_to(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
         policy = FaultPolicy(on_error="retry", retries=2)
         (row,) = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise", "last": 2})
         (group,) = play_rows([row], model, Generate(policy=policy), server={"aborts": 4})
@@ -293,7 +303,7 @@ class TestAFault:
         assert found.turn_rewards == [1.0, 2.0, 3.0]
         assert counted_room.made == 3
 
-    def test_is_raised_if_asked_to(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_a_fault_is_raised_if_asked_to(self, counted_room: Any, model: ScriptedModel) -> None:
         rows = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise"})
         policy = FaultPolicy(on_error="raise")
         (error,) = play_rows(rows, model, Generate(policy=policy))
@@ -317,7 +327,7 @@ class TestAFault:
             ),
         ],
     )
-    def test_of_the_server_says_what_it_returned(
+    def test_a_fault_of_the_server_says_what_it_returned(
         self, counted_room: Any, model: ScriptedModel, response: Any, words: str, caplog: Any
     ) -> None:
         (group,) = play_rows(
@@ -326,7 +336,7 @@ class TestAFault:
         check_masked(group)
         assert words in caplog.text
 
-    def test_of_a_server_that_is_gone_or_failing_masks_the_episode(
+    def test_a_fault_of_a_server_that_is_gone_or_failing_masks_the_episode(
         self, counted_room: Any, tokenizer: Any, caplog: Any
     ) -> None:
         rows = env_rows("conformance:Turns", 1, env_kwargs={"label": "faulty"})
@@ -354,21 +364,21 @@ class TestARefusal:
             *CONFIGS,
         ],
     )
-    def test_of_an_option_comes_before_the_training(
+    def test_a_refusal_of_an_option_comes_before_the_training(
         self, options: dict[str, Any], message: str
     ) -> None:
         with pytest.raises(ConfigError, match=message):
             Generate(**options)
 
     @pytest.mark.parametrize(("row", "message"), ROWS)
-    def test_of_a_row_says_what_is_wrong(
+    def test_a_refusal_of_a_row_says_what_is_wrong(
         self, model: ScriptedModel, row: dict[str, Any], message: str
     ) -> None:
         (error,) = play(Generate(), [row], model.tokenizer, model)
         assert isinstance(error, gem_core.GemError)
         assert message in str(error)
 
-    def test_of_a_prompt_over_its_limit_names_it(
+    def test_a_refusal_of_a_prompt_over_its_limit_names_it(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         rows = env_rows(counted_room.id, 1, env_kwargs={"words": 300})
@@ -376,13 +386,13 @@ class TestARefusal:
         assert isinstance(error, PromptTooLongError)
         assert "prompt_tokens is 256" in str(error)
 
-    def test_of_a_template_that_forgets_names_the_turn(self, counted_room: Any) -> None:
+    def test_a_refusal_of_a_template_that_forgets_names_the_turn(self, counted_room: Any) -> None:
         model = ScriptedModel(make_tokenizer(chat_template=FORGETFUL_TEMPLATE))
         (error,) = play_rows(env_rows(counted_room.id, 1), model)
         assert isinstance(error, SequenceError)
         assert "turn 2" in str(error)
 
-    def test_of_replies_without_a_limit_names_the_options(
+    def test_a_refusal_of_replies_without_a_limit_names_the_options(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         (error,) = play_rows(env_rows(counted_room.id, 1), model, max_new_tokens=None)
@@ -402,13 +412,13 @@ class TestTheExample:
         spec.loader.exec_module(module)
         return module
 
-    def test_is_loaded_by_its_path(self, module: Any, model: ScriptedModel) -> None:
+    def test_the_example_is_loaded_by_its_path(self, module: Any, model: ScriptedModel) -> None:
         rows = env_rows("game:Mastermind-v0-easy", 2, env_kwargs={"max_turns": 2})
         for group in play_rows(rows, model, module.generate):
             ((row,),) = rows_of_group(group)
             assert "python" in model.tokenizer.decode(row.prompt_ids)
 
-    def test_plays_an_episode_or_writes_the_dataset(
+    def test_the_example_plays_an_episode_or_writes_the_dataset(
         self, module: Any, tmp_path: Path, capsys: Any
     ) -> None:
         module.main()

@@ -25,24 +25,30 @@ def carried(row, layout):
     return json.loads(row["label"]) if layout == "openrlhf" else row
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_layout_carries_the_row(layout):
-    expected = env_rows(GAME, 3, seed=5, env_kwargs={"max_turns": 4})
-    found = rows(GAME, 3, seed=5, env_kwargs={"max_turns": 4}, layout=layout)
-    assert [row_of(carried(row, layout)) for row in found] == list(map(row_of, expected))
+def test_each_layout_carries_the_row(subtests):
+    options = {"seed": 5, "env_kwargs": {"max_turns": 4}}
+    expected = list(map(row_of, env_rows(GAME, 3, **options)))
+    for layout in LAYOUTS:
+        with subtests.test(layout):
+            found = rows(GAME, 3, layout=layout, **options)
+            assert [row_of(carried(row, layout)) for row in found] == expected
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
-def test_a_file_has_the_rows(tmp_path, layout, ending):
-    file = tmp_path / f"rows.{ending}"
-    found = rows(GAME, 3, layout=layout, path=file)
-    if ending == "jsonl":
-        read = [json.loads(line) for line in file.read_text().splitlines()]
-    else:
-        read = pytest.importorskip("pyarrow.parquet").read_table(file).to_pylist()
-    assert read == found
-    assert list(tmp_path.iterdir()) == [file]
+@pytest.mark.parametrize("ending", ["jsonl", pytest.param("parquet", marks=pytest.mark.slow)])
+def test_a_file_has_the_rows_of_each_layout(tmp_path, ending, subtests):
+    if ending == "parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+    for layout in LAYOUTS:
+        file = tmp_path / layout / f"rows.{ending}"
+        file.parent.mkdir()
+        with subtests.test(layout):
+            found = rows(GAME, 3, layout=layout, path=file)
+            if ending == "jsonl":
+                read = [json.loads(line) for line in file.read_text().splitlines()]
+            else:
+                read = parquet.read_table(file).to_pylist()
+            assert read == found
+            assert list(file.parent.iterdir()) == [file]
 
 
 def test_bad_input_is_an_error(tmp_path):

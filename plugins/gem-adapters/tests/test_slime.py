@@ -98,7 +98,7 @@ def check_removed(sample: Sample) -> None:
 
 class TestAnEpisode:
     @pytest.mark.parametrize("env", ["Game", "Sums", "Turns"])
-    def test_has_the_row_of_play_tokens(self, model: ScriptedModel, env: str) -> None:
+    def test_an_episode_has_the_row_of_play_tokens(self, model: ScriptedModel, env: str) -> None:
         rows = env_rows(f"conformance:{env}", 16, seed=5)
         adapter = Generate(limits=Limits(response_tokens=400, turn_tokens=9))
         found = play_rows(
@@ -111,7 +111,7 @@ class TestAnEpisode:
             assert sample.status is status
 
     @pytest.mark.parametrize(("reward", "score"), [("sum", 6), ("discounted", 2.75), ("last", 3)])
-    def test_has_one_reward(
+    def test_an_episode_has_one_reward(
         self, counted_room: Any, model: ScriptedModel, reward: Any, score: float
     ) -> None:
         adapter = Generate(reward=reward, gamma=0.5)
@@ -120,20 +120,24 @@ class TestAnEpisode:
         assert one.metadata["turns"] == 3
         assert one.metadata["error"] is None
 
-    def test_has_its_reward_under_the_key_of_slime(
+    def test_an_episode_has_its_reward_under_the_key_of_slime(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         ((sample,),) = play_rows(env_rows(counted_room.id, 1), model, reward_key="score")
         assert sample.reward == {"score": 6.0}
         assert sample.get_reward_value(make_args(Generate(), reward_key="score")) == 6.0
 
-    def test_can_be_read_in_the_logs(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_an_episode_can_be_read_in_the_logs(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
         ((sample,),) = play_rows(env_rows(counted_room.id, 1), model)
         assert "word" in sample.prompt
         assert "turn 2" in sample.response
         assert "turn 2" not in sample.prompt
 
-    def test_never_exceeds_its_limits(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_an_episode_never_exceeds_its_limits(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
         rows = env_rows(counted_room.id, 1)
         ((whole,),) = reference_rows(rows, model)
         for most in (1, 3, 8, 20):
@@ -142,11 +146,11 @@ class TestAnEpisode:
             assert 0 < sample.response_length <= most
             assert sample.status is Sample.Status.TRUNCATED
 
-    def test_has_the_tools_of_its_configuration(self, model: ScriptedModel) -> None:
+    def test_an_episode_has_the_tools_of_its_configuration(self, model: ScriptedModel) -> None:
         ((sample,),) = play_rows(env_rows(GAME, 1), model, Generate(config=["tools=[python]"]))
         assert "python" in sample.prompt
 
-    def test_has_the_tokens_that_were_possible_under_top_p(
+    def test_an_episode_has_the_tokens_that_were_possible_under_top_p(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         def spoil(response: Any) -> Any:
@@ -175,7 +179,7 @@ class TestAnEpisode:
         assert sample.weight_versions == ["7"] * 4
         assert len(failed.rollout_top_p_token_offsets) == failed.response_length + 1
 
-    def test_asks_as_slime_does(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_an_episode_asks_as_slime_does(self, counted_room: Any, model: ScriptedModel) -> None:
         asked: list[Any] = []
         play_rows(
             env_rows(counted_room.id, 1),
@@ -195,7 +199,9 @@ class TestAnEpisode:
 class TestAnInterruption:
     """slime aborts requests, and plays the samples again later."""
 
-    def test_leaves_no_trace_in_the_samples(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_an_interruption_leaves_no_trace_in_the_samples(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
         rows = [*env_rows(counted_room.id, 4), *env_rows("conformance:Turns", 4)]
         waits = []
 
@@ -207,7 +213,7 @@ class TestAnInterruption:
             check_equal(sample, row)
         assert waits == [[Sample.Status.ABORTED]] * 11
 
-    def test_masks_older_tokens_if_slime_asks_for_it(
+    def test_an_interruption_masks_older_tokens_if_slime_asks_for_it(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         rows = env_rows(counted_room.id, 1)
@@ -225,7 +231,7 @@ class TestAnInterruption:
         assert 0 < first < whole.spans[0][1]
         assert found.mask[first:] == whole.mask[first:]
 
-    def test_while_the_environment_works_waits_before_the_next_request(
+    def test_an_interruption_while_the_environment_works_waits_before_the_next_request(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         requests: list[int] = []
@@ -251,7 +257,7 @@ class TestAnInterruption:
         assert (sample.status, sample.reward) == (Sample.Status.COMPLETED, 6.0)
         assert sample.loss_mask.index(1) == whole.spans[1][0]
 
-    def test_of_a_sample_that_is_dropped_closes_its_environment(
+    def test_an_interruption_of_a_sample_that_is_dropped_closes_its_environment(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         adapter = Generate()
@@ -278,7 +284,7 @@ class TestSeveralSequences:
     def forgetful(self) -> ScriptedModel:
         return ScriptedModel(make_tokenizer(chat_template=FORGETFUL_TEMPLATE))
 
-    def test_are_a_list_of_samples_of_one_rollout(
+    def test_several_sequences_are_a_list_of_samples_of_one_rollout(
         self, counted_room: Any, forgetful: ScriptedModel
     ) -> None:
         rows = env_rows(counted_room.id, 2)
@@ -292,7 +298,7 @@ class TestSeveralSequences:
                 check_equal(sample, row)
             assert {sample.rollout_id for sample in samples} == {samples[0].index}
 
-    def test_are_refused_where_slime_cannot_keep_them(
+    def test_several_sequences_are_refused_where_slime_cannot_keep_them(
         self, counted_room: Any, forgetful: ScriptedModel
     ) -> None:
         rows, adapter = env_rows(counted_room.id, 1), Generate(one_sequence="split")
@@ -303,7 +309,7 @@ class TestSeveralSequences:
         assert isinstance(error, ConfigError)
         assert "gem_adapters.slime.group_rewards" in str(error)
 
-    def test_name_the_turn_or_keep_the_last(
+    def test_several_sequences_name_the_turn_or_keep_the_last(
         self, counted_room: Any, forgetful: ScriptedModel
     ) -> None:
         rows = env_rows(counted_room.id, 1)
@@ -314,7 +320,7 @@ class TestSeveralSequences:
         check_equal(sample, reference_rows(rows, forgetful, "last")[0][0])
 
     @pytest.mark.parametrize("estimator", ["grpo", "reinforce_plus_plus_baseline"])
-    def test_count_as_one_episode_in_their_group(self, estimator: str) -> None:
+    def test_several_sequences_count_as_one_episode_in_their_group(self, estimator: str) -> None:
         samples = [
             Sample(group_index=group, rollout_id=rollout, reward=reward)
             for group, rollout, reward in (
@@ -332,7 +338,7 @@ class TestSeveralSequences:
         expected = [-1 / scale, -1 / scale, -1 / scale, 1 / scale, 0.0]
         assert normalised == pytest.approx(expected, rel=1e-5)
 
-    def test_are_one_sample_in_an_evaluation(
+    def test_several_sequences_are_one_sample_in_an_evaluation(
         self, counted_room: Any, forgetful: ScriptedModel
     ) -> None:
         rows, adapter = env_rows(counted_room.id, 1), Generate(one_sequence="split")
@@ -344,7 +350,7 @@ class TestSeveralSequences:
 
 class TestAFault:
     @pytest.mark.parametrize("fault", ["raise", "reset"])
-    def test_of_one_environment_of_64_removes_its_sample_only(
+    def test_a_fault_of_one_environment_of_64_removes_its_sample_only(
         self, counted_room: Any, model: ScriptedModel, fault: str
     ) -> None:
         rows = env_rows(counted_room.id, 64)
@@ -357,7 +363,9 @@ class TestAFault:
         for (sample,), (row,) in zip(found, reference_rows(rows, model), strict=True):
             check_equal(sample, row)
 
-    def test_is_played_again_if_asked_to(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_a_fault_is_played_again_if_asked_to(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
         adapter = Generate(policy=FaultPolicy(on_error="retry", retries=2))
         rows = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise", "last": 2})
         ((sample,),) = play_rows(
@@ -367,7 +375,7 @@ class TestAFault:
         assert sample.loss_mask[0] == 1
         assert counted_room.made == 3
 
-    def test_is_raised_if_asked_to(self, counted_room: Any, model: ScriptedModel) -> None:
+    def test_a_fault_is_raised_if_asked_to(self, counted_room: Any, model: ScriptedModel) -> None:
         rows = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise"})
         (error,) = play_rows(rows, model, Generate(policy=FaultPolicy(on_error="raise")))
         assert isinstance(error, RuntimeError)
@@ -384,7 +392,7 @@ class TestAFault:
             ),
         ],
     )
-    def test_of_the_server_says_what_it_returned(
+    def test_a_fault_of_the_server_says_what_it_returned(
         self, counted_room: Any, model: ScriptedModel, response: Any, words: str
     ) -> None:
         ((sample,),) = play_rows(
@@ -393,13 +401,13 @@ class TestAFault:
         check_removed(sample)
         assert words in sample.metadata["error"]["message"]
 
-    def test_of_a_failing_server_removes_the_sample(self, tokenizer: Any) -> None:
+    def test_a_fault_of_a_failing_server_removes_the_sample(self, tokenizer: Any) -> None:
         rows = env_rows("conformance:Turns", 1, env_kwargs={"label": "faulty"})
         ((sample,),) = play_rows(rows, ScriptedModel(tokenizer, misbehaves="raises"))
         check_removed(sample)
         assert "500 Internal Server Error" in sample.metadata["error"]["message"]
 
-    def test_of_a_server_that_is_gone_removes_the_sample(
+    def test_a_fault_of_a_server_that_is_gone_removes_the_sample(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         adapter = Generate(max_retries=1)
@@ -421,21 +429,21 @@ class TestARefusal:
             *CONFIGS,
         ],
     )
-    def test_of_an_option_comes_before_the_training(
+    def test_a_refusal_of_an_option_comes_before_the_training(
         self, options: dict[str, Any], message: str
     ) -> None:
         with pytest.raises(ConfigError, match=message):
             Generate(**options)
 
     @pytest.mark.parametrize(("row", "message"), ROWS)
-    def test_of_a_row_says_what_is_wrong(
+    def test_a_refusal_of_a_row_says_what_is_wrong(
         self, model: ScriptedModel, row: dict[str, Any], message: str
     ) -> None:
         (error,) = play(Generate(), [{"text": "", "metadata": row}], model.tokenizer, model)
         assert isinstance(error, gem_core.GemError)
         assert message in str(error)
 
-    def test_of_a_prompt_over_its_limit_names_it(
+    def test_a_refusal_of_a_prompt_over_its_limit_names_it(
         self, counted_room: Any, model: ScriptedModel
     ) -> None:
         rows = env_rows(counted_room.id, 1, env_kwargs={"words": 300})
@@ -451,12 +459,12 @@ class TestTheExample:
         monkeypatch.syspath_prepend(EXAMPLES)
         return importlib.import_module("slime_generate")
 
-    def test_plays_with_its_tool(self, module: Any, model: ScriptedModel) -> None:
+    def test_the_example_plays_with_its_tool(self, module: Any, model: ScriptedModel) -> None:
         rows = env_rows("game:Mastermind-v0-easy", 2, env_kwargs={"max_turns": 2})
         for (sample,) in play_rows(rows, model, module.generate):
             assert "python" in sample.prompt
 
-    def test_plays_an_episode_or_writes_the_dataset(
+    def test_the_example_plays_an_episode_or_writes_the_dataset(
         self, module: Any, tmp_path: Path, capsys: Any
     ) -> None:
         module.main()

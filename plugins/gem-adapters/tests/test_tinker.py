@@ -113,7 +113,7 @@ def check_equal(found: Sequence[Row], expected: Sequence[Row]) -> None:
 
 class TestAnEpisode:
     @pytest.mark.parametrize("env", [GAME, "game:Mastermind-v0-easy", "test:CountedRoom-v0"])
-    def test_has_the_tokens_and_rewards_of_play_tokens(
+    def test_an_episode_has_the_tokens_and_rewards_of_play_tokens(
         self, room: str, tokenizer: Any, env: str
     ) -> None:
         limits = Limits(turn_tokens=5, context=900, response_tokens=400)
@@ -124,7 +124,7 @@ class TestAnEpisode:
             ).trajectories_G
             check_equal(rows_of_data(played), reference(row, completer, limits=limits))
 
-    def test_of_several_sequences_becomes_several_data(self, room: str) -> None:
+    def test_an_episode_of_several_sequences_becomes_several_data(self, room: str) -> None:
         tokenizer = make_tiny_tokenizer(chat_template=FORGETFUL)
         (row,), completer = env_rows(room, 1), Completer(tokenizer)
         (played,) = rollout(builder(row, tokenizer), completer).trajectories_G
@@ -134,7 +134,7 @@ class TestAnEpisode:
         with pytest.raises(SequenceError, match="turn 2"):
             rollout(builder(row, tokenizer, one_sequence="raise"), completer)
 
-    def test_never_exceeds_its_limits(self, room: str, tokenizer: Any) -> None:
+    def test_an_episode_never_exceeds_its_limits(self, room: str, tokenizer: Any) -> None:
         (row,) = env_rows(room, 1)
         for most in (1, 3, 8, 20):
             completer, limits = Completer(tokenizer), Limits(response_tokens=most)
@@ -148,7 +148,7 @@ class TestAnEpisode:
         ("reward", "rewards"),
         [("sum", [1, 2, 3]), ("discounted", [1, 1, 0.75]), ("last", [0, 0, 3])],
     )
-    def test_has_the_rewards_that_are_chosen(
+    def test_an_episode_has_the_rewards_that_are_chosen(
         self, room: str, tokenizer: Any, reward: str, rewards: list[float]
     ) -> None:
         group = builder(env_rows(room, 1)[0], tokenizer, reward=reward, gamma=0.5)
@@ -156,7 +156,9 @@ class TestAnEpisode:
         assert [one.reward for one in played.trajectories_G[0].transitions] == rewards
         assert played.get_total_rewards() == [sum(rewards)]
 
-    def test_ends_a_reply_at_the_end_token_or_a_stop_string(self, tokenizer: Any) -> None:
+    def test_an_episode_ends_a_reply_at_the_end_token_or_a_stop_string(
+        self, tokenizer: Any
+    ) -> None:
         (row,) = env_rows(GAME, 1)
         completer = Completer(tokenizer)
         rollout(builder(row, tokenizer), completer)
@@ -164,7 +166,9 @@ class TestAnEpisode:
         rollout(builder(row, tokenizer, stop=["</a>"]), completer)
         assert completer.stops[-1] == ["</a>", tokenizer.eos_token]
 
-    def test_becomes_training_data_of_the_trainer(self, room: str, tokenizer: Any) -> None:
+    def test_an_episode_becomes_training_data_of_the_trainer(
+        self, room: str, tokenizer: Any
+    ) -> None:
         group = rollout(builder(env_rows(room, 1)[0], tokenizer, 3), Completer(tokenizer))
         data, metadata = assemble_training_data([group], compute_advantages([group]))
         assert [one["traj_idx"] for one in metadata] == [0, 1, 2]
@@ -173,13 +177,13 @@ class TestAnEpisode:
 
 class TestAFault:
     @pytest.mark.parametrize("fault", ["raise", "reset"])
-    def test_is_raised(self, room: str, tokenizer: Any, fault: str) -> None:
+    def test_a_fault_is_raised(self, room: str, tokenizer: Any, fault: str) -> None:
         (row,) = env_rows(room, 1, env_kwargs={"fault": fault})
         for policy in (FaultPolicy(), FaultPolicy(on_error="retry", turn_deadline=60.0)):
             with pytest.raises(RuntimeError, match=r"on fire|no door"):
                 rollout(builder(row, tokenizer, 2, policy=policy), Completer(tokenizer))
 
-    def test_drops_its_episode_only(self, counted_room: Any, tokenizer: Any) -> None:
+    def test_a_fault_drops_its_episode_only(self, counted_room: Any, tokenizer: Any) -> None:
         (row,) = env_rows(counted_room.id, 1, env_kwargs={"fault": "raise", "first": 2, "last": 2})
         group = rollout(
             builder(row, tokenizer, 4), Completer(tokenizer), MinViableGroup(max_retries=0)
@@ -195,7 +199,7 @@ class TestAFault:
         for one in group.trajectories_G:
             check_equal(rows_of_data(one), [expected])
 
-    def test_is_played_again_as_another_sample(self, room: str, tokenizer: Any) -> None:
+    def test_a_fault_is_played_again_as_another_sample(self, room: str, tokenizer: Any) -> None:
         (row,) = env_rows(room, 1, env_kwargs={"fault": "raise", "first": 2, "last": 2})
         group = rollout(builder(row, tokenizer, 3), Completer(tokenizer), RetryOnFailure())
         samples = sorted(one.transitions[-1].logs["sample"] for one in group.trajectories_G)
@@ -212,14 +216,14 @@ class TestAFault:
             {"tokens": [5] * 99, "maybe_logprobs": [-1.0] * 99},
         ],
     )
-    def test_of_the_sampler_is_refused(
+    def test_a_fault_of_the_sampler_is_refused(
         self, room: str, tokenizer: Any, fields: dict[str, Any]
     ) -> None:
         group = builder(env_rows(room, 1)[0], tokenizer, limits=Limits(turn_tokens=6))
         with pytest.raises(ReplyError, match="reply of turn 1"):
             rollout(group, Completer(tokenizer, **fields))
 
-    def test_of_all_episodes_drops_the_group(self, room: str, tokenizer: Any) -> None:
+    def test_a_fault_of_all_episodes_drops_the_group(self, room: str, tokenizer: Any) -> None:
         (row,) = env_rows(room, 1, env_kwargs={"fault": "raise"})
         with pytest.raises(AllTrajectoriesFailedError):
             rollout(builder(row, tokenizer, 2), Completer(tokenizer), MinViableGroup())
@@ -247,7 +251,7 @@ class TestAFault:
 
 
 class TestAGroup:
-    def test_can_be_pickled(self, tokenizer: Any) -> None:
+    def test_a_group_can_be_pickled(self, tokenizer: Any) -> None:
         (row,) = env_rows(GAME, 1, seed=3)
         envs = RowEnvs(["tools=[python]"])
         group = GemGroupBuilder(row, "tiny", 2, envs)
@@ -260,7 +264,9 @@ class TestAGroup:
         assert "python" in tokenizer.decode(prompt)
         assert group.logging_tags() == [GAME]
 
-    def test_of_a_hundred_rows_is_played_at_the_same_time(self, room: str, tokenizer: Any) -> None:
+    def test_a_group_of_a_hundred_rows_is_played_at_the_same_time(
+        self, room: str, tokenizer: Any
+    ) -> None:
         data = GemDataset(
             env_rows(room, 32), tokenizer=tokenizer, group_size=2, groups_per_batch=32
         )
@@ -275,7 +281,7 @@ class TestAGroup:
 
 
 class TestADataset:
-    def test_has_batches_of_rows(self, tokenizer: Any) -> None:
+    def test_a_dataset_has_batches_of_rows(self, tokenizer: Any) -> None:
         rows = env_rows(GAME, 5)
         data = GemDataset(rows, tokenizer=tokenizer, group_size=3, groups_per_batch=2)
         assert len(data) == 3
@@ -285,7 +291,7 @@ class TestADataset:
         with pytest.raises(IndexError):
             data.get_batch(3)
 
-    def test_is_built_from_an_id(self, tokenizer: Any) -> None:
+    def test_a_dataset_is_built_from_an_id(self, tokenizer: Any) -> None:
         build = GemDatasetBuilder(
             model_name="tiny",
             group_size=4,
@@ -305,7 +311,7 @@ class TestADataset:
         assert [one.group_size for one in groups] == [4] * 4 + [1] * 3
         assert groups[0].options["limits"] == Limits(turn_tokens=5)
 
-    def test_is_built_from_a_file_of_rows(self, tokenizer: Any, tmp_path: Path) -> None:
+    def test_a_dataset_is_built_from_a_file_of_rows(self, tokenizer: Any, tmp_path: Path) -> None:
         rows, file = env_rows(GAME, 3), tmp_path / "rows.jsonl"
         file.write_text("".join(json.dumps(plain_layout(row)) + "\n" for row in rows))
         build = GemDatasetBuilder(
@@ -335,7 +341,7 @@ class TestARefusal:
             ({"rows": [{"env": GAME, "seed": 1, "env_kwargs": {"max_turn": 3}}]}, "max_turns"),
         ],
     )
-    def test_of_a_data_set_comes_before_the_first_step(
+    def test_a_refusal_of_a_data_set_comes_before_the_first_step(
         self, tokenizer: Any, options: dict[str, Any], message: str
     ) -> None:
         given = {"rows": env_rows(GAME, 1), "group_size": 1, "groups_per_batch": 1, **options}
@@ -352,20 +358,20 @@ class TestARefusal:
             ({"env": GAME, "config": ["tools=[pyton]"]}, "pyton"),
         ],
     )
-    def test_of_a_configuration_names_the_field(
+    def test_a_refusal_of_a_configuration_names_the_field(
         self, tokenizer: Any, fields: dict[str, Any], message: str
     ) -> None:
         build = GemDatasetBuilder(model_name="tiny", group_size=1, groups_per_batch=1, **fields)
         with pytest.raises(ConfigError, match=message):
             asyncio.run(build())
 
-    def test_of_a_tokenizer_without_an_end_token(self) -> None:
+    def test_a_tokenizer_without_an_end_token_is_refused(self) -> None:
         tokenizer = make_tiny_tokenizer()
         tokenizer.eos_token = None
         with pytest.raises(ConfigError, match="no end-of-sequence token"):
             GemDataset(env_rows(GAME, 1), tokenizer=tokenizer, group_size=1, groups_per_batch=1)
 
-    def test_of_a_prompt_over_its_limit_names_it(self, room: str, tokenizer: Any) -> None:
+    def test_a_refusal_of_a_prompt_over_its_limit_names_it(self, room: str, tokenizer: Any) -> None:
         (row,) = env_rows(room, 1, env_kwargs={"words": 300})
         group = builder(row, tokenizer, limits=Limits(prompt_tokens=256))
         with pytest.raises(PromptTooLongError, match="prompt_tokens is 256"):

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+trl = pytest.importorskip("trl", reason="trl is not installed: pip install trl")
 transformers = pytest.importorskip("transformers")
 datasets = pytest.importorskip("datasets")
-trl = pytest.importorskip("trl", reason="trl is not installed: pip install trl")
 
 from gem_adapters.trl import environment, reward, rollout, sampling  # noqa: E402
 from gem_core.errors import ConfigError, EpisodeEndedError  # noqa: E402

@@ -144,7 +144,7 @@ def reference(rows: Sequence[dict[str, Any]], engine: Engine, limits: Limits) ->
 
 class TestABatch:
     @pytest.mark.parametrize("env", [GAME, "game:Mastermind-v0-easy", "test:Room-v0"])
-    def test_has_the_rows_of_play_tokens(self, room: str, worker: Worker, env: str) -> None:
+    def test_a_batch_has_the_rows_of_play_tokens(self, room: str, worker: Worker, env: str) -> None:
         rows = env_rows(env, 16, seed=5)
         limits = Limits(prompt_tokens=600, response_tokens=900, turn_tokens=5)
         found = rows_of(worker.play(rows, limits=limits))
@@ -155,13 +155,13 @@ class TestABatch:
             assert one.reward == pytest.approx(other.reward)
             assert one.truncated == other.truncated
 
-    def test_shares_the_start_of_a_group(self, worker: Worker) -> None:
+    def test_a_batch_shares_the_start_of_a_group(self, worker: Worker) -> None:
         found = rows_of(worker.play(env_rows(GAME, 2), samples=3))
         prompts = [row.prompt_ids for row in found]
         assert len(found) == 6
         assert prompts[0] == prompts[1] == prompts[2]
 
-    def test_is_asked_with_one_request_an_episode(self, room: str, worker: Worker) -> None:
+    def test_a_batch_is_asked_with_one_request_an_episode(self, room: str, worker: Worker) -> None:
         worker.play(env_rows(room, 1), stop=["</a>"])
         asked = worker.engine.asked
         assert len({one["request_id"] for one in asked}) == 1
@@ -170,7 +170,7 @@ class TestABatch:
         assert asked[0]["sampling_params"]["max_tokens"] == 8192
 
     @pytest.mark.parametrize(("reward", "score"), [("sum", 6), ("discounted", 2.75), ("last", 3)])
-    def test_has_one_score_a_row_and_those_of_the_turns(
+    def test_a_batch_has_one_score_a_row_and_those_of_the_turns(
         self, room: str, worker: Worker, reward: str, score: float
     ) -> None:
         batch = worker.play(env_rows(room, 1), reward=reward, gamma=0.5)
@@ -178,7 +178,7 @@ class TestABatch:
         assert list(batch.non_tensor_batch["turn_scores"]) == [[1.0, 2.0, 3.0]]
         assert batch.non_tensor_batch["__num_turns__"].tolist() == [6]
 
-    def test_never_exceeds_the_response_length(self, room: str, worker: Worker) -> None:
+    def test_a_batch_never_exceeds_the_response_length(self, room: str, worker: Worker) -> None:
         for length in (1, 3, 8, 20, 40):
             limits = Limits(prompt_tokens=200, response_tokens=length)
             batch = worker.play(env_rows(room, 4), limits=limits)
@@ -189,12 +189,12 @@ class TestABatch:
                 assert row.truncated is not row.terminated
         assert batch.non_tensor_batch["gem_truncated_share"].tolist() == [1.0] * 4
 
-    def test_keeps_the_context(self, room: str, worker: Worker) -> None:
+    def test_a_batch_keeps_the_context(self, room: str, worker: Worker) -> None:
         limits = Limits(prompt_tokens=200, response_tokens=200, context=100)
         for row in rows_of(worker.play(env_rows(room, 2), limits=limits)):
             assert len(row.prompt_ids) + len(row.response_ids) <= 100
 
-    def test_keeps_versions_of_the_weights_and_routed_experts(
+    def test_a_batch_keeps_versions_of_the_weights_and_routed_experts(
         self, room: str, tmp_path: Path, tokenizer: Any
     ) -> None:
         np = pytest.importorskip("numpy")
@@ -208,7 +208,7 @@ class TestABatch:
         known = batch.batch["routed_experts"][0, :, 0, 0].sum()
         assert int(known) == len(row.prompt_ids) + len(row.response_ids)
 
-    def test_needs_no_log_probabilities_where_verl_asks_for_none(
+    def test_a_batch_needs_no_log_probabilities_where_verl_asks_for_none(
         self, room: str, tmp_path: Path, tokenizer: Any
     ) -> None:
         worker = Worker(tmp_path, tokenizer, log_probs=None)
@@ -220,7 +220,7 @@ class TestABatch:
 
 class TestAFault:
     @pytest.mark.parametrize(("fault", "turns"), [("raise", [1.0]), ("hang", [1.0]), ("reset", [])])
-    def test_of_one_environment_of_64_harms_no_other_row(
+    def test_a_fault_of_one_environment_of_64_harms_no_other_row(
         self, room: str, worker: Worker, fault: str, turns: list[float]
     ) -> None:
         rows = env_rows(room, 64)
@@ -249,7 +249,7 @@ class TestAFault:
             ({"stop_reason": "aborted"}, "aborted"),
         ],
     )
-    def test_of_the_engine_is_a_masked_row(
+    def test_a_fault_of_the_engine_is_a_masked_row(
         self, room: str, tmp_path: Path, tokenizer: Any, fields: dict[str, Any], message: str
     ) -> None:
         if fields.get("log_probs") == [-0.5]:
@@ -261,7 +261,7 @@ class TestAFault:
             assert error.startswith("agent: ")
             assert message in error
 
-    def test_before_the_first_reply_has_the_step_as_its_version(
+    def test_a_fault_before_the_first_reply_has_the_step_as_its_version(
         self, room: str, worker: Worker
     ) -> None:
         rows = env_rows(room, 1, env_kwargs={"fault": "reset"})
@@ -270,12 +270,12 @@ class TestAFault:
         assert batch.non_tensor_batch["max_global_steps"].tolist() == [9]
         assert batch.batch["attention_mask"].sum() == 2
 
-    def test_ends_the_run_if_asked_to(self, room: str, worker: Worker) -> None:
+    def test_a_fault_ends_the_run_if_asked_to(self, room: str, worker: Worker) -> None:
         rows = env_rows(room, 1, env_kwargs={"fault": "raise"})
         with pytest.raises(RuntimeError, match="on fire"):
             worker.play(rows, on_error="raise")
 
-    def test_is_repeated_under_retry(self, room: str, worker: Worker) -> None:
+    def test_a_fault_is_repeated_under_retry(self, room: str, worker: Worker) -> None:
         rows = env_rows(room, 1, env_kwargs={"fault": "raise"})
         batch = worker.play(rows, on_error="retry", retries=1)
         assert len(worker.engine.asked) == 4
@@ -283,14 +283,16 @@ class TestAFault:
 
 
 class TestARefusal:
-    def test_of_a_prompt_over_its_limit_names_prompt_length(
+    def test_a_refusal_of_a_prompt_over_its_limit_names_prompt_length(
         self, room: str, worker: Worker
     ) -> None:
         rows = env_rows(room, 2, env_kwargs={"words": 300})
         with pytest.raises(PromptTooLongError, match=r"rollout\.prompt_length is 256"):
             worker.play(rows, limits=Limits(prompt_tokens=256))
 
-    def test_of_a_template_that_forgets_names_the_turn(self, room: str, tmp_path: Path) -> None:
+    def test_a_refusal_of_a_template_that_forgets_names_the_turn(
+        self, room: str, tmp_path: Path
+    ) -> None:
         worker = Worker(tmp_path, make_tiny_tokenizer(chat_template=FORGETFUL_TEMPLATE))
         with pytest.raises(SequenceError, match="turn 2"):
             worker.play(env_rows(room, 1))
@@ -298,7 +300,9 @@ class TestARefusal:
         (row,) = rows_of(batch)
         assert (row.turn_rewards, row.reward) == ([3.0], 6.0)
 
-    def test_of_a_column_that_the_loop_writes_names_it(self, room: str, worker: Worker) -> None:
+    def test_a_refusal_of_a_column_that_the_loop_writes_names_it(
+        self, room: str, worker: Worker
+    ) -> None:
         with pytest.raises(ConfigError, match="the column 'turn_scores'"):
             worker.play(env_rows(room, 1), columns={"turn_scores": 1})
 
@@ -312,7 +316,7 @@ class TestARefusal:
             ({"env": GAME, "seed": 3, "env_kwargs": {"max_turn": 3}}, "Did you mean 'max_turns'"),
         ],
     )
-    def test_of_a_row_says_what_is_wrong(
+    def test_a_refusal_of_a_row_says_what_is_wrong(
         self, worker: Worker, row: dict[str, Any], message: str
     ) -> None:
         loop = make_worker(worker.folder, worker.tokenizer, worker.engine)
@@ -323,20 +327,22 @@ class TestARefusal:
 
 
 class TestTheOptions:
-    def test_compose_tools_and_wrappers(self, worker: Worker) -> None:
+    def test_the_options_compose_tools_and_wrappers(self, worker: Worker) -> None:
         composed = ["tools=[python]", "wrappers=[concat]"]
         worker.play(env_rows(GAME, 1), config=composed)
         shown = worker.tokenizer.decode(worker.engine.asked[0]["prompt_ids"])
         assert "python" in shown
 
-    def test_are_replaced_from_the_configuration_of_verl(self, room: str, worker: Worker) -> None:
+    def test_the_options_are_replaced_from_the_configuration_of_verl(
+        self, room: str, worker: Worker
+    ) -> None:
         overrides = ["+gem.reward=last", '+gem.config=["tools=[python]"]']
         batch = worker.play(env_rows(room, 1), overrides=overrides, reward="sum")
         shown = worker.tokenizer.decode(worker.engine.asked[0]["prompt_ids"])
         assert float(batch.batch["rm_scores"].sum()) == 3.0
         assert "python" in shown
 
-    def test_may_be_groups_of_verls_configuration(self, worker: Worker) -> None:
+    def test_the_options_may_be_groups_of_verls_configuration(self, worker: Worker) -> None:
         groups = [f"+env={GAME.replace(':', '/')}", "env.max_number=77", "+tools=[python]"]
         worker.play(env_rows(GAME, 1), overrides=[*groups, "+wrappers=[concat]"])
         shown = worker.tokenizer.decode(worker.engine.asked[0]["prompt_ids"])
@@ -345,7 +351,7 @@ class TestTheOptions:
         with pytest.raises(ConfigError, match="has tools, and the options have config"):
             worker.play(env_rows(GAME, 1), overrides=groups[2:], config=["tools=[python]"])
 
-    def test_name_an_environment(self, worker: Worker) -> None:
+    def test_the_options_name_an_environment(self, worker: Worker) -> None:
         worker.play(
             env_rows(GAME, 1), config=[f"env={GAME.replace(':', '/')}", "env.max_number=77"]
         )
@@ -363,19 +369,19 @@ class TestTheOptions:
             ({"turn_deadline": -1}, "turn_deadline must be positive"),
         ],
     )
-    def test_that_are_wrong_are_refused(
+    def test_the_options_that_are_wrong_are_refused(
         self, tmp_path: Path, options: dict[str, Any], message: str
     ) -> None:
         with pytest.raises(gem_core.GemError, match=message):
             write_agent_loop_config(tmp_path / "gem.yaml", **options)
 
-    def test_in_the_yaml_are_checked_when_verl_makes_the_loop(
+    def test_the_options_in_the_yaml_are_checked_when_verl_makes_the_loop(
         self, room: str, worker: Worker
     ) -> None:
         with pytest.raises(Exception, match="takes no argument 'retires'"):
             worker.play(env_rows(room, 1), overrides=["+gem.retires=3"])
 
-    def test_of_the_shipped_yaml_are_the_defaults(self) -> None:
+    def test_the_options_of_the_shipped_yaml_are_the_defaults(self) -> None:
         omegaconf = pytest.importorskip("omegaconf")
         (loop,) = omegaconf.OmegaConf.load(agent_loop_config())
         assert loop.name == verl_layout(env_rows(GAME, 1)[0])["agent_name"]
