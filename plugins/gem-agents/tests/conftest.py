@@ -1,10 +1,9 @@
 """Shared fixtures."""
 
-import os
-import subprocess
+from types import ModuleType
 
 import pytest
-from gem_command import gem_command
+from cli import gem
 
 
 @pytest.fixture
@@ -12,17 +11,14 @@ def run_command(tmp_path):
     """Run ``gem-core`` in a temporary folder, and return its standard output."""
 
     def run(*arguments, status=0):
-        environ = {name: value for name, value in os.environ.items() if name != "GEM_PLUGINS"}
-        done = subprocess.run(
-            [*gem_command(), *arguments],
-            cwd=tmp_path,
-            env={**environ, "HYDRA_FULL_ERROR": "1", "HF_HUB_OFFLINE": "1"},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = gem(*arguments, cwd=tmp_path, env={"HYDRA_FULL_ERROR": "1", "HF_HUB_OFFLINE": "1"})
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def openai() -> ModuleType:
+    """The SDK, whose import takes a second."""
+    return pytest.importorskip("openai")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_agents import AdaptiveLimit
 from gem_core.errors import ConfigError
@@ -80,12 +81,12 @@ async def many(endpoint: Endpoint, limit: AdaptiveLimit, calls: int, workers: in
 
 
 class TestTheLimit:
-    def test_grows_to_its_maximum_while_nothing_is_wrong(self) -> None:
+    def test_the_limit_grows_to_its_maximum_while_nothing_is_wrong(self) -> None:
         endpoint, limit = Endpoint(), AdaptiveLimit(4, maximum=256)
         run(many(endpoint, limit, 3000))
         assert limit.limit == endpoint.most == 256
 
-    def test_does_not_grow_while_it_is_not_used(self) -> None:
+    def test_the_limit_does_not_grow_while_it_is_not_used(self) -> None:
         limit = AdaptiveLimit(8, maximum=256)
         run(many(Endpoint(), limit, 500, workers=3))
         assert limit.limit == 8
@@ -97,19 +98,21 @@ class TestTheLimit:
         assert endpoint.answered > 0.9 * 5000
         assert limit.overloads == endpoint.refused
 
-    def test_falls_when_latency_rises_without_any_refusal(self) -> None:
+    @pytest.mark.slow
+    def test_the_limit_falls_when_latency_rises_without_any_refusal(self) -> None:
         endpoint = Endpoint(capacity=20, slows=True)
         limit = AdaptiveLimit(4, maximum=2048)
-        run(many(endpoint, limit, 20_000))
+        run(many(endpoint, limit, 20_000 if thorough() else 8_000))
         # At four times its best latency the endpoint has 1.59 times the calls that it bears.
         assert limit.limit <= 60
 
-    def test_latency_can_be_ignored(self) -> None:
+    def test_the_limit_can_ignore_latency(self) -> None:
         limit = AdaptiveLimit(4, maximum=64, latency_factor=None)
         run(many(Endpoint(capacity=20, slows=True), limit, 5000))
         assert (limit.limit, limit.overloads) == (64, 0)
 
-    def test_recovers_when_it_was_the_answers_that_grew_longer(self) -> None:
+    @pytest.mark.slow
+    def test_the_limit_recovers_when_the_answers_have_become_longer(self) -> None:
         endpoint, limit = Endpoint(), AdaptiveLimit(4, maximum=64)
 
         async def main() -> None:
@@ -121,7 +124,8 @@ class TestTheLimit:
         assert limit.overloads >= 1
         assert limit.limit == 64
 
-    def test_is_left_alone_by_a_tail_of_slow_calls(self) -> None:
+    @pytest.mark.slow
+    def test_a_few_slow_calls_do_not_change_the_limit(self) -> None:
         limit = AdaptiveLimit(4, maximum=64)
         chance = random.Random(1)
 
@@ -135,7 +139,7 @@ class TestTheLimit:
         run(main())
         assert (limit.limit, limit.overloads) == (64, 0)
 
-    def test_is_cut_once_by_a_crowd_that_was_refused_together(self) -> None:
+    def test_calls_that_are_refused_together_cut_the_limit_once(self) -> None:
         limit = AdaptiveLimit(100, decrease=0.5)
 
         async def call() -> None:
@@ -149,7 +153,7 @@ class TestTheLimit:
         run(main())
         assert (limit.limit, limit.overloads) == (50, 100)
 
-    def test_never_falls_below_its_minimum(self) -> None:
+    def test_the_limit_never_falls_below_its_minimum(self) -> None:
         limit = AdaptiveLimit(8, minimum=3)
 
         async def main() -> None:
@@ -161,7 +165,7 @@ class TestTheLimit:
         run(main())
         assert limit.limit == 3
 
-    def test_is_not_moved_by_a_call_that_raised(self) -> None:
+    def test_a_call_that_raises_does_not_change_the_limit(self) -> None:
         limit = AdaptiveLimit(8)
 
         async def main() -> None:
@@ -185,15 +189,15 @@ class TestTheLimit:
             {"latency_factor": 1.0},
         ],
     )
-    def test_that_cannot_work_is_refused(self, options: dict[str, Any]) -> None:
+    def test_an_impossible_limit_is_refused(self, options: dict[str, Any]) -> None:
         with pytest.raises(ConfigError, match="got"):
             AdaptiveLimit(**options)
 
 
 class TestCallers:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60 if thorough() else 20)
     @given(data=st.data(), initial=st.integers(1, 5), seed=st.integers(0, 10**6))
-    def test_are_never_more_than_the_limit_and_leave_nothing_behind(
+    def test_callers_never_exceed_the_limit_and_leave_nothing_behind(
         self, data: st.DataObject, initial: int, seed: int
     ) -> None:
         limit = AdaptiveLimit(initial, maximum=6)
@@ -225,7 +229,7 @@ class TestCallers:
 
         run(main())
 
-    def test_are_served_in_their_order(self) -> None:
+    def test_callers_are_served_in_their_order(self) -> None:
         limit, order = AdaptiveLimit(2, maximum=2), list[int]()
 
         async def call(number: int) -> None:
@@ -239,7 +243,7 @@ class TestCallers:
         run(main())
         assert order == list(range(20))
 
-    def test_that_are_admitted_and_cancelled_at_once_pass_their_room_on(self) -> None:
+    def test_a_caller_that_is_cancelled_as_it_is_admitted_passes_its_place_on(self) -> None:
         limit = AdaptiveLimit(1, maximum=1)
 
         async def hold(entered: asyncio.Event, leave: asyncio.Event) -> None:
@@ -265,7 +269,7 @@ class TestCallers:
 
         run(main())
 
-    def test_wait_as_long_as_the_endpoint_asked_for(self) -> None:
+    def test_callers_wait_as_long_as_the_endpoint_requested(self) -> None:
         limit = AdaptiveLimit(4)
 
         async def main() -> None:
@@ -279,7 +283,7 @@ class TestCallers:
 
         run(main())
 
-    def test_of_another_loop_wait_for_the_same_pause(self) -> None:
+    def test_callers_in_another_loop_wait_for_the_same_pause(self) -> None:
         limit = AdaptiveLimit(4)
 
         async def overload() -> None:

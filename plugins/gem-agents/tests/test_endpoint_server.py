@@ -10,7 +10,6 @@ import urllib.request
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import openai
 import pytest
 
 from gem_agents.testing.endpoint_replies import logprob_of, render
@@ -52,7 +51,8 @@ def said(url, **body):
 
 
 class TestReplies:
-    def test_the_sdk_reads_a_chat(self, server):
+    @pytest.mark.slow
+    def test_the_sdk_reads_a_chat(self, openai, server):
         server.set_reply("hi")
         with openai.OpenAI(base_url=server.url, api_key="any", max_retries=0) as client:
             assert [model.id for model in client.models.list()] == ["scripted"]
@@ -65,13 +65,15 @@ class TestReplies:
             logprob_of(ord("i")),
         ]
 
-    def test_the_sdk_reads_a_completion(self, server):
+    @pytest.mark.slow
+    def test_the_sdk_reads_a_completion(self, openai, server):
         with openai.OpenAI(base_url=server.url, api_key="any", max_retries=0) as client:
             answer = client.completions.create(model="m", prompt="2 + 2 =", logprobs=0)
         assert answer.choices[0].text == "ok"
         assert answer.choices[0].logprobs.token_logprobs == [*map(logprob_of, b"ok")]
 
-    def test_the_sdk_reads_tool_calls(self, server):
+    @pytest.mark.slow
+    def test_the_sdk_reads_tool_calls(self, openai, server):
         function = {"name": "add", "arguments": '{"a": 1}'}
         calls = [{"id": "1", "type": "function", "function": function}]
         server.set_reply({"tool_calls": calls})
@@ -99,18 +101,18 @@ class TestReplies:
 
 class TestFaults:
     @pytest.mark.parametrize("status", ["400", "401", "404", "429", "500", "503"])
-    def test_statuses_come_once_each(self, server, status):
+    def test_each_listed_status_comes_once(self, server, status):
         server.set_faults([status, None])
         assert [ask(server.url).status for _ in range(2)] == [int(status), 200]
 
-    def test_retry_after_is_seconds_or_a_date(self, server):
+    def test_a_fault_may_have_retry_after_as_seconds_or_a_date(self, server):
         server.set_faults(["429:7", "503:date"])
         first, second = ask(server.url), ask(server.url)
         assert first.headers["retry-after"] == "7"
         date = email.utils.parsedate_to_datetime(second.headers["retry-after"])
         assert abs(date.timestamp() - time.time()) < 60
 
-    def test_connections_break_off(self, server):
+    def test_a_fault_may_break_the_connection(self, server):
         server.set_faults(["cut", "cut-body"])
         with pytest.raises(ConnectionError):
             ask(server.url)
@@ -118,13 +120,14 @@ class TestFaults:
             ask(server.url)
         assert said(server.url) == "ok"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("fault", ["hang", "slow:5", "slow-body:5"])
-    def test_slow_answers_do_not_come_in_time(self, server, fault):
+    def test_a_slow_answer_does_not_come_in_time(self, server, fault):
         server.set_faults([fault])
         with pytest.raises(TimeoutError):
             ask(server.url, timeout=0.2)
 
-    def test_slow_answers_come(self, server):
+    def test_a_slow_answer_arrives_in_the_end(self, server):
         server.set_faults(["slow:0.01", "slow-body:0.01"])
         assert [said(server.url) for _ in range(2)] == ["ok", "ok"]
 
@@ -134,7 +137,7 @@ class TestFaults:
             with pytest.raises(json.JSONDecodeError):
                 _ = ask(server.url).content
 
-    def test_answers_that_lack_something(self, server):
+    def test_an_answer_may_lack_a_part(self, server):
         server.set_faults(
             ["no-choices", "no-usage", "null-content", "length", "content-filter", "error", "text"]
         )
@@ -147,7 +150,7 @@ class TestFaults:
         assert "choices" not in answers[5]
         assert answers[6]["choices"][0]["message"]["content"] == "ok"
 
-    def test_shares_follow_the_seed(self):
+    def test_shares_of_faults_follow_the_seed(self):
         met = []
         for _ in range(2):
             with EndpointServer(faults={"500": 0.3, "429": 0.2}, seed=5) as server:
@@ -162,7 +165,8 @@ class TestFaults:
 
 
 class TestCounters:
-    def test_calls_at_once_are_counted(self, server):
+    @pytest.mark.slow
+    def test_concurrent_calls_are_counted(self, server):
         server.latency = 0.3
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda _: said(server.url), range(8)))
@@ -170,11 +174,12 @@ class TestCounters:
         assert server.most_in_flight > 1
         assert server.stats()["requests"] == 8
 
-    def test_bodies_are_kept(self, server):
+    def test_the_server_keeps_the_bodies_of_requests(self, server):
         said(server.url, temperature=0.5)
         assert server.asked[0]["temperature"] == 0.5
         assert "Content-Type" in server.headers
 
+    @pytest.mark.slow
     def test_a_share_of_calls_takes_longer(self):
         with EndpointServer(tail=(1.0, 5.0)) as server, pytest.raises(TimeoutError):
             ask(server.url, timeout=0.2)
@@ -185,7 +190,8 @@ class TestCounters:
             ask(server.url)
 
 
-def test_it_serves_from_a_process_of_its_own():
+@pytest.mark.slow
+def test_the_server_can_run_in_its_own_process():
     arguments = ["--reply", "a", "--reply", "b", "--fault", "429:1=0", "--tail", "0.1:0.01"]
     with serve_in_process(*arguments, "--latency", "0.001") as url:
         assert [said(url) for _ in range(3)] == ["a", "b", "a"]

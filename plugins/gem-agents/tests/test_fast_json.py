@@ -3,11 +3,13 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_agents.fast_json import read_json, write_json
 
+EXAMPLES = 100 if thorough() else 20
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -15,11 +17,13 @@ values = st.recursive(
 )
 
 
+@settings(max_examples=EXAMPLES)
 @given(value=values)
-def test_written_values_are_json(value):
+def test_written_values_are_json_of_the_standard_library(value):
     assert json.loads(write_json(value)) == value
 
 
+@settings(max_examples=EXAMPLES)
 @given(value=values)
 def test_json_of_the_standard_library_is_read(value):
     assert read_json(json.dumps(value, ensure_ascii=False).encode()) == value

@@ -75,6 +75,7 @@ def test_a_judge_that_fails_is_a_fault_of_the_grader(server, faults, reply, kind
     assert (played.turns, run.report.total.errors) == ([], {"grader": 1})
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_hangs_is_a_fault_after_the_timeout(server):
     server.set_faults(["hang"])
     (played,) = play(server, episodes=1, timeout=0.2)

@@ -85,7 +85,7 @@ class TestTokens:
                 assert text == rendered
                 messages.append(generation.reply)
 
-    def test_with_a_template_that_forgets_prompts_do_not_extend(self, tmp_path):
+    def test_prompts_of_a_template_that_forgets_replies_do_not_extend(self, tmp_path):
         tokenizer = make_tiny_tokenizer(chat_template=FORGETS)
         folder = save_tiny_model(tmp_path / "forgets", tokenizer=tokenizer)
         [trajectory] = play(folder, episodes=1)
@@ -106,7 +106,7 @@ class TestTokens:
 
 
 class TestSampling:
-    def test_the_same_seed_is_the_same_text(self, folder):
+    def test_the_same_seed_samples_the_same_text(self, folder):
         def actions(**options):
             return [[turn.action for turn in one.turns] for one in play(folder, **options)]
 
@@ -140,7 +140,7 @@ class TestSampling:
 
 
 class TestModels:
-    def test_an_error_is_the_error_of_each_episode(self, folder, local):
+    def test_an_error_of_the_model_ends_each_of_its_episodes(self, folder, local):
         def fail(*_):
             raise RuntimeError("a kernel failed")
 
@@ -153,11 +153,11 @@ class TestModels:
         assert {one.error["boundary"] for one in trajectories} == {"agent"}
         assert [one.error for one in play(folder, 3)] == [None] * 3
 
-    def test_the_model_is_loaded_once(self, folder, local):
+    def test_agents_of_one_model_load_it_once(self, folder, local):
         assert agent_of(folder)._sampler is agent_of(folder)._sampler
         assert agent_of(folder, batch_size=2)._sampler.model is local.model
 
-    def test_a_live_model_is_sampled_as_it_is(self, folder, local):
+    def test_a_model_object_is_sampled_as_it_is(self, folder, local):
         live = {"device": "auto", "tokenizer": local.tokenizer}
         [one] = play(folder, episodes=1)
         [same] = play(local.model, episodes=1, **live)
@@ -165,7 +165,7 @@ class TestModels:
         assert same.turns[0].generation.model == "Qwen3ForCausalLM"
         assert agent_of(local.model, **live)._sampler is agent_of(local.model, **live)._sampler
 
-    def test_anything_that_says_something_is_a_model(self, local):
+    def test_any_object_with_the_methods_of_a_model_can_be_sampled(self, local):
         class Says:
             tokenizer = local.tokenizer
             context = 1000
@@ -183,7 +183,7 @@ class TestModels:
             trajectory.turns[0].generation.token_ids
         )
 
-    def test_a_call_that_is_cancelled_is_left_out(self, folder):
+    def test_a_cancelled_call_is_left_out_of_the_batch(self, folder):
         async def run():
             agent = agent_of(folder, max_new_tokens=2000, temperature=0.0, system="S")
             agent.reset(gem_core.make(GAME))
@@ -202,7 +202,7 @@ class TestHistory:
         assert trajectory.error is None
         return trajectory
 
-    def test_a_history_wrapper_is_one_message(self, folder):
+    def test_the_text_of_a_history_wrapper_is_one_message(self, folder):
         trajectory = self.shown(
             folder, lambda: gem_core.make(GAME, wrappers=["concat"]), system="S"
         )
@@ -210,7 +210,7 @@ class TestHistory:
             assert [one["role"] for one in turn.generation.messages] == ["system", "user"]
             assert not turn.generation.extends
 
-    def test_a_rendered_chat_is_the_prompt(self, folder, local):
+    def test_a_chat_rendered_by_a_wrapper_is_the_prompt(self, folder, local):
         wrapper = {"id": "concat_chat", "tokenizer": local.tokenizer}
         trajectory = self.shown(folder, lambda: gem_core.make(GAME, wrappers=[wrapper]))
         for turn in trajectory.turns:

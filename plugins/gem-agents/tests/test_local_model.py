@@ -143,7 +143,7 @@ async def episodes(local, rng, count=16, turns=3):
 
 class TestLogprobs:
     @pytest.mark.parametrize("name", CONFIGS)
-    def test_they_are_those_of_one_pass_over_the_whole_sequence(self, name):
+    def test_log_probabilities_are_those_of_one_pass_over_the_whole_sequence(self, name):
         local = local_of(name)
         turns = asyncio.run(episodes(local, random.Random(0)))
         assert len(turns) == 48
@@ -208,7 +208,7 @@ class TestLogprobs:
         ),
         st.integers(1, 5),
     )
-    def test_prompts_of_any_lengths(self, prompts, batch_size):
+    def test_prompts_of_any_lengths_have_the_right_log_probabilities(self, prompts, batch_size):
         rules = tokens(random.Random(0), 30)
         requests = [
             Request(rules[:shared] + own, count, float(n % 2), 1.0, n)
@@ -384,7 +384,7 @@ class TestWeights:
         optimizer.zero_grad()
 
     @pytest.mark.parametrize("how", ["sgd", "adamw", "foreach", "fused", "load", "exchanged"])
-    def test_the_cache_is_dropped_when_they_change(self, how):
+    def test_the_cache_is_dropped_when_the_weights_change(self, how):
         model = copy.deepcopy(model_of("qwen3"))
         local = LocalModel(model, TOKENIZER, batch_size=4)
         request = Request(tokens(random.Random(0), 30), 8, seed=1)
@@ -399,7 +399,7 @@ class TestWeights:
         expected = logprobs_of(model, request.ids, after.ids)
         assert after.logprobs == pytest.approx(expected, abs=1e-5)
 
-    def test_they_may_change_while_a_reply_is_sampled(self):
+    def test_the_weights_may_change_while_a_reply_is_sampled(self):
         model = copy.deepcopy(model_of("qwen3"))
         local = LocalModel(model, TOKENIZER, batch_size=4)
         local._end_ids = frozenset()
@@ -418,7 +418,7 @@ class TestWeights:
         assert sampled.logprobs[10:] == pytest.approx(expected[10:], abs=1e-5)
         assert sampled.logprobs[0] != pytest.approx(expected[0], abs=1e-3)
 
-    def test_samples_do_not_depend_on_those_before_the_change(self):
+    def test_samples_do_not_depend_on_those_before_a_change_of_the_weights(self):
         def play(*, before):
             model = copy.deepcopy(model_of("qwen3"))
             local = LocalModel(model, TOKENIZER, batch_size=8)

@@ -1,10 +1,11 @@
 """The agent ``openai`` with a scripted endpoint: its requests, and how it reads answers."""
 
 import asyncio
+import itertools
 import json
 
-import openai
 import pytest
+from selection import some
 
 import gem_core
 from gem_agents.openai import OpenAIAgent
@@ -68,23 +69,22 @@ def whole(generations, *, ids=False):
     return before
 
 
+REPLIES = [
+    "hi",
+    "",
+    "Grüße 🙂 \n",
+    {"content": None, "tool_calls": [call(), call(number="call_b")]},
+    {"content": "It is 5.", "reasoning_content": "Hm."},
+]
+FAULTS = [None, "no-usage", "length", "content-filter", "null-content"]
+
+
+@pytest.mark.slow
 class TestAsTheSDK:
     """The SDK and the agent get the same answer to the same request."""
 
-    @pytest.mark.parametrize(
-        "reply",
-        [
-            "hi",
-            "",
-            "Grüße 🙂 \n",
-            {"content": None, "tool_calls": [call(), call(number="call_b")]},
-            {"content": "It is 5.", "reasoning_content": "Hm."},
-        ],
-    )
-    @pytest.mark.parametrize(
-        "fault", [None, "no-usage", "length", "content-filter", "null-content"]
-    )
-    def test_of_a_chat(self, server, reply, fault):
+    @pytest.mark.parametrize(("reply", "fault"), some(itertools.product(REPLIES, FAULTS)))
+    def test_an_answer_of_the_chat_api_is_read_as_by_the_sdk(self, openai, server, reply, fault):
         server.set_reply(reply)
         server.set_faults([fault, fault])
         with openai.OpenAI(base_url=server.url, api_key="any", max_retries=0) as client:
@@ -111,7 +111,7 @@ class TestAsTheSDK:
         assert ours.attempts == 1
         assert ours.model_seconds > 0
 
-    def test_of_a_completion(self, server):
+    def test_an_answer_of_the_completions_api_is_read_as_by_the_sdk(self, openai, server):
         with openai.OpenAI(base_url=server.url, api_key="any", max_retries=0) as client:
             theirs = client.completions.create(
                 model="m",
@@ -187,17 +187,17 @@ class TestChat:
         assert replies[1].generation.extends
         assert bytes(replies[1].generation.prompt_ids) == b"<|user|>b<|end|><|assistant|>"
 
-    def test_content_in_parts_is_text(self, server):
+    def test_a_reply_in_parts_is_joined_to_a_text(self, server):
         server.set_reply(
             {"content": [{"type": "text", "text": "4"}, {"type": "text", "text": "2"}]}
         )
         assert play(server, "a")[0].action == "42"
 
-    def test_half_a_surrogate_pair_does_no_harm(self, server):
+    def test_half_a_surrogate_pair_in_an_observation_can_be_sent(self, server):
         assert play(server, "a\ud800b")[0].action
         assert server.asked[0]["messages"][0]["content"] == "a?b"
 
-    def test_a_rendered_chat_is_for_the_completions_api(self, server):
+    def test_a_chat_rendered_by_a_wrapper_needs_the_completions_api(self, server):
         class Template:
             def apply_chat_template(self, conversation, **_):
                 return "".join(f"<{m['role']}>{m['content']}" for m in conversation) + "<assistant>"
@@ -270,7 +270,7 @@ class TestTools:
                 answered += [message["tool_call_id"]] if message["role"] == "tool" else []
             assert wanted == answered
 
-    def test_calls_without_ids_and_that_are_none(self, server):
+    def test_malformed_tool_calls_are_answered_with_an_error(self, server):
         server.set_reply({"tool_calls": [{"function": {"name": "add", "arguments": "{"}}, "odd"]})
         trajectory = self.trajectory(server, env=lambda: tool_env(max_tool_uses=3))
         assert trajectory.error is None
@@ -346,7 +346,7 @@ class TestParameters:
         assert "Bearer sk-secret" in server.headers
         assert "secret" not in repr(agent) + repr(reply)
 
-    def test_it_is_found_by_its_id(self, server):
+    def test_the_agent_is_found_by_its_id(self, server):
         from gem_core.plugins import default_registry
         from gem_core.specs import AgentSpec
 
@@ -354,7 +354,8 @@ class TestParameters:
         agent = spec.make(model="m", base_url=server.url)
         assert repr(agent) == "OpenAIAgent(model='m')"
 
-    def test_the_command_plays_with_it(self, server, run_command, tmp_path):
+    @pytest.mark.slow
+    def test_the_command_run_plays_with_the_agent(self, server, run_command, tmp_path):
         out = tmp_path / "run"
         run_command(
             "run",

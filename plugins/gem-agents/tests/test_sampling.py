@@ -31,7 +31,7 @@ def draw(logits, requests, seeds, counts=None):
 
 class TestUniforms:
     @given(st.lists(st.tuples(st.integers(0, MASK), st.integers(0, 10**6)), min_size=1))
-    def test_they_are_those_of_splitmix(self, pairs):
+    def test_uniform_numbers_are_those_of_splitmix(self, pairs):
         seeds, numbers = (np.array(one, dtype=np.uint64) for one in zip(*pairs, strict=True))
         found = uniforms(seeds, numbers)
         assert found.tolist() == [split_mix(*pair) for pair in pairs]

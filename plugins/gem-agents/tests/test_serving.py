@@ -9,7 +9,6 @@ import time
 import urllib.error
 import urllib.request
 
-import openai
 import pytest
 from needs import needs
 
@@ -78,7 +77,7 @@ def agent_of(url, model, **options):
     return OpenAIAgent(model=model, base_url=url, max_tokens=12, **options)
 
 
-def test_an_agent_plays_a_game_through_it(url, model):
+def test_an_agent_plays_a_game_through_a_server_of_transformers(url, model):
     trajectories = list(
         collect(
             lambda: gem_core.make(GAME), lambda: agent_of(url, model), episodes=3, concurrency=3
@@ -94,7 +93,7 @@ def test_an_agent_plays_a_game_through_it(url, model):
         assert prompts == sorted(set(prompts))  # each prompt has the history
 
 
-def test_it_takes_schemas_of_tools(url, model):
+def test_a_server_of_transformers_takes_schemas_of_tools(url, model):
     @as_tool
     def add(a: int, b: int) -> int:
         """Adds two numbers."""
@@ -112,7 +111,7 @@ def test_it_takes_schemas_of_tools(url, model):
     assert first.prompt_tokens > other.prompt_tokens
 
 
-def test_agent_and_sdk_get_the_same(url, model):
+def test_the_agent_and_the_openai_sdk_get_the_same_answer(openai, url, model):
     """Decoding is greedy, so that sampling makes no difference."""
     with openai.OpenAI(base_url=url, api_key="any") as client:
         theirs = client.chat.completions.create(

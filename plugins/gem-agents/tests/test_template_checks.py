@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_agents.template_checks import (
     CONVERSATIONS,
@@ -65,10 +66,10 @@ def finding_of(template, name, **options):
 
 
 class TestTemplates:
-    def test_one_that_renders_all_as_it_is_extends(self):
+    def test_a_template_that_renders_all_as_it_is_extends(self):
         assert broken(CHAT_TEMPLATE) == set()
 
-    def test_one_that_trims_loses_spaces(self):
+    def test_a_template_that_trims_breaks_texts_with_spaces_at_the_ends(self):
         assert broken(TRIMS) == {
             "spaces at the end",
             "lines at the end",
@@ -76,20 +77,20 @@ class TestTemplates:
             "code",
         }
 
-    def test_one_that_forgets_thoughts_breaks_there_and_nowhere_else(self):
+    def test_a_template_that_drops_reasoning_breaks_conversations_with_reasoning_only(self):
         assert broken(FORGETS_THOUGHTS) == {THINK}
         problem = finding_of(FORGETS_THOUGHTS, THINK).problem
         assert (problem.turn, problem.cause) == (2, "text")
         assert problem.expected.startswith("<")
         assert problem.found.startswith("1")
 
-    def test_one_that_moves_the_system_message_breaks_with_one(self):
+    def test_a_template_that_moves_the_system_message_breaks_conversations_with_one(self):
         assert broken(MOVES_SYSTEM) == {"system message", "tools and a system message"}
 
-    def test_one_that_rewrites_calls_breaks_with_calls(self):
+    def test_a_template_that_rewrites_calls_breaks_conversations_with_calls(self):
         assert broken(REWRITES_CALLS) == CALLS
 
-    def test_one_that_takes_no_system_message_refuses(self):
+    def test_a_template_that_takes_no_system_message_refuses_it(self):
         finding = finding_of(NO_SYSTEM + CHAT_TEMPLATE, "system message")
         assert (finding.status, finding.problem) == ("refused", None)
         assert "no system" in finding.message
@@ -131,7 +132,7 @@ def spaced_tokenizer():
 
 
 class TestSpacesThatTokenizersAdd:
-    def test_they_break_no_template(self):
+    def test_spaces_that_a_tokenizer_adds_break_no_template(self):
         tokenizer = spaced_tokenizer()
         assert tokenizer.tokenize("I")[0] != tokenizer.tokenize("<|im_end|>I")[1]
         found = {one.name: one.status for one in check_template(tokenizer)}
@@ -165,7 +166,7 @@ def made():
 
 class TestProperties:
     @given(replies=st.lists(texts, min_size=1, max_size=4), words=st.lists(texts, max_size=8))
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30 if thorough() else 10)
     def test_ok_means_that_prompts_begin_with_what_was_sampled(self, replies, words):
         """The finding agrees with tokens that are computed here, for any tokenizer and replies."""
         tokenizer = make_tiny_tokenizer(chat_template=NO_END, texts=words * 5, size=300)
@@ -185,7 +186,7 @@ class TestProperties:
         assert (finding.status == "ok") == extends
 
     @given(replies=st.lists(texts, min_size=1, max_size=4))
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60 if thorough() else 20)
     def test_a_transcript_keeps_tokens_and_says_when_it_cannot(self, made, replies):
         """Replies sampled token by token are preserved, and all tokens decode to the prompt."""
         for tokenizer, always in made:
@@ -212,6 +213,7 @@ class TestProperties:
                 ]
 
 
+@pytest.mark.slow
 class TestCommand:
     @pytest.fixture
     def folder(self, tmp_path):
@@ -221,17 +223,17 @@ class TestCommand:
 
         return save
 
-    def test_a_template_that_extends_passes(self, run_command, folder):
+    def test_check_template_passes_a_template_that_extends(self, run_command, folder):
         printed = run_command("check-template", folder(CHAT_TEMPLATE))
         assert f"{len(CONVERSATIONS)} ok, 0 break" in printed
 
-    def test_a_template_that_breaks_is_explained(self, run_command, folder):
+    def test_check_template_explains_a_template_that_breaks(self, run_command, folder):
         printed = run_command("check-template", folder(FORGETS_THOUGHTS), status=1)
         assert "1 break" in printed
         assert "turn 2" in printed
         assert "before: '<" in printed
 
-    def test_json_has_the_tokens(self, run_command, folder, tmp_path):
+    def test_the_json_of_check_template_has_the_tokens(self, run_command, folder, tmp_path):
         (tmp_path / "own.jinja").write_text(TRIMS)
         arguments = ("--chat-template", "own.jinja", "--set", "keep=true", "--json")
         printed = run_command("check-template", folder(CHAT_TEMPLATE), *arguments, status=1)
@@ -240,5 +242,5 @@ class TestCommand:
         problem = found["lines at the end"]["problem"]
         assert problem["expected_ids"] != problem["found_ids"]
 
-    def test_a_model_that_is_not_there_is_an_error(self, run_command, tmp_path):
+    def test_check_template_of_a_missing_model_is_an_error(self, run_command, tmp_path):
         run_command("check-template", str(tmp_path / "none"), status=1)
