@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gem_core import make_sandbox
+from gem_core.sandbox import Program
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -13,5 +14,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 @pytest.fixture(scope="session")
 def sandbox():
     made = make_sandbox("warm")
+    made.run(Program("pass"))  # from now on equal sandboxes share its processes
     yield made
     made.close()

@@ -1,7 +1,5 @@
 """Tests are unrolled into calls and conditions, run as programs beside the solution, or flagged."""
 
-import pytest
-
 from gem_code.assertions import read_assertions
 
 PARAMETRIZED = """
@@ -33,9 +31,8 @@ def form(source, function=""):
     ]
 
 
-@pytest.mark.parametrize(
-    ("source", "call", "gold"),
-    [
+def test_an_assertion_becomes_a_call_and_the_value_that_it_must_have(subtests):
+    for source, call, gold in [
         ("assert f(2) == 4", "f(2)", 4),
         ("assert 4 == f(2)", "f(2)", 4),
         ("assert f('a', [1]) == {'a': (1, -2.5)}, 'wrong'", "f('a', [1])", {"a": (1, -2.5)}),
@@ -43,18 +40,16 @@ def form(source, function=""):
         ("from solution import f as g\nassert g(n=2) == 4", "f(n=2)", 4),
         ("assert Solution().f(2) == 4", "Solution().f(2)", 4),
         ("y = 4\nassert f(2) == y", "f(2)", 4),
-    ],
-)
-def test_an_assertion_becomes_a_call_and_the_value_that_it_must_have(source, call, gold):
-    (found,) = read_assertions([source])
-    (condition,) = found.conditions
-    assert (found.calls, condition.call, condition.gold) == ((call,), 0, gold)
-    assert (found.program, found.forgeable) == (None, False)
+    ]:
+        with subtests.test(source):
+            (found,) = read_assertions([source])
+            (condition,) = found.conditions
+            assert (found.calls, condition.call, condition.gold) == ((call,), 0, gold)
+            assert (found.program, found.forgeable) == (None, False)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_assertions_about_values_are_unrolled(subtests):
+    for source in [
         "assert f(1)",
         "assert not f(1)",
         "assert f(1) is True",
@@ -84,10 +79,9 @@ def test_an_assertion_becomes_a_call_and_the_value_that_it_must_have(source, cal
         "class TestF:\n    def test_a(self):\n        assert f(1) == 2",
         "def check(candidate):\n    assert candidate(1) == 2\ncheck(f)",
         "for n in [1, 2]:\n    assert f(n) == 3",
-    ],
-)
-def test_assertions_about_values_are_unrolled(source):
-    assert set(form(source)) == {"unrolled"}
+    ]:
+        with subtests.test(source):
+            assert set(form(source)) == {"unrolled"}
 
 
 def test_only_calls_enter_the_process_of_the_solution():
@@ -101,9 +95,8 @@ def test_only_calls_enter_the_process_of_the_solution():
     assert (found.setup, found.calls) == ("import math", calls)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_tests_that_must_be_run_are_run_in_another_process(subtests):
+    for source in [
         "import random\ndef test_a():\n    n = random.random()\n    assert f(n) == n",
         "def close(a, b):\n    return abs(a - b) < 1\nassert close(f(1), 2)",
         "assert f(2) == math.sqrt(2)",
@@ -124,17 +117,15 @@ def test_only_calls_enter_the_process_of_the_solution():
         "add = adder(1)\nassert add(2) == 3",
         "if True:\n    assert f(1) == 2",
         "while True:\n    assert f(1) == 2\n    break",
-    ],
-)
-def test_tests_that_must_be_run_are_run_in_another_process(source):
-    (found,) = read_assertions([source])
-    assert found.program is not None
-    assert not found.forgeable
+    ]:
+        with subtests.test(source):
+            (found,) = read_assertions([source])
+            assert found.program is not None
+            assert not found.forgeable
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_tests_that_need_the_process_of_the_solution_are_forgeable(subtests):
+    for source in [
         "assert Point(1, 2) == Point(1, 2)",
         "assert close(f(1), 2)",
         "assert not far(f(1), 2)",
@@ -155,10 +146,9 @@ def test_tests_that_must_be_run_are_run_in_another_process(source):
         "assert f.__doc__",
         "assert sum([1, 2]) == 3",
         "assert True",
-    ],
-)
-def test_tests_that_need_the_process_of_the_solution_are_forgeable(source):
-    assert form(source) == ["forgeable"]
+    ]:
+        with subtests.test(source):
+            assert form(source) == ["forgeable"]
 
 
 def test_each_test_of_a_program_is_a_test():

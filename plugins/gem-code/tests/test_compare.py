@@ -3,8 +3,9 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_code.compare import NAMES, find_comparison
 from gem_core.errors import ConfigError
@@ -16,9 +17,8 @@ def same(name, expected, output, *, values=False):
     return find_comparison(name, checkers={}, values=values)("input", expected, output)
 
 
-@pytest.mark.parametrize(
-    ("expected", "output", "weakest"),
-    [
+def test_comparisons_are_ordered_from_strict_to_lenient(subtests):
+    for expected, output, weakest in [
         ("3\n", "3", "exact"),
         ("3", "\n3 \n\n", "exact"),
         ("1\r\n2", "1\n2\r\n", "exact"),
@@ -53,15 +53,15 @@ def same(name, expected, output, *, values=False):
         ("9" * 400, "9" * 399 + "8", "float"),
         ("1" + "0" * 400, "1e400", "float"),
         ("1e-400", "0", "float"),
-    ],
-)
-def test_comparisons_are_ordered_from_strict_to_lenient(expected, output, weakest):
-    first = NAMES.index(weakest) if weakest else len(NAMES)
-    said = [same(name, expected, output) for name in NAMES]
-    assert said == [place >= first for place in range(len(NAMES))]
+    ]:
+        with subtests.test(f"{expected[:30]!r} {output[:30]!r}"):
+            first = NAMES.index(weakest) if weakest else len(NAMES)
+            said = [same(name, expected, output) for name in NAMES]
+            assert said == [place >= first for place in range(len(NAMES))]
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=5), st.sampled_from([1e-9, 1e-4, 0.1]))
+@settings(max_examples=100 if thorough() else 40)
 def test_the_tolerance_can_be_set(numbers, tolerance):
     text = " ".join(map(repr, numbers))
     near = " ".join(repr(n + 0.5 * tolerance) for n in numbers)
@@ -81,9 +81,8 @@ def test_a_lenient_comparison_accepts_all_that_a_strict_one_accepts(expected, ou
     assert said == sorted(said)
 
 
-@pytest.mark.parametrize(
-    ("expected", "output", "exact", "near"),
-    [
+def test_values_are_compared_exactly_or_with_a_tolerance(subtests):
+    for expected, output, exact, near in [
         ([1, "a"], [1, "a"], True, True),
         ([1, 2], (1, 2), False, True),
         ([1.0, {"x": 2}], [1, {"x": 2.0000001}], False, True),
@@ -102,12 +101,11 @@ def test_a_lenient_comparison_accepts_all_that_a_strict_one_accepts(expected, ou
         (10**400, 2 * 10**400, False, False),
         (10**400, 1e308, False, False),
         ([10**400], [math.inf], False, False),
-    ],
-)
-def test_values_are_equal_or_near(expected, output, exact, near):
-    for name in ("exact", "lines", "tokens"):
-        assert same(name, expected, output, values=True) is exact
-    assert same("float", expected, output, values=True) is near
+    ]:
+        with subtests.test(f"{expected!r:.40} {output!r:.40}"):
+            for name in ("exact", "lines", "tokens"):
+                assert same(name, expected, output, values=True) is exact
+            assert same("float", expected, output, values=True) is near
 
 
 @pytest.mark.parametrize("name", ["exakt", "float:x", "float:0", "float:-1", "lines:3", ""])

@@ -8,6 +8,9 @@ from gem_code.env import PROMPT, CodeEnv, ForgeableTestsWarning
 from gem_core import make, make_vec, spec
 from gem_core.errors import ConfigError, DataError, SandboxError, UnknownIdError
 
+pytestmark = pytest.mark.usefixtures("sandbox")
+"""While the sandbox of the session is open, environments share its processes."""
+
 DOUBLE = {"inputs": ["1\n", "2\n", "30\n"], "outputs": ["2\n", "4\n", "60\n"]}
 RIGHT = "```python\nprint(2 * int(input()))\n```"
 PARTLY = "```\nn = int(input())\nprint(2 * n if n < 30 else 0)\n```"
@@ -184,10 +187,12 @@ def test_checkers_are_functions_or_entry_points_and_rows_may_select_one():
     assert asked(chosen, checkers=checkers).step(answer).reward == 1.0
 
 
+@pytest.mark.slow
 def test_a_sandbox_may_be_given_with_arguments():
     assert asked(sandbox={"id": "warm", "workers": 1}).step(RIGHT).reward == 1.0
 
 
+@pytest.mark.slow
 def test_limits_are_enforced():
     step = asked(timeout=0.3).step("```\nwhile True: pass\n```")
     assert step.info["failure"]["kind"] == "wall_time"
@@ -228,6 +233,7 @@ def test_many_environments_grade_at_the_same_time():
     assert list(rewards) == [1.0, 0.0, -0.1, 1.0, 0.0, 1.0]
 
 
+@pytest.mark.slow
 def test_any_dataset_on_the_hub_can_be_used(fake_hub):
     fake_hub.add("acme/puzzles", {"train": [{"problem": "Double.", "tests": json.dumps(DOUBLE)}]})
     env = make("code:Custom", dataset_name="acme/puzzles")

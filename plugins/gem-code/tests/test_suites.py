@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_code.suites import Suite, read_suite
 from gem_core.errors import DataError
@@ -75,9 +76,8 @@ def test_a_suite_may_name_its_comparison():
     assert read_suite(prints(("1", "2"))).compare is None
 
 
-@pytest.mark.parametrize(
-    ("tests", "message"),
-    [
+def test_malformed_tests_are_rejected(subtests):
+    for tests, message in [
         ({}, "inputs"),
         ("{}", "inputs"),
         ([], "no tests"),
@@ -103,14 +103,13 @@ def test_a_suite_may_name_its_comparison():
         ),
         (["assert f(1) =="], "not valid Python"),
         ("def f(:", "not valid Python"),
-    ],
-)
-def test_malformed_tests_are_rejected(tests, message):
-    with pytest.raises(DataError, match=message):
-        read_suite(tests)
+    ]:
+        with subtests.test(f"{tests!r:.60}"), pytest.raises(DataError, match=message):
+            read_suite(tests)
 
 
 @given(st.lists(st.text(max_size=6), min_size=1, max_size=20), st.integers(1, 25))
+@settings(max_examples=100 if thorough() else 40)
 def test_the_longest_inputs_are_kept_in_their_order(inputs, count):
     suite = read_suite(prints(*[(text, "") for text in inputs]))
     kept = suite.longest(count).cases

@@ -5,6 +5,7 @@ import ast
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_code.conditions import Approx, evaluate, is_condition
 from gem_code.unroll import unroll
@@ -54,7 +55,8 @@ STATEMENTS = (
 )
 
 
-@settings(max_examples=400)
+@pytest.mark.slow
+@settings(max_examples=400 if thorough() else 80)
 @given(st.lists(STATEMENTS, min_size=1, max_size=3).map("\n".join))
 def test_an_unrolled_test_and_the_test_agree(source):
     """The right or wrong value, and an exception, count as in Python."""
@@ -81,9 +83,8 @@ def value(source, *values):
     return evaluate(tree, values)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_unsupported_expressions_are_not_conditions(subtests):
+    for source in [
         "print(1)",
         "open('x')",
         "[].append(1)",
@@ -99,10 +100,9 @@ def value(source, *values):
         "(n := 1)",
         "'%s' % 1",
         "b'%d' % 1",
-    ],
-)
-def test_other_expressions_are_no_conditions(source):
-    assert not is_condition(ast.parse(source, mode="eval").body)
+    ]:
+        with subtests.test(source):
+            assert not is_condition(ast.parse(source, mode="eval").body)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,8 @@ def test_conditions_need_little_time_and_memory(source):
         value(source)
 
 
-@pytest.mark.parametrize(
-    ("expected", "options", "actual", "near"),
-    [
+def test_approximate_values_equal_those_that_pytest_accepts(subtests):
+    for expected, options, actual, near in [
         (1.0, {}, 1.0000001, True),
         (1.0, {}, 1.0001, False),
         (0, {}, 1e-13, True),
@@ -133,8 +132,7 @@ def test_conditions_need_little_time_and_memory(source):
         ({"a": 1}, {}, {"b": 1}, False),
         (1, {}, "1", False),
         (None, {}, None, True),
-    ],
-)
-def test_approximate_values_equal_those_that_pytest_accepts(expected, options, actual, near):
-    assert (Approx(expected, **options) == actual) is near
-    assert (actual == pytest.approx(expected, **options)) is near
+    ]:
+        with subtests.test(f"{expected} {options} {actual}"):
+            assert (Approx(expected, **options) == actual) is near
+            assert (actual == pytest.approx(expected, **options)) is near
