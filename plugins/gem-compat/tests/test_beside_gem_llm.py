@@ -1,11 +1,12 @@
 """gem-llm, installed before or after gem-compat or removed again, is noticed, and the remedy works.
 
-Both are installed as wheels in a new environment. The gem-llm of these tests is made here: files
-of the same names as gem-llm's, without its content.
+Both are wheels in a new environment; pip carries out the remedies. The gem-llm of these tests is
+made here: files of the same names as gem-llm's, without its content.
 """
 
 import base64
 import hashlib
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -30,6 +31,7 @@ try:
 except ImportError as error:
     print(type(error).__name__, error)
 """
+MAKE = "import gem_core; gem_core.make('game:Wordle-v0-easy')"
 
 
 def make_gem_llm(folder):
@@ -50,15 +52,16 @@ def make_gem_llm(folder):
     return wheel
 
 
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory):
+@pytest.fixture
+def wheels(tmp_path):
     """The wheels of gem-compat and of the gem-llm of these tests."""
-    out = tmp_path_factory.mktemp("wheels")
     folder = ROOT / "plugins" / "gem-compat"
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    code = f"from hatchling.build import build_wheel; build_wheel({str(tmp_path)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    return next(out.glob("gem_compat-*.whl")), make_gem_llm(out)
+    return next(tmp_path.glob("gem_compat-*.whl")), make_gem_llm(tmp_path)
 
 
 class Environment:
@@ -68,19 +71,20 @@ class Environment:
         venv.create(folder, with_pip=False)
         self.python = folder / "bin" / "python"
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        site = folder / "lib" / version / "site-packages"
+        self.site = folder / "lib" / version / "site-packages"
         sources = [ROOT, *ROOT.glob("libs/*"), *ROOT.glob("plugins/*")]
         paths = [path for path in sources if path.name != "gem-compat"]
         paths.append(Path(sysconfig.get_path("purelib")))
-        (site / "ours.pth").write_text("".join(f"{path}\n" for path in paths))
+        (self.site / "ours.pth").write_text("".join(f"{path}\n" for path in paths))
 
     def pip(self, *arguments):
-        command = [sys.executable, "-m", "pip", "--python", self.python, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        command = [self.python, "-m", "pip", "--disable-pip-version-check", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def install(self, wheel, *options):
-        self.pip("install", "--no-index", "--no-deps", "--ignore-installed", *options, wheel)
+    def install(self, wheel):
+        """Unpack a wheel, as pip installs one that has no programs."""
+        shutil.unpack_archive(wheel, self.site, "zip")
 
     def run(self, *arguments):
         done = subprocess.run(
@@ -89,52 +93,37 @@ class Environment:
         return done.stdout + done.stderr
 
 
-@pytest.fixture
-def environment(tmp_path):
-    return Environment(tmp_path / "venv")
-
-
-def test_alone_it_is_imported_and_is_a_sound_plugin(environment, wheels):
-    compat, _ = wheels
-    environment.install(compat)
-    assert environment.run("-c", IMPORT) == "imported\n"
-    assert "broken" not in environment.run("-m", "gem_core", "plugins")
-
-
-def test_installed_after_gem_llm_its_import_says_what_to_do(environment, wheels):
+@pytest.mark.slow
+def test_gem_llm_is_noticed_beside_gem_compat_and_the_remedy_works(wheels, tmp_path, subtests):
     compat, theirs = wheels
+    environment = Environment(tmp_path / "venv")
     environment.install(theirs)
     environment.install(compat)
-    said = environment.run("-c", IMPORT)
-    assert said.startswith("InstallationError gem-compat and gem-llm are both installed")
-    assert "pip uninstall gem-llm gem-compat" in said
+    with subtests.test("the import says what to do if gem-compat was installed after gem-llm"):
+        said = environment.run("-c", IMPORT)
+        assert said.startswith("InstallationError gem-compat and gem-llm are both installed")
+        assert "pip uninstall gem-llm gem-compat" in said
 
-
-def test_gem_llm_installed_later_is_reported_by_gem_core(environment, wheels):
-    compat, theirs = wheels
-    environment.install(compat)
-    environment.install(theirs)
-    code = "import gem; print(gem.MARK)"  # none of our code is left in what is imported
-    assert environment.run("-c", code) == "theirs\n"
-    warned = environment.run("-c", "import gem_core; gem_core.make('game:Wordle-v0-easy')")
-    assert "plugin gem-compat: InstallationError: gem-compat and gem-llm are both inst" in warned
-    doctor = environment.run("-m", "gem_core", "doctor", "--json")
-    assert '"gem-compat"' in doctor
-    assert "pip uninstall gem-llm gem-compat" in doctor
-
-
-def test_after_gem_llm_was_removed_the_empty_package_says_what_to_do(environment, wheels):
-    compat, theirs = wheels
-    environment.install(compat)
-    environment.install(theirs)
     environment.pip("uninstall", "--yes", "gem-llm")
-    said = environment.run("-c", IMPORT)
-    assert said.startswith("InstallationError The package 'gem' in ")
-    assert "__init__.py, core.py, envs/registration.py are missing" in said
-    assert "pip install --force-reinstall --no-deps gem-compat" in said
-    warned = environment.run("-c", "import gem_core; gem_core.make('game:Wordle-v0-easy')")
-    assert "plugin gem-compat: InstallationError: The package 'gem' in " in warned
+    with subtests.test("the empty package says what to do after gem-llm was removed"):
+        said = environment.run("-c", IMPORT + MAKE)
+        assert "InstallationError The package 'gem' in " in said
+        assert "__init__.py, core.py, envs/registration.py are missing" in said
+        assert "pip install --force-reinstall --no-deps gem-compat" in said
+        assert "plugin gem-compat: InstallationError: The package 'gem' in " in said
+
     environment.pip("install", "--no-index", "--force-reinstall", "--no-deps", compat)
-    assert environment.run("-c", IMPORT) == "imported\n"
-    play = "import gem; print(gem.make('game:Wordle-v0-easy').reset()[1].keys())"
-    assert environment.run("-c", play) == "dict_keys(['suffix'])\n"
+    with subtests.test("alone gem-compat is imported, plays, and is a sound plugin"):
+        play = "print(gem.make('game:Wordle-v0-easy').reset()[1].keys())"
+        assert environment.run("-c", IMPORT + play) == "imported\ndict_keys(['suffix'])\n"
+        assert "broken" not in environment.run("-m", "gem_core", "plugins")
+
+    environment.install(theirs)
+    with subtests.test("gem-core reports a gem-llm that was installed later"):
+        code = "import gem; print(gem.MARK)\n"  # none of our code is left in what is imported
+        said = environment.run("-c", code + MAKE)
+        assert "theirs\n" in said
+        assert "plugin gem-compat: InstallationError: gem-compat and gem-llm are both inst" in said
+        doctor = environment.run("-m", "gem_core", "doctor", "--json")
+        assert '"gem-compat"' in doctor
+        assert "pip uninstall gem-llm gem-compat" in doctor

@@ -116,6 +116,7 @@ def test_an_action_without_a_call_ends_the_episode_unpaid(make, action):
     assert env.step(action)[:4] == (TERMINAL_STATE, 0.0, True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -176,6 +177,7 @@ def test_the_reward_is_the_weighted_share_of_tests(make, scored, weights, does, 
     assert env.step(FINISH)[1] == pytest.approx(reward)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tests", ["sleep 77", "echo nothing"])
 def test_tests_that_say_nothing_pay_0_and_info_says_why(make, scored, tests):
     (scored / "run-tests.sh").write_text(tests)
@@ -186,6 +188,7 @@ def test_tests_that_say_nothing_pay_0_and_info_says_why(make, scored, tests):
     assert "The tests of" in info["reward_error"]
 
 
+@pytest.mark.slow
 def test_after_the_end_a_step_answers_with_an_error(make):
     env = make()
     for _ in range(2):
@@ -196,6 +199,7 @@ def test_after_the_end_a_step_answers_with_an_error(make):
         assert "reset" in info["error"]
 
 
+@pytest.mark.slow
 def test_a_seed_decides_the_tasks(machines):
     configs = [TaskConfig(name, SAMPLES / name, {}) for name in ("greeting", "longest-word")]
     with contextlib.closing(DockerEnv(configs, ContainerConfig(), machine="local")) as env:
@@ -219,6 +223,7 @@ def test_a_copy_goes_its_own_way(make):
         twin.close()
 
 
+@pytest.mark.slow
 def test_without_a_choice_there_is_a_machine_that_works_here(machines):
     config = TaskConfig("greeting", SAMPLES / "greeting", {})
     with contextlib.closing(DockerEnv([config], ContainerConfig())) as env:

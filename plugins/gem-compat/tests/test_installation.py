@@ -1,11 +1,13 @@
 """What importing costs and leaves alone, and what is said where something is missing."""
 
+import json
 import os
 import subprocess
 import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
 HEAVY = [
     "aiohttp",
     "bm25s",
@@ -25,10 +27,44 @@ HEAVY = [
 ]
 
 
-def run(code, **environ):
+IN_FORKS = """
+import json, os, sys, traceback
+exec(sys.argv[1])
+for code in json.loads(sys.stdin.read()):
+    source, target = os.pipe()
+    if os.fork() == 0:
+        os.dup2(target, 1)
+        try:
+            exec(code, {})
+        except BaseException:
+            traceback.print_exc(file=sys.stdout)
+        sys.stdout.flush()
+        os._exit(0)
+    os.close(target)
+    with open(source) as file:
+        said = file.read().strip()
+    os.wait()
+    print(json.dumps(said))
+"""
+"""Runs each of several programs in a fork of an interpreter."""
+
+
+def run_each(codes, first=""):
+    """Return what each of several programs prints, with the traceback of one that fails.
+
+    Args:
+        codes: The programs; each starts as if it were the only one.
+        first: What is run before all of them, once.
+    """
+    lines = run(IN_FORKS, first, stdin=json.dumps(codes)).splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def run(code, *arguments, stdin="", **environ):
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         env={**os.environ, **environ},
+        input=stdin,
         capture_output=True,
         text=True,
         timeout=120,
@@ -52,22 +88,21 @@ print(sorted(name for name in new if name.startswith(("gem", "gem_"))), len(new)
     assert int(count) < 50  # what typing and its like bring
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
+def test_nothing_heavy_is_imported_to_play_a_game(subtests):
+    codes = [
         "import gem",
         "import gem; gem.make('game:GuessTheNumber-v0').reset(seed=1)",
         "import gem; gem.make('game:Sudoku-v0-easy').reset(seed=1)",
         "from gem.envs.registration import ENV_REGISTRY; len(ENV_REGISTRY)",
-    ],
-)
-def test_nothing_heavy_is_imported_to_play_a_game(code):
-    assert run(f"{code}\nimport sys; print([n for n in {HEAVY} if n in sys.modules])") == "[]"
+    ]
+    shown = f"\nimport sys; print([n for n in {HEAVY} if n in sys.modules])"
+    for code, said in zip(codes, run_each([code + shown for code in codes]), strict=True):
+        with subtests.test(code):
+            assert said == "[]"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_modules_are_found_without_an_import_of_their_own(subtests):
+    names = [
         "core.Env",
         "envs.registration.ENV_REGISTRY",
         "envs.math_env.MathEnv",
@@ -76,15 +111,14 @@ def test_nothing_heavy_is_imported_to_play_a_game(code):
         "utils.constants.TERMINAL_STATE",
         "vector.vector_env.VectorEnv",
         "wrappers.wrapper_factory.WRAPPER_FACTORY",
-    ],
-)
-def test_modules_are_found_without_an_import_of_their_own(name):
-    assert run(f"import gem; print(gem.{name} is not None)") == "True"
-
-
-def test_a_module_that_does_not_exist_is_not_found():
-    code = "import gem; print(hasattr(gem.envs, 'nothing'), hasattr(gem.envs, '__wrapped__'))"
-    assert run(code) == "False False"
+    ]
+    codes = [f"import gem; print(gem.{name} is not None)" for name in names]
+    nothing = "import gem; print(hasattr(gem.envs, 'nothing'), hasattr(gem.envs, '__wrapped__'))"
+    *found, not_found = run_each([*codes, nothing])
+    for name, said in zip(names, found, strict=True):
+        with subtests.test(name):
+            assert said == "True"
+    assert not_found == "False False"
 
 
 def test_logging_and_output_are_left_to_the_program():
@@ -142,51 +176,35 @@ MISSING = "import sys; sys.modules[{!r}] = None"
 """As if a package were not installed."""
 
 
-@pytest.mark.parametrize(
-    ("statement", "plugin"),
-    [
-        ("from gem.envs.math_env import MathEnv", "gem-math"),
-        ("from gem.utils.math_grader import grade", "gem-math"),
-        ("from gem.envs.qa_env import QaEnv", "gem-qa"),
-        ("from gem.utils.qa_em import em_check", "gem-qa"),
-        ("from gem.envs.code_env import CodeEnv", "gem-code"),
-        ("from gem.envs.reasoning_gym import ReasoningGymEnv", "gem-rg"),
-        ("from gem.envs.game_env.wordle import WordleEnv", "gem-games"),
-        ("from gem.envs.mcpmark import MCPMarkEnv", "gem-tools"),
-        ("from gem.tools.python_code_tool import PythonCodeTool", "gem-tools"),
-        ("from gem.tools.search_tool import SearchTool", "gem-tools"),
-        ("from gem.tools.mcp_tool import MCPTool", "gem-tools"),
-        ("from gem.tools.mcp_server.time_mcp import app", "gem-tools"),
-        ("from gem.tools.search_engine.retrieval_server import main", "gem-tools"),
-        ("from gem.envs.terminal.docker_env import DockerEnv", "gem-terminal"),
-        ("from gem.envs.webshop.webshop import WebshopEnv", "gem-web"),
-        ("from gem.envs.webshop.preprocess import main", "gem-web"),
-        ("import gem; gem.make('webshop:train-text')", "gem-web"),
-        ("import gem; gem.make('math:Nowhere')", "gem-math"),
-    ],
-)
-def test_a_missing_plugin_is_named(statement, plugin):
-    code = f"""
-{MISSING.format(plugin.replace("-", "_"))}
+NEEDED = [
+    ("from gem.envs.math_env import MathEnv", "gem-math"),
+    ("from gem.utils.math_grader import grade", "gem-math"),
+    ("from gem.envs.qa_env import QaEnv", "gem-qa"),
+    ("from gem.utils.qa_em import em_check", "gem-qa"),
+    ("from gem.envs.code_env import CodeEnv", "gem-code"),
+    ("from gem.envs.reasoning_gym import ReasoningGymEnv", "gem-rg"),
+    ("from gem.envs.game_env.wordle import WordleEnv", "gem-games"),
+    ("from gem.envs.mcpmark import MCPMarkEnv", "gem-tools"),
+    ("from gem.tools.python_code_tool import PythonCodeTool", "gem-tools"),
+    ("from gem.tools.search_tool import SearchTool", "gem-tools"),
+    ("from gem.tools.mcp_tool import MCPTool", "gem-tools"),
+    ("from gem.tools.mcp_server.time_mcp import app", "gem-tools"),
+    ("from gem.tools.search_engine.retrieval_server import main", "gem-tools"),
+    ("from gem.envs.terminal.docker_env import DockerEnv", "gem-terminal"),
+    ("from gem.envs.webshop.webshop import WebshopEnv", "gem-web"),
+    ("from gem.envs.webshop.preprocess import main", "gem-web"),
+    ("import gem; gem.make('webshop:train-text')", "gem-web"),
+    ("import gem; gem.make('math:Nowhere')", "gem-math"),
+]
+"""Statements, and the plugin that each of them needs."""
+NEEDED_BY = """
+{missing}
 try:
     {statement}
 except ImportError as error:
     print(type(error).__name__, error)
 """
-    said = run(code)
-    assert said.startswith("InstallationError")
-    assert f"pip install {plugin}" in said
-
-
-def test_other_missing_modules_are_not_blamed_on_a_plugin():
-    from gem.requirements import needs
-
-    with pytest.raises(ModuleNotFoundError, match="No module named 'nowhere'"), needs("gem-math"):
-        import nowhere  # noqa: F401
-
-
-def test_names_that_need_no_plugin_work_without_them():
-    code = f"""
+WITHOUT_TOOLS = f"""
 {MISSING.format("gem_tools")}
 import gem
 from gem.wrappers.wrapper_factory import WRAPPER_FACTORY, get_wrapper_fns
@@ -195,4 +213,23 @@ from gem.tools.tool_env_wrapper import ToolEnvWrapper
 env = get_wrapper_fns("concat")[0](gem.make("game:Mastermind-v0-easy"))
 print(type(env.reset()[0]).__name__)
 """
-    assert run(code) == "str"
+
+
+def test_a_missing_plugin_is_named_only_where_it_is_needed(subtests):
+    codes = [
+        NEEDED_BY.format(missing=MISSING.format(plugin.replace("-", "_")), statement=statement)
+        for statement, plugin in NEEDED
+    ]
+    *refused, works = run_each([*codes, WITHOUT_TOOLS], "import gem.core, gem_core.api, gem_tasks")
+    for (statement, plugin), said in zip(NEEDED, refused, strict=True):
+        with subtests.test(statement):
+            assert said.startswith("InstallationError")
+            assert f"pip install {plugin}" in said
+    assert works == "str"
+
+
+def test_other_missing_modules_are_not_blamed_on_a_plugin():
+    from gem.requirements import needs
+
+    with pytest.raises(ModuleNotFoundError, match="No module named 'nowhere'"), needs("gem-math"):
+        import nowhere  # noqa: F401

@@ -60,7 +60,7 @@ def test_agents_take_turns_until_they_leave(env):
     assert env.reset(3)[0]["ann"] == "ann at 0"
 
 
-def test_states_and_messages(env):
+def test_agents_have_states_and_send_messages(env):
     env.reset()
     env.step({"ann": "hi"})
     observation, reward, terminated, truncated, info = env.get_state("ann")

@@ -3,11 +3,12 @@
 import copy
 import importlib
 import inspect
+import itertools
 import pickle
 import time
 
 import pytest
-import reasoning_gym
+from selection import some
 
 import gem
 from gem.core import EnvWrapper
@@ -29,7 +30,7 @@ KINDS = [*SAMPLES, "rg:leg_counting", "game:Wordle-v0", "game:Sokoban-v0-easy", 
 
 @pytest.fixture
 def registered():
-    """The table of ids, as it was before after the test."""
+    """The table of ids, which is the same again after the test."""
     before = dict(ENV_REGISTRY)
     yield ENV_REGISTRY
     ENV_REGISTRY.clear()
@@ -39,20 +40,23 @@ def registered():
 # Seeds
 
 
-@pytest.mark.parametrize("seed", [None, -1, -(2**40), 2**31, 2**70, 1.5, "now"])
-@pytest.mark.parametrize("env_id", KINDS)
-def test_every_id_takes_any_seed(env_id, seed):
-    seed = time.time_ns() if seed == "now" else seed
-    env = gem.make(env_id, seed=seed)
-    assert isinstance(env.reset()[1], dict)
-    assert isinstance(env.reset(seed=seed)[1], dict)
+@pytest.mark.slow
+def test_every_id_takes_any_seed(subtests):
+    for env_id in KINDS:
+        for seed in (None, -1, -(2**40), 2**31, 2**70, 1.5, time.time_ns()):
+            with subtests.test(f"{env_id} {seed}"):
+                env = gem.make(env_id, seed=seed)
+                assert isinstance(env.reset()[1], dict)
+                assert isinstance(env.reset(seed=seed)[1], dict)
 
 
-@pytest.mark.parametrize("seed", [-1, 2**31, 2**70])
-@pytest.mark.parametrize("env_id", KINDS)
-def test_any_seed_repeats_the_same_episode(env_id, seed):
-    first = str(gem.make(env_id, seed=seed).reset(seed=seed)[0])
-    assert str(gem.make(env_id, seed=seed).reset(seed=seed)[0]) == first
+@pytest.mark.slow
+def test_any_seed_repeats_the_same_episode(subtests):
+    for env_id in KINDS:
+        for seed in (-1, 2**31, 2**70):
+            with subtests.test(f"{env_id} {seed}"):
+                first, again = (gem.make(env_id, seed=seed).reset(seed=seed) for _ in "12")
+                assert str(again[0]) == str(first[0])
 
 
 def test_seeds_of_different_sign_differ_and_others_are_refused():
@@ -73,9 +77,16 @@ def test_every_seed_works_in_a_vector():
 # Copies
 
 
+def pickled(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+COPIES = [copy.deepcopy, pickled]
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*the episode has ended")
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-@pytest.mark.parametrize("env_id", KINDS)
+@pytest.mark.parametrize(("env_id", "copied"), some(itertools.product(KINDS, COPIES)))
 def test_stacks_with_tools_are_copied_and_pickled_in_use(env_id, copied):
     env = gem.make(env_id, seed=1)
     wrappers = "python_tool,concat_with_action,episode_tracking"
@@ -112,7 +123,8 @@ class Echo(BaseTool):
         return "!" in action, False, action, action
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda tool: pickle.loads(pickle.dumps(tool))])
+@pytest.mark.slow
+@pytest.mark.parametrize("copied", COPIES)
 def test_tools_are_copied_with_their_state(copied):
     tool = Noting("a")
     assert "2" in tool.execute_action("<python>print(2)</python>")[2]
@@ -137,7 +149,7 @@ def test_a_group_gets_copies_of_one_environment():
     assert len({one.reset()[0] for one in group}) == 1
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("copied", COPIES)
 @pytest.mark.parametrize("async_mode", [False, True])
 def test_vectors_are_copied_too(async_mode, copied):
     vector = gem.make_vec(["math:Sample"] * 2, async_mode=async_mode, seed=1)
@@ -153,7 +165,7 @@ def test_vectors_are_copied_too(async_mode, copied):
 
 
 @pytest.mark.parametrize("async_mode", [False, True])
-def test_vectors_as_trainers_use_them(async_mode):
+def test_vectors_take_the_arguments_that_trainers_give(async_mode):
     vector = gem.make_vec(
         ["math:Sample"] * 3,
         vec_kwargs=[{"seed": 3}, {"seed": -3}, {"eval": True}],
@@ -182,26 +194,33 @@ def test_a_vector_may_be_empty(async_mode):
 # reasoning-gym, as SPADE uses it
 
 
+def rows_of(name, **config):
+    import reasoning_gym
+
+    return reasoning_gym.create_dataset(name, **config)
+
+
 class Hard(ReasoningGymEnv):
     """Rows and a scorer of its own."""
 
     def __init__(self, name, size, seed, **config):
         super().__init__(name=name, size=size, seed=seed)
         self.idx = 0
-        self.ds = reasoning_gym.create_dataset(name, size=size, seed=seed, **config)
+        self.ds = rows_of(name, size=size, seed=seed, **config)
         self.ds_iter = iter(self.ds)
 
     def reward_fn(self, answer, entry):
         return 0.75 if answer == entry["answer"] else 0.25
 
 
-def test_hard_ids_have_their_own_rows_and_scorer(registered):
+@pytest.mark.slow
+def test_a_registered_subclass_has_rows_and_a_scorer_of_its_own(registered):
     kwargs = {"name": "leg_counting", "size": 3, "seed": 5, "min_animals": 9, "max_animals": 9}
     registered["rg:leg_counting-hard"] = EnvSpec(
         id="rg:leg_counting-hard", entry_point=Hard, kwargs=kwargs
     )
     env = gem.make("rg:leg_counting-hard", seed=8)
-    rows = list(reasoning_gym.create_dataset(**{**kwargs, "seed": 8}))
+    rows = list(rows_of(**{**kwargs, "seed": 8}))
     for number, row in enumerate([*rows, rows[0]], 1):
         assert env.reset()[0] == row["question"]
         assert env.idx == number
@@ -245,7 +264,7 @@ def test_only_the_rows_may_be_assigned():
 # AgileRL, wrappers, names
 
 
-def test_what_trainers_look_up():
+def test_makers_wrappers_and_signatures_are_where_trainers_look_them_up():
     module, _, name = "gem:make".partition(":")
     env = getattr(importlib.import_module(module), name)("game:GuessTheNumber-v0-easy")
     assert env.max_turns == 4
@@ -306,26 +325,27 @@ def test_several_agents_are_named_by_keyword():
     assert env.agents == ["ann", "bob"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "normal"),
-    [
-        (None, None),
-        (" 5 ", "5"),
-        (r"\frac12", r"\frac{1}{2}"),
-        ("0.5", r"\frac{1}{2}"),
-        (".5", r"\frac{1}{2}"),
-        ("3/4", r"\frac{3}{4}"),
-        ("x=5", "5"),
-        (r"5\text{ cm}", "5"),
-        (r"\sqrt2", r"\sqrt{2}"),
-        (r"\text{A}", "A"),
-        (r"90^\circ", "90"),
-        ("1,000", "1,000"),
-        (r"\left(1, 2\right)", "(1,2)"),
-    ],
-)
-def test_answers_are_normalised_as_by_math(answer, normal):
-    assert mathd_normalize_answer(answer) == normal
+NORMAL = [
+    (None, None),
+    (" 5 ", "5"),
+    (r"\frac12", r"\frac{1}{2}"),
+    ("0.5", r"\frac{1}{2}"),
+    (".5", r"\frac{1}{2}"),
+    ("3/4", r"\frac{3}{4}"),
+    ("x=5", "5"),
+    (r"5\text{ cm}", "5"),
+    (r"\sqrt2", r"\sqrt{2}"),
+    (r"\text{A}", "A"),
+    (r"90^\circ", "90"),
+    ("1,000", "1,000"),
+    (r"\left(1, 2\right)", "(1,2)"),
+]
+
+
+def test_answers_are_normalised_as_by_math(subtests):
+    for answer, normal in NORMAL:
+        with subtests.test(answer):
+            assert mathd_normalize_answer(answer) == normal
 
 
 def test_the_time_server_has_its_helpers():

@@ -42,9 +42,18 @@ def as_array(value):
     return np.array(value, dtype=object) if is_board else value
 
 
-@pytest.mark.parametrize("form", [copy.deepcopy, as_array, lambda value: value])
+FORMS = {"copies": copy.deepcopy, "arrays": as_array, "the same objects": lambda value: value}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STATES)
-def test_a_game_goes_on_from_assigned_state(name, form):
+def test_a_game_goes_on_from_assigned_state(name, subtests):
+    for kind, form in FORMS.items():
+        with subtests.test(kind):
+            _check_assigned_state(name, form)
+
+
+def _check_assigned_state(name, form):
     env = game_class(name)(seed=5)
     env.step(env.sample_random_action())  # the first move of Minesweeper draws the mines
     names = [*STATES[name].split(), "turn_count"]
@@ -135,6 +144,7 @@ class OwnReset(ReasoningGymEnv):
         return self.data["question"], {}
 
 
+@pytest.mark.slow
 def test_an_item_that_a_subclass_sets_is_scored():
     env = OwnReset("leg_counting", size=3, seed=4)
     questions = set()

@@ -1,5 +1,6 @@
 """The servers, as programs."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -11,8 +12,6 @@ import pytest
 from click.testing import CliRunner
 from commands import Command
 
-from gem.tools.mcp_server import time_mcp
-from gem.tools.search_engine import google_search_server, retrieval_server, serp_search_server
 from gem.tools.search_tool import SearchTool
 
 
@@ -42,6 +41,7 @@ def serp():
     server.server_close()
 
 
+@pytest.mark.slow
 def test_the_web_is_searched_behind_the_same_route(serp):
     command = [sys.executable, "-m", "gem.tools.search_engine.serp_search_server"]
     command += ["--search_url", serp, "--serp_api_key", "key", "--port", "0", "--topk", "2"]
@@ -62,23 +62,29 @@ def test_the_web_is_searched_behind_the_same_route(serp):
         server.stdout.close()
 
 
-@pytest.mark.parametrize("module", [retrieval_server, serp_search_server, google_search_server])
-def test_the_options_are_those_of_gem_llm(module):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("retrieval_server", "--index_path --corpus_path --retriever_name --retriever_model"),
+        ("serp_search_server", "--search_url --serp_api_key --serp_engine"),
+        ("google_search_server", "--api_key --cse_id --snippet_only"),
+    ],
+)
+def test_the_options_of_a_search_server_are_those_of_gem_llm(name, options):
+    module = importlib.import_module(f"gem.tools.search_engine.{name}")
     said = CliRunner().invoke(module.main, ["--help"]).output
-    names = {
-        retrieval_server: "--index_path --corpus_path --retriever_name --retriever_model",
-        serp_search_server: "--search_url --serp_api_key --serp_engine",
-        google_search_server: "--api_key --cse_id --snippet_only",
-    }[module]
-    for name in [*names.split(), "--topk", "--num_workers", "--port"]:
-        assert name in said
+    for option in [*options.split(), "--topk", "--num_workers", "--port"]:
+        assert option in said
     hidden = ["--max_batch_size", "10", "--max_wait_time", "50", "--topk", "0"]
     result = CliRunner().invoke(module.main, hidden)
     assert "topk" in result.output
     assert result.exit_code == 2
 
 
-def test_the_clock_is_a_server():
+@pytest.mark.slow
+def test_the_clock_is_a_server_with_an_address():
+    time_mcp = importlib.import_module("gem.tools.mcp_server.time_mcp")
     said = CliRunner().invoke(time_mcp.main, ["--help"]).output
     for name in ("--transport", "--host", "--port", "--path", "--log-level"):
         assert name in said

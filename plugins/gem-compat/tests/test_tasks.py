@@ -1,6 +1,5 @@
 """The environments over datasets: rows, orders, resets, grading, spawning."""
 
-import datasets
 import numpy as np
 import pytest
 
@@ -26,12 +25,18 @@ DOUBLE = {
 }
 
 
+def dataset_of(rows):
+    import datasets
+
+    return datasets.Dataset.from_list(rows)
+
+
 def questions(env, count):
     return [env.reset()[0] for _ in range(count)]
 
 
 def test_rows_come_in_the_order_of_gem_llm():
-    rows = datasets.Dataset.from_list(SUMS)
+    rows = dataset_of(SUMS)
     first = rows.shuffle(seed=3)
     env = MathEnv(dataset=rows, seed=3)
     second = first.shuffle(seed=3 + 1)
@@ -44,9 +49,9 @@ def test_the_rows_own_order_is_kept_for_evaluation():
     assert questions(env, 6) == [row["problem"] for row in SUMS]
 
 
-@pytest.mark.parametrize("rows", [SUMS, datasets.Dataset.from_list(SUMS)])
-def test_a_row_is_taken_by_seed_or_by_number(rows):
-    env = MathEnv(dataset=rows, seed=1)
+@pytest.mark.parametrize("form", [list, dataset_of])
+def test_a_row_is_taken_by_seed_or_by_number(form):
+    env = MathEnv(dataset=form(SUMS), seed=1)
     order = questions(env, 6)
     assert env.reset(idx=2)[0] == order[2]
     assert env.reset()[0] == order[3]
@@ -59,9 +64,10 @@ def test_a_row_is_taken_by_seed_or_by_number(rows):
 
 
 def test_splits_are_chosen_as_in_gem_llm():
-    rows = datasets.DatasetDict(
-        {"train": datasets.Dataset.from_list(SUMS), "test": datasets.Dataset.from_list(SUMS[:2])}
-    )
+    import datasets
+
+    splits = {"train": dataset_of(SUMS), "test": dataset_of(SUMS[:2])}
+    rows = datasets.DatasetDict(splits)
     assert len(MathEnv(dataset=rows, split="test").dataset) == 2
     with pytest.raises(ValueError, match="'train', 'test'"):
         MathEnv(dataset=rows)
@@ -115,6 +121,7 @@ def test_a_gold_answer_of_another_type_is_an_error(env):
         env.check_correct("1", {"a": 1})
 
 
+@pytest.mark.slow
 def test_grading_works_in_the_environments_own_pool():
     env = MathEnv(dataset=SUMS)
     result = env.mp_pool.apply_async(env.check_correct, (r"\boxed{\frac{2}{4}}", "0.5"))
@@ -127,7 +134,7 @@ def test_grading_works_in_the_environments_own_pool():
     assert verify_fn(r"\boxed{3}", "3") == ({"formatted": True}, 1)
 
 
-def test_spawn_and_states():
+def test_spawned_environments_and_states_go_on_alike():
     env = MathEnv(dataset=SUMS, seed=1, use_format_error_reward=True)
     env.reset()
     same = env.spawn(same_state=True)
@@ -152,7 +159,7 @@ def test_spawn_and_states():
     assert env.fork().answer == env.answer
 
 
-def test_images_are_shown():
+def test_images_of_problems_are_shown():
     env = MathVisualEnv(dataset=[{**row, "images": ["pixels"]} for row in SUMS], seed=2)
     seen = [env.reset()[0] for _ in range(6)]
     assert {one["problem"] for one in seen} == {row["problem"] for row in SUMS}
@@ -161,9 +168,9 @@ def test_images_are_shown():
     assert isinstance(env.spawn(seed=5), MathVisualEnv)
 
 
-@pytest.mark.parametrize("rows", [QUESTIONS, datasets.Dataset.from_list(QUESTIONS)])
-def test_questions_come_in_a_prompt_and_are_graded(rows):
-    env = QaEnv(dataset=rows, load_from_cache_file=False)
+@pytest.mark.parametrize("form", [list, dataset_of])
+def test_questions_come_in_a_prompt_and_are_graded(form):
+    env = QaEnv(dataset=form(QUESTIONS), load_from_cache_file=False)
     observation, _ = env.reset(idx=0)
     assert "<answer>" in observation
     asked = tuple(f"Question: {row['question']}" for row in QUESTIONS)

@@ -180,7 +180,7 @@ def test_tools_of_gem_core_are_tools_here():
     assert adapted.execute_action("none") == (False, True, "", "none")
 
 
-def test_python_is_run():
+def test_the_python_tool_runs_code_and_shows_its_output():
     tool = PythonCodeTool()
     assert (tool.tool_type, tool.timeout, tool.keep_error_last_line) == ("python_code", 5, False)
     assert tool.execute_action("no code") == (False, True, "", "no code")
@@ -233,6 +233,7 @@ def test_a_search_that_fails_says_so(monkeypatch):
     assert SearchTool().execute_action("<search>never closed")[0] is False
 
 
+@pytest.mark.slow
 def test_mcp_servers_are_called():
     tool = MCPTool.from_local_command({"command": TIME[0], "args": TIME[1:]}, name="clock")
     try:

@@ -39,7 +39,7 @@ def search_url():
         server.stdout.close()
 
 
-def test_the_loop_of_the_readme():
+def test_the_loop_of_the_readme_ends_an_episode():
     env = gem.make("game:GuessTheNumber-v0")
     observation, info = env.reset()
     steps = 0
@@ -53,7 +53,7 @@ def test_the_loop_of_the_readme():
     assert observation != next_observation
 
 
-def test_the_python_tool_with_a_chat(tokenizer):
+def test_the_python_tool_shows_its_result_in_a_chat(tokenizer):
     env = gem.make("math:Sample", seed=0)
     env = ToolEnvWrapper(env, tools=[PythonCodeTool(timeout=5)])
     env = WRAPPER_FACTORY["concat_chat"](env, tokenizer=tokenizer)
@@ -72,7 +72,8 @@ def test_the_python_tool_with_a_chat(tokenizer):
     assert (reward, terminated, truncated, info["use_tool"]) == (1.0, True, True, False)
 
 
-def test_the_search_tool_with_a_chat(tokenizer, search_url, monkeypatch):
+@pytest.mark.slow
+def test_the_search_tool_shows_its_documents_in_a_chat(tokenizer, search_url, monkeypatch):
     monkeypatch.setenv("SEARCH_URL", search_url)
     env = gem.make("qa:Sample", seed=0)
     for wrapper in get_wrapper_fns("search_tool,concat_chat", tokenizer=tokenizer):
@@ -88,7 +89,7 @@ def test_the_search_tool_with_a_chat(tokenizer, search_url, monkeypatch):
     assert env.step(f"<answer>{gold}</answer>")[1] == 1.0
 
 
-def test_the_search_tool_by_itself(search_url):
+def test_the_search_tool_finds_documents_by_itself(search_url):
     tool = SearchTool(search_url=search_url, topk=2)
     valid, failed, output, parsed = tool.execute_action("<search>capital of France</search> so")
     assert (valid, failed, parsed) == (True, False, "<search>capital of France</search>")
@@ -98,7 +99,7 @@ def test_the_search_tool_by_itself(search_url):
 
 
 @pytest.mark.parametrize("async_mode", [False, True])
-def test_vectors(async_mode, tokenizer):
+def test_vectors_of_several_ids_show_chats(async_mode, tokenizer):
     ids = ["game:GuessTheNumber-v0", "game:Mastermind-v0-easy", "rg:letter_counting"]
     wrappers = get_wrapper_fns("concat_chat,episode_tracking", tokenizer=tokenizer)
     vec_env = gem.make_vec(ids, wrappers=wrappers, async_mode=async_mode, seed=3)
@@ -114,7 +115,7 @@ def test_vectors(async_mode, tokenizer):
     vec_env.close()
 
 
-def test_a_new_environment(monkeypatch):
+def test_a_new_environment_can_be_registered_with_parameters(monkeypatch):
     from gem.envs import registration
 
     class ReverseStringEnv(gem.Env):
@@ -173,6 +174,7 @@ async def _moves(_):
     return r"\boxed{A C}"
 
 
+@pytest.mark.slow
 def test_episodes_are_printed_with_coroutines(capsys):
     import asyncio
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem.utils import constants, math_grader, parsing, qa_em, sandbox, seeding
 
@@ -58,22 +59,24 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "gold"), EQUAL)
-def test_equal_answers_are_right_in_every_function(answer, gold):
-    assert math_grader.grade(answer, gold)
-    assert math_grader.grade(answer, rf"\boxed{{{gold}}}", fast=False)
-    assert math_grader.grade_answer_mathd(answer, gold)
-    assert math_grader.grade_answer_sympy(answer, gold)
-    assert math_grader.is_latex_equal(answer, gold)
-    assert math_grader.is_value_equal(answer, gold)
-    assert math_grader.are_equal_under_sympy(gold, answer)
+def test_equal_answers_are_right_in_every_function(subtests):
+    for answer, gold in EQUAL:
+        with subtests.test(f"{answer} and {gold}"):
+            assert math_grader.grade(answer, gold)
+            assert math_grader.grade(answer, rf"\boxed{{{gold}}}", fast=False)
+            assert math_grader.grade_answer_mathd(answer, gold)
+            assert math_grader.grade_answer_sympy(answer, gold)
+            assert math_grader.is_latex_equal(answer, gold)
+            assert math_grader.is_value_equal(answer, gold)
+            assert math_grader.are_equal_under_sympy(gold, answer)
 
 
-@pytest.mark.parametrize(("answer", "gold"), DIFFERENT)
-def test_different_answers_are_wrong(answer, gold):
-    assert not math_grader.grade(answer, gold)
-    assert not math_grader.grade(answer, gold, fast=False)
-    assert not math_grader.grade_answer_sympy(answer, gold)
+def test_different_answers_are_wrong(subtests):
+    for answer, gold in DIFFERENT:
+        with subtests.test(f"{answer} and {gold}"):
+            assert not math_grader.grade(answer, gold)
+            assert not math_grader.grade(answer, gold, fast=False)
+            assert not math_grader.grade_answer_sympy(answer, gold)
 
 
 def test_nothing_is_equal_only_to_nothing():
@@ -81,32 +84,33 @@ def test_nothing_is_equal_only_to_nothing():
     assert not math_grader.grade_answer_mathd(None, "1")
 
 
-@pytest.mark.parametrize(
-    ("function", "response", "gold", "expected"),
-    [
-        ("boxed_reward_fn", r"\boxed{3}", "3", (True, 1.0)),
-        ("boxed_reward_fn", r"\boxed{3}", 3, (True, 1.0)),
-        ("boxed_reward_fn", r"\boxed{3}", ["4", "3"], (True, 1.0)),
-        ("boxed_reward_fn", r"\boxed{4}", "3", (True, 0.0)),
-        ("boxed_reward_fn", "3", "3", (False, 0.0)),
-        ("r1_distill_qwen_math_reward_fn", r"<think></think>\boxed{3}", "3", (True, 1.0)),
-        ("r1_distill_qwen_math_reward_fn", r"\boxed{3}</think>4", "3", (False, 0.0)),
-        ("r1_distill_qwen_math_reward_fn", r"</think></think>\boxed{3}", "3", (False, 0.0)),
-        ("answer_tag_reward_fn", "a</think> <answer>3</answer>", "3", (True, 1.0)),
-        ("answer_tag_reward_fn", r"a</think> <answer>\boxed{3}</answer>", "3", (True, 1.0)),
-        ("answer_tag_reward_fn", r"a</think> <answer>\boxed{3</answer>", "3", (True, 0.0)),
-        ("answer_tag_reward_fn", "<answer>3</answer>", "3", (False, 0.0)),
-        ("answer_tag_reward_fn_for_orz", "<answer>3</answer>", "3", (True, 1.0)),
-        ("answer_tag_reward_fn_for_orz", "<answer>4</answer>", "3", (True, 0.0)),
-        ("answer_tag_reward_fn_for_orz", "3", "3", (False, 0.0)),
-    ],
-)
-def test_responses_are_paid(function, response, gold, expected):
-    formatted, reward = expected
-    assert getattr(math_grader, function)(response, gold) == ({"formatted": formatted}, reward)
-    if formatted:
-        paid = getattr(math_grader, function)(response, gold, False, 5.0, -1.0)[1]
-        assert paid == (5.0 if reward else -1.0)
+RESPONSES = [
+    ("boxed_reward_fn", r"\boxed{3}", "3", (True, 1.0)),
+    ("boxed_reward_fn", r"\boxed{3}", 3, (True, 1.0)),
+    ("boxed_reward_fn", r"\boxed{3}", ["4", "3"], (True, 1.0)),
+    ("boxed_reward_fn", r"\boxed{4}", "3", (True, 0.0)),
+    ("boxed_reward_fn", "3", "3", (False, 0.0)),
+    ("r1_distill_qwen_math_reward_fn", r"<think></think>\boxed{3}", "3", (True, 1.0)),
+    ("r1_distill_qwen_math_reward_fn", r"\boxed{3}</think>4", "3", (False, 0.0)),
+    ("r1_distill_qwen_math_reward_fn", r"</think></think>\boxed{3}", "3", (False, 0.0)),
+    ("answer_tag_reward_fn", "a</think> <answer>3</answer>", "3", (True, 1.0)),
+    ("answer_tag_reward_fn", r"a</think> <answer>\boxed{3}</answer>", "3", (True, 1.0)),
+    ("answer_tag_reward_fn", r"a</think> <answer>\boxed{3</answer>", "3", (True, 0.0)),
+    ("answer_tag_reward_fn", "<answer>3</answer>", "3", (False, 0.0)),
+    ("answer_tag_reward_fn_for_orz", "<answer>3</answer>", "3", (True, 1.0)),
+    ("answer_tag_reward_fn_for_orz", "<answer>4</answer>", "3", (True, 0.0)),
+    ("answer_tag_reward_fn_for_orz", "3", "3", (False, 0.0)),
+]
+
+
+def test_responses_are_paid(subtests):
+    for function, response, gold, (formatted, reward) in RESPONSES:
+        pay = getattr(math_grader, function)
+        with subtests.test(f"{function} {response} {gold}"):
+            assert pay(response, gold) == ({"formatted": formatted}, reward)
+            if formatted:
+                paid = pay(response, gold, False, 5.0, -1.0)[1]
+                assert paid == (5.0 if reward else -1.0)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +140,7 @@ def test_boxes_come_with_and_without_their_marks():
     assert parsing.remove_boxed("{b}") is None
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 25)
 @given(st.text(alphabet="ab{} \\"), st.text(alphabet="ab {}\\"))
 def test_boxes_never_raise_and_hold_what_was_put_in(before, after):
     box = parsing.extract_last_boxed_answer(rf"{before}\boxed{{{after}}}")
@@ -205,7 +209,7 @@ def test_repetition_is_seen(text, repeats):
     assert math_grader.repeatness(text) is repeats
 
 
-def test_time_limits():
+def test_a_function_that_takes_too_long_is_ended():
     with pytest.raises(math_grader.TimeoutException, match="Too long"):  # noqa: SIM117
         with math_grader.timeout(0.05, "Too long"):
             time.sleep(5)
@@ -225,12 +229,12 @@ def test_an_outer_time_limit_outlives_an_inner_one():
         work()
 
 
-def test_time_limits_in_another_thread():
+def test_functions_have_time_limits_in_other_threads():
     found = []
 
     def work():
         found.append(math_grader.run_with_timeout_signal(lambda: 3))
-        found.append(math_grader.run_with_timeout_signal(time.sleep, (2,), timeout_seconds=0.05))
+        found.append(math_grader.run_with_timeout_signal(time.sleep, (0.5,), timeout_seconds=0.05))
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -238,6 +242,7 @@ def test_time_limits_in_another_thread():
     assert found == [3, None]
 
 
+@pytest.mark.slow
 def test_programs_are_run():
     assert sandbox.run_python("print(' hi ')", "none") == (True, " hi \n", "")
     assert sandbox.run_python("print(input())", "bwrap", stdin="in") == (True, "in\n", "")
@@ -260,7 +265,7 @@ def test_programs_are_run():
     assert sandbox.sandbox_id("process") == "process"
 
 
-def test_constants():
+def test_constants_and_forbidden_imports_are_those_of_gem_llm():
     assert constants.TERMINAL_STATE == "<\uff5cTERMINAL_STATE\uff5c>"
     assert constants.LanguageGameReward.format_error_reward == -0.1
     assert (sandbox.DEFAULT_TIMEOUT, sandbox.CLI_ARG_SIZE_LIMIT) == (10, 3072)

@@ -107,7 +107,7 @@ def test_same_step_gives_the_new_episode_and_keeps_the_end_of_the_old(cls, mode)
 
 @pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, "NextStep"])
-def test_next_step_ignores_one_action(cls, mode):
+def test_the_mode_next_step_ignores_one_action(cls, mode):
     vector = counting(mode, cls)
     vector.reset()
     for _ in range(2):
@@ -178,7 +178,7 @@ def test_environments_step_concurrently_in_threads():
     vector.close()
 
 
-def test_modes_are_checked():
+def test_an_unknown_autoreset_mode_is_an_error():
     with pytest.raises(ConfigError, match="'NextStep', 'SameStep'"):
         counting("never")
     assert VectorEnv([], []).reset() == ([], [])

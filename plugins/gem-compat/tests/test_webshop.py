@@ -10,8 +10,9 @@ import sys
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem
 from gem.envs.registration import ENV_REGISTRY
@@ -21,7 +22,6 @@ from gem.envs.webshop.webshop import WebshopEnv
 from gem.wrappers.wrapper_factory import get_wrapper_fns
 from gem_core.errors import ConfigError, DataError
 from gem_web.agents import WebshopOracle
-from gem_web.commands import command
 
 SEARCH = r"\boxed{search[shirt]}"
 INVALID = r"\boxed{click[nothing]}"
@@ -44,6 +44,7 @@ def path_to_purchase(session):
     return actions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["train", "test"])
 @pytest.mark.parametrize("mode", ["html", "text", "text_rich"])
 def test_ids_have_the_parameters_of_gem_llm(split, mode):
@@ -230,7 +231,7 @@ def test_a_state_can_be_saved_and_assigned():
     assert env.step(r"\boxed{click[next >]}") == first
 
 
-def test_vectors_step_it():
+def test_a_vector_steps_several_webshops():
     vector = gem.make_vec(["webshop:Sample"] * 2, seed=3)
     vector.reset(env0_kwargs={"session": 1}, env1_kwargs={"session": 2})
     observations, rewards, *_ = vector.step([SEARCH, "no box"])
@@ -317,6 +318,8 @@ def test_without_data_the_error_says_how_to_make_it(tmp_path, monkeypatch):
 
 
 def test_the_command_that_the_error_names_converts_the_database(tmp_path, monkeypatch):
+    from gem_web.commands import command
+
     write_database(tmp_path / ".cache" / "webshop")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="must be converted once") as raised:
@@ -368,6 +371,7 @@ def test_preprocessing_is_a_script(monkeypatch, capsys):
 WEIGHTS = st.lists(st.floats(0.01, 100), min_size=1, max_size=20)
 
 
+@settings(max_examples=100 if thorough() else 25)
 @given(WEIGHTS, st.integers(0, 2**32), st.booleans())
 def test_every_drawn_index_is_one_of_the_weights(weights, seed, has_zero):
     sums = [sum(weights[: n + 1]) for n in range(len(weights))]

@@ -62,6 +62,7 @@ def test_other_arguments_are_ignored_with_a_warning():
         WikiGameEnv(turns=3)
 
 
+@pytest.mark.slow
 def test_an_eidetic_memory_does_not_outlive_its_episode():
     env = gem.make("game:WikiGame-v0-easy", variant="eidetic", seed=3)
     env.step(env.sample_random_action())

@@ -65,7 +65,7 @@ def test_a_wrapper_of_ones_own_sees_attributes_as_they_are():
     assert (twin.turn, outer.turn, twin.mark) == (3, 2, "?")
 
 
-def test_a_bare_wrapper_passes_on():
+def test_a_wrapper_without_methods_changes_nothing():
     env = EnvWrapper(gem.make("game:Mastermind-v0-easy"))
     observation, info = env.reset(3)
     assert (observation, info) == env.reset(seed=3)
@@ -97,7 +97,7 @@ def test_a_history_begins_between_prefix_and_suffix():
     assert info == {"prefix": "P:", "suffix": "S"}
 
 
-def test_old_turns_are_dropped():
+def test_a_history_drops_its_oldest_turns():
     env = ObservationWrapper(Lines(), True, False, max_history_length=1)
     assert shown(env, "a", "b", "c") == "line 2\nc\nline 3\n"
 
@@ -176,7 +176,7 @@ def test_the_factory_has_the_names_of_gem_llm():
         get_wrapper_fns("concatt")
 
 
-def test_any_order_is_taken_as_in_gem_llm():
+def test_wrappers_may_come_in_any_order():
     env = Lines()
     for wrapper in get_wrapper_fns("episode_tracking,concat,python_tool"):
         env = wrapper(env)
@@ -197,5 +197,5 @@ def test_snapshots_hold_the_whole_stack():
 
 
 @pytest.mark.parametrize(("text", "line"), [("", ""), ("a", "a\n"), ("a\n", "a\n")])
-def test_lines_end(text, line):
+def test_a_text_of_a_history_ends_with_a_new_line(text, line):
     assert maybe_add_new_line(text) == line

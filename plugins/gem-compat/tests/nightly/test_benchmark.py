@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[4] / "benchmarks"
 
 
 @pytest.mark.parametrize(
