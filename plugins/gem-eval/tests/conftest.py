@@ -1,14 +1,13 @@
 """Helpers that several test modules use."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from gem_command import gem_command
+from cli import gem
 
 from gem_core.agent import Generation
 from gem_core.seeding import child_seed
@@ -67,19 +66,6 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return run
-
-
-def gem(*args: Any, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run gem-core as a user does."""
-    return subprocess.run(
-        [*gem_command(), *map(str, args)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, **environ},
-        check=False,
-        timeout=120,
-    )
 
 
 @pytest.fixture(name="gem")

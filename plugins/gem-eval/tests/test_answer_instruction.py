@@ -6,8 +6,10 @@ mentions one.
 
 import json
 import re
+from itertools import product
 
 import pytest
+from selection import some
 
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_rollout import read_trajectories
@@ -30,8 +32,11 @@ def trajectories(folder):
     return list(read_trajectories(folder / "trajectories.jsonl"))
 
 
-@pytest.mark.parametrize("command", ["run", "eval"])
-@pytest.mark.parametrize("words", [["math:Custom"], ["env=math/Custom", "tools=[python]"]])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "command"),
+    some(product((["math:Custom"], ["env=math/Custom", "tools=[python]"]), ("run", "eval"))),
+)
 def test_a_model_is_told_how_to_answer(tmp_path, gem, agent, command, words):
     done = gem(command, *words, DATA, *agent, "episodes=4", "out=run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -41,8 +46,11 @@ def test_a_model_is_told_how_to_answer(tmp_path, gem, agent, command, words):
     assert config["answer_instruction"] == "default"
 
 
-@pytest.mark.parametrize("command", ["run", "eval"])
-@pytest.mark.parametrize("switch", ["answer_instruction=null", "env.prompt='{problem}'"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("switch", "command"),
+    some(product(("answer_instruction=null", "env.prompt='{problem}'"), ("run", "eval"))),
+)
 def test_answers_without_the_form_are_quoted_with_the_option_that_asks_for_it(
     tmp_path, gem, agent, command, switch
 ):
@@ -56,6 +64,7 @@ def test_answers_without_the_form_are_quoted_with_the_option_that_asks_for_it(
     assert "answer_instruction=default" in line
 
 
+@pytest.mark.slow
 def test_another_instruction_may_be_given(tmp_path, gem, agent):
     """It takes the place of the default one, and environments without one show it as well."""
     text = r"Reply with \boxed{ANSWER}, $5."
@@ -76,6 +85,7 @@ def test_only_the_environments_of_a_mixture_that_need_it_have_an_instruction(tmp
     assert "Only the last box is read." not in found["b"]
 
 
+@pytest.mark.slow
 def test_a_run_is_replayed_and_continued_with_its_own_instruction(tmp_path, gem, agent):
     base = ["eval", "math:Custom", DATA, *agent, "out=run"]
     gem(*base, "episodes=2", cwd=tmp_path)
@@ -88,6 +98,7 @@ def test_a_run_is_replayed_and_continued_with_its_own_instruction(tmp_path, gem,
     assert gem(*base, "episodes=3", "resume=true", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_replay_of_a_run_from_before_the_instruction_has_none(tmp_path, gem, agent):
     gem("eval", "math:Custom", DATA, *agent, "out=run", "answer_instruction=null", cwd=tmp_path)
     path = tmp_path / "run" / "run.json"
@@ -97,6 +108,7 @@ def test_a_replay_of_a_run_from_before_the_instruction_has_none(tmp_path, gem, a
     assert "Nothing changes" in gem("replay", "run", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_answers_that_were_cut_are_counted(tmp_path, gem):
     with EndpointServer(reply="Let me think") as server:
         server.set_faults(["length"] * 2)
@@ -106,6 +118,7 @@ def test_answers_that_were_cut_are_counted(tmp_path, gem):
     assert "In 2 of them the model reached its token limit: raise max_tokens" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_with_few_format_errors_has_no_advice(tmp_path, gem):
     words = ["agent=scripted", r"agent.actions=['\boxed{5}']", "episodes=4", "out=run"]
     done = gem("eval", "math:Sample", *words, cwd=tmp_path)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import pytest
+from selection import some, thorough
 
 from gem_core.seeding import child_seed
 from gem_eval.compare import Candidate, Options, compare
@@ -26,6 +27,9 @@ POPULATIONS: dict[str, tuple[Callable[[random.Random], float], float]] = {
     "hard": (lambda rng: rng.betavariate(0.4, 1.6), 0.2),
 }
 """How the chance of success of a question is drawn, and its mean."""
+
+
+pytestmark = pytest.mark.slow
 
 
 class Chances(TaskEnv):
@@ -111,41 +115,39 @@ CASES = {
     "repeated questions": {"rows": 24, "groups": 36, "samples": 1, "repeated": True},
 }
 
-
+TRIALS = 200 if thorough() else 80
 KINDS = [*((case, "of all kinds") for case in CASES), ("every row", "hard"), ("samples", "hard")]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("case", "kind"), KINDS)
+@pytest.mark.parametrize(("case", "kind"), some(KINDS))
 def test_the_intervals_cover_the_population_about_as_often_as_they_say(case, kind):
     """0.95, up to chance: the standard deviation of 200 trials is 0.015."""
-    found = figures(kind, **CASES[case], count=200)
+    found = figures(kind, **CASES[case], count=TRIALS)
     truth = POPULATIONS[kind][1]
     assert coverage(found, truth, "success") > 0.9
     assert coverage(found, truth, "mean_return") > 0.9
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("case", "kind"), KINDS)
+@pytest.mark.parametrize(("case", "kind"), some(KINDS))
 def test_equal_agents_seldom_differ_significantly(case, kind):
     """At most 0.05, up to chance: the standard deviation of 100 trials is 0.022."""
-    assert error_rate(kind, **CASES[case], count=100) <= 0.11
+    assert error_rate(kind, **CASES[case], count=TRIALS // 2) <= 0.11
 
 
 def test_the_interval_of_pass_at_k_covers_the_population():
     """With the chance p uniform in [0, 1], pass@2 is the mean of 1 - (1 - p)^2: 2/3."""
     rng, covered = random.Random(4), 0
-    for seed in range(150):
+    for seed in range(TRIALS):
         data = [{"question": f"{seed} {n}", "chance": rng.random()} for n in range(40)]
         estimate = figures_of(played(data, seed, 25, 4)).pass_at[2]
         covered += estimate.low <= 2 / 3 <= estimate.high
-    assert covered / 150 > 0.9
+    assert covered / TRIALS > 0.9
 
 
 def test_questions_counted_twice_would_make_the_intervals_too_short():
     """What the ids of tasks are for: without them, repeated rows seem to be more evidence."""
     covered = {"with ids": 0, "without": 0}
-    for seed, data in trials("of all kinds", 20, 150, repeated=False):
+    for seed, data in trials("of all kinds", 20, TRIALS, repeated=False):
         known = played(data * 3, seed, 60, 1)
         assert figures_of(known).tasks == 20
         for name, own in (
@@ -154,5 +156,5 @@ def test_questions_counted_twice_would_make_the_intervals_too_short():
         ):
             estimate = figures_of(own).success
             covered[name] += estimate.low <= 0.5 <= estimate.high
-    assert covered["with ids"] / 150 > 0.9
-    assert covered["without"] / 150 < 0.88
+    assert covered["with ids"] / TRIALS > 0.9
+    assert covered["without"] / TRIALS < 0.88

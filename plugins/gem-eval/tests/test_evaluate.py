@@ -16,6 +16,8 @@ from gem_rollout import read_trajectories
 from gem_rollout.runs import Run
 
 GUESS = "game/GuessTheNumber-v0-easy"
+EVAL = [sys.executable, "-m", "gem_core", "eval", f"env={GUESS}"]
+"""The command as a process of its own."""
 
 
 def rows(path):
@@ -41,6 +43,7 @@ def test_a_runs_folder_has_its_configuration_trajectories_and_figures(tmp_path, 
     assert json.loads(run.metrics_path.read_text())["missing"] == 0
 
 
+@pytest.mark.slow
 def test_without_out_a_run_has_a_folder_with_its_date(tmp_path, ok):
     ok("eval", f"env={GUESS}", "agent=oracle", "episodes=1", cwd=tmp_path)
     (folder,) = (tmp_path / "runs").glob("*/*")
@@ -51,6 +54,7 @@ def test_without_out_a_run_has_a_folder_with_its_date(tmp_path, ok):
     ]
 
 
+@pytest.mark.slow
 def test_agents_play_the_same_tasks_and_each_task_k_times(tmp_path, ok):
     agents = "agent=[oracle,random]"
     ok("eval", f"env={GUESS}", agents, "episodes=3", "samples=4", "out=run", cwd=tmp_path)
@@ -68,6 +72,7 @@ def test_agents_play_the_same_tasks_and_each_task_k_times(tmp_path, ok):
     ]
 
 
+@pytest.mark.slow
 def test_several_environments_have_a_row_each_and_two_for_all(tmp_path, ok):
     ok(
         "eval",
@@ -85,12 +90,14 @@ def test_several_environments_have_a_row_each_and_two_for_all(tmp_path, ok):
     ]
 
 
+@pytest.mark.slow
 def test_actions_of_the_wrong_form_are_counted_in_every_family(tmp_path, ok):
     envs = "envs=[game:GuessTheNumber-v0-easy,math:Sample,qa:Sample,code:Sample,rg:gcd]"
     ok("eval", envs, "agent=silent", "episodes=1", "out=run", cwd=tmp_path)
     assert {row["format_errors"] for row in rows(tmp_path / "run").values()} == {1.0}
 
 
+@pytest.mark.slow
 def test_rewards_of_tools_do_not_make_a_wrong_answer_a_success(tmp_path, ok):
     script = r"agent.actions=['<python>print(1)</python>','\boxed{no}']"
     tools = ["tools=[python]", "+tool_use.tool_reward=2.0"]
@@ -111,13 +118,15 @@ def test_rewards_of_tools_do_not_make_a_wrong_answer_a_success(tmp_path, ok):
     assert row["seconds"]["tool"] > 0
 
 
-def test_null_among_agents_is_the_one_that_says_nothing(tmp_path, ok):
+@pytest.mark.slow
+def test_null_in_the_list_of_agents_is_an_agent_that_says_nothing(tmp_path, ok):
     ok("eval", f"env={GUESS}", "agent=[oracle,null]", "episodes=1", "out=run", cwd=tmp_path)
     episodes = list(Run.open(tmp_path / "run").trajectories())
     assert {one.agent for one in episodes} == {"oracle", "silent"}
     assert {turn.action for one in episodes if one.agent == "silent" for turn in one.turns} == {""}
 
 
+@pytest.mark.slow
 def test_agents_of_one_kind_have_different_names(tmp_path, ok):
     overrides = ["+agent@agent.low=scripted", r"agent.low.actions=['\boxed{1}']"]
     overrides += ["+agent@agent.high=scripted", r"agent.high.actions=['\boxed{9}']"]
@@ -128,6 +137,7 @@ def test_agents_of_one_kind_have_different_names(tmp_path, ok):
     assert actions == {("low", r"\boxed{1}"), ("high", r"\boxed{9}")}
 
 
+@pytest.mark.slow
 def test_the_parameters_of_the_only_agent_need_not_name_it(tmp_path, ok, gem):
     overrides = ["agent=scripted", r"agent.actions=['\boxed{1}']", "episodes=1", "out=run"]
     ok("eval", f"env={GUESS}", *overrides, cwd=tmp_path)
@@ -136,21 +146,23 @@ def test_the_parameters_of_the_only_agent_need_not_name_it(tmp_path, ok, gem):
     assert "Did you mean 'actions'" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["agent=oracle", "episodes=0"], "episodes: Input should be greater than or equal to 1"),
-        (["agent=oracle", "episode=3"], "Did you mean 'episodes'"),
-        (["agent=orcale"], "Did you mean 'oracle'?"),
-        ([], "agent: give at least one"),
-        (["agent=scripted"], "agent.scripted.actions needs a value"),
-    ],
-)
-def test_a_mistake_is_reported_in_one_clear_message(tmp_path, gem, overrides, message):
-    done = gem("eval", f"env={GUESS}", *overrides, cwd=tmp_path)
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+MISTAKES = {
+    "agent=oracle episodes=0": "episodes: Input should be greater than or equal to 1",
+    "agent=oracle episode=3": "Did you mean 'episodes'",
+    "agent=orcale": "Did you mean 'oracle'?",
+    "": "agent: give at least one",
+    "agent=scripted": "agent.scripted.actions needs a value",
+}
+"""What is said about overrides that are wrong."""
+
+
+def test_a_mistake_is_reported_in_one_clear_message(tmp_path, gem, subtests):
+    for overrides, message in MISTAKES.items():
+        with subtests.test(overrides):
+            done = gem("eval", f"env={GUESS}", *overrides.split(), cwd=tmp_path)
+            assert done.returncode == 1
+            assert message in done.stderr
+            assert "Traceback" not in done.stderr
 
 
 def test_a_run_goes_on_where_it_was_and_repeats_nothing(tmp_path, ok, gem):
@@ -174,6 +186,7 @@ def test_a_line_that_was_cut_is_played_again(tmp_path, ok):
     assert sorted(index for _, _, index in keys(tmp_path / "run")) == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_an_agent_can_join_a_run(tmp_path, ok):
     base = ["eval", f"env={GUESS}", "episodes=2", "out=run"]
     ok(*base, "agent=random", cwd=tmp_path)
@@ -182,25 +195,29 @@ def test_an_agent_can_join_a_run(tmp_path, ok):
     assert {agent for agent, _, _ in rows(tmp_path / "run")} == {"random", "oracle"}
 
 
-@pytest.mark.parametrize(
-    ("override", "told"),
-    [
-        ("env.max_turns=9", "env.max_turns: 4 -> 9"),
-        ("seed=5", "seed: 0 -> 5"),
-        ("samples=3", "samples: 1 -> 3"),
-        ("wrappers=[concat]", "wrappers"),
-        ("agent.scripted.repeat=true", "agent.scripted.repeat: False -> True"),
-    ],
-)
-def test_a_run_is_not_continued_with_another_configuration(tmp_path, ok, gem, override, told):
+CHANGES = {
+    "env.max_turns=9": "env.max_turns: 4 -> 9",
+    "seed=5": "seed: 0 -> 5",
+    "samples=3": "samples: 1 -> 3",
+    "wrappers=[concat]": "wrappers",
+    "agent.scripted.repeat=true": "agent.scripted.repeat: False -> True",
+}
+"""What is said about overrides that a run was not made with."""
+
+
+@pytest.mark.slow
+def test_a_run_is_not_continued_with_another_configuration(tmp_path, ok, gem, subtests):
     base = ["eval", f"env={GUESS}", "agent=scripted", r"agent.actions=['\boxed{1}']", "out=run"]
     ok(*base, "episodes=1", cwd=tmp_path)
-    done = gem(*base, "episodes=2", "resume=true", override, cwd=tmp_path)
+    done = gem(*base, "episodes=2", "resume=true", *CHANGES, cwd=tmp_path)
     assert done.returncode == 1
-    assert told in done.stderr
     assert len(keys(tmp_path / "run")) == 1
+    for override, told in CHANGES.items():
+        with subtests.test(override):
+            assert told in done.stderr
 
 
+@pytest.mark.slow
 def test_errors_are_reported_and_can_be_repeated(tmp_path, ok, gem):
     """The scripted action is not text, so that the game refuses it."""
     base = ["eval", f"env={GUESS}", "agent=scripted", "out=run", "episodes=2"]
@@ -216,6 +233,7 @@ def test_errors_are_reported_and_can_be_repeated(tmp_path, ok, gem):
     assert {agent for _, agent, _ in keys(tmp_path / "run")} == {"oracle"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["max_episodes=5", "max_turns=5", "max_seconds=1e-9"])
 def test_a_limit_ends_the_run_and_is_reported(tmp_path, gem, limit):
     done = gem(
@@ -229,16 +247,20 @@ def test_a_limit_ends_the_run_and_is_reported(tmp_path, gem, limit):
     assert len(keys(tmp_path / "run")) < 30
 
 
-def test_ctrl_c_keeps_finished_episodes_and_says_how_to_continue(tmp_path):
-    command = [sys.executable, "-m", "gem_core", "eval", f"env={GUESS}", "agent=random"]
-    command += ["episodes=1000000", "out=run"]
-    running = Command(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    file = tmp_path / "run" / "trajectories.jsonl"
+def started(folder, **streams):
+    """Start an endless run in a process, and return it when there are some episodes."""
+    command = [*EVAL, "agent=random", "episodes=1000000", "out=run"]
+    running = Command(command, cwd=folder, **streams)
+    file = folder / "run" / "trajectories.jsonl"
     while not file.exists() or file.stat().st_size < 10_000:
         assert running.poll() is None
-        time.sleep(0.02)
+        time.sleep(0.01)
+    return running
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_finished_episodes_and_says_how_to_continue(tmp_path):
+    running = started(tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     running.send_signal(signal.SIGINT)
     shown, told = running.communicate(timeout=60)
     assert running.returncode == 130
@@ -253,23 +275,16 @@ def test_ctrl_c_keeps_finished_episodes_and_says_how_to_continue(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_does_not_wait_for_a_model_that_does_not_answer(tmp_path, times):
     with EndpointServer(faults={"hang": 1.0}) as server:
-        command = [
-            sys.executable,
-            "-m",
-            "gem_core",
-            "eval",
-            f"env={GUESS}",
-            "agent=openai",
-            "episodes=9",
-        ]
-        command += ["agent.model=scripted", f"agent.base_url={server.url}", "out=run"]
+        command = [*EVAL, "agent=openai", "episodes=9", "agent.model=scripted"]
+        command += [f"agent.base_url={server.url}", "out=run"]
         running = Command(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         while server.in_flight < 9:
             assert running.poll() is None
-            time.sleep(0.02)
+            time.sleep(0.01)
         for _ in range(times):
             running.send_signal(signal.SIGINT)
         _, told = running.communicate(timeout=60)
@@ -279,25 +294,18 @@ def test_ctrl_c_does_not_wait_for_a_model_that_does_not_answer(tmp_path, times):
     assert "Traceback" not in told
 
 
+@pytest.mark.slow
 def test_a_killed_run_only_loses_unfinished_episodes(tmp_path, ok):
-    command = ["eval", f"env={GUESS}", "agent=random", "out=run"]
-    running = Command(
-        [sys.executable, "-m", "gem_core", *command, "episodes=1000000"],
-        cwd=tmp_path,
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
-    file = tmp_path / "run" / "trajectories.jsonl"
-    while not file.exists() or file.stat().st_size < 10_000:
-        assert running.poll() is None
-        time.sleep(0.02)
+    running = started(tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     running.kill()
     running.wait()
     done = len(keys(tmp_path / "run"))
-    ok(*command, f"episodes={done + 5}", "resume=true", cwd=tmp_path)
+    more = ["agent=random", f"episodes={done + 5}", "out=run", "resume=true"]
+    ok("eval", f"env={GUESS}", *more, cwd=tmp_path)
     assert sorted(index for _, _, index in keys(tmp_path / "run")) == list(range(done + 5))
 
 
+@pytest.mark.slow
 def test_progress_is_in_lines_where_there_is_no_terminal(tmp_path, gem):
     done = gem("eval", f"env={GUESS}", "agent=oracle", "episodes=5", cwd=tmp_path)
     assert (
@@ -309,21 +317,13 @@ def test_progress_is_in_lines_where_there_is_no_terminal(tmp_path, gem):
     assert "5/5" not in quiet.stderr
 
 
+@pytest.mark.slow
 def test_progress_is_live_at_a_terminal(tmp_path):
     child, descriptor = pty.fork()
     if child == 0:
         os.chdir(tmp_path)
         os.environ["TERM"] = "xterm"
-        command = [
-            "-m",
-            "gem_core",
-            "eval",
-            f"env={GUESS}",
-            "agent=random",
-            "episodes=3000",
-            "out=run",
-        ]
-        os.execv(sys.executable, [sys.executable, *command])
+        os.execv(sys.executable, [*EVAL, "agent=random", "episodes=1000", "out=run"])
     seen = b""
     try:
         while chunk := os.read(descriptor, 4096):
@@ -332,11 +332,12 @@ def test_progress_is_live_at_a_terminal(tmp_path):
         pass
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    assert b"/3000" in seen
+    assert b"/1000" in seen
     assert b"turns/s" in seen
     assert b"left" in seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "csv", "md"])
 def test_figures_come_in_other_formats_alone_on_the_output(tmp_path, ok, form):
     shown = ok("eval", f"env={GUESS}", "agent=oracle", "episodes=2", "--format", form, cwd=tmp_path)
@@ -346,6 +347,7 @@ def test_figures_come_in_other_formats_alone_on_the_output(tmp_path, ok, form):
         assert len(shown.strip().splitlines()) == {"csv": 2, "md": 3}[form]
 
 
+@pytest.mark.slow
 def test_a_sweep_has_a_folder_for_each_job(tmp_path, ok):
     ok(
         "eval",
@@ -360,6 +362,7 @@ def test_a_sweep_has_a_folder_for_each_job(tmp_path, ok):
     assert len(keys(tmp_path / "runs" / "all" / "1")) == 1
 
 
+@pytest.mark.slow
 def test_an_evaluation_imports_nothing_heavy(tmp_path):
     code = (
         "import sys; sys.argv = ['gem-core', *sys.argv[1:]]\n"

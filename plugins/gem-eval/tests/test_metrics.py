@@ -132,5 +132,5 @@ def test_tables_have_a_line_for_each_row(episode):
     assert [float(line["success.value"]) for line in read] == [1.0, 0.0]
 
 
-def test_nothing_has_no_rows():
+def test_no_episodes_have_no_rows():
     assert metrics_of([])["rows"] == []

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gem_core.agent import Generation
 from gem_rollout import TrajectoryFile
 from gem_rollout.runs import Run
 
@@ -21,6 +22,7 @@ def played(tmp_path, ok):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -40,6 +42,7 @@ def test_nothing_changes_where_nothing_has_changed(played, ok, overrides):
     assert NOTHING in ok("replay", run)
 
 
+@pytest.mark.slow
 def test_a_changed_reward_shows_what_it_changes(played, ok, tmp_path):
     run = played("env=math/Sample", "agent=silent", "episodes=4")
     shown = ok("replay", run, "env.use_format_error_reward=true", "--out", tmp_path / "again")
@@ -52,6 +55,7 @@ def test_a_changed_reward_shows_what_it_changes(played, ok, tmp_path):
     assert NOTHING in ok("replay", again.path)
 
 
+@pytest.mark.slow
 def test_successes_that_come_and_go_are_counted(played, ok):
     run = played("env=game/GuessTheNumber-v0-easy", "agent=random", "episodes=30")
     plain = json.loads(ok("replay", run, "env.max_turns=1", "--format", "json"))
@@ -61,6 +65,7 @@ def test_successes_that_come_and_go_are_counted(played, ok):
     assert f"0 now succeed, {len(lost)} now fail" in plain["verdict"]
 
 
+@pytest.mark.slow
 def test_an_episode_that_continues_after_the_stored_actions_is_reported(played, ok):
     run = played(
         "env=game/GuessTheNumber-v0-easy", "env.max_turns=1", "agent=random", "episodes=30"
@@ -80,9 +85,8 @@ def test_an_environment_with_other_observations_is_reported(played, ok):
     assert "1 in their observations" in ok("replay", run)
 
 
+@pytest.mark.slow
 def test_a_replay_keeps_the_stored_generations(trajectory, write, ok, tmp_path):
-    from gem_core.agent import Generation
-
     made = trajectory(
         env_id="math:Sample", agent="m", generation=Generation(completion_tokens=7, token_ids=[1])
     )
@@ -94,28 +98,29 @@ def test_a_replay_keeps_the_stored_generations(trajectory, write, ok, tmp_path):
     assert (again.index, again.group, again.agent) == (0, 0, "m")
 
 
+@pytest.mark.slow
 def test_a_file_of_trajectories_alone_is_played_with_the_environments_as_registered(played, ok):
     run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "episodes=2")
     assert NOTHING in ok("replay", run / "trajectories.jsonl")
 
 
+@pytest.mark.slow
 def test_a_replay_of_gem_core_run_changes_nothing(ok, tmp_path):
     ok("run", "env=game/GuessTheNumber-v0-easy", "env.max_turns=2", "episodes=9", cwd=tmp_path)
     (run,) = (tmp_path / "runs").glob("*/*")
     assert NOTHING in ok("replay", run)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+@pytest.mark.slow
+def test_a_mistake_is_reported_in_one_clear_message(played, gem, subtests):
+    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "episodes=1")
+    for arguments, message in (
         (["env.max_turn=3"], "Did you mean 'max_turns'"),
         (["episodes=3"], "An override is KEY=VALUE"),
-        (["--out", "{run}"], "already holds a run"),
-    ],
-)
-def test_a_mistake_is_reported_in_one_clear_message(played, gem, arguments, message):
-    run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "episodes=1")
-    done = gem("replay", run, *(one.format(run=run) for one in arguments))
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+        (["--out", run], "already holds a run"),
+    ):
+        with subtests.test(message):
+            done = gem("replay", run, *arguments)
+            assert done.returncode == 1
+            assert message in done.stderr
+            assert "Traceback" not in done.stderr

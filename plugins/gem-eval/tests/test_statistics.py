@@ -6,10 +6,9 @@ import random
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.stats.proportion import proportion_confint
+from selection import thorough
 
 from gem_core.errors import ConfigError
 from gem_eval.statistics import (
@@ -22,15 +21,18 @@ from gem_eval.statistics import (
     wilson,
 )
 
-SHORT = settings(max_examples=60, deadline=None)
+SHORT = settings(max_examples=60 if thorough() else 20)
 clustered = st.lists(
     st.lists(st.floats(-10, 10, allow_nan=False), min_size=1, max_size=5), min_size=2, max_size=12
 )
 
 
+@pytest.mark.slow
 @SHORT
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
 def test_wilson_agrees_with_statsmodels(counts):
+    from statsmodels.stats.proportion import proportion_confint
+
     n, successes = counts
     low, high = wilson(successes / n, n)
     expected = proportion_confint(successes, n, method="wilson")
@@ -43,12 +45,15 @@ def test_wilson_refuses_arguments_out_of_range():
             wilson(*arguments)
 
 
+@pytest.mark.slow
 @SHORT
 @given(clustered)
 def test_the_clustered_standard_error_agrees_with_statsmodels(clusters):
+    from statsmodels.regression.linear_model import OLS
+
     values = np.array([value for cluster in clusters for value in cluster])
     groups = np.array([i for i, cluster in enumerate(clusters) for _ in cluster])
-    model = sm.OLS(values, np.ones(len(values)))
+    model = OLS(values, np.ones(len(values)))
     fit = model.fit(cov_type="cluster", cov_kwds={"groups": groups}) if len(values) > 1 else None
     mean, se = cluster_mean(clusters)
     assert mean == pytest.approx(values.mean(), abs=1e-9)
@@ -57,7 +62,7 @@ def test_the_clustered_standard_error_agrees_with_statsmodels(clusters):
 
 @SHORT
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=30))
-def test_with_one_episode_a_task_it_is_the_textbook_error(values):
+def test_with_one_episode_a_task_the_standard_error_is_the_textbooks(values):
     _, se = cluster_mean([[value] for value in values])
     assert se == pytest.approx(np.std(values, ddof=1) / math.sqrt(len(values)), abs=1e-9)
 
@@ -68,7 +73,7 @@ def test_episodes_that_repeat_their_task_tell_nothing_new():
     assert often == pytest.approx(once)
 
 
-def test_one_task_has_no_interval():
+def test_a_single_task_has_no_interval():
     estimate = mean_estimate([[1.0, 0.0, 1.0]])
     assert (estimate.low, estimate.high, estimate.se) == (None, None, None)
     assert proportion_estimate([[1.0, 0.0]]).low is None
@@ -81,6 +86,7 @@ def test_the_mean_has_the_t_interval():
     assert estimate.high == pytest.approx(7 / 3 + 4.302652729911275 * se)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [12, 40])
 @pytest.mark.parametrize("k", [1, 4])
 @pytest.mark.parametrize(
@@ -121,6 +127,7 @@ def test_without_clusters_the_interval_would_be_too_short(k):
     assert clustered_well / 800 > 0.93
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_mean_covers_the_truth():
     rng = random.Random(5)
     covered = 0
@@ -162,6 +169,7 @@ def test_the_mean_over_environments_weighs_each_the_same():
     assert average([small, mean_estimate([[0.5]])]).se is None
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_mean_over_environments_covers_the_truth():
     rng = random.Random(6)
     rates, covered = (0.02, 0.5, 0.95), 0

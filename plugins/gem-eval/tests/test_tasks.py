@@ -10,17 +10,10 @@ from gem_eval.metrics import figures_of, rows_of
 from gem_eval.statistics import wilson
 from gem_rollout import read_trajectories
 
-ROWS = 12
-
-
-@pytest.fixture
-def sums(tmp_path):
-    """Return the path of a dataset whose last row repeats the question of the first."""
-    rows = [{"problem": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(ROWS - 1)]
-    path = tmp_path / "sums.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]))
-    pytest.importorskip("datasets", reason="pip install 'gem-tasks[datasets]'")
-    return path
+ROWS = [{"problem": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(12)]
+_CELLS = "{{problem:'{problem}',answer:'{answer}'}}"
+SUMS = f"env.data=[{','.join(_CELLS.format(**row) for row in ROWS[:4])}]"
+"""A dataset of four questions."""
 
 
 def played(path):
@@ -32,25 +25,28 @@ def indices(path):
     return [one.reset_info["idx"] for one in ordered]
 
 
-def test_as_many_episodes_as_rows_play_every_row_once(tmp_path, ok, sums):
-    ok("eval", "math:Sample", "agent=oracle", "episodes=127", "out=all", cwd=tmp_path)
-    assert sorted(indices(tmp_path / "all")) == list(range(127))
-    ok("run", "math:Sample", "episodes=127", "out=run", cwd=tmp_path)
-    assert sorted(indices(tmp_path / "run")) == list(range(127))
+@pytest.mark.slow
+def test_as_many_episodes_as_rows_play_every_row_once(tmp_path, ok):
+    for command in ("eval", "run"):
+        words = ["math:Custom", SUMS, "agent=oracle", "episodes=4", f"out={command}"]
+        ok(command, *words, cwd=tmp_path)
+        assert sorted(indices(tmp_path / command)) == list(range(4))
 
 
+@pytest.mark.slow
 def test_more_episodes_extend_a_run_and_another_seed_plays_other_rows(tmp_path, ok):
     base = ["eval", "math:Sample", "agent=oracle"]
-    ok(*base, "episodes=30", "out=small", cwd=tmp_path)
-    ok(*base, "episodes=60", "out=large", "concurrency=1", cwd=tmp_path)
-    ok(*base, "episodes=30", "seed=1", "out=other", cwd=tmp_path)
+    ok(*base, "episodes=10", "out=small", cwd=tmp_path)
+    ok(*base, "episodes=20", "out=large", "concurrency=1", cwd=tmp_path)
+    ok(*base, "episodes=10", "seed=1", "out=other", cwd=tmp_path)
     small = indices(tmp_path / "small")
-    assert indices(tmp_path / "large")[:30] == small
+    assert indices(tmp_path / "large")[:10] == small
     assert indices(tmp_path / "other") != small
-    ok(*base, "episodes=60", "out=small", "resume=true", cwd=tmp_path)
+    ok(*base, "episodes=20", "out=small", "resume=true", cwd=tmp_path)
     assert indices(tmp_path / "small") == indices(tmp_path / "large")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fork", ["fork_groups=false", "fork_groups=true"])
 def test_the_samples_of_a_task_share_its_row(tmp_path, ok, fork):
     command = ["eval", "math:Sample", "agent=random", "episodes=10", "samples=3", fork, "out=run"]
@@ -73,30 +69,29 @@ def test_a_mixture_goes_through_the_rows_of_each_component(tmp_path, ok):
     assert {name for name, _ in rows} == {"a", "b"}
 
 
-def test_repeated_rows_are_announced_and_are_samples_of_their_tasks(tmp_path, gem, sums):
-    command = ["eval", "math:Custom", f"env.data={sums}", "agent=oracle", "episodes=24", "out=run"]
+@pytest.mark.slow
+def test_repeated_rows_are_announced_and_are_samples_of_their_tasks(tmp_path, gem):
+    """The dataset is a file whose last row repeats the question of the first."""
+    pytest.importorskip("datasets", reason="pip install 'gem-tasks[datasets]'")
+    path = tmp_path / "sums.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*ROWS[:-1], ROWS[0]]))
+    command = ["eval", "math:Custom", f"env.data={path}", "agent=oracle", "episodes=24", "out=run"]
     done = gem(*command, cwd=tmp_path)
     assert "math:Custom has 12 tasks, fewer than the 24 that were asked for" in done.stderr
     assert "24 groups of episodes ask 11 different questions" in done.stderr
     row = json.loads((tmp_path / "run" / "metrics.json").read_text())["rows"][0]
-    assert (row["episodes"], row["tasks"]) == (24, ROWS - 1)
-    assert row["success"]["low"] == pytest.approx(wilson(1, ROWS - 1)[0])
+    assert (row["episodes"], row["tasks"]) == (24, 11)
+    assert row["success"]["low"] == pytest.approx(wilson(1, 11)[0])
     assert set(Counter(indices(tmp_path / "run")).values()) == {2}
 
 
+@pytest.mark.slow
 def test_runs_with_other_seeds_are_paired_by_row(tmp_path, ok):
     for seed in (0, 1):
-        ok(
-            "eval",
-            "math:Sample",
-            "agent=random",
-            "episodes=127",
-            f"seed={seed}",
-            f"out=r{seed}",
-            cwd=tmp_path,
-        )
+        words = ["math:Custom", SUMS, "agent=random", "episodes=4"]
+        ok("eval", *words, f"seed={seed}", f"out=r{seed}", cwd=tmp_path)
     shown = json.loads(ok("compare", "r0", "r1", "--format", "json", cwd=tmp_path))
-    assert shown["pairings"][0]["shared"] == 127
+    assert shown["pairings"][0]["shared"] == 4
     assert shown["pairings"][0]["other_openings"] == 0
 
 
@@ -140,6 +135,7 @@ def test_environments_that_ask_the_same_questions_are_not_independent(trajectory
     assert macro.figures.success.low == pytest.approx(alone.success.low)
 
 
+@pytest.mark.slow
 def test_an_environment_may_be_there_twice_with_parameters_of_its_own(tmp_path, ok, gem):
     small = "envs=[{id: math:Sample, shuffle: false}, math:Sample]"
     base = ["eval", "agent=oracle", "episodes=5", "out=run"]
@@ -151,6 +147,7 @@ def test_an_environment_may_be_there_twice_with_parameters_of_its_own(tmp_path, 
     assert "environment 'math:Sample' (envs.0) takes no argument 'shufle'" in done.stderr
 
 
+@pytest.mark.slow
 def test_environments_may_have_names(tmp_path, ok, gem):
     base = ["eval", "agent=oracle", "episodes=3", "out=run"]
     named = ["+env@envs.sorted=math/Sample", "envs.sorted.shuffle=false"]

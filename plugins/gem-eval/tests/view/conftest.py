@@ -1,5 +1,6 @@
 """Finds the modules that several test modules use, and has their fixtures."""
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -12,7 +13,21 @@ from view_browser import WIDE
 
 @pytest.fixture
 def open_page(browser):
-    """Return a function that opens a page; errors in its console fail the test.
+    """Return a function that opens a page; errors in its console fail the test."""
+    with opening(browser) as open_url:
+        yield open_url
+
+
+@pytest.fixture(scope="class")
+def open_page_for_class(browser):
+    """Return the same, for a page that the tests of a class look at one after the other."""
+    with opening(browser) as open_url:
+        yield open_url
+
+
+@contextlib.contextmanager
+def opening(browser):
+    """Yield a function that opens a page; errors in its console are an error at the end.
 
     ``browser`` is a fixture of the test module: what it plays must be played before, as episodes
     and the browser use an event loop each.

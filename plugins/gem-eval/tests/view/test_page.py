@@ -1,18 +1,16 @@
 """The page in a real browser, served and as one file."""
 
-import io
 import json
 import re
-from importlib import resources
 
 import pytest
 from click.testing import CliRunner
 from dialogue_samples import SAID, both_seats_trajectory, dialogue_trajectory, users_trajectory
+from selection import thorough
 from view_browser import PHONE, WIDE, chromium, go_to, serving, write_page
 from view_samples import make_run, odd_dialogue, odd_trajectory, terminal_trajectory, write_many
 
 from gem_eval.view.command import view
-from gem_eval.view.page import static_file
 from gem_rollout import TrajectoryFile
 
 HOSTILE = {
@@ -26,6 +24,9 @@ HOSTILE = {
     "prototype": "__proto__",
     "data image": "data:image/svg+xml;base64,PHN2Zy8+",
 }
+if not thorough():  # what need not be the whole text is one
+    _MARKUP = ("script", "image", "end of style", "attribute", "template")
+    HOSTILE = {"markup": "".join(map(HOSTILE.pop, _MARKUP)), **HOSTILE}
 UNSEEN = "a\x1b[31mred\u202eabc\u200bd\u2066e\ufefff\x07\u2028g\U000e0041"
 
 
@@ -79,10 +80,13 @@ def cells(page, column):
     return page.locator(f"tbody .column-{column}").all_inner_texts()
 
 
+pytestmark = pytest.mark.slow
+
+
 class TestOverview:
     """Figures and plots."""
 
-    def test_it_shows_figures_plots_and_units(self, open_page, server):
+    def test_the_overview_shows_figures_plots_and_units(self, open_page, server):
         """Cards, bars with intervals, axes."""
         page = open_page(server.url)
         assert page.locator(".card-value").first.inner_text() == "120"
@@ -103,7 +107,7 @@ class TestOverview:
         page.wait_for_selector("table.episodes")
         assert set(page.locator(".row-link").all_inner_texts()) == {"game:Mastermind-v0-easy"}
 
-    def test_one_environment_can_be_chosen(self, open_page, server):
+    def test_the_overview_can_be_that_of_one_environment(self, open_page, server):
         """The figures are then of its episodes."""
         page = open_page(server.url)
         page.select_option("select", "game:Mastermind-v0-easy")
@@ -205,7 +209,7 @@ class TestTable:
         page.click("text=Clear all filters")
         page.wait_for_selector("text=1 to 50 of 120")
 
-    def test_all_of_it_works_by_keys(self, open_page, server):
+    def test_the_table_and_its_episodes_can_be_used_by_keyboard(self, open_page, server):
         """From the search to an episode, on to the next one, and back."""
         page = open_page(f"{server.url}#/")
         page.keyboard.press("e")
@@ -249,7 +253,7 @@ class TestEpisode:
         with serving(path) as server:
             yield server
 
-    def test_it_shows_what_happened(self, open_page, odd):
+    def test_an_episode_shows_all_that_happened_in_it(self, open_page, odd):
         """Observation, action, reward, flags, tool calls, messages, errors."""
         page = open_page(f"{odd.url}#/episode/0-0")
         text = page.inner_text("main")
@@ -299,7 +303,7 @@ class TestEpisode:
         page.wait_for_selector("text=Copied")
         assert page.evaluate("navigator.clipboard.readText()") == "line\n" * 2000
 
-    def test_many_turns_come_in_stretches(self, open_page, odd):
+    def test_many_turns_are_shown_step_by_step(self, open_page, odd):
         """A hundred turns are built step by step."""
         page = open_page(f"{odd.url}#/episode/0-2")
         assert page.locator(".turn").count() == 40
@@ -307,8 +311,7 @@ class TestEpisode:
         page.click("text=Show the next 20 of 20 turns")
         assert page.locator(".turn").count() == 100
 
-    def test_an_episode_that_is_not_there(self, open_page, server, browser):
-        """The page says so."""
+    def test_an_unknown_episode_is_reported(self, server, browser):
         page = browser.new_context().new_page()  # the console tells of the answer 400
         page.goto(f"{server.url}#/episode/0-9999")
         page.wait_for_selector("text=There is no episode '0-9999'.")
@@ -328,9 +331,14 @@ class TestATerminal:
         with serving(path) as server:
             yield server
 
-    def test_commands_have_prompts_outputs_and_badges(self, open_page, terminal):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def page(cls, open_page_for_class, terminal):
+        """Show the episode."""
+        return open_page_for_class(f"{terminal.url}#/episode/0-0")
+
+    def test_commands_have_prompts_outputs_and_badges(self, page):
         """The directory, what was typed into a program, the exit status in its colour."""
-        page = open_page(f"{terminal.url}#/episode/0-0")
         typed = page.locator(".terminal-typed").all_inner_texts()
         assert typed[0] == "/app $ ls -l\ncat names.txt"
         assert typed[3] == "input > Ada"
@@ -345,9 +353,8 @@ class TestATerminal:
         assert outputs.nth(3).inner_text().strip().endswith("hello Ada")
         assert "No such file" in outputs.nth(4).inner_text()
 
-    def test_a_long_output_shows_its_head_and_tail(self, open_page, terminal):
+    def test_a_long_output_shows_its_head_and_tail(self, page):
         """What lies between is marked, and can be shown."""
-        page = open_page(f"{terminal.url}#/episode/0-0")
         long = page.locator(".turn").nth(1)
         output = long.locator(".terminal-output")
         assert output.inner_text().startswith("line 1\nline 2\n")
@@ -358,9 +365,8 @@ class TestATerminal:
         assert "line 20\n" in output.inner_text()
         assert "bytes left out]" in output.inner_text()
 
-    def test_the_end_shows_the_parts_of_the_reward_and_the_files(self, open_page, terminal):
+    def test_the_end_shows_the_parts_of_the_reward_and_the_files(self, page):
         """Rewards by name, files by what became of them, what the tests printed."""
-        page = open_page(f"{terminal.url}#/episode/0-0")
         last = page.locator(".turn").last
         text = last.inner_text()
         assert re.search(r"sorted\s+1.000\s+tidy\s+0.500", text)
@@ -373,9 +379,8 @@ class TestATerminal:
         assert "Files left out of grading\n/app/re.py" in text
         assert "2 passed, 1 failed" in text
 
-    def test_an_observation_that_repeats_the_output_is_folded(self, open_page, terminal):
+    def test_an_observation_that_repeats_the_output_is_folded(self, page):
         """It can be opened; the first observation, the task, is open."""
-        page = open_page(f"{terminal.url}#/episode/0-0")
         assert "Sort names.txt" in page.locator(".turn").first.inner_text()
         second = page.locator(".turn").nth(1)
         assert "[exit status 0, in /app]" not in second.inner_text()
@@ -417,9 +422,14 @@ class TestADialogue:
         with serving(talked) as server:
             yield server
 
-    def test_messages_stand_in_order_with_those_who_wrote_them(self, open_page, dialogues):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def page(cls, open_page_for_class, dialogues):
+        """Show the episode of the assistant."""
+        return open_page_for_class(f"{dialogues.url}#/episode/0-0")
+
+    def test_messages_stand_in_order_with_those_who_wrote_them(self, page):
         """The outputs of calls are not messages."""
-        page = open_page(f"{dialogues.url}#/episode/0-0")
         heads = page.locator(".move-head b").all_inner_texts()
         assert heads == [
             *("User", "Assistant", "User", "Call", "Call", "Assistant", "User", "Call"),
@@ -430,9 +440,8 @@ class TestADialogue:
         right = page.locator(".assistant .bubble").first.bounding_box()
         assert left["x"] < right["x"]
 
-    def test_calls_are_folded_with_arguments_and_results(self, open_page, dialogues):
+    def test_calls_are_folded_with_arguments_and_results(self, page):
         """Failed ones and those that write are marked."""
-        page = open_page(f"{dialogues.url}#/episode/0-0")
         calls = page.locator(".call")
         summaries = [one.inner_text().split() for one in calls.locator("> summary").all()]
         assert summaries[0] == ["failed", "find_book", "reads", "Oak"]
@@ -445,9 +454,8 @@ class TestADialogue:
         page.click("text=What the assistant wrote")
         page.wait_for_selector("text=I lend it now.")
 
-    def test_the_database_shows_what_was_expected_and_what_is_missing(self, open_page, dialogues):
+    def test_the_database_shows_what_was_expected_and_what_is_missing(self, page):
         """Each change has a record, a field, the values, and a mark."""
-        page = open_page(f"{dialogues.url}#/episode/0-0")
         assert rows_of(page.locator("table.changes")) == [
             ["Field", "Before", "After", "Expected"],
             ["books b1"],
@@ -460,9 +468,8 @@ class TestADialogue:
             ["○phone", "555-0100", "555-0100", "555-0199"],
         ]
 
-    def test_the_parts_of_the_reward_say_what_they_miss(self, open_page, dialogues):
+    def test_the_parts_of_the_reward_say_what_they_miss(self, page):
         """And the page says how the dialogue ended, and what the assistant was given."""
-        page = open_page(f"{dialogues.url}#/episode/0-0")
         aside = page.locator(".dialogue-aside")
         assert re.search(r"0\s*db\s*0\s*communicate\s*missing: row 4", aside.inner_text())
         assert "The user ended it." in aside.inner_text()
@@ -470,9 +477,9 @@ class TestADialogue:
         page.click("text=Policy and functions")
         page.wait_for_selector("text=Ask before you change data.")
 
-    def test_turns_of_both_seats_show_the_same_dialogue(self, open_page, dialogues):
+    def test_turns_of_both_seats_show_the_same_dialogue(self, page, open_page, dialogues):
         """With the greeting, and with the user's last word."""
-        one = open_page(f"{dialogues.url}#/episode/0-0").locator(".bubble").all_inner_texts()
+        one = page.locator(".bubble").all_inner_texts()
         page = open_page(f"{dialogues.url}#/episode/0-1")
         both = page.locator(".bubble").all_inner_texts()
         assert both == ["Hello! How can I help you today?", *one, "###STOP###"]
@@ -556,7 +563,7 @@ class TestCompare:
         page.go_back()
         page.wait_for_selector("tbody .column-difference")
 
-    def test_runs_without_a_task_in_common(self, open_page, tmp_path, runs):
+    def test_runs_without_a_task_in_common_are_reported(self, open_page, tmp_path, runs):
         """The page says what makes tasks comparable."""
         with serving(runs[0], write_many(tmp_path / "run.jsonl", 3)) as server:
             page = open_page(f"{server.url}#/compare")
@@ -579,16 +586,14 @@ def test_the_output_of_models_is_never_executed(open_page, tmp_path, mode):
         for place in ("", "episodes", "compare"):
             look_for_hostile(page, place, *HOSTILE.values())
         for first, text in zip(range(0, 99, 3), HOSTILE.values(), strict=False):
-            for place in (
-                f"episode/0-{first}",
-                f"compare?left=0-{first}&right=1-{first}",
-                f"episode/0-{first + 2}",
-                f"episode/0-{first + 2}?show=turns",
-            ):
-                look_for_hostile(page, place, text)
-            for colouring in ("logprob", "mask", "advantage"):
-                go_to(page, f"#/episode/0-{first + 1}?tokens={colouring}")
-                assert page.locator(".tokens .token").count() >= 2
+            look_for_hostile(page, f"episode/0-{first}", text)
+            if mode == "served" or thorough():  # both draw an episode with the same scripts
+                look_for_hostile(page, f"compare?left=0-{first}&right=1-{first}", text)
+                look_for_hostile(page, f"episode/0-{first + 2}", text)
+                look_for_hostile(page, f"episode/0-{first + 2}?show=turns", text)
+                for colouring in ("logprob", "mask", "advantage"):
+                    go_to(page, f"#/episode/0-{first + 1}?tokens={colouring}")
+                    assert page.locator(".tokens .token").count() >= 2
             assert page.evaluate("window.hacked") is None, text
             assert page.evaluate("({}).hacked") is None, text
 
@@ -609,7 +614,7 @@ def look_for_hostile(page, place, *texts):
 
 
 @pytest.mark.parametrize("mode", ["served", "one file"])
-def test_characters_that_one_does_not_see_are_shown(open_page, tmp_path, mode):
+def test_invisible_characters_are_shown_by_name(open_page, tmp_path, mode):
     """ANSI, right-to-left and zero-width characters do not act; an emoji stays one."""
     path = tmp_path / "run.jsonl"
     with TrajectoryFile(path) as file:
@@ -635,15 +640,11 @@ def test_characters_that_one_does_not_see_are_shown(open_page, tmp_path, mode):
 
 def test_one_file_loads_nothing_and_answers_as_the_server_does(open_page, server, runs, tmp_path):
     """The same tables, orders and comparisons, without a network."""
-    with serving(*runs) as other:
-        url = write_page(tmp_path / "page.html", *runs)
-        store = other.store
-        total = store.size
-    asked = []
+    url, asked = write_page(tmp_path / "page.html", *runs), []
     alone = open_page(url, offline=True)
     alone.on("request", lambda request: asked.append(request.url))
     served = open_page(server.url)
-    assert total == 120
+    assert server.store.size == 120
     for place in (
         "#/",
         "#/episodes",
@@ -677,8 +678,8 @@ def test_one_file_names_the_missing_episodes(open_page, runs, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone(open_page, server, tmp_path, scheme):
+@pytest.mark.parametrize("scheme", ["light", "dark"] if thorough() else ["light"])
+def test_no_page_is_wider_than_a_phone(open_page, server, tmp_path, scheme):
     """Nothing makes the page scroll sideways at 360 pixels, long words neither."""
     path = tmp_path / "wide.jsonl"
     with TrajectoryFile(path) as file:
@@ -707,27 +708,3 @@ def test_light_and_dark_can_be_chosen(open_page, server):
     page.reload()
     page.wait_for_selector("main h1")
     assert page.evaluate(ground) == dark
-
-
-def test_data_in_a_page_cannot_end_their_element():
-    """No character that HTML gives a meaning is left, and all comes back."""
-    from gem_eval.view.page import page_json
-
-    value = {"</script>": ["<!--", "&lt;", "\u2028", 2**53, float("nan"), "\ud800"]}
-    written = page_json(value)
-    assert not set(b"<>&") & set(written)
-    assert json.loads(written) == {
-        "</script>": ["<!--", "&lt;", "\u2028", str(2**53), "NaN", "\ud800"]
-    }
-
-
-def test_scripts_do_not_parse_html():
-    """No script uses what turns text into elements or code."""
-    scripts = (resources.files("gem_eval.view") / "static").iterdir()
-    names = [script.name for script in scripts if script.name.endswith(".js")]
-    assert {"dom.js", "text.js", "shop.js"} <= {*names}
-    for name in names:
-        text = static_file(name).decode()
-        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
-        assert "</script" not in text
-        assert io.StringIO(text).readline().startswith("/**")

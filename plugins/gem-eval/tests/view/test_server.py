@@ -1,6 +1,8 @@
-"""The server: for this machine, for reading, and nothing else."""
+"""The server is for this machine and for reading, and its page does not execute what it shows."""
 
 import http.client
+import io
+import itertools
 import json
 import re
 import signal
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from importlib import resources
 
 import pytest
 from commands import Command
@@ -15,6 +18,7 @@ from view_browser import serving
 from view_samples import write_many
 
 from gem_core.errors import ConfigError
+from gem_eval.view.page import page_json, static_file
 from gem_eval.view.server import HOST, ViewServer, bind
 from gem_eval.view.store import Store
 
@@ -44,93 +48,85 @@ def ask(server, path, method="GET", **headers):
     return answer, body
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST:99", "[::1]:8000", "[::1]"])
-def test_names_of_this_machine_are_answered(server, host):
-    """Also with a port that was forwarded."""
-    assert ask(server, "/", Host=host)[0].status == 200
-
-
-@pytest.mark.parametrize(
-    "host",
-    ["evil.example", "evil.example:8420", "127.0.0.1.evil.example", "", ":", "localhost.evil:1"],
+OUR_NAMES = ("127.0.0.1", "localhost", "LOCALHOST:99", "[::1]:8000", "[::1]")
+OTHER_NAMES = (
+    *("evil.example", "evil.example:8420", "127.0.0.1.evil.example"),
+    *("", ":", "localhost.evil:1"),
 )
-@pytest.mark.parametrize("path", ["/", "/api/overview", "/main.js"])
-def test_other_names_get_nothing(server, host, path):
-    """A name elsewhere that is made to point here is refused."""
-    answer, body = ask(server, path, Host=host)
-    assert answer.status == 403
-    assert b"many:" not in body
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE"])
-def test_only_reading_is_allowed(server, method):
-    """Every other method is refused."""
-    assert ask(server, "/api/overview", method)[0].status in {405, 501}
-
-
-@pytest.mark.parametrize("path", ["/", "/main.js", "/api/size", "/nothing", "/api/nothing"])
-def test_every_answer_has_the_policy(server, path):
-    """Also one that says that there is nothing."""
-    answer, _ = ask(server, path)
-    policy = answer.headers["Content-Security-Policy"]
-    assert policy.startswith("default-src 'none'; script-src 'self'; ")
-    assert "unsafe" not in policy
-    assert "frame-ancestors 'none'" in policy
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
-    assert "Access-Control-Allow-Origin" not in answer.headers
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/../page.py",
-        "/%2e%2e/page.py",
-        "/..%2fpage.py",
-        "/static/main.js",
-        "/etc/passwd",
-        "//etc/passwd",
-        "/main.js%00",
-        "/__init__.py",
-        "/.js",
-    ],
+OTHER_METHODS = ("POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE")
+OTHER_FILES = (
+    *("/../page.py", "/%2e%2e/page.py", "/..%2fpage.py", "/static/main.js", "/etc/passwd"),
+    *("//etc/passwd", "/main.js%00", "/__init__.py", "/.js"),
 )
-def test_no_other_file_is_served(server, path):
-    """Only the page's own files have names here."""
-    assert ask(server, path)[0].status == 404
+PROBLEMS = {
+    "/api/episodes?sort=text": "sort must be one of",
+    "/api/episodes?outcome=x": "outcome must be one of",
+    "/api/episodes?limit=501": "limit must be 1 to 500",
+    "/api/episodes?offset=-1": "offset must be an integer",
+    "/api/episodes?offset=99999999999999999999": "offset must be an integer",
+    "/api/episodes?low=x": "low must be a number",
+    "/api/episode?id=0-60": "There is no episode",
+    "/api/episode?id=7-1": "There is no episode",
+    "/api/episode?id=../x": "There is no episode",
+    "/api/tasks?a=0&b=2": "There is no series",
+    "/api/tasks": "There is no series",
+}
+"""What is said about requests that cannot be answered."""
 
 
-@pytest.mark.parametrize(
-    ("path", "problem"),
-    [
-        ("/api/episodes?sort=text", "sort must be one of"),
-        ("/api/episodes?outcome=x", "outcome must be one of"),
-        ("/api/episodes?limit=501", "limit must be 1 to 500"),
-        ("/api/episodes?offset=-1", "offset must be an integer"),
-        ("/api/episodes?offset=99999999999999999999", "offset must be an integer"),
-        ("/api/episodes?low=x", "low must be a number"),
-        ("/api/episode?id=0-60", "There is no episode"),
-        ("/api/episode?id=7-1", "There is no episode"),
-        ("/api/episode?id=../x", "There is no episode"),
-        ("/api/tasks?a=0&b=2", "There is no series"),
-        ("/api/tasks", "There is no series"),
-    ],
-)
-def test_a_bad_request_is_explained(server, path, problem):
-    """The page shows the message."""
-    answer, body = ask(server, path)
-    assert answer.status == 400
-    assert problem in json.loads(body)["error"]
+def test_names_of_this_machine_are_answered_with_any_port(server, subtests):
+    for host in OUR_NAMES:
+        with subtests.test(host):
+            assert ask(server, "/", Host=host)[0].status == 200
 
 
-def test_sql_in_a_filter_is_text(server):
-    """Values are parameters, never part of the query."""
+def test_a_name_elsewhere_that_points_to_this_machine_is_refused(server, subtests):
+    for path, host in itertools.product(("/", "/api/overview", "/main.js"), OTHER_NAMES):
+        with subtests.test(f"{path} of {host!r}"):
+            answer, body = ask(server, path, Host=host)
+            assert answer.status == 403
+            assert b"many:" not in body
+
+
+def test_only_reading_is_allowed(server, subtests):
+    for method in OTHER_METHODS:
+        with subtests.test(method):
+            assert ask(server, "/api/overview", method)[0].status in {405, 501}
+
+
+def test_every_answer_has_the_headers_that_protect_the_page(server, subtests):
+    for path in ("/", "/main.js", "/api/size", "/nothing", "/api/nothing"):
+        with subtests.test(path):
+            headers = ask(server, path)[0].headers
+            policy = headers["Content-Security-Policy"]
+            assert policy.startswith("default-src 'none'; script-src 'self'; ")
+            assert "unsafe" not in policy
+            assert "frame-ancestors 'none'" in policy
+            assert headers["X-Content-Type-Options"] == "nosniff"
+            assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+            assert "Access-Control-Allow-Origin" not in headers
+
+
+def test_only_the_files_of_the_page_are_served(server, subtests):
+    for path in OTHER_FILES:
+        with subtests.test(path):
+            assert ask(server, path)[0].status == 404
+
+
+def test_a_bad_request_is_explained(server, subtests):
+    for path, problem in PROBLEMS.items():
+        with subtests.test(path):
+            answer, body = ask(server, path)
+            assert answer.status == 400
+            assert problem in json.loads(body)["error"]
+
+
+def test_sql_in_a_filter_is_only_text(server):
     _, body = ask(server, "/api/episodes?q=%27%20OR%201%3D1%20--&env=%27;DROP%20VIEW%20episodes")
     assert json.loads(body) == {"total": 0, "rows": []}
 
 
-def test_a_port_that_is_taken(run):
-    """The next one is used, unless a port was asked for."""
+def test_the_next_port_is_used_if_one_is_taken_unless_it_was_asked_for(run):
     with Store([run]) as store, ViewServer(store, 0) as first:
         port = first.server_address[1]
         with pytest.raises(ConfigError, match=f"Port {port} cannot be used.*--port"):
@@ -140,6 +136,7 @@ def test_a_port_that_is_taken(run):
                 assert second.server_address[1] > port
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_serves_until_it_is_ended(run, number):
     """It prints the URL, answers, and ends without a traceback."""
@@ -159,8 +156,8 @@ def test_the_command_serves_until_it_is_ended(run, number):
     assert b"Traceback" not in errors
 
 
-def test_a_run_that_grows_is_noticed(tmp_path):
-    """The size that the page asks for again and again follows the file."""
+def test_the_size_that_the_page_asks_for_follows_a_run_that_grows(tmp_path, monkeypatch):
+    monkeypatch.setattr("gem_eval.view.server._REFRESH_SECONDS", 0.05)
     path = write_many(tmp_path / "run.jsonl", 10)
     more = write_many(tmp_path / "more.jsonl", 5).read_bytes()
     with serving(path) as server:
@@ -170,5 +167,26 @@ def test_a_run_that_grows_is_noticed(tmp_path):
         deadline = time.monotonic() + 30
         while json.loads(ask(server, "/api/size")[1])["episodes"] == 10:
             assert time.monotonic() < deadline
-            time.sleep(0.1)
+            time.sleep(0.01)
         assert json.loads(ask(server, "/api/overview")[1])["totals"]["episodes"] == 15
+
+
+def test_data_in_a_page_cannot_end_their_element():
+    """No character that HTML gives a meaning is left, and all comes back."""
+    value = {"</script>": ["<!--", "&lt;", "\u2028", 2**53, float("nan"), "\ud800"]}
+    written = page_json(value)
+    assert not set(b"<>&") & set(written)
+    assert json.loads(written) == {
+        "</script>": ["<!--", "&lt;", "\u2028", str(2**53), "NaN", "\ud800"]
+    }
+
+
+def test_no_script_of_the_page_turns_text_into_elements_or_code():
+    scripts = (resources.files("gem_eval.view") / "static").iterdir()
+    names = [script.name for script in scripts if script.name.endswith(".js")]
+    assert {"dom.js", "text.js", "shop.js"} <= {*names}
+    for name in names:
+        text = static_file(name).decode()
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
+        assert "</script" not in text
+        assert io.StringIO(text).readline().startswith("/**")

@@ -4,6 +4,7 @@ import dataclasses
 import re
 
 import pytest
+from selection import some, thorough
 from shop_samples import GOAL, MOVES, PRODUCTS, WISH, shop_catalogue, shop_trajectory
 from view_browser import PHONE, WIDE, chromium, go_to, serving, write_page
 from view_samples import odd_trajectory
@@ -11,6 +12,7 @@ from view_samples import odd_trajectory
 from gem_rollout import TrajectoryFile
 from gem_web.product import Review
 
+pytestmark = pytest.mark.slow
 PLAYED = (
     ("text_rich", ()),
     ("text_rich", ("concat_with_action",)),
@@ -59,11 +61,14 @@ def visits(tmp_path_factory):
 def hostile(tmp_path_factory):
     """Return a run of a shop whose texts are all hostile, and its number of episodes."""
     path = tmp_path_factory.mktemp("hostile") / "run.jsonl"
+    modes = ("text_rich", "text", "html")
+    every = [(mode, text) for text in HOSTILE for mode in modes]
+    one_each = [(modes[n % len(modes)], text) for n, text in enumerate(HOSTILE)]
+    chosen = every if thorough() else one_each
     with TrajectoryFile(path) as file:
-        for mode in ("text_rich", "text", "html"):
-            for text in HOSTILE:
-                file.append(_hostile_trajectory(mode, text))
-    return path, 3 * len(HOSTILE)
+        for mode, text in chosen:
+            file.append(_hostile_trajectory(mode, text))
+    return path, len(chosen)
 
 
 def _hostile_trajectory(mode, text):
@@ -108,18 +113,22 @@ def window(page, turn):
 class TestAVisit:
     """The pages and what was done there."""
 
-    def test_a_search_page_shows_the_wish_and_the_words(self, open_page, server):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def page(cls, open_page_for_class, server):
+        """Show the visit."""
+        return open_page_for_class(f"{server.url}#/episode/0-0")
+
+    def test_a_search_page_shows_the_wish_and_the_words(self, page):
         """With the address, and a ring around the button."""
-        page = open_page(f"{server.url}#/episode/0-0")
         first = window(page, 1)
         assert first.locator(".browser-url").inner_text().endswith("webshop.test/")
         assert WISH in first.locator(".shop-wish").inner_text()
         assert first.locator(".shop-field").inner_text().endswith("hiking backpack")
         assert re.match(r"Search\s*\(clicked\)", first.locator(".pressed").inner_text())
 
-    def test_results_are_cards_with_title_and_price(self, open_page, server):
+    def test_results_are_cards_with_title_and_price(self, page):
         """Those that were opened before are marked; the clicked one has a ring."""
-        page = open_page(f"{server.url}#/episode/0-0")
         cards = window(page, 4).locator(".shop-card")
         assert cards.count() == 10
         assert "Alder & Co 20 L Hiking Backpack" in cards.nth(8).inner_text()
@@ -130,9 +139,8 @@ class TestAVisit:
         again = window(page, 8).locator(".shop-card").nth(9).inner_text()
         assert "opened before" in again
 
-    def test_a_product_page_shows_price_stars_and_chosen_options(self, open_page, server):
+    def test_a_product_page_shows_price_stars_and_chosen_options(self, page):
         """And its further pages what they have."""
-        page = open_page(f"{server.url}#/episode/0-0")
         product = window(page, 16)
         assert product.locator("h4").inner_text() == PRODUCTS[0].title
         assert product.locator(".shop-price").inner_text() == "$79.50"
@@ -146,9 +154,8 @@ class TestAVisit:
         review = window(page, 6).locator(".reviews li")
         assert review.get_by_role("img", name="4 of 5 stars").count() == 1
 
-    def test_what_was_clicked_has_a_ring(self, open_page, server):
+    def test_what_was_clicked_has_a_ring(self, page):
         """One on each page; what is not on the page is refused."""
-        page = open_page(f"{server.url}#/episode/0-0")
         for turn, move in enumerate(MOVES, start=1):
             ring = window(page, turn).locator(".pressed").all_text_contents()
             if move == "click[add to cart]":
@@ -161,9 +168,8 @@ class TestAVisit:
                 assert move.removeprefix("click[").removesuffix("]") in text.lower()
                 assert "(clicked)" in text
 
-    def test_the_receipt_compares_what_was_wanted_and_bought(self, open_page, server):
+    def test_the_receipt_compares_what_was_wanted_and_bought(self, page):
         """The parts of the reward, and the sum that they make."""
-        page = open_page(f"{server.url}#/episode/0-0")
         receipt = page.get_by_role("region", name="Receipt")
         rows = [row.locator("th, td").all_inner_texts() for row in receipt.locator("tr").all()]
         rows = [[" ".join(cell.split()) for cell in row] for row in rows]
@@ -201,7 +207,7 @@ class TestAVisit:
         page.click(".segments >> text=Browser")
         page.wait_for_selector(".browser")
 
-    def test_keys_and_names_reach_everything(self, open_page, server):
+    def test_the_visit_can_be_used_by_keyboard_and_screen_reader(self, open_page, server):
         """Drawn buttons take no focus, as they do nothing; the texts of a turn can be opened."""
         page = open_page(f"{server.url}#/episode/0-0")
         inside = page.locator(".browser :is(a, button, input, [tabindex])")
@@ -223,7 +229,7 @@ class TestAVisit:
         beside = page.locator("#turn-2 .sight-aside").bounding_box()
         assert (beside["y"] >= shown["y"] + shown["height"]) == (size is PHONE)
 
-    def test_one_file_shows_the_same(self, open_page, server, visits, tmp_path):
+    def test_one_file_shows_the_same_as_the_server(self, open_page, server, visits, tmp_path):
         """Without a network."""
         alone = open_page(write_page(tmp_path / "page.html", visits), offline=True)
         served = open_page(server.url)
@@ -301,7 +307,7 @@ def test_texts_of_a_shop_are_never_executed(open_page, hostile, tmp_path, mode):
         page = open_page(
             server.url if mode == "served" else write_page(tmp_path / "page.html", path)
         )
-        for number in range(count):
+        for number in range(count) if mode == "served" else some(range(count)):
             go_to(page, f"#/episode/0-{number}")
             page.wait_for_selector(".browser")
             assert page.locator("main :is(script, svg[onload], img, [onerror])").count() == 0
