@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import ConfigError, EpisodeEndedError, InvalidActionError
 from gem_games.base import DIGITS, Game, boxed, check_range
@@ -48,12 +49,14 @@ def started(cls=Echo):
 
 
 @given(before=PROSE, number=st.integers(), left=PADDING, right=PADDING, after=PROSE)
+@settings(max_examples=100 if thorough() else 30)
 def test_a_box_is_found_in_any_text_and_with_any_padding(before, number, left, right, after):
     text = f"{before}\\boxed{{{left}{number}{right}}}{after.replace('{', '')}"
     assert NUMBER.match(text)[1] == str(number)
 
 
 @given(numbers=st.lists(st.integers(), min_size=1), between=PROSE)
+@settings(max_examples=100 if thorough() else 30)
 def test_the_last_box_counts(numbers, between):
     text = between.replace("{", "").join(f"\\boxed{{{number}}}" for number in numbers)
     assert NUMBER.match(text)[1] == str(numbers[-1])

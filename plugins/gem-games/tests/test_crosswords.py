@@ -6,6 +6,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -74,7 +75,7 @@ def test_the_letters_never_outnumber_the_turns(id_):
     hardcore=st.sampled_from([True, False, None]),
     num_words=st.integers(1, 20),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60 if thorough() else 15)
 def test_a_grid_reads_as_exactly_its_words(seed, hardcore, num_words):
     env = started(seed, hardcore=hardcore, num_words=num_words, max_turns=250)
     assert len(env.placed_words) == num_words
@@ -86,7 +87,7 @@ def test_a_grid_reads_as_exactly_its_words(seed, hardcore, num_words):
 
 
 @given(seed=st.integers(0, 10**6), num_words=st.integers(1, 20), spare=st.integers(0, 20))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40 if thorough() else 10)
 def test_tight_turns_draw_words_that_fit(seed, num_words, spare):
     fewest = sum(sorted(map(len, HARD))[:num_words])
     env = started(seed, hardcore=True, num_words=num_words, max_turns=fewest + spare)

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -82,6 +83,7 @@ def test_a_reply_without_a_valid_box_ends_the_game():
     seed=st.integers(0, 10**6),
     data=st.data(),
 )
+@settings(max_examples=100 if thorough() else 40)
 def test_every_hint_is_true(low, size, seed, data):
     env = GuessTheNumberEnv(min_number=low, max_number=low + size)
     rules, _ = env.reset(seed=seed)

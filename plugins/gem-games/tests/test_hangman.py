@@ -180,6 +180,7 @@ def test_rewards_always_add_up_to_what_is_shown(seed, guesses):
             break
 
 
+@pytest.mark.slow
 def test_the_oracle_finds_rare_words_too():
     played = collect(
         lambda: gem_core.make("game:Hangman-v0-hard", hardcore=True),

@@ -5,8 +5,9 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -81,6 +82,7 @@ def test_each_number_of_the_code_counts_for_one_number_of_the_guess(code, number
 
 
 @given(st.data())
+@settings(max_examples=100 if thorough() else 30)
 def test_pegs_match_a_count_by_hand(data):
     length = data.draw(st.integers(1, 6))
     codes = st.lists(st.integers(1, 6), min_size=length, max_size=length)
@@ -159,6 +161,7 @@ codes_and_ranges = st.tuples(st.integers(1, 10), st.integers(2, 20), st.booleans
 
 
 @given(task=codes_and_ranges, seed=st.integers(0, 10**6))
+@settings(max_examples=100 if thorough() else 40)
 def test_code_and_example_fit_the_rules_and_differ(task, seed):
     code_length, num_numbers, repeats = task
     env = MastermindEnv(
@@ -199,6 +202,7 @@ def test_the_random_level_draws_one_of_three_tasks():
     num_numbers=st.none() | st.integers(10, 20) | st.just(2),
     max_turns=st.none() | st.integers(1, 50),
 )
+@settings(max_examples=100 if thorough() else 30)
 def test_given_options_are_kept_and_the_rest_are_drawn(seed, code_length, num_numbers, max_turns):
     env = MastermindEnv(
         code_length=code_length,
@@ -233,6 +237,7 @@ def test_invalid_options_are_rejected(parameters):
 
 
 @given(seed=st.integers(0, 10**6), repeats=st.booleans())
+@settings(max_examples=100 if thorough() else 15)
 def test_random_actions_are_guesses_that_fit_the_rules(seed, repeats):
     env = MastermindEnv(duplicate_numbers=repeats)
     env.reset(seed=seed)
@@ -253,7 +258,7 @@ def test_the_oracle_finds_codes_of_other_kinds_too(code_length, num_numbers, rep
         code_length=code_length, num_numbers=num_numbers, duplicate_numbers=repeats, max_turns=None
     )
     oracle = MastermindOracle()
-    for seed in range(5):
+    for seed in range(5 if thorough() else 1):
         observation, info = env.reset(seed=seed)
         oracle.reset(env)
         ended = False
@@ -263,6 +268,7 @@ def test_the_oracle_finds_codes_of_other_kinds_too(code_length, num_numbers, rep
         assert env.milestone == code_length
 
 
+@pytest.mark.slow
 def test_the_oracle_answers_if_its_search_runs_out_of_steps():
     env = MastermindEnv(code_length=10, num_numbers=20, duplicate_numbers=True, max_turns=None)
     oracle = MastermindOracle()

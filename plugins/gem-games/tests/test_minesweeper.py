@@ -2,10 +2,12 @@
 
 import itertools
 import re
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import some, thorough
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -124,7 +126,7 @@ def test_a_reply_without_a_valid_box_ends_the_game(action):
     assert env.step(action)[1:4] == (-0.1, True, False)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150 if thorough() else 40)
 @given(data=st.data(), rows=st.integers(2, 9), cols=st.integers(2, 9), seed=st.integers(0, 10**6))
 def test_the_first_reveal_is_safe_and_opens_an_area_where_it_can(data, rows, cols, seed):
     num_mines = data.draw(st.integers(1, rows * cols - 1))
@@ -143,7 +145,7 @@ def test_the_first_reveal_is_safe_and_opens_an_area_where_it_can(data, rows, col
     assert (row, col) not in mines
     assert len(mines & near) == crowded
     assert step.terminated == (sum(map(sum, env.revealed)) == rows * cols - num_mines)
-    for r, c in set(itertools.product(range(rows), range(cols))) - mines:
+    for r, c in set(product(range(rows), range(cols))) - mines:
         assert env.grid[r][c] == sum(max(abs(r - r2), abs(c - c2)) == 1 for r2, c2 in mines)
     if not crowded:
         assert all(env.revealed[r][c] for r, c in near)
@@ -202,7 +204,7 @@ def test_the_rules_state_size_mines_and_limit(env_id):
 @pytest.mark.parametrize("env_id", IDS)
 def test_random_actions_are_well_formed_and_legal_in_every_state(env_id):
     env = gem_core.make(env_id)
-    for seed in range(50):
+    for seed in range(50 if thorough() else 15):
         env.reset(seed=seed)
         done = False
         while not done:
@@ -215,18 +217,18 @@ def test_random_actions_are_well_formed_and_legal_in_every_state(env_id):
 def test_if_every_cell_is_flagged_a_random_action_removes_a_flag():
     env = MinesweeperEnv(rows=2, cols=2, num_mines=1)
     env.reset(seed=0)
-    for row, col in itertools.product(range(2), range(2)):
+    for row, col in product(range(2), range(2)):
         env.step(f"\\boxed{{flag {row} {col}}}")
     assert "took the flag" in env.step(env.sample_random_action()).observation
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60 if thorough() else 25)
 @given(data=st.data(), seed=st.integers(0, 10**6))
 def test_the_probabilities_of_mines_are_exact(data, seed):
     env = MinesweeperEnv(rows=4, cols=4, num_mines=data.draw(st.integers(1, 6)))
     env.reset(seed=seed)
     env.step("\\boxed{reveal 0 0}")
-    cells = list(itertools.product(range(4), range(4)))
+    cells = list(product(range(4), range(4)))
     hidden = [cell for cell in cells if not env.revealed[cell[0]][cell[1]]]
     near = {a: {b for b in hidden if max(abs(a[0] - b[0]), abs(a[1] - b[1])) == 1} for a in cells}
     shown = [cell for cell in cells if cell not in hidden]
@@ -248,9 +250,10 @@ def test_the_probabilities_of_mines_are_exact(data, seed):
     assert all(expected[cell] == 1 for cell in mines)
 
 
-@pytest.mark.parametrize("wrappers", [[], ["concat"]])
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.slow
+@pytest.mark.parametrize(("env_id", "wrappers"), some(product(IDS, [[], ["concat"]])))
 def test_the_oracle_wins_as_often_as_possible(env_id, wrappers):
+
     episodes = list(
         collect(
             lambda: gem_core.make(env_id, wrappers=wrappers),
@@ -266,7 +269,7 @@ def test_the_oracle_wins_as_often_as_possible(env_id, wrappers):
 
 def test_the_oracle_loses_only_by_guessing():
     env, oracle = gem_core.make("game:Minesweeper-v0-hard"), MinesweeperOracle()
-    for seed in range(60):
+    for seed in range(60 if thorough() else 20):
         observation, info = env.reset(seed=seed)
         oracle.reset(env)
         done = False

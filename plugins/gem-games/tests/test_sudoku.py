@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -166,6 +167,7 @@ def test_the_rules_name_the_right_subgrids_and_counts(scale, box):
 
 
 @given(seed=st.integers(0, 10**6))
+@settings(max_examples=100 if thorough() else 20)
 def test_the_example_of_the_rules_is_a_number_that_the_board_shows_already(seed):
     env = gem_core.make("game:Sudoku-v0-random")
     rules, _ = env.reset(seed=seed)
@@ -201,7 +203,7 @@ def test_the_last_number_wins():
         ((1, 2, 4), "4 is not the solution's number for row 1, column 2"),
     ],
 )
-def test_any_other_move_changes_nothing_and_says_why(move, reason):
+def test_an_invalid_or_wrong_move_changes_nothing_and_says_why(move, reason):
     env = with_board((0, 1), (2, 0))
     before = env.render(), [list(row) for row in env.board]
     step = fill(env, *move)
@@ -234,7 +236,8 @@ boards = st.sampled_from(sorted(MOST_EMPTY)).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=60 if thorough() else 15)
 @given(board=boards, seed=st.integers(0, 10**6))
 def test_a_puzzle_has_exactly_the_requested_empty_cells_and_one_solution(board, seed):
     scale, empty_cells = board
@@ -247,18 +250,20 @@ def test_a_puzzle_has_exactly_the_requested_empty_cells_and_one_solution(board, 
 
 @pytest.mark.parametrize("scale", [4, 9])
 def test_a_puzzle_with_the_most_empty_cells_has_one_solution_too(scale):
-    for seed in range(20):
+    for seed in range(20 if thorough() else 8):
         puzzle, _ = make_puzzle(scale, MOST_EMPTY[scale], random.Random(seed))
         assert puzzle.count(0) == MOST_EMPTY[scale]
         assert count_solutions(puzzle, scale) == 1
 
 
+@pytest.mark.slow
 def test_all_grids_of_scale_4_occur():
     rng = random.Random(0)
     grids = {tuple(make_puzzle(4, 1, rng)[1]) for _ in range(4000)}
     assert len(grids) == 288
 
 
+@pytest.mark.slow
 def test_every_cell_of_scale_9_is_emptied_and_takes_every_number():
     seen, empty = set(), Counter()
     for seed in range(150):
@@ -270,7 +275,7 @@ def test_every_cell_of_scale_9_is_emptied_and_takes_every_number():
     assert max(empty.values()) < 150
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 25)
 @given(board=boards, seed=st.integers(0, 10**6))
 def test_the_solver_finds_the_solution_of_a_puzzle(board, seed):
     scale, empty_cells = board
@@ -279,6 +284,7 @@ def test_the_solver_finds_the_solution_of_a_puzzle(board, seed):
 
 
 @given(st.lists(st.tuples(st.integers(0, 15), st.integers(1, 4)), max_size=8))
+@settings(max_examples=100 if thorough() else 40)
 def test_the_solver_tells_grids_without_a_solution_from_the_others(clues):
     grid = [0] * 16
     for cell, number in clues:
@@ -292,6 +298,7 @@ def test_the_solver_tells_grids_without_a_solution_from_the_others(clues):
 
 
 @given(seed=st.integers(0, 10**6))
+@settings(max_examples=100 if thorough() else 20)
 def test_the_puzzle_agrees_with_its_solution(seed):
     env = gem_core.make("game:Sudoku-v0-random")
     env.reset(seed=seed)
@@ -308,7 +315,7 @@ def test_the_random_level_draws_one_of_two_tasks():
     assert drawn == {(4, 10, 15), (9, 50, 50)}
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 30)
 @given(
     seed=st.integers(0, 10**6),
     scale=st.sampled_from([None, 4, 9, 16]),
@@ -349,7 +356,7 @@ def test_invalid_options_are_rejected_by_name(parameters, name):
         SudokuEnv(**parameters)
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 15)
 @given(seed=st.integers(0, 10**6))
 def test_random_actions_go_to_empty_cells(seed):
     env = gem_core.make("game:Sudoku-v0-random")
@@ -365,7 +372,7 @@ def test_random_actions_go_to_empty_cells(seed):
 def test_the_oracle_solves_the_hardest_boards(scale, empty_cells):
     env = SudokuEnv(scale=scale, empty_cells=empty_cells, max_turns=empty_cells)
     oracle = SudokuOracle()
-    for seed in range(5):
+    for seed in range(5 if thorough() else 2):
         observation, info = env.reset(seed=seed)
         oracle.reset(env)
         for _ in range(empty_cells):

@@ -6,8 +6,9 @@ import re
 from collections import deque
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import some, thorough
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -80,17 +81,27 @@ def test_a_legal_move_moves_the_top_disk_and_earns_nothing():
     assert "A: [3, 2]\nB: []\nC: [1]\n" in step.info["suffix"]
 
 
-@pytest.mark.parametrize(
-    "text", ["A B", "AB", "ab", "A,B", "a,b", "A, B", "A ,B", "  A   B  ", "\tA\nB ", "A  ,  b"]
-)
-def test_a_move_may_be_written_with_and_without_comma_and_spaces(text):
-    env = started()
-    move(env, text)
-    assert env.board == {"A": [3, 2], "B": [1], "C": []}
+def test_a_move_may_be_written_with_and_without_comma_and_spaces(subtests):
+    for text in [
+        "A B",
+        "AB",
+        "ab",
+        "A,B",
+        "a,b",
+        "A, B",
+        "A ,B",
+        "  A   B  ",
+        "\tA\nB ",
+        "A  ,  b",
+    ]:
+        with subtests.test(text):
+            env = started()
+            move(env, text)
+            assert env.board == {"A": [3, 2], "B": [1], "C": []}
 
 
 @pytest.mark.parametrize("text", ["", "A", "A D", "A B C", "A -> B", "1 2", "A;B", "AA BB"])
-def test_anything_else_ends_the_game(text):
+def test_a_malformed_move_ends_the_game(text):
     step = move(started(), text)
     assert step[1:4] == (-0.1, True, False)
     assert "Turn 1" in step.observation
@@ -144,6 +155,7 @@ def test_the_limit_earns_the_share_of_disks_on_c(towers, text, share):
 
 
 @given(st.lists(st.sampled_from([*MOVES, "\\boxed{A A}"]), max_size=40), st.integers(1, 6))
+@settings(max_examples=100 if thorough() else 40)
 def test_no_move_ever_puts_a_disk_on_a_smaller_one_or_loses_one(actions, num_disks):
     env = started(num_disks=num_disks)
     for action in actions:
@@ -182,6 +194,7 @@ def test_the_random_level_draws_disks_with_the_turns_that_suit_them():
     num_disks=st.none() | st.integers(1, 8),
     max_turns=st.none() | st.integers(1, 300),
 )
+@settings(max_examples=100 if thorough() else 40)
 def test_given_options_are_kept_and_the_rest_are_drawn_to_match(seed, num_disks, max_turns):
     env = TowerofHanoiEnv(num_disks=num_disks, max_turns=max_turns)
     env.reset(seed=seed)
@@ -200,21 +213,19 @@ def test_invalid_options_are_rejected(parameters):
         TowerofHanoiEnv(**parameters)
 
 
-@pytest.mark.parametrize("env_id", IDS)
-@pytest.mark.parametrize(
-    ("wrappers", "episodes"), [([], 200), (["concat"], 20), (["concat_with_action"], 20)]
-)
-def test_the_oracle_wins_every_episode_in_the_fewest_moves(env_id, wrappers, episodes):
-    trajectories = list(
-        collect(
-            lambda: gem_core.make(env_id, wrappers=wrappers),
-            lambda: gem_core.make_agent("oracle"),
-            episodes=episodes,
-        )
-    )
-    assert [t.error for t in trajectories if t.error] == []
-    assert all(t.success for t in trajectories)
-    assert {len(t.turns) + 1 for t in trajectories} <= {8, 16, 32}
+def test_the_oracle_wins_every_episode_in_the_fewest_moves(subtests):
+    for env_id, wrappers in some(itertools.product(IDS, [[], ["concat"], ["concat_with_action"]])):
+        with subtests.test(f"{env_id} {wrappers}"):
+            trajectories = list(
+                collect(
+                    lambda: gem_core.make(env_id, wrappers=wrappers),  # noqa: B023 - called here
+                    lambda: gem_core.make_agent("oracle"),
+                    episodes=(20 if wrappers else 200) if thorough() else 20,
+                )
+            )
+            assert [t.error for t in trajectories if t.error] == []
+            assert all(t.success for t in trajectories)
+            assert {len(t.turns) + 1 for t in trajectories} <= {8, 16, 32}
 
 
 @pytest.mark.parametrize("num_disks", [1, 2, 3, 5])

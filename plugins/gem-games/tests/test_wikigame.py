@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core import make, make_agent
@@ -243,7 +244,7 @@ def by_brute_force(env, most=6):
 
 @every_variant
 @given(graph=small_graphs, moves=st.lists(st.integers(0, 9), max_size=4))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20 if thorough() else 8)
 def test_distance_and_oracle_agree_with_a_search_by_brute_force(variant, graph, moves):
     if not graph.page("A").links:
         return
@@ -289,12 +290,14 @@ def test_a_snapshot_of_another_world_brings_its_world_along():
 
 
 @given(st.text())
+@settings(max_examples=100 if thorough() else 40)
 def test_any_title_can_be_written_in_a_box_and_found_there(title):
     label = label_of(title)
     assert last_box(rf"I go to \boxed{{wrong}}, no: \boxed{{{label}}} of course.") == label
 
 
 @given(st.lists(st.text(max_size=3)))
+@settings(max_examples=100 if thorough() else 40)
 def test_labels_are_distinct_and_as_many_as_the_titles(titles):
     labels = labels_of(titles)
     assert len(set(labels)) == len(titles)
@@ -375,11 +378,13 @@ def test_an_unknown_option_of_a_graph_is_refused_with_a_near_name():
         WikiGameEnv(graph_options={"page": 100})
 
 
+@pytest.mark.slow
 def test_distances_that_a_graph_does_not_have_are_refused():
     with pytest.raises(ConfigError, match="no start and target 9 to 9 links apart"):
         make("game:WikiGame-v0-easy", min_distance=9, max_distance=9).reset(seed=0)
 
 
+@pytest.mark.slow
 def test_reading_finds_what_chance_does_not():
     def wins(agent):
         env, player, won = make("game:WikiGame-v0-easy"), make_agent(agent), 0

@@ -1,5 +1,6 @@
 """The graphs of WikiGame: worlds, WordNet, folders, ZIM files; each of them in every variant."""
 
+import functools
 import importlib.util
 import random
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 from wikis import (
     MEANINGS,
     ZIM,
@@ -33,16 +35,16 @@ from gem_games.wikigame.world_entities import RELATIONS
 from gem_games.wikigame.world_facts import draw_facts
 from gem_games.wikigame.zim import Zim
 
-PAGES = sample_pages()
+pages_of_the_wiki = functools.cache(sample_pages)
 
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
     """The graphs by name, as options of the environment; servers run while the tests do."""
-    folder = write_folder(tmp_path_factory.mktemp("wiki") / "wikispeedia", PAGES)
-    zim = write_zim(folder.parent / "wiki.zim", PAGES)
-    quick = {"delay_ms": 0}
-    with KiwixWiki(PAGES) as kiwix, MediaWiki(PAGES) as wiki:
+    pages, quick = pages_of_the_wiki(), {"delay_ms": 0}
+    folder = write_folder(tmp_path_factory.mktemp("wiki") / "wikispeedia", pages)
+    zim = write_zim(folder.parent / "wiki.zim", pages)
+    with KiwixWiki(pages) as kiwix, MediaWiki(pages) as wiki:
         yield {
             "world": {"graph_options": {"pages": 100, "worlds": 2}},
             "wordnet": {},
@@ -54,29 +56,28 @@ def sources(tmp_path_factory):
 
 
 every_graph = pytest.mark.parametrize("graph", ["world", "wordnet", "folder", "zim", "kiwix", "mw"])
-every_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
 @every_graph
-@every_variant
-def test_the_oracle_wins_in_every_variant_on_every_graph(sources, graph, variant):
-    env = make("game:WikiGame-v0-hard", graph=graph, variant=variant, **sources[graph])
-    oracle = make_agent("oracle")
-    for seed in range(3):
-        observation, info = env.reset(seed=seed)
-        oracle.reset(env)
-        rewards = []
-        while not rewards or rewards[-1] == -0.05:
-            step = env.step(oracle.act(observation, info))
-            observation, info = step.observation, step.info
-            rewards.append(step.reward)
-        assert rewards[-1] == 1.0
-        assert len(rewards) <= 4
+def test_the_oracle_wins_in_every_variant_on_every_graph(subtests, sources, graph):
+    for variant in VARIANTS:
+        with subtests.test(variant):
+            env = make("game:WikiGame-v0-hard", graph=graph, variant=variant, **sources[graph])
+            oracle = make_agent("oracle")
+            for seed in range(3 if thorough() else 2):
+                observation, info = env.reset(seed=seed)
+                oracle.reset(env)
+                rewards = []
+                while not rewards or rewards[-1] == -0.05:
+                    step = env.step(oracle.act(observation, info))
+                    observation, info = step.observation, step.info
+                    rewards.append(step.reward)
+                assert rewards[-1] == 1.0
+                assert len(rewards) <= 4
 
 
 @every_graph
-@every_variant
-def test_a_seed_repeats_an_episode_and_a_fork_continues_it(sources, graph, variant):
+def test_a_seed_repeats_an_episode_and_a_fork_continues_it(subtests, sources, graph):
     def play(env):
         step, steps = None, []
         while step is None or not (step.terminated or step.truncated):
@@ -85,17 +86,19 @@ def test_a_seed_repeats_an_episode_and_a_fork_continues_it(sources, graph, varia
             steps.append(step)
         return steps
 
-    one, other = (
-        make("game:WikiGame-v0-hard", graph=graph, variant=variant, **sources[graph])
-        for _ in range(2)
-    )
-    for seed in range(2):
-        assert one.reset(seed=seed) == other.reset(seed=seed)
-        one.step(one.sample_random_action())
-        other.step(other.sample_random_action())
-        if not one._ended:
-            fork = one.fork()
-            assert play(one) == play(other) == play(fork)
+    for variant in VARIANTS:
+        with subtests.test(variant):
+            one, other = (
+                make("game:WikiGame-v0-hard", graph=graph, variant=variant, **sources[graph])
+                for _ in range(2)
+            )
+            for seed in range(2):
+                assert one.reset(seed=seed) == other.reset(seed=seed)
+                one.step(one.sample_random_action())
+                other.step(other.sample_random_action())
+                if not one._ended:
+                    fork = one.fork()
+                    assert play(one) == play(other) == play(fork)
 
 
 @every_graph
@@ -124,7 +127,7 @@ def test_distances_are_known_or_none(sources, graph):
     degree=st.floats(4, 20),
     dead_ends=st.floats(0, 0.4),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15 if thorough() else 6)
 def test_both_pages_of_a_fact_state_it_and_link_to_each_other(seed, pages, degree, dead_ends):
     entities = draw_facts(random.Random(seed), "train", pages, degree, dead_ends)
     graph = make_world(entities)
@@ -148,7 +151,7 @@ def test_both_pages_of_a_fact_state_it_and_link_to_each_other(seed, pages, degre
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10 if thorough() else 4)
 def test_the_dates_of_a_world_do_not_contradict_each_other(seed):
     for entity in draw_facts(random.Random(seed), "test", 200, 14, 0.1):
         for author in entity.of("author"):
@@ -164,7 +167,7 @@ def test_the_dates_of_a_world_do_not_contradict_each_other(seed):
 
 
 def test_no_sentence_of_a_world_has_an_unfilled_place():
-    for seed in range(3):
+    for seed in range(3 if thorough() else 1):
         graph = make_world(draw_facts(random.Random(seed), "train", 300, 20, 0.1))
         texts = [graph.page(label).text for label in graph.labels]
         assert not [text for text in texts if re.search(r"[{}]|None|\b(a|an|the) \1\b|  ", text)]
@@ -172,16 +175,18 @@ def test_no_sentence_of_a_world_has_an_unfilled_place():
     assert all(relation.said_back for relation in RELATIONS.values() if relation.back_rank)
 
 
+@pytest.mark.slow
 def test_worlds_for_training_and_testing_have_no_title_in_common():
+    worlds = 4 if thorough() else 2
     titles = {
         split: {
             label
-            for number in range(4)
+            for number in range(worlds)
             for label in Worlds(split=split, pages=1000).graph(number).labels
         }
         for split in ("train", "test")
     }
-    assert len(titles["train"]) > 3000
+    assert len(titles["train"]) > 750 * worlds
     assert not titles["train"] & titles["test"]
 
 
@@ -224,6 +229,7 @@ edges = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=40)
 
 
 @given(edges=edges, target=st.integers(0, 11))
+@settings(max_examples=100 if thorough() else 40)
 def test_distances_are_those_of_a_plain_search(edges, target):
     links = [sorted({b for a, b in edges if a == node}) for node in range(12)]
     graph = PageGraph("the test", [str(node) for node in range(12)], links, str)
@@ -253,9 +259,10 @@ def test_a_long_chain_has_its_distances():
 
 
 def test_a_folder_has_the_pages_texts_and_links_of_its_files(tmp_path):
-    graph = Folder(data=str(write_folder(tmp_path / "wiki", PAGES))).graph(0)
-    assert list(graph.labels) == list(PAGES)
-    for title, (text, links) in PAGES.items():
+    pages = pages_of_the_wiki()
+    graph = Folder(data=str(write_folder(tmp_path / "wiki", pages))).graph(0)
+    assert list(graph.labels) == list(pages)
+    for title, (text, links) in pages.items():
         page = graph.page(title)
         assert page.text.strip() == text
         assert list(page.links) == links
@@ -298,18 +305,20 @@ def test_a_broken_folder_is_refused_with_the_place(tmp_path, articles, links, me
 @pytest.fixture(scope="module")
 def zim(tmp_path_factory):
     """The graph of a ZIM file."""
-    return Zim(data=str(write_zim(tmp_path_factory.mktemp("zim") / "wiki.zim", PAGES))).graph(0)
+    path = tmp_path_factory.mktemp("zim") / "wiki.zim"
+    return Zim(data=str(write_zim(path, pages_of_the_wiki()))).graph(0)
 
 
+@pytest.mark.slow
 def test_a_zim_file_has_the_pages_texts_and_links_of_the_wiki(zim):
-    for title, (text, links) in PAGES.items():
+    for title, (text, links) in pages_of_the_wiki().items():
         page = zim.page(title)
         assert (page.title, page.text) == (title, text)
         assert list(page.links) == links
 
 
 def test_a_zim_file_resolves_redirects_meanings_and_missing_names(zim):
-    titles = list(PAGES)
+    titles = list(pages_of_the_wiki())
     assert zim.page("The Old Name").title == titles[0]
     assert zim.page(MEANINGS).title == titles[3]
     person = next(title for title in titles if " (" not in title and len(title.split()) == 2)

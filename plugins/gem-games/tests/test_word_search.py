@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -50,7 +51,7 @@ def board(info):
     num_words=st.integers(1, 30),
     lengths=st.tuples(st.integers(3, 12), st.integers(3, 12)),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60 if thorough() else 15)
 def test_a_grid_holds_every_word_once(seed, hardcore, num_words, lengths):
     shortest, longest = sorted(lengths)
     given_ = {"hardcore": hardcore, "num_words": num_words, "max_turns": 100}

@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core.errors import ConfigError
@@ -48,6 +49,7 @@ letters = st.text("ABC", min_size=1, max_size=6)
 
 
 @given(st.data())
+@settings(max_examples=100 if thorough() else 50)
 def test_marks_follow_the_count_rule(data):
     secret = data.draw(letters)
     guessed = data.draw(st.text("ABCD", min_size=len(secret), max_size=len(secret)))
