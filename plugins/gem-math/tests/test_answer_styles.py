@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_math.grading import grade
 
@@ -32,7 +33,7 @@ currencies = st.sampled_from(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 30)
 @given(whole, counted)
 def test_a_number_may_be_followed_by_what_it_counts(number, words):
     answer = f"{number} {words}" if words[0].isalpha() or words[0] == "(" else f"{number}{words}"
@@ -41,14 +42,14 @@ def test_a_number_may_be_followed_by_what_it_counts(number, words):
     assert not grade(answer, rf"{number}\text{{ pencils}}").correct
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 30)
 @given(whole, limits)
 def test_words_that_change_a_number_are_not_what_it_counts(number, words):
     assert not grade(f"{number} {words}", f"{number}").correct
     assert not grade(rf"{number}\text{{ {words}}}", f"{number}").correct
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 40)
 @given(currencies, whole, prices)
 def test_a_price_may_have_any_currency_and_a_rate(currency, number, rate):
     answer = f"{currency}{number}{rate}"
@@ -77,7 +78,7 @@ def test_units_with_details_are_compared_by_what_they_measure(gold, answer, righ
     assert grade(answer, gold).correct is right
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 25)
 @given(small, st.sampled_from(["x", "n", r"\theta", "a_1"]), small)
 def test_a_value_may_stand_before_its_name(number, name, other):
     assert grade(f"{number}={name}", f"{number}").correct
@@ -86,7 +87,7 @@ def test_a_value_may_stand_before_its_name(number, name, other):
     assert grade(f"{other}={name}", f"{number}").correct == (number == other)
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 50)
 @given(
     whole,
     st.sampled_from(
@@ -112,20 +113,21 @@ def test_a_description_names_a_value_and_an_equation_does_not(number, descriptio
     assert not grade(f"{equation}={number}", f"{number}").correct
 
 
-@settings(deadline=None, max_examples=10)
+@pytest.mark.slow
+@settings(max_examples=10 if thorough() else 3)
 @given(st.integers(2, 9), small)
 def test_a_chain_of_sums_counts_if_each_side_is_the_value(top, wrong):
     total = top * (top + 1) // 2
     assume(wrong != total)
     chain = rf"\sum_{{k=1}}^{{{top}}} k"
-    assert grade(f"{chain}={total}", f"{total}", deadline=10).correct
-    assert grade(f"S={chain}={total - 1}+1={total}", f"{total}", deadline=10).correct
-    assert not grade(f"{chain}={wrong}", f"{wrong}", deadline=10).correct
-    assert not grade(f"{chain}={wrong}={total}", f"{total}", deadline=10).correct
-    assert not grade(f"{chain}={total}", f"x={wrong}", deadline=10).correct
+    assert grade(f"{chain}={total}", f"{total}", deadline=100).correct
+    assert grade(f"S={chain}={total - 1}+1={total}", f"{total}", deadline=100).correct
+    assert not grade(f"{chain}={wrong}", f"{wrong}", deadline=100).correct
+    assert not grade(f"{chain}={wrong}={total}", f"{total}", deadline=100).correct
+    assert not grade(f"{chain}={total}", f"x={wrong}", deadline=100).correct
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 25)
 @given(
     small,
     st.sampled_from(
@@ -152,14 +154,15 @@ first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelft
 """
 
 
-@pytest.mark.parametrize(("number", "word"), [*enumerate(ORDINALS.split(), 1)])
-def test_an_ordinal_is_its_number(number, word):
-    marks = {1: "st", 2: "nd", 3: "rd"}
-    gold = f"{number}{marks.get(number, 'th')}"
-    for answer in (word, rf"\text{{{word}}}", f"{number}-{marks.get(number, 'th')}"):
-        assert grade(answer, gold).correct
-        assert grade(answer, f"{number}").correct
-        assert not grade(answer, f"{number + 1}").correct
+def test_an_ordinal_is_its_number(subtests):
+    for number, word in [*enumerate(ORDINALS.split(), 1)]:
+        with subtests.test(word):
+            marks = {1: "st", 2: "nd", 3: "rd"}
+            gold = f"{number}{marks.get(number, 'th')}"
+            for answer in (word, rf"\text{{{word}}}", f"{number}-{marks.get(number, 'th')}"):
+                assert grade(answer, gold).correct
+                assert grade(answer, f"{number}").correct
+                assert not grade(answer, f"{number + 1}").correct
 
 
 @pytest.mark.parametrize(
@@ -176,7 +179,7 @@ def test_ordinals_are_not_fractions(gold, answer, right):
     assert grade(answer, gold).correct is right
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 8)
 @given(small, small)
 def test_a_point_is_written_in_many_ways_but_keeps_its_order(a, b):
     assume(a != b)
@@ -200,7 +203,7 @@ def test_a_point_is_written_in_many_ways_but_keeps_its_order(a, b):
         assert not grade(other, column).correct
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 12)
 @given(small, small, small, small)
 def test_several_points_may_be_written_by_names(a, b, c, d):
     assume((a, b) != (c, d) and b != d)
@@ -212,7 +215,7 @@ def test_several_points_may_be_written_by_names(a, b, c, d):
     assert grade(rf"\pm({a},{b})", f"({a},{b}),({-a},{-b})").correct
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 20)
 @given(small, st.integers(1, 9), st.integers(2, 5), st.integers(2, 5))
 def test_terms_before_dots_may_be_few_or_many(first, step, few, many):
     def terms(count, by):
@@ -240,11 +243,11 @@ def test_terms_before_dots_may_be_few_or_many(first, step, few, many):
         ("12", r"12\text{ yr. old}", True),
     ],
 )
-def test_other_notations_of_sets_and_units(gold, answer, right):
+def test_other_notations_of_sets_and_units_are_understood(gold, answer, right):
     assert grade(answer, gold).correct is right
 
 
-@settings(deadline=None)
+@settings(max_examples=100 if thorough() else 25)
 @given(st.lists(st.integers(0, 99), min_size=2, max_size=5), st.integers(100, 999))
 def test_a_list_without_spaces_has_no_thousands(numbers, large):
     gold = ", ".join(map(str, [*numbers, large]))

@@ -11,6 +11,7 @@ from hydra.errors import ConfigCompositionException
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs
+from selection import thorough
 
 import gem_core
 from gem_core import EnvSpec
@@ -124,6 +125,7 @@ class TestGolds:
         assert env.step(env.solution()).reward == 1.0
 
     @given(st.text(alphabet=r"a1{}\ $.", min_size=1).filter(str.strip))
+    @settings(max_examples=100 if thorough() else 30)
     def test_the_solution_contains_the_gold(self, text: str) -> None:
         env = MathEnv(data=[{"problem": "?", "answer": text}])
         env.reset(seed=0)
@@ -138,7 +140,7 @@ class TestOptions:
         env = MathEnv(data=ROWS, shuffle=False)
         assert env.reset()[0] == "What is 0 + 0?"
 
-    def test_a_prompt_is_put_around_it(self) -> None:
+    def test_a_prompt_is_put_around_the_problem(self) -> None:
         prompt = r"{problem} Think, {then} write \boxed{}."
         env = MathEnv(data=[{"problem": "{problem} {x}?", "answer": "1"}], prompt=prompt)
         assert env.reset()[0] == r"{problem} {x}? Think, {then} write \boxed{}."
@@ -190,6 +192,7 @@ class TestEpisodes:
         assert fork.step(r"\boxed{14}").reward == env.step(r"\boxed{16}").reward == 1.0
         assert b"What is" not in MathEnv(data=ROWS).snapshot()
 
+    @pytest.mark.slow
     def test_the_oracle_is_correct_on_every_executor(self) -> None:
         for executor in ("serial", "threads", "processes"):
             with gem_core.make_vec("math:Sample", num_envs=3, executor=executor, seed=1) as envs:
@@ -206,6 +209,7 @@ class TestEpisodes:
 
 
 class TestRowsFromElsewhere:
+    @pytest.mark.slow
     def test_a_dataset_and_its_parquet_file_give_the_same_problems(self, tmp_path: Path) -> None:
         datasets = needs("datasets")
         datasets.disable_progress_bars()
@@ -254,6 +258,7 @@ class TestIds:
         found = {spec.id: (spec.entry_point, dict(spec.kwargs)) for spec in specs}
         assert found == IDS
 
+    @pytest.mark.slow
     def test_hydra_shows_every_option_and_rejects_others(self) -> None:
         with initialize(version_base=None, config_path=None):
             config = compose(overrides=["+env=math/Geometry3K", "env.shard=0/8"])
@@ -297,18 +302,18 @@ class TestIds:
         assert [env.reset()[0] for _ in ROWS] == [row["problem"] for row in ROWS]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60 if thorough() else 20)
 @given(st.text(st.characters(exclude_categories=[]), max_size=40), st.booleans())
-def test_no_text_raises(text: str, boxed: bool) -> None:  # noqa: FBT001 - hypothesis fills it in
+def test_no_response_makes_a_step_raise_an_error(text: str, boxed: bool) -> None:  # noqa: FBT001 - hypothesis fills it in
     action = rf"\boxed{{{text}}}" if boxed else text
     assert answered(action, deadline=0.1).reward in {0.0, 1.0}
 
 
-def test_the_sample_conforms() -> None:
+def test_the_sample_passes_the_conformance_checks() -> None:
     check_env("math:Sample", episodes=60).raise_for_findings()
 
 
-def test_a_format_reward_conforms() -> None:
+def test_an_environment_with_a_format_reward_passes_the_conformance_checks() -> None:
     spec = gem_core.spec("math:Sample")
     punished = EnvSpec(
         id=spec.id,

@@ -85,6 +85,7 @@ class TestForks:
         assert fork.step(fork.solution()) == env.step(env.solution())
         assert fork.reset() == env.reset()
 
+    @pytest.mark.slow
     def test_images_reach_the_caller_from_other_processes(self) -> None:
         seen = []
         for executor in ("serial", "processes"):
@@ -143,13 +144,13 @@ def dataset() -> Any:
 
 
 class TestDatasets:
-    def test_a_dataset_with_an_image_feature(self, dataset: Any) -> None:
+    def test_a_dataset_with_an_image_feature_gives_its_figures(self, dataset: Any) -> None:
         env = MathVisualEnv(data=dataset, shuffle=False)
         pixels = [env.reset()[0]["images"][0].open().tobytes() for _ in ROWS]
         assert pixels == [figure(n).tobytes() for n in range(3, 11)]
         assert env.step(env.solution()).reward == 1.0
 
-    def test_a_parquet_file_of_it_keeps_the_bytes_of_the_images(
+    def test_a_parquet_file_keeps_the_bytes_of_the_images(
         self, dataset: Any, tmp_path: Path
     ) -> None:
         path = tmp_path / "rows.parquet"
@@ -160,6 +161,6 @@ class TestDatasets:
             assert env.reset()[0]["images"] == [Image(stored, "image/png")]
 
 
-def test_generated_figures_conform() -> None:
+def test_an_environment_of_figures_passes_the_conformance_checks() -> None:
     spec = gem_core.spec("math:Custom-Visual").with_kwargs(data=ROWS)
     check_env(spec, episodes=10).raise_for_findings()
