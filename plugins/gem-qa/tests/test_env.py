@@ -1,14 +1,16 @@
 """The environment: prompts, answers, rewards."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core import make
 from gem_core.errors import ConfigError, DataError
 from gem_qa.env import QaEnv
 
 TAGS = "<think>{}</think><answer>{}</answer>"
+few = settings(max_examples=100 if thorough() else 20)
 
 
 def asked(question="Who?", answer="Euclid", **options):
@@ -35,6 +37,7 @@ def test_a_question_without_a_prompt_is_shown_alone(prompt):
     assert observation_of("Who {is} {} \\frac{1}{2}?", prompt=prompt) == "Who {is} {} \\frac{1}{2}?"
 
 
+@few
 @given(st.text(max_size=20).map(lambda text: f"{text}{{question}}{{x}}"))
 def test_braces_in_a_question_are_kept(question):
     shown = observation_of(question, prompt="Say \\boxed{x}: {question} {now}")
@@ -100,9 +103,8 @@ def test_with_extract_boxed_the_last_box_is_read_and_nothing_else(response, rewa
     assert env.step(response).reward == reward
 
 
-@pytest.mark.parametrize(
-    ("gold", "right", "wrong"),
-    [
+def test_golds_may_be_texts_numbers_bools_or_lists(subtests):
+    for gold, right, wrong in [
         (["Danube", "River Danube"], "the river Danube", "Rhine"),
         (46, "46", "45"),
         (5.0, "5", "50"),
@@ -112,11 +114,10 @@ def test_with_extract_boxed_the_last_box_is_read_and_nothing_else(response, rewa
         ([1, "one"], "One", "two"),
         ("A", "A", "the"),
         ("The The", "the the", "the"),
-    ],
-)
-def test_golds_may_be_texts_numbers_bools_or_lists(gold, right, wrong):
-    for answer, reward in ((right, 1.0), (wrong, 0.0), ("", 0.0)):
-        assert asked(answer=gold).step(TAGS.format("so", answer)).reward == reward
+    ]:
+        with subtests.test(gold=gold):
+            for answer, reward in ((right, 1.0), (wrong, 0.0), ("", 0.0)):
+                assert asked(answer=gold).step(TAGS.format("so", answer)).reward == reward
 
 
 @pytest.mark.parametrize("gold", [None, {"text": "Euclid"}, [["Euclid"]]])
@@ -133,6 +134,7 @@ def test_the_columns_may_have_other_names():
 
 
 @pytest.mark.parametrize("boxed", [False, True])
+@few
 @given(gold=st.text("ab <>/.1-$", min_size=1, max_size=9).filter(str.strip))
 def test_the_solution_is_graded_correct(boxed, gold):
     env = asked(answer=["", gold], extract_boxed=boxed)

@@ -1,7 +1,5 @@
 """The ids of the plugin, with their datasets, splits and columns."""
 
-import pytest
-
 import gem_core
 
 # id: dataset, split, question column, whether the answer is boxed
@@ -24,17 +22,15 @@ HUB = {
 }
 
 
-@pytest.mark.parametrize("env_id", HUB)
-def test_each_id_reads_its_dataset(env_id):
-    kwargs = {"question_key": "question", "extract_boxed": False, **gem_core.spec(env_id).kwargs}
-    found = tuple(kwargs[key] for key in ("dataset_name", "split", "question_key", "extract_boxed"))
-    assert found == HUB[env_id]
-    assert "answer_key" not in kwargs
-
-
-@pytest.mark.parametrize("env_id", HUB)
-def test_evaluation_sets_keep_their_order(env_id):
-    assert gem_core.spec(env_id).kwargs.get("shuffle", True) == (not env_id.startswith("eval:"))
+def test_each_id_reads_its_dataset_and_only_evaluation_sets_keep_their_order(subtests):
+    keys = "dataset_name", "split", "question_key", "extract_boxed"
+    for env_id, expected in HUB.items():
+        with subtests.test(env_id):
+            given = gem_core.spec(env_id).kwargs
+            kwargs = {"question_key": "question", "extract_boxed": False, **given}
+            assert tuple(kwargs[key] for key in keys) == expected
+            assert "answer_key" not in kwargs
+            assert kwargs.get("shuffle", True) == (not env_id.startswith("eval:"))
 
 
 def test_the_plugin_registers_these_ids_and_the_samples():
