@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import date
 
 import pytest
+from selection import some
 
 import gem_core
 from gem_core.config import build
@@ -41,9 +42,8 @@ def test_parts_of_a_nested_value_may_be_set():
     assert re.search(r"\d\|\d", env.reset()[0])
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
+def test_invalid_options_are_rejected_when_the_environment_is_made(subtests):
+    for parameters, message in [
         ({"config": {"min_animls": 1}}, "no config 'min_animls'. Did you mean 'min_animals'"),
         ({"config": {"seed": 1}}, "no config 'seed'"),
         ({"config": {"min_animals": 0}}, "min_animals must be positive"),
@@ -60,12 +60,11 @@ def test_parts_of_a_nested_value_may_be_set():
         ({"time_limit": 0}, "time_limit must be a positive"),
         ({"score_limit": -1}, "score_limit must be a positive"),
         ({"name": "leg_countin"}, "no task 'leg_countin'. Did you mean 'leg_counting'"),
-    ],
-)
-def test_invalid_options_are_rejected_when_the_environment_is_made(parameters, message):
-    with pytest.raises(ConfigError) as caught:
-        gem_core.make("rg:leg_counting", **parameters)
-    assert message in str(caught.value)
+    ]:
+        with subtests.test(str(parameters)):
+            with pytest.raises(ConfigError) as caught:
+                gem_core.make("rg:leg_counting", **parameters)
+            assert message in str(caught.value)
 
 
 def test_a_task_may_reject_a_size():
@@ -90,8 +89,8 @@ def test_a_task_without_curriculum_says_so():
         gem_core.make("rg:acre", level=1)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", sorted(set(DESCRIPTIONS) - {"composite"}))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", some(sorted(set(DESCRIPTIONS) - {"composite"})))
 def test_each_level_makes_a_dataset_or_is_rejected(name):
     """Some levels of reasoning-gym contradict its own rules, as all of knight_swap do."""
     attributes = describe(name)["curriculum"].values()

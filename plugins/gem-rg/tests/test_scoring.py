@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core.errors import ConfigError, InvalidActionError
@@ -37,8 +38,8 @@ def score(name, answer, idx=0, **parameters):
     ],
 )
 @given(text=TEXTS)
-@settings(max_examples=25, deadline=None)
-def test_no_text_raises(name, text):
+@settings(max_examples=25 if thorough() else 8)
+def test_no_answer_makes_scoring_raise_an_error(name, text):
     assert 0.0 <= score(name, text).reward <= 1.0
 
 
@@ -92,14 +93,14 @@ def test_an_answer_that_takes_too_long_to_score_scores_0():
     "code",
     ["open({path!r}, 'w')", "exec('open({path!r}, \"w\")')", "(1).__class__", "sin.__module__"],
 )
-def test_a_formula_runs_no_code(name, code, tmp_path):
+def test_a_formula_in_an_answer_is_not_run_as_code(name, code, tmp_path):
     path = tmp_path / "made"
     assert score(name, code.format(path=str(path))).reward <= 0.05
     assert not path.exists()
 
 
 @pytest.mark.parametrize("name", ["binary_matrix", "n_queens", "spiral_matrix", "string_insertion"])
-def test_a_list_runs_no_code(name, tmp_path):
+def test_a_list_in_an_answer_is_not_run_as_code(name, tmp_path):
     path = tmp_path / "made"
     assert score(name, f"[open({str(path)!r}, 'w').name]").reward == 0.0
     assert not path.exists()
