@@ -1,6 +1,35 @@
-"""Make the modules that several test modules use importable."""
+"""Fixtures of several modules, and the folder of the modules that they share."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from gem_core.machine import Machine, MachineSpec
+from gem_sandbox.machines.local.provider import LocalProvider
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def local() -> None:
+    """Skip the test where no machine of the provider ``local`` can be started."""
+    from local_machines import why_not_local
+
+    if reason := why_not_local():
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def provider(local: None) -> Iterator[LocalProvider]:
+    """A provider of local machines; all others use its server."""
+    with LocalProvider() as made:
+        yield made
+
+
+@pytest.fixture
+def machine(provider: LocalProvider) -> Iterator[Machine]:
+    """A new machine."""
+    with provider.start(MachineSpec()) as made:
+        yield made

@@ -10,6 +10,7 @@ session`` runs its pieces, between the lines ``# idle``, in a session that is id
 """
 
 import contextlib
+import ctypes
 import functools
 import hashlib
 import os
@@ -30,6 +31,8 @@ from typing import Any, NamedTuple
 
 from gem_core.sandbox import Execution, Program, Sandbox, SessionSandbox
 from gem_sandbox.docker import connect, owned
+from gem_sandbox.guest.process_tree import descendants
+from gem_sandbox.guest.processes import PR_SET_CHILD_SUBREAPER
 
 __all__ = [
     "ESCAPES",
@@ -39,6 +42,7 @@ __all__ = [
     "benign",
     "header",
     "leftovers",
+    "patience",
     "soak",
 ]
 
@@ -121,9 +125,18 @@ def token() -> str:
 
 
 class HostSide:
-    """Things that programs must not reach: files, ports, processes, and secrets in memory."""
+    """Things that programs must not reach: files, ports, processes, and secrets in memory.
 
-    def __init__(self) -> None:
+    Processes that lose their parent become children of this process, where ``leftovers`` finds
+    them.
+
+    Args:
+        idle: Seconds between two pieces of a session.
+    """
+
+    def __init__(self, idle: float = IDLE_SECONDS) -> None:
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.idle = idle
         self.folder = Path(tempfile.mkdtemp(prefix="gem-escape-host-"))
         self.folder.chmod(0o777)
         self.outside = self.folder / "outside"
@@ -135,6 +148,7 @@ class HostSide:
         self.secret_file.write_text(self.tokens["file"])
         self.secret_file.chmod(0o666)
         os.environ[VARIABLE] = self.tokens["environment"]
+        self.files, self.addresses = host_files(), addresses()
         self.marks = _marks()
         self.mark = "victim-" + secrets.token_hex(8)
         command = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(1e6)", self.mark]
@@ -164,8 +178,8 @@ class HostSide:
             "SECRET_FILE": str(self.secret_file),
             "OUTSIDE": str(self.outside),
             "PROJECT": str(PROJECT),
-            "HOST_FILES": host_files(),
-            "ADDRESSES": addresses(),
+            "HOST_FILES": self.files,
+            "ADDRESSES": self.addresses,
             "PORT": self.tcp.getsockname()[1],
             "UDP_PORT": self.udp.getsockname()[1],
             "UNIX_SOCKET": str(self.folder / "socket"),
@@ -176,7 +190,7 @@ class HostSide:
             "VICTIM_MARK": self.mark,
             "PARENT": os.getpid(),
             "MEMORY": MEMORY,
-            "IDLE": IDLE_SECONDS,
+            "IDLE": self.idle,
             "CORES": len(os.sched_getaffinity(0)),
             "DEVICES": DEVICES,
             "LIBRARIES": [str(path) for path in LIBRARIES],
@@ -246,6 +260,7 @@ class HostSide:
 
     def close(self) -> None:
         """Remove everything."""
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
         self.victim.kill()
         self.victim.wait()
         for endpoint in (self.tcp, self.udp, self.unix, self.abstract):
@@ -290,42 +305,47 @@ def _marks() -> list[tuple[int, ...]]:
 
 
 @functools.cache
-def patience(sandbox: Any) -> float:
+def patience(sandbox: Any, seconds: float = TIMEOUT) -> float:
     """Return the seconds that a program gets: more where even a harmless one takes long."""
     harmless = Program("import ctypes, json", timeout=20.0)
-    return TIMEOUT + 10 * max(sandbox.run(harmless).duration for _ in range(3))
+    return seconds + 10 * max(sandbox.run(harmless).duration for _ in range(3))
 
 
-def attack(
-    sandbox: Any, path: Path, host: HostSide, timeout: float | None = None
-) -> list[Execution]:
-    """Run a hostile program, with tight limits, in the way that it asks for."""
+def attack(sandbox: Any, path: Path, host: HostSide, timeout: float) -> list[Execution]:
+    """Run a hostile program, with tight limits, in the way that it asks for.
+
+    Raises:
+        ValueError: The sandbox does not isolate: the program would harm this machine.
+    """
+    if not sandbox.isolated:
+        raise ValueError("hostile programs run only in sandboxes that isolate")
     source, module = path.read_text(), host.module(path.stem)
     runs = re.findall(r"^# Runs: (\w+)$", source, re.MULTILINE)
     program = Program(
         source,
         files={"host.py": module},
-        timeout=patience(sandbox) if timeout is None else timeout,
+        timeout=timeout,
         memory=MEMORY,
         output_limit=1 << 20,
         processes=32,
     )
     if runs == ["session"]:
-        return hold_session(sandbox, source.split(IDLE), module)
+        return hold_session(sandbox, source.split(IDLE), module, host.idle)
     if runs == ["inputs"]:
         return list(sandbox.run_tests(program, INPUTS))
     return [sandbox.run(program) for _ in range(2 if runs == ["twice"] else 1)]
 
 
-def hold_session(sandbox: SessionSandbox, pieces: Sequence[str], module: bytes) -> list[Execution]:
-    """Run pieces in a session, with a pause after each."""
-    session = sandbox.session(timeout=SESSION_SECONDS, memory=MEMORY)
-    executions = [session.run(MODULE_OF_SESSION.format(module))]
-    assert executions[0].ok, executions[0]
-    for piece in pieces:
-        executions.append(session.run(piece))
-        time.sleep(IDLE_SECONDS)
-    session.close()
+def hold_session(
+    sandbox: SessionSandbox, pieces: Sequence[str], module: bytes, idle: float
+) -> list[Execution]:
+    """Run pieces in a session, with a pause between them."""
+    with contextlib.closing(sandbox.session(timeout=SESSION_SECONDS, memory=MEMORY)) as session:
+        executions = [session.run(MODULE_OF_SESSION.format(module)), session.run(pieces[0])]
+        assert executions[0].ok, executions[0]
+        for piece in pieces[1:]:
+            time.sleep(idle)
+            executions.append(session.run(piece))
     return executions
 
 
@@ -338,42 +358,6 @@ def benign(sandbox: Sandbox, host: HostSide) -> list[str]:
     return [] if unaffected else [f"the next run was affected: {execution}"]
 
 
-def processes() -> dict[int, tuple[int, str]]:
-    """Return parent and state of every process of this machine."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            found[int(folder.name)] = int(fields[1]), fields[0]
-    return found
-
-
-def below(pid: int) -> dict[int, str]:
-    """Return the states of all processes below one."""
-    everybody = processes()
-    children: dict[int, list[int]] = {}
-    for child, (parent, _) in everybody.items():
-        children.setdefault(parent, []).append(child)
-    found, waiting = {}, [pid]
-    while waiting:
-        for child in children.get(waiting.pop(), ()):
-            found[child] = everybody[child][1]
-            waiting.append(child)
-    return found
-
-
-def strays() -> list[int]:
-    """Return processes of sandboxes that have lost their parent."""
-    found = []
-    for pid, (parent, _) in processes().items():
-        with contextlib.suppress(OSError):
-            confined = "NoNewPrivs:\t1" in Path(f"/proc/{pid}/status").read_text()
-            python = "python" in Path(f"/proc/{pid}/exe").readlink().name
-            if parent == 1 and confined and python:
-                found.append(pid)
-    return found
-
-
 def in_containers() -> int:
     """Return the number of processes in the containers of this process."""
 
@@ -383,25 +367,29 @@ def in_containers() -> int:
 
 def count(backend: str) -> int:
     """Return the number of processes that a sandbox of this process has."""
-    return in_containers() if backend == "docker" else len(below(os.getpid()))
+    return in_containers() if backend == "docker" else len(descendants(os.getpid()))
 
 
 class Before(NamedTuple):
     """The processes that exist while no program runs."""
 
     processes: int
-    strays: frozenset[int]
     zombies: frozenset[int]
 
     @classmethod
     def now(cls, backend: str) -> "Before":
         """Wait until the next run's process is ready, and count."""
         time.sleep(0.5)
-        return cls(count(backend), frozenset(strays()), frozenset(_zombies()))
+        return cls(count(backend), frozenset(_zombies()))
 
 
 def _zombies() -> set[int]:
-    return {pid for pid, state in below(os.getpid()).items() if state == "Z"}
+    found = set()
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                found.add(pid)
+    return found
 
 
 def leftovers(backend: str, before: Before) -> list[str]:
@@ -409,14 +397,12 @@ def leftovers(backend: str, before: Before) -> list[str]:
     end = time.monotonic() + CLEANUP_SECONDS
     while True:
         zombies = sorted(_zombies() - before.zombies)
-        now = count(backend)
-        more, lost = now - before.processes, set(strays()) - before.strays
+        more = count(backend) - before.processes
         found = [f"{more} more processes"] if more > 0 else []
         found += [f"zombies: {zombies}"] if zombies else []
-        found += [f"programs without a parent: {lost}"] if lost else []
         if not found or time.monotonic() > end:
             return found
-        time.sleep(0.02)
+        time.sleep(0.01)
 
 
 def header(path: Path) -> tuple[str, str]:
@@ -458,7 +444,7 @@ class Sample(NamedTuple):
     @classmethod
     def now(cls, backend: str, runs: int) -> "Sample":
         """Count the resources of this process, and of all below it."""
-        pids = [os.getpid(), *below(os.getpid())]
+        pids = [os.getpid(), *descendants(os.getpid())]
         return cls(
             runs,
             count(backend),
@@ -510,7 +496,7 @@ def table(backends: Sequence[str]) -> str:
             benign(sandbox, host)
             before, outcomes = Before.now(name), []
             for path in ESCAPES:
-                executions = attack(sandbox, path, host)
+                executions = attack(sandbox, path, host, patience(sandbox))
                 found = [damage for each in executions for damage in host.damage(each)]
                 found += [*benign(sandbox, host), *leftovers(name, before)]
                 limits = [each.limit for each in executions if each.limit]

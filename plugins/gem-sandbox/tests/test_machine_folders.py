@@ -4,14 +4,13 @@ import socket
 import threading
 
 import pytest
-from test_machines import NO_LOCAL
 
 from gem_core import make_machine
 from gem_core.errors import ConfigError, MachineError
 from gem_core.machine import MachineSpec
 from gem_sandbox.machines.local.provider import LocalProvider
 
-pytestmark = pytest.mark.skipif(bool(NO_LOCAL), reason=NO_LOCAL or "-")
+pytestmark = pytest.mark.usefixtures("provider")  # whose server all others use
 HELLO = "exec 3<>/dev/tcp/127.0.0.1/$PORT; echo hello >&3; cat <&3"
 
 
@@ -30,12 +29,14 @@ def tools(tmp_path):
 
 
 @pytest.mark.parametrize("overlay", [True, False])
-@pytest.mark.parametrize("inside", ["/opt/tools", "/usr/local/more", "/not/there/before"])
-def test_a_machine_runs_programs_of_a_folder_of_the_host(tools, overlay, inside):
-    with LocalProvider(folders={inside: str(tools)}, overlay=overlay) as provider:
-        if inside.startswith("/usr/") and not overlay:
-            pytest.skip("/usr cannot be changed without overlayfs, so it gets no folder")
-        with provider.start(MachineSpec()) as machine:
+def test_a_machine_runs_programs_of_a_folder_of_the_host(tools, overlay, subtests):
+    # Without overlayfs, /usr cannot be changed, so it gets no folder.
+    for inside in ("/opt/tools", "/not/there/before", *["/usr/local/more"] * overlay):
+        with (
+            subtests.test(inside),
+            LocalProvider(folders={inside: str(tools)}, overlay=overlay) as provider,
+            provider.start(MachineSpec()) as machine,
+        ):
             assert machine.run(f"{inside}/say").stdout == "said\n"
 
 
@@ -63,10 +64,10 @@ def test_machines_of_an_image_that_was_built_without_the_folders_see_them(tools,
         assert machine.run("cat /opt/built; /opt/tools/say").stdout == "built\nsaid\n"
 
 
-@pytest.mark.parametrize("folders", [{"opt": "/usr"}, {"/opt/a": "usr"}, {"/opt/a": "/no/such"}])
-def test_folders_that_cannot_be_shared_are_refused(folders):
-    with pytest.raises(ConfigError, match="absolute"):
-        LocalProvider(folders=folders)
+def test_folders_that_cannot_be_shared_are_refused(subtests):
+    for folders in ({"opt": "/usr"}, {"/opt/a": "usr"}, {"/opt/a": "/no/such"}):
+        with subtests.test(str(folders)), pytest.raises(ConfigError, match="absolute"):
+            LocalProvider(folders=folders)
 
 
 def serve_once(listener, found):

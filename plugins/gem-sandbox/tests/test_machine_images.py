@@ -12,26 +12,21 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_machines import NO_LOCAL, has_users
+from local_machines import has_users
+from selection import thorough
 
 from gem_core.errors import ConfigError, MachineError
 from gem_core.machine import MachineSpec
 from gem_sandbox.machines.local.images import cache_folder
 from gem_sandbox.machines.local.provider import LocalProvider
 
-pytestmark = pytest.mark.skipif(bool(NO_LOCAL), reason=NO_LOCAL or "-")
+pytestmark = pytest.mark.usefixtures("local")
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return cache_folder()
-
-
-@pytest.fixture(scope="module")
-def provider():
-    with LocalProvider() as made:
-        yield made
 
 
 @pytest.fixture
@@ -69,9 +64,9 @@ FILES = {
 PRINT = "cd / && find app -type f | sort | while read f; do echo $f $(head -c 20 $f); done"
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
+@pytest.mark.slow
+def test_instructions_do_what_they_do_in_docker(provider, context, subtests):
+    for lines, expected in (
         ("COPY a.txt /app/", "app/a.txt a"),
         ("COPY a.txt /app/renamed", "app/renamed a"),
         ("COPY a.txt b.txt /app/", "app/a.txt a\napp/b.txt b"),
@@ -97,23 +92,22 @@ PRINT = "cd / && find app -type f | sort | while read f; do echo $f $(head -c 20
         ("COPY run.sh /app/\nRUN bash /app/run.sh > /app/f && rm /app/run.sh", "app/f run"),
         ("CMD x\nEXPOSE 80\nLABEL a=b\nENTRYPOINT y\nCOPY a.txt /app/", "app/a.txt a"),
         ("RUN apt-get update && apt-get install -y bash && rm -rf /var/lib/apt/lists/*", ""),
-    ],
-)
-def test_instructions_do_what_they_do_in_docker(provider, context, lines, expected):
-    spec = context(f"FROM debian:12\nRUN mkdir -p /app\n{lines}\n", FILES)
-    packed = f"{spec.build}/pack.tar.gz"
-    with tarfile.open(packed, "w:gz") as archive:
-        member = tarfile.TarInfo("packed")
-        member.size = 1
-        archive.addfile(member, __import__("io").BytesIO(b"p"))
-    with started(provider, spec) as machine:
-        found = machine.run(PRINT).stdout
-    assert [line.rstrip() for line in found.splitlines()] == expected.splitlines()
+    ):
+        with subtests.test(lines):
+            spec = context(f"FROM debian:12\nRUN mkdir -p /app\n{lines}\n", FILES)
+            packed = f"{spec.build}/pack.tar.gz"
+            with tarfile.open(packed, "w:gz") as archive:
+                member = tarfile.TarInfo("packed")
+                member.size = 1
+                archive.addfile(member, __import__("io").BytesIO(b"p"))
+            with started(provider, spec) as machine:
+                found = machine.run(PRINT).stdout
+            assert [line.rstrip() for line in found.splitlines()] == expected.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("dockerfile", "message"),
-    [
+@pytest.mark.slow
+def test_what_cannot_be_carried_out_is_refused_with_the_line(provider, context, subtests):
+    for dockerfile, message in (
         ("FROM a\nFROM b\n", "one FROM"),
         ("RUN true\n", "one FROM"),
         ("FROM a\nONBUILD RUN x\n", "line 2: ONBUILD"),
@@ -133,32 +127,35 @@ def test_instructions_do_what_they_do_in_docker(provider, context, lines, expect
         ("FROM a\nRUN echo said >&2; exit 3\n", "line 2: RUN ended with exit status 3.*said"),
         ("FROM a\nUSER nobody-known\nRUN true\n", "line 3.*no such user"),
         ("FROM a\nRUN apt-get install -y no-such-package-here\n", "line 2: RUN ended"),
-    ],
-)
-def test_what_cannot_be_carried_out_is_refused_with_the_line(
-    provider, context, dockerfile, message
-):
-    spec = context(dockerfile, {"a.txt": "a"})
-    with pytest.raises(ConfigError, match=f"(?s)Dockerfile.*{message}"):
-        provider.prepare(spec)
+    ):
+        with subtests.test(dockerfile):
+            spec = context(dockerfile, {"a.txt": "a"})
+            with pytest.raises(ConfigError, match=f"(?s)Dockerfile.*{message}"):
+                provider.prepare(spec)
 
 
-@pytest.mark.parametrize(
-    ("ignored", "left"),
-    [
+@pytest.mark.slow
+def test_patterns_of_dockerignore_mean_what_they_mean_in_docker(provider, context, subtests):
+    for ignored, left in (
         ("*.log", "in/a.log in/b.txt"),
         ("**/*.log", "in/b.txt"),
         ("in/*\n!in/b.txt", "a.log in/b.txt"),
         ("/in/", "a.log"),
         ("in/[ab].???", "a.log"),
         ("# nothing", "a.log in/a.log in/b.txt"),
-    ],
-)
-def test_patterns_of_dockerignore_mean_what_they_mean_in_docker(provider, context, ignored, left):
-    files = {"a.log": "", "in/a.log": "", "in/b.txt": "", ".dockerignore": f"Dockerfile\n{ignored}"}
-    with started(provider, context("FROM a\nCOPY . /app/\n", files)) as machine:
-        found = machine.run("find . -type f ! -name '.*' -printf '%P\n' | sort | xargs").stdout
-    assert found.strip() == left
+    ):
+        with subtests.test(ignored):
+            files = {
+                "a.log": "",
+                "in/a.log": "",
+                "in/b.txt": "",
+                ".dockerignore": f"Dockerfile\n{ignored}",
+            }
+            with started(provider, context("FROM a\nCOPY . /app/\n", files)) as machine:
+                found = machine.run(
+                    "find . -type f ! -name '.*' -printf '%P\n' | sort | xargs"
+                ).stdout
+            assert found.strip() == left
 
 
 @pytest.mark.parametrize("ignored", ["[z-a]", b"\xff\xfe"])
@@ -212,7 +209,10 @@ LINES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
+@settings(
+    max_examples=100 if thorough() else 20, deadline=None, suppress_health_check=list(HealthCheck)
+)
 @given(
     lines=st.lists(st.sampled_from(LINES), min_size=1, max_size=4),
     has_base=st.booleans(),
@@ -269,6 +269,7 @@ def test_a_link_to_a_folder_is_no_source(provider, context):
         provider.prepare(spec)
 
 
+@pytest.mark.slow
 def test_an_image_is_built_once_and_again_after_a_change(provider, context, cache):
     dockerfile = "FROM a\nCOPY a.txt /app/\nRUN date +%s%N > /app/built\n"
     with started(provider, context(dockerfile, {"a.txt": "1"})) as machine:
@@ -282,6 +283,7 @@ def test_an_image_is_built_once_and_again_after_a_change(provider, context, cach
     assert len(list(cache.iterdir())) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"", b"x" * 100])
 def test_a_damaged_cache_is_rebuilt(context, cache, damage):
     spec = context("FROM a\nRUN mkdir -p /app && echo 1 > /app/f\n")
@@ -299,6 +301,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(context, monkeypatch):
         assert machine.read("/app/f") == b"1\n"
 
 
+@pytest.mark.slow
 def test_two_processes_build_the_same_image_at_the_same_time(context, cache):
     spec = context("FROM a\nRUN mkdir -p /app && sleep 0.2 && echo 1 > /app/f\n")
     script = (
@@ -312,6 +315,7 @@ def test_two_processes_build_the_same_image_at_the_same_time(context, cache):
     assert len(list(cache.iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_snapshots_and_forks_hold_what_was_written_over_the_image(provider, context):
     spec = context(
         "FROM a\nENV MARK=from-image\nRUN mkdir -p /app/d && echo 1 > /app/f && echo 2 > /app/d/g\n"
@@ -344,6 +348,7 @@ def test_names_of_images_stand_for_folders(context, tmp_path):
         LocalProvider(prelude="maybe")
 
 
+@pytest.mark.slow
 def test_packages_that_are_there_are_left_out_unless_asked(context):
     spec = context(
         "FROM a\nRUN apt-get update && apt-get install -y --no-install-recommends bash\n"
@@ -354,9 +359,9 @@ def test_packages_that_are_there_are_left_out_unless_asked(context):
         provider.prepare(spec)
 
 
-@pytest.mark.parametrize(
-    ("command", "is_left_out"),
-    [
+@pytest.mark.slow
+def test_only_packages_that_are_there_in_this_version_are_left_out(provider, context, subtests):
+    for command, is_left_out in (
         ("pip install made", True),
         ("python3 -m pip install -q 'made==1.2' && true", True),
         ("pip install made==1.3", False),
@@ -368,23 +373,22 @@ def test_packages_that_are_there_are_left_out_unless_asked(context):
         ("apt-get install -y bash made", False),
         ("apt-get install -y bash && false", False),
         ("apt-get -y install --no-install-recommends bash", True),
-    ],
-)
-def test_only_packages_that_are_there_in_this_version_are_left_out(
-    provider, context, command, is_left_out
-):
-    spec = context(
-        "FROM a\nENV PYTHONPATH=/lib/of/ours\nCOPY METADATA /lib/of/ours/made-1.2.dist-info/\n"
-        f"RUN {command}\n",
-        {"METADATA": "Metadata-Version: 2.1\nName: made\nVersion: 1.2\n"},
-    )
-    if is_left_out:
-        provider.prepare(spec)
-    else:
-        with pytest.raises(ConfigError, match="line 4: RUN ended"):
-            provider.prepare(spec)
+    ):
+        with subtests.test(command):
+            spec = context(
+                "FROM a\nENV PYTHONPATH=/lib/of/ours\n"
+                "COPY METADATA /lib/of/ours/made-1.2.dist-info/\n"
+                f"RUN {command}\n",
+                {"METADATA": "Metadata-Version: 2.1\nName: made\nVersion: 1.2\n"},
+            )
+            if is_left_out:
+                provider.prepare(spec)
+            else:
+                with pytest.raises(ConfigError, match="line 4: RUN ended"):
+                    provider.prepare(spec)
 
 
+@pytest.mark.slow
 def test_a_build_goes_on_after_the_last_command_whose_lines_are_the_same(provider, context):
     head = "FROM a\nENV AT=/app\nWORKDIR $AT\nUSER nobody\nUSER root\nRUN date +%s%N > stamp\n"
 

@@ -8,25 +8,20 @@ import time
 from pathlib import Path
 
 import pytest
-from test_machines import NO_LOCAL
+from local_machines import controllers
 
 from gem_core.errors import MachineError
 from gem_core.machine import MachineSpec
 from gem_sandbox.guest.process_tree import children
 from gem_sandbox.machines.local.groups import Groups
-from gem_sandbox.machines.local.provider import LocalProvider
 
-pytestmark = pytest.mark.skipif(bool(NO_LOCAL), reason=NO_LOCAL or "-")
-CONTROLLERS = frozenset() if NO_LOCAL else Groups().controllers
-needs_groups = pytest.mark.skipif(
-    not CONTROLLERS, reason="no control group can be made here; it mostly takes root"
-)
+pytestmark = [pytest.mark.usefixtures("local"), pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def provider():
-    with LocalProvider() as made:
-        yield made
+@pytest.fixture
+def groups(local):
+    if not controllers():
+        pytest.skip("no control group can be made here; it mostly takes root")
 
 
 def run_python(machine, code):
@@ -35,16 +30,17 @@ def run_python(machine, code):
     return machine.run("python3 -", stdin=code)
 
 
-@pytest.mark.skipif("cpu" not in CONTROLLERS, reason="processors cannot be limited here")
 def test_a_machine_gets_its_share_of_the_processors(provider):
+    if "cpu" not in controllers():
+        pytest.skip("processors cannot be limited here")
     code = (
         "import time\n"
-        "end = time.monotonic() + 1.5\n"
+        "end = time.monotonic() + 0.8\n"
         "while time.monotonic() < end: pass\n"
         "print(time.process_time())\n"
     )
     with provider.start(MachineSpec(cpus=0.2)) as machine:
-        assert float(run_python(machine, code).stdout) < 0.75
+        assert float(run_python(machine, code).stdout) < 0.4
 
 
 SHARED = """
@@ -77,9 +73,10 @@ def test_memory_that_processes_share_counts_once(provider):
         assert run_python(machine, code).stdout == "0\n" * 4
 
 
-@pytest.mark.skipif("memory" not in CONTROLLERS, reason="no memory limit of the kernel here")
 def test_memory_that_no_process_maps_has_a_limit(provider):
     """Files without a name belong to no process; the kernel ends what it finds, or all."""
+    if "memory" not in controllers():
+        pytest.skip("no memory limit of the kernel here")
     code = (
         "import os\n"
         "file = os.memfd_create('x')\n"
@@ -117,7 +114,7 @@ time.sleep(600)
 """
 
 
-@needs_groups
+@pytest.mark.usefixtures("groups")
 def test_no_group_is_left_of_an_owner_that_is_killed():
     command = [sys.executable, "-c", OWNER]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
@@ -128,7 +125,7 @@ def test_no_group_is_left_of_an_owner_that_is_killed():
     assert wait_until_gone(server)
 
 
-@needs_groups
+@pytest.mark.usefixtures("groups")
 def test_groups_of_a_server_that_was_killed_are_removed_by_the_next():
     command = [sys.executable, "-c", OWNER]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:

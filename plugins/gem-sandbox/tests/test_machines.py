@@ -1,6 +1,5 @@
 """Machines keep the contract, stay isolated, and leave nothing behind however they end."""
 
-import gc
 import os
 import signal
 import subprocess
@@ -9,58 +8,33 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import Command
+from local_machines import has_users, write_small_root
+from selection import thorough
 
 import gem_core
 from gem_core.errors import ConfigError, GemError, MachineError, SnapshotError
 from gem_core.machine import MachineSnapshot, MachineSpec
-from gem_sandbox.machines.local.provider import LocalProvider
 from gem_sandbox.machines.output import HeadAndTail
 from gem_workers.testing import MACHINE_CHECKS, check_machine
 
-
-def why_not_local() -> str:
-    try:
-        with LocalProvider() as provider:
-            provider.start(MachineSpec()).close()
-    except MachineError as error:
-        return str(error)
-    return ""
-
-
-def has_users(machine) -> bool:
-    """Whether a machine has more users than root."""
-    return machine.run("touch /tmp/f && chown 7:8 /tmp/f && rm /tmp/f", user="root", cwd="/").ok
-
-
-NO_LOCAL = why_not_local()
-needs_local = pytest.mark.skipif(bool(NO_LOCAL), reason=NO_LOCAL or "-")
+needs_local = pytest.mark.usefixtures("local")
 quiet = pytest.mark.filterwarnings("ignore:Machines of 'process':RuntimeWarning")
 
 
-@pytest.fixture(scope="module")
-def provider():
-    with LocalProvider() as made:
-        yield made
-
-
-@pytest.fixture
-def machine(provider):
-    with provider.start(MachineSpec()) as made:
-        yield made
-
-
 @needs_local
+@pytest.mark.slow
 @pytest.mark.parametrize("check", MACHINE_CHECKS)
 def test_local_machines_keep_the_contract(check):
     check_machine("local", checks=[check]).raise_for_findings()
 
 
 @quiet
-@pytest.mark.parametrize("check", [*MACHINE_CHECKS])
-def test_process_machines_keep_the_contract(check):
-    report = check_machine("process", checks=[check])
+@pytest.mark.slow
+def test_process_machines_keep_the_contract():
+    report = check_machine("process")
     report.raise_for_findings()
-    assert bool(report.unchecked) == (check in {"isolation", "limits"})
+    assert [line.partition(":")[0] for line in report.unchecked] == ["isolation", "limits"]
 
 
 def test_process_machines_warn_that_they_do_not_isolate():
@@ -69,6 +43,7 @@ def test_process_machines_warn_that_they_do_not_isolate():
 
 
 @needs_local
+@pytest.mark.slow
 def test_a_user_of_one_id_has_the_same_machines():
     """As any user but root, and in a container, all files belong to one user."""
     script = (
@@ -95,37 +70,21 @@ def test_a_machine_writes_over_the_host_s_programs_and_the_host_does_not_change(
 
 
 @needs_local
-@pytest.mark.parametrize("name", ["null", "zero", "full", "random", "urandom"])
-def test_a_machine_uses_the_host_s_devices_and_does_not_mark_them(machine, name):
+def test_a_machine_uses_the_host_s_devices_and_does_not_mark_them(machine, subtests):
     """They are the host's own: times or modes set here would be seen there."""
-    assert machine.run(f"exec 3</dev/{name} 4<>/dev/{name} && echo x >/dev/null").exit_status == 0
-    marks = f"touch /dev/{name}; chmod 666 /dev/{name}; touch - <>/dev/{name} >&0"
-    for mark in marks.split("; "):
-        execution = machine.run(mark)
-        assert execution.exit_status != 0
-        assert "Read-only file system" in execution.stderr or "not permitted" in execution.stderr
-
-
-def write_small_root(folder):
-    """Write a root file system that has bash and nothing else."""
-    for name in ("usr", "bin", "lib", "lib64"):
-        if Path("/", name).is_symlink():
-            (folder / name).symlink_to(Path("/", name).readlink())
-    (folder / "usr").mkdir(exist_ok=True)
-    for name in ("bin", "lib", "lib64"):
-        (folder / "usr" / name).mkdir(exist_ok=True)
-    needed = subprocess.run(["ldd", "/bin/bash"], capture_output=True, text=True, check=True).stdout
-    for path in ["/usr/bin/bash", *(w for w in needed.split() if w.startswith("/"))]:
-        place = folder / os.path.realpath(path).lstrip("/")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(Path(path).read_bytes())
-        place.chmod(0o755)
-        link = folder / path.lstrip("/")
-        if not link.exists():
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.write_bytes(Path(path).read_bytes())
-            link.chmod(0o755)
-    folder.chmod(0o755)
+    for name in ("null", "zero", "full", "random", "urandom"):
+        with subtests.test(name):
+            use = f"exec 3</dev/{name} 4<>/dev/{name} && echo x >/dev/null"
+            assert machine.run(use).exit_status == 0
+            for mark in (
+                f"touch /dev/{name}",
+                f"chmod 666 /dev/{name}",
+                f"touch - <>/dev/{name} >&0",
+            ):
+                execution = machine.run(mark)
+                assert execution.exit_status != 0
+                said = execution.stderr
+                assert "Read-only file system" in said or "not permitted" in said
 
 
 @needs_local
@@ -139,24 +98,24 @@ def test_a_folder_is_an_image(provider, tmp_path):
 
 
 @needs_local
-@pytest.mark.parametrize(
-    ("fields", "error"),
-    [
+@pytest.mark.slow
+def test_a_machine_that_cannot_start_says_why(provider, subtests):
+    for fields, error in (
         ({"image": "relative"}, ConfigError),
         ({"image": "/missing/image"}, ConfigError),
         ({"healthcheck": "false", "image": ""}, MachineError),
         ({"healthcheck": "sleep 60", "health_timeout": 0.2}, MachineError),
         ({"user": "nobody-known", "healthcheck": "true"}, MachineError),
-    ],
-)
-def test_a_machine_that_cannot_start_says_why(provider, fields, error):
-    with pytest.raises(error, match=r"image|health check|no such user"):
-        provider.start(MachineSpec(**fields))
+    ):
+        with (
+            subtests.test(str(fields)),
+            pytest.raises(error, match=r"image|health check|no such user"),
+        ):
+            provider.start(MachineSpec(**fields))
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
+def test_a_spec_of_nonsense_is_refused(subtests):
+    for fields in (
         {"memory": 0},
         {"health_timeout": 0},
         {"cpus": -1},
@@ -166,11 +125,9 @@ def test_a_machine_that_cannot_start_says_why(provider, fields, error):
         {"files": {"/a/../b": b""}},
         {"network": "bridge"},
         {"image": "/a", "build": "/b"},
-    ],
-)
-def test_a_spec_of_nonsense_is_refused(fields):
-    with pytest.raises(ConfigError):
-        MachineSpec(**fields)
+    ):
+        with subtests.test(str(fields)), pytest.raises(ConfigError):
+            MachineSpec(**fields)
 
 
 def test_ids_of_providers_are_checked():
@@ -181,12 +138,13 @@ def test_ids_of_providers_are_checked():
 
 
 @needs_local
-@pytest.mark.parametrize("data", [b"", b"\xff" * 9, b"\0" * 8 + b"not an archive" * 99])
-def test_a_broken_snapshot_is_refused_and_changes_nothing(machine, data):
+def test_a_broken_snapshot_is_refused_and_changes_nothing(machine, subtests):
     machine.shell().send("x=1; touch file")
-    with pytest.raises(SnapshotError):
-        machine.restore(MachineSnapshot("local", data))
-    assert machine.shell().send("echo $x; ls").text == "1\nfile\n"
+    for data in (b"", b"\xff" * 9, b"\0" * 8 + b"not an archive" * 99):
+        with subtests.test(repr(data[:9])):
+            with pytest.raises(SnapshotError):
+                machine.restore(MachineSnapshot("local", data))
+            assert machine.shell().send("echo $x; ls").text == "1\nfile\n"
 
 
 @needs_local
@@ -202,28 +160,30 @@ def test_what_a_machine_deleted_stays_deleted_in_a_fork(machine):
 
 
 @needs_local
-@pytest.mark.parametrize("how", ["kill", "exit", "drop"])
-def test_nothing_is_left_of_a_machine_whose_owner_ends(how, tmp_path):
-    ending = {
+@pytest.mark.slow
+def test_nothing_is_left_of_a_machine_whose_owner_ends(subtests):
+    endings = {
         "kill": "os.kill(os.getpid(), 9)",
         "exit": "os._exit(0)",
         "drop": "del machine; gc.collect()",
-    }[how]
-    mark = f"sleep 9{os.getpid()}{len(how)}"
-    script = (
-        "import gc, os, gem_core\n"
-        "machine = gem_core.make_machine('local')\n"
-        f"machine.shell().send('setsid {mark} & (setsid {mark} &)')\n"
-        f"{ending}\n"
-    )
-    subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        listed = subprocess.run(["pgrep", "-f", mark], capture_output=True, check=False).stdout
-        if not listed:
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"processes are left: {listed!r}")
+    }
+    owners = {}
+    for how, ending in endings.items():
+        mark = f"sleep 9{os.getpid()}{len(owners)}"
+        script = (
+            "import gc, os, gem_core\n"
+            "machine = gem_core.make_machine('local')\n"
+            f"machine.shell().send('setsid {mark} & (setsid {mark} &)')\n"
+            f"{ending}\n"
+        )
+        owners[how] = mark, Command([sys.executable, "-c", script])
+    for how, (mark, owner) in owners.items():
+        with subtests.test(how):
+            owner.wait(60)
+            deadline = time.monotonic() + 20
+            while subprocess.run(["pgrep", "-f", mark], capture_output=True, check=False).stdout:
+                assert time.monotonic() < deadline, f"processes are left of {mark}"
+                time.sleep(0.02)
 
 
 @needs_local
@@ -239,24 +199,38 @@ def test_a_dead_server_is_replaced_and_its_machines_say_so(provider):
     machine.close()
 
 
-@needs_local
-def test_no_descriptor_is_left_open(provider):
-    def count() -> int:
-        gc.collect()
-        return len(list(Path("/proc/self/fd").iterdir()))
+USE = """
+import gc, os
+from gem_core.errors import MachineError
+from gem_core.machine import MachineSpec
+from gem_sandbox.machines.local.provider import LocalProvider
 
+def count():
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+with LocalProvider() as provider:
     provider.start(MachineSpec()).close()
     before = count()
-    for _ in range(3):
+    for _ in range(2):
         with provider.start(MachineSpec()) as machine:
             machine.run("true")
             machine.shell().send("echo 1; exit")
             machine.shell().send("sleep 9", timeout=0.01)
             machine.fork().close()
             machine.restore(machine.snapshot())
-            with pytest.raises(MachineError):
+            try:
                 machine.read("/missing")
-    assert count() == before
+            except MachineError:
+                print("refused")
+    print(count() - before)
+"""
+
+
+@needs_local
+@pytest.mark.slow
+def test_no_descriptor_is_left_open(run_python):
+    assert run_python(USE) == "refused\nrefused\n0\n"
 
 
 @needs_local
@@ -280,13 +254,15 @@ def test_the_memory_of_the_first_process_cannot_be_reached(machine):
 
 
 @needs_local
+@pytest.mark.slow
 def test_hostile_folders_do_not_stop_a_snapshot_or_a_close(machine):
     machine.run(
-        "for i in $(seq 400); do mkdir d && cd d || break; done; touch $'new\\nline' $'\\377';"
+        "deep=$(printf 'd/%.0s' $(seq 400)); mkdir -p $deep; cd $deep;"
+        "touch $'new\\nline' $'\\377';"
         "ln -s loop loop; ln -s /etc/passwd ../out; mkfifo pipe; chmod 0 .."
     )
     with machine.fork() as copy:
-        assert copy.run("find / -name pipe 2>/dev/null | wc -l").stdout == "1\n"
+        assert copy.run("find /root -name pipe 2>/dev/null | wc -l").stdout == "1\n"
 
 
 LISTING = r"""
@@ -298,13 +274,15 @@ find $places -type f -size -9k -exec md5sum {} + | sort
 
 
 @needs_local
+@pytest.mark.slow
 def test_a_fork_has_the_files_that_a_snapshot_has(provider, machine):
     """Links, holes, modes, owners, times, pipes, deep folders and what hides the image."""
     machine.run(
         "mkdir -p /app/a/b && cd /app && echo 1 > one && ln one two && ln one a/b/three;"
         "ln -s one link && ln -s /nowhere a/gone && mkfifo a/pipe && chmod 4711 two;"
         "chown 7:8 a/b; chmod 1777 a;"
-        "truncate -s 300M holes && echo end >> holes; echo \xe9 > $'new\nline \377';"
+        f"truncate -s {300 if thorough() else 30}M holes && echo end >> holes;"
+        "echo \xe9 > $'new\nline \377';"
         "cd /usr/share; rm -rf doc; mkdir doc; echo new > doc/x;"
         "rm /usr/lib/os-release; mkdir /usr/lib/os-release;"
         "cd /srv; deep=$(printf 'd/%.0s' $(seq 600)); mkdir -p $deep; echo 1 > $deep/f;"
@@ -338,14 +316,15 @@ def test_a_fork_is_made_while_processes_write(machine):
     ).ok
 
 
-@pytest.mark.parametrize("pieces", [[b"abcdef"], [b"abc", b"def"], [b"a", b"b", b"c", b"d", b"ef"]])
-@pytest.mark.parametrize(("limit", "text", "left"), [(6, "abcdef", 0), (4, "ab", 2), (2, "a", 4)])
-def test_head_and_tail_are_kept(pieces, limit, text, left):
-    output = HeadAndTail(limit)
-    for piece in pieces:
-        output.add(piece)
-    found = output.text()
-    assert found.startswith(text)
-    assert output.left_out == left
-    assert (f"[{left} bytes left out]" in found) == bool(left)
-    assert found.endswith("f")
+def test_the_beginning_and_the_end_of_an_output_are_kept(subtests):
+    for limit, text, left in ((6, "abcdef", 0), (4, "ab", 2), (2, "a", 4)):
+        for size in (6, 3, 1):
+            with subtests.test(f"{limit} bytes of pieces of {size}"):
+                output = HeadAndTail(limit)
+                for at in range(0, 6, size):
+                    output.add(b"abcdef"[at : at + size])
+                found = output.text()
+                assert found.startswith(text)
+                assert output.left_out == left
+                assert (f"[{left} bytes left out]" in found) == bool(left)
+                assert found.endswith("f")

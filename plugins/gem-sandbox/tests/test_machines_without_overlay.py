@@ -5,18 +5,21 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_machines import NO_LOCAL, write_small_root
+from local_machines import write_small_root
+from selection import thorough
 
 from gem_core.errors import ConfigError, MachineError
 from gem_core.machine import MachineSpec
 from gem_sandbox.machines.local.provider import LocalProvider
 from gem_workers.testing import MACHINE_CHECKS, check_machine
 
-pytestmark = pytest.mark.skipif(bool(NO_LOCAL), reason=NO_LOCAL or "-")
+pytestmark = pytest.mark.usefixtures("local")
+ABOUT_FILES = ("files", "states", "isolation", "limits")
+"""The checks that depend on how the file system is made."""
 
 
 @pytest.fixture(scope="module")
-def provider():
+def provider(provider):
     with LocalProvider(overlay=False) as made:
         yield made
 
@@ -27,12 +30,10 @@ def machine(provider):
         yield made
 
 
-@pytest.mark.parametrize("check", MACHINE_CHECKS)
-def test_they_keep_the_contract(check):
-    def provider():
-        return LocalProvider(overlay=False)
-
-    check_machine(provider, checks=[check]).raise_for_findings()
+@pytest.mark.slow
+@pytest.mark.parametrize("check", MACHINE_CHECKS if thorough() else ABOUT_FILES)
+def test_machines_without_overlayfs_keep_the_contract(check):
+    check_machine(lambda: LocalProvider(overlay=False), checks=[check]).raise_for_findings()
 
 
 def test_programs_are_there_and_cannot_be_changed(machine):
@@ -55,6 +56,7 @@ test -e /etc/profile || echo deleted; [ new -ef hard ] && echo one file
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlay", [False, True])
 def test_a_snapshot_holds_what_has_changed_with_overlayfs_or_without(provider, machine, overlay):
     assert machine.run(CHANGE).ok
@@ -69,6 +71,7 @@ def test_a_snapshot_holds_what_has_changed_with_overlayfs_or_without(provider, m
         assert back.run(SHOW).stdout == expected
 
 
+@pytest.mark.slow
 def test_a_fork_has_the_files_and_the_shell(machine):
     machine.shell().send(f"{CHANGE}\nx=5; cd tree")
     with machine.fork() as copy:
@@ -76,6 +79,7 @@ def test_a_fork_has_the_files_and_the_shell(machine):
         assert copy.run(SHOW).stdout == machine.run(SHOW).stdout
 
 
+@pytest.mark.slow
 def test_changes_are_those_that_overlayfs_has(machine):
     def changes(of):
         found = []
@@ -96,6 +100,7 @@ def test_what_is_not_kept_is_as_in_the_image(provider, machine):
     assert found.stdout.startswith("1\n/etc/profile\nmachine\n.bash")
 
 
+@pytest.mark.slow
 def test_a_dockerfile_is_built(provider, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     lines = "FROM a\nCOPY f /srv/f\nRUN rm /etc/issue && mkdir /app && echo 2 > /app/g\n"
@@ -134,6 +139,7 @@ with make_machine("local", MachineSpec(image="{0}/over/two", workdir="/app")) as
 """
 
 
+@pytest.mark.slow
 def test_an_image_that_overlayfs_cannot_have_is_used_without_it(tmp_path):
     """Overlayfs is at most two levels deep."""
     (tmp_path / "over").mkdir()

@@ -23,7 +23,7 @@ from gem_sandbox.process import ProcessSandbox
 WHERE = "import os; print(os.getpid(), os.getcwd(), flush=True)\n"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
     made = BACKENDS["process"]()
     yield made
@@ -68,6 +68,7 @@ def test_programs_do_not_have_the_environment_of_this_process(
     assert "secret" not in sandbox.run(Program("import os; print(os.environ)")).stdout
 
 
+@pytest.mark.slow
 def test_folder_and_tree_are_gone_when_the_run_ends(sandbox: Sandbox) -> None:
     source = WHERE + (
         "import time\n"
@@ -78,7 +79,7 @@ def test_folder_and_tree_are_gone_when_the_run_ends(sandbox: Sandbox) -> None:
         "os.makedirs(f'deep{os.getpid()}/er'); os.chmod(f'deep{os.getpid()}', 0)\n"
         "time.sleep(100)\n"
     )
-    execution = sandbox.run(Program(source, timeout=1.0))
+    execution = sandbox.run(Program(source, timeout=0.5))
     assert execution.limit == "wall_time"
     (main, folder), *others = (line.split() for line in execution.stdout.splitlines())
     assert len(others) == 3
@@ -86,6 +87,7 @@ def test_folder_and_tree_are_gone_when_the_run_ends(sandbox: Sandbox) -> None:
     assert all(gone(int(pid)) for pid in (main, *(pid for (pid,) in others)))
 
 
+@pytest.mark.slow
 def test_a_fork_bomb_is_stopped_by_the_number_of_processes(sandbox: Sandbox) -> None:
     source = "import os\nwhile True: os.fork()"
     execution = sandbox.run(Program(source, processes=20, timeout=20.0))
@@ -93,6 +95,7 @@ def test_a_fork_bomb_is_stopped_by_the_number_of_processes(sandbox: Sandbox) -> 
     assert sandbox.run(Program("print(1)")).ok
 
 
+@pytest.mark.slow
 def test_a_runner_that_was_killed_is_replaced() -> None:
     sandbox = BACKENDS["process"](workers=1)
     before = set(children())
@@ -105,14 +108,16 @@ def test_a_runner_that_was_killed_is_replaced() -> None:
     sandbox.close()
 
 
-def test_a_runner_that_is_killed_at_work_ends_only_its_run() -> None:
+@pytest.mark.slow
+def test_a_runner_that_is_killed_at_work_ends_only_its_run(tmp_path: Path) -> None:
     sandbox = BACKENDS["process"](workers=1)
     before, results = set(children()), list[Execution]()
     sandbox.run(Program("pass"))
-    source = "import time; time.sleep(100)"
+    flag = tmp_path / "begun"
+    source = f"import time; open({str(flag)!r}, 'x'); time.sleep(100)"
     thread = threading.Thread(target=lambda: results.append(sandbox.run(Program(source))))
     thread.start()
-    time.sleep(0.5)
+    wait_until(flag.exists)
     for pid in set(children()) - before:
         os.kill(pid, signal.SIGKILL)
     thread.join()
@@ -122,6 +127,7 @@ def test_a_runner_that_is_killed_at_work_ends_only_its_run() -> None:
     sandbox.close()
 
 
+@pytest.mark.slow
 def test_nothing_outlives_a_host_that_is_killed() -> None:
     code = (
         "import warnings; warnings.simplefilter('ignore')\n"
@@ -155,6 +161,7 @@ def test_a_forked_process_has_its_own_runners(sandbox: Sandbox) -> None:
     assert sandbox.run(Program("print('parent')")).stdout == "parent\n"
 
 
+@pytest.mark.slow
 def test_a_thousand_sandboxes_share_their_runners() -> None:
     sandboxes = [BACKENDS["process"](workers=2) for _ in range(1000)]
     before = len(children())
@@ -192,6 +199,7 @@ def test_a_session_keeps_its_sandbox_alive() -> None:
     session.close()
 
 
+@pytest.mark.slow
 def test_a_monitor_that_is_killed_leaves_no_process(sandbox: Sandbox) -> None:
     session = sandbox.session()
     pid = session.run("import os; print(os.getpid())").stdout

@@ -30,6 +30,7 @@ def run_with_open_files(soft: int, hard: int) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_too_few_open_files_are_the_error_and_not_a_lack_of_isolation() -> None:
     said = run_with_open_files(64, 64)
     assert "too many open files" in said
@@ -38,6 +39,7 @@ def test_too_few_open_files_are_the_error_and_not_a_lack_of_isolation() -> None:
     assert "isolation" not in said
 
 
+@pytest.mark.slow
 def test_a_limit_that_can_be_raised_is_no_obstacle() -> None:
     require("warm-confined")
     assert run_with_open_files(64, 1024) == "42\n\n"

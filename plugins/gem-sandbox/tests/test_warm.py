@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 import time
@@ -15,12 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from backends import make_backend, require
+from backends import make_backend
 from commands import Command
+from selection import some, thorough
 
 from gem_core import make_sandbox
 from gem_core.errors import ConfigError
 from gem_core.sandbox import Program, Sandbox, SandboxSession
+from gem_sandbox.guest.process_tree import children, descendants
 from gem_sandbox.warm import WarmSandbox
 from gem_sandbox.warm.tiers import TIERS
 
@@ -32,7 +33,7 @@ for _ in range(99): threading.Thread(target=threading.Event().wait, daemon=True)
 
 @pytest.fixture(scope="module", params=TIERS)
 def sandbox(request):
-    made = make_backend(f"warm-{request.param}", workers=2)
+    made = make_backend(f"warm-{request.param}", workers=2, preload=["numpy"])
     yield made
     made.close()
 
@@ -41,10 +42,12 @@ def run(sandbox, source, **options):
     return sandbox.run(Program(textwrap.dedent(source), **options))
 
 
-def test_it_is_a_sandbox_that_is_asked_for_by_id():
+@pytest.mark.slow
+def test_the_sandbox_is_made_by_its_id():
     sandbox = make_sandbox("warm", workers=1)
     assert isinstance(sandbox, Sandbox)
     assert sandbox.isolated
+    assert run(sandbox, "import sympy\nprint(sympy.sqrt(16))").stdout == "4\n"
     assert isinstance(sandbox.session(), SandboxSession)
 
 
@@ -88,9 +91,8 @@ def test_a_traceback_shows_the_programs_lines_and_nothing_of_ours(sandbox):
     assert "gem" not in execution.stderr.replace("/tmp/gem-sandbox-", "")
 
 
-@pytest.mark.parametrize(
-    ("source", "status"),
-    [
+def test_the_exit_status_is_that_of_an_interpreter(sandbox, subtests):
+    for source, status in (
         ("", 0),
         ("import sys; sys.exit(7)", 7),
         ("import sys; sys.exit('words')", 1),
@@ -102,10 +104,9 @@ def test_a_traceback_shows_the_programs_lines_and_nothing_of_ours(sandbox):
         ("import os; os.abort()", 128 + signal.SIGABRT),
         ("raise KeyboardInterrupt", 128 + signal.SIGINT),
         ("import atexit; atexit.register(print, 'bye'); raise SystemExit(3)", 3),
-    ],
-)
-def test_the_exit_status_is_that_of_an_interpreter(sandbox, source, status):
-    assert run(sandbox, source).exit_status == status
+    ):
+        with subtests.test(source):
+            assert run(sandbox, source).exit_status == status
 
 
 def test_what_was_opened_or_registered_is_finished_at_the_end(sandbox):
@@ -189,47 +190,11 @@ def test_random_numbers_are_not_shared_between_runs(sandbox):
     assert len({run(sandbox, source).stdout for _ in range(3)}) == 3
 
 
+@pytest.mark.slow
 def test_libraries_can_be_imported_preloaded_or_not(sandbox):
-    source = "import numpy, sympy\nprint(numpy.arange(4).sum(), sympy.sqrt(16))"
-    assert run(sandbox, source).stdout == "6 4\n"
+    source = "import click, numpy\nprint(numpy.arange(4).sum(), click.unstyle('text'))"
+    assert run(sandbox, source).stdout == "6 text\n"
     assert run(sandbox, "n = __import__('numpy')\nprint(n.ones(3).sum())").stdout == "3.0\n"
-
-
-_BELOW_TMP = """
-import contextlib, sys
-from gem_core.sandbox import Program
-from gem_sandbox.warm import WarmSandbox
-source = '''
-import subprocess, sys
-print(sys.executable, subprocess.check_output([sys.executable, "-c", "print(6 * 7)"]).decode())
-packages = [path for path in sys.path if path.endswith("site-packages")]
-for path in (sys.executable, f"{sys.prefix}/pyvenv.cfg", f"{packages[0]}/new"):
-    try:
-        open(path, "w")
-    except OSError:
-        print("held")
-open(f"/tmp/mine{input()}", "w")
-'''
-with contextlib.closing(WarmSandbox(workers=1, tier=sys.argv[1])) as sandbox:
-    for execution in sandbox.run_tests(Program(source), ["1", "2"]):
-        print(execution.stdout, execution.stderr)
-"""
-
-
-@pytest.mark.parametrize("tier", ["full", "namespaces"])
-def test_an_interpreter_below_the_private_folder_is_still_there_and_read_only(tier):
-    require(f"warm-{tier}")
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-        python = f"{folder}/bin/python"
-        shown = subprocess.run(
-            [python, "-c", _BELOW_TMP, tier],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    assert shown.split() == [python, "42", "held", "held", "held"] * 2
 
 
 def test_no_module_of_ours_is_loaded_in_programs(sandbox):
@@ -259,11 +224,12 @@ def test_supplied_names_neither_hide_the_programs_nor_run_it_twice(sandbox):
     assert execution.stderr.endswith("NameError: name 'undefined_name' is not defined\n")
 
 
-@pytest.mark.parametrize(
-    ("source", "limit"),
-    [
-        ("while True: pass", "wall_time"),
-        ("import time; time.sleep(60)", "wall_time"),
+@pytest.mark.slow
+def test_a_limit_that_is_met_is_reported(sandbox, subtests):
+    limits = {"timeout": 1.0, "memory": 1 << 28, "file_size": 1 << 20, "processes": 16}
+    for source, limit, *timeout in (
+        ("while True: pass", "wall_time", 0.3),
+        ("import time; time.sleep(60)", "wall_time", 0.3),
         ("while True: print('x' * 1000)", "output"),
         ("import sys\nwhile True: sys.stderr.write('x' * 1000)", "output"),
         ("x = bytearray(1 << 30)", "memory"),
@@ -272,16 +238,15 @@ def test_supplied_names_neither_hide_the_programs_nor_run_it_twice(sandbox):
         ("import os\nwhile True: os.fork()", "processes"),
         ("import os, time\nfor _ in range(99): os.fork() or time.sleep(9)", "processes"),
         (_MANY_THREADS, "processes"),
-    ],
-)
-def test_a_limit_that_is_met_is_reported(sandbox, source, limit):
-    limits = {"timeout": 1.0, "memory": 1 << 28, "file_size": 1 << 20, "processes": 16}
-    execution = run(sandbox, source, **limits)
-    assert not execution.ok
-    assert execution.limit == limit
-    assert execution.exit_status != 0
+    ):
+        with subtests.test(source):
+            found = run(sandbox, source, **(limits | ({"timeout": timeout[0]} if timeout else {})))
+            assert not found.ok
+            assert found.limit == limit
+            assert found.exit_status != 0
 
 
+@pytest.mark.slow
 def test_memory_of_many_processes_is_added_up(sandbox):
     source = """
         import os, time
@@ -295,6 +260,7 @@ def test_memory_of_many_processes_is_added_up(sandbox):
     assert execution.limit == "memory"
 
 
+@pytest.mark.slow
 def test_no_process_outlives_the_deadline(sandbox):
     mark = f"gem-sandbox-test-{os.getpid()}"
     source = f"""
@@ -339,28 +305,31 @@ def test_a_program_is_run_for_each_input_in_a_process_of_its_own(sandbox):
     assert outputs[0].startswith("1 1 1 ")
 
 
+@pytest.mark.slow
 def test_a_run_at_its_limit_does_not_spoil_the_next_input(sandbox):
     program = Program("import os, time\nn = int(input())\nos.fork()\ntime.sleep(n)", timeout=0.7)
     limits = [each.limit for each in sandbox.run_tests(program, ["0", "9", "0"])]
     assert limits == [None, "wall_time", None]
 
 
+@pytest.mark.slow
 def test_a_program_that_leaves_very_deep_folders_does_not_harm_the_next(sandbox):
     source = """
         import os
-        for _ in range(1500):
+        for _ in range(1100):
             os.mkdir("d" * 100)
             os.chdir("d" * 100)
         os.chmod(".", 0)
         print("made")
     """
     program = Program(textwrap.dedent(source))
-    executions = sandbox.run_tests(program, ["", "", ""])
-    assert [each.stdout for each in executions] == ["made\n"] * 3
+    executions = sandbox.run_tests(program, ["", ""])
+    assert [each.stdout for each in executions] == ["made\n"] * 2
 
 
+@pytest.mark.slow
 def test_a_session_that_closes_all_its_pipes_is_ended_in_time(sandbox):
-    session = sandbox.session(timeout=1)
+    session = sandbox.session(timeout=0.5)
     try:
         assert session.run("x = 1").ok
         began = time.monotonic()
@@ -383,9 +352,12 @@ def test_more_sessions_than_workers_live_side_by_side(sandbox):
             session.close()
 
 
-def test_two_hundred_concurrent_runs_succeed(sandbox):
+@pytest.mark.slow
+def test_many_concurrent_runs_succeed(sandbox):
+    count = 200 if thorough() else 60
+
     async def main():
-        programs = [Program(f"print({n} * 2)") for n in range(200)]
+        programs = [Program(f"print({n} * 2)") for n in range(count)]
         beats = []
 
         async def beat():
@@ -399,7 +371,7 @@ def test_two_hundred_concurrent_runs_succeed(sandbox):
         return executions, beats
 
     executions, beats = asyncio.run(main())
-    assert [each.stdout for each in executions] == [f"{n * 2}\n" for n in range(200)]
+    assert [each.stdout for each in executions] == [f"{n * 2}\n" for n in range(count)]
     assert len(beats) > 5, "the event loop was blocked"
 
 
@@ -417,6 +389,7 @@ def test_threads_share_a_sandbox(sandbox):
     assert outputs == {number: f"{number}\n" for number in range(20)}
 
 
+@pytest.mark.slow
 def test_callers_that_wait_are_served_whatever_they_send(sandbox):
     """Also programs of a megabyte, which are too long to be sent by another thread."""
 
@@ -428,12 +401,13 @@ def test_callers_that_wait_are_served_whatever_they_send(sandbox):
         assert list(threads.map(call, range(36))) == [f"{number}\n" for number in range(36)]
 
 
+@pytest.mark.slow
 def test_callers_that_give_up_while_they_wait_lose_no_slots(sandbox):
     async def call(number):
         return (await sandbox.arun(Program(f"print({number})"))).stdout
 
     async def main():
-        for pause in (0, 0.001, 0.002, 0.004, 0.008, 0.016):
+        for pause in some((0, 0.001, 0.002, 0.004, 0.008, 0.016)):
             tasks = [asyncio.create_task(call(number)) for number in range(12)]
             await asyncio.sleep(pause)
             for task in tasks[::2]:
@@ -444,16 +418,18 @@ def test_callers_that_give_up_while_they_wait_lose_no_slots(sandbox):
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_cancelled_run_is_killed_and_its_slot_is_free(sandbox):
     async def main():
         for _ in range(3):
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(sandbox.arun(Program("while True: pass")), 0.3)
+                await asyncio.wait_for(sandbox.arun(Program("while True: pass")), 0.1)
         return await sandbox.arun(Program("print(1)"))
 
     assert asyncio.run(main()).stdout == "1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "scopes"), [(1, 1), (2, 2), (3, 2)])
 def test_the_runs_of_one_caller_alternate_between_two_scopes(workers, scopes):
     """While a program runs in one, the other is prepared for the next program."""
@@ -466,22 +442,18 @@ def test_the_runs_of_one_caller_alternate_between_two_scopes(workers, scopes):
     assert found[-scopes:] * 2 == found[-2 * scopes :]
 
 
+@pytest.mark.slow
 def test_a_killed_zygote_is_replaced(sandbox):
-    others = _children_of(os.getpid())
+    others = children(os.getpid())
     fresh = make_backend(f"warm-{sandbox.tier}", workers=2, preload=())  # has zygotes of its own
     with contextlib.closing(fresh):
         assert run(fresh, "print(1)").ok
         for _ in range(2):
-            zygotes = set(_children_of(os.getpid())).difference(others)
+            zygotes = set(children(os.getpid())).difference(others)
             assert zygotes
             for pid in zygotes:
                 os.kill(pid, signal.SIGKILL)
             assert run(fresh, "print(2)").stdout == "2\n"
-
-
-def _children_of(pid):
-    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
-    return [int(line) for line in found.stdout.split()]
 
 
 def test_a_sandbox_can_be_used_after_stop_raised_and_after_a_refused_program(sandbox):
@@ -513,6 +485,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["ends", "busy"])
 def test_a_host_may_fork_and_leaves_nothing_when_it_ends_or_is_killed(sandbox, way):
     command = [sys.executable, "-W", "error", "-c", _HOST, sandbox.tier, way]
@@ -520,7 +493,7 @@ def test_a_host_may_fork_and_leaves_nothing_when_it_ends_or_is_killed(sandbox, w
     with Command(command, **pipes) as host:
         assert host.stdout.readline() == "ready\n"
         time.sleep(0.3 if way == "busy" else 0)
-        family = _family(host.pid) - {host.pid}
+        family = descendants(host.pid)
         assert family
         if way == "busy":
             host.kill()
@@ -534,11 +507,7 @@ def test_a_host_may_fork_and_leaves_nothing_when_it_ends_or_is_killed(sandbox, w
     assert not [pid for pid in family if Path(f"/proc/{pid}").exists()]
 
 
-def _family(pid):
-    return {pid}.union(*(_family(child) for child in _children_of(pid)))
-
-
-@pytest.mark.parametrize("options", [{"workers": 0}, {"preload": "numpy"}, {"tier": "none"}])
-def test_invalid_arguments_are_refused(options):
-    with pytest.raises(ConfigError):
-        WarmSandbox(**options)
+def test_invalid_arguments_are_refused(subtests):
+    for options in ({"workers": 0}, {"preload": "numpy"}, {"tier": "none"}):
+        with subtests.test(str(options)), pytest.raises(ConfigError):
+            WarmSandbox(**options)

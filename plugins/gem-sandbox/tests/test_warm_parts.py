@@ -1,21 +1,33 @@
 """Parts of the warm sandbox that can be tested without running a program."""
 
 import asyncio
+import os
+import signal
 import struct
+import subprocess
+import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from commands import Command
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_sandbox.fair_semaphore import FairSemaphore
 from gem_sandbox.warm.guest.messages import LIMITS, Outcome, unpack_outcomes
+from gem_sandbox.warm.guest.supervisor import _Scope
 from gem_sandbox.warm.libraries import zygote_for
 from gem_sandbox.warm.seccomp import MACHINES, call_filter, scope_filters
 from gem_sandbox.warm.syscalls import ALLOWED, INIT_ONLY
 
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+some_examples = settings(
+    max_examples=200 if thorough() else 25,
+    suppress_health_check=[HealthCheck.too_slow],  # of a loaded machine
+)
 
 
 def decide(program, machine, number, *arguments):
@@ -94,6 +106,7 @@ def test_only_programs_that_share_no_files_may_lock_them():
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+@some_examples
 @given(data=st.data())
 def test_the_filters_of_a_scope_and_of_its_programs_together_equal_the_one_filter(machine, data):
     column = machine == "aarch64"
@@ -150,12 +163,14 @@ outcomes = st.builds(
 )
 
 
+@some_examples
 @given(st.lists(outcomes, max_size=5))
 def test_outcomes_survive_packing(outcomes):
     packed = b"".join(outcome.pack() for outcome in outcomes)
     assert unpack_outcomes(packed) == outcomes
 
 
+@some_examples
 @given(st.lists(outcomes, min_size=1, max_size=3), st.data())
 def test_a_truncated_answer_is_an_error(outcomes, data):
     packed = b"".join(outcome.pack() for outcome in outcomes)
@@ -261,3 +276,21 @@ def test_no_more_slots_are_held_than_there_are():
         thread.join()
     assert len(most) == 30
     assert max(most) <= 3
+
+
+def test_a_scope_that_misses_the_signal_to_end_gets_it_again():
+    source = (
+        "import signal\n"
+        "waiting = [1]\n"
+        "signal.signal(signal.SIGTERM, lambda *_: waiting and waiting.pop() or exit())\n"
+        "print(flush=True)\n"
+        "while True: signal.pause()\n"
+    )
+    init = Command([sys.executable, "-I", "-c", source], stdout=subprocess.PIPE)
+    init.stdout.readline()
+    scope = object.__new__(_Scope)
+    scope._isolation = SimpleNamespace(end_signal=signal.SIGTERM)
+    scope._pidfd = os.pidfd_open(init.pid)
+    scope.kill()
+    os.close(scope._pidfd)
+    assert init.wait() == 0

@@ -40,18 +40,19 @@ def test_failures_in_the_middle_neither_end_nor_shift_the_rest(sandbox):
     ]
 
 
-@pytest.mark.parametrize("last", [0, 1, 2, 5, 18])
-def test_nothing_is_reported_after_the_last_wanted_run(sandbox, last):
-    seen = []
-
-    def stop(index, execution):
-        seen.append((index, execution.stdout.strip()))
-        return index == last
-
+def test_nothing_is_reported_after_the_last_wanted_run(sandbox, subtests):
     program = Program("print(input())")
-    executions = sandbox.run_tests(program, [str(n) for n in range(20)], stop=stop)
-    assert seen == [(number, str(number)) for number in range(last + 1)]
-    assert len(executions) == last + 1
+    for last in (0, 1, 2, 5, 18):
+        seen = []
+
+        def stop(index, execution, seen=seen, last=last):
+            seen.append((index, execution.stdout.strip()))
+            return index == last
+
+        with subtests.test(f"{last}"):
+            executions = sandbox.run_tests(program, [str(n) for n in range(20)], stop=stop)
+            assert seen == [(number, str(number)) for number in range(last + 1)]
+            assert len(executions) == last + 1
 
 
 def test_what_a_run_does_to_its_streams_does_not_reach_the_next(sandbox):
@@ -150,8 +151,7 @@ print("fitted")
     assert executions[2].limit == "memory"
 
 
-@pytest.mark.parametrize("processes", [1, 2, 5])
-def test_a_program_has_as_many_processes_as_allowed_in_every_run(sandbox, processes):
+def test_a_program_has_as_many_processes_as_allowed_in_every_run(sandbox, subtests):
     source = """
 import os, time
 children = 0
@@ -164,16 +164,19 @@ try:
 except BlockingIOError:
     print(1 + children)
 """
-    program = Program(source, processes=processes, timeout=30)
-    for inputs in ([""], ["", "", ""]):
-        executions = sandbox.run_tests(program, inputs)
-        assert [each.stdout for each in executions] == [f"{processes}\n"] * len(inputs)
+    for processes in (1, 2, 5):
+        program = Program(source, processes=processes, timeout=30)
+        for inputs in ([""], ["", "", ""]):
+            with subtests.test(f"{processes} in {len(inputs)} runs"):
+                executions = sandbox.run_tests(program, inputs)
+                assert [each.stdout for each in executions] == [f"{processes}\n"] * len(inputs)
 
 
+@pytest.mark.slow
 def test_programs_of_two_zygotes_are_not_counted_together(sandbox):
     """In the tier without namespaces, they are different users."""
     program = Program(
-        "import os, time\nif os.fork() == 0:\n    time.sleep(60)\ntime.sleep(1)\nprint('both')",
+        "import os, time\nif os.fork() == 0:\n    time.sleep(60)\ntime.sleep(0.5)\nprint('both')",
         processes=2,
         timeout=30,
     )
@@ -228,8 +231,14 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_every_run_finds_the_original_files(sandbox, change):
+@pytest.mark.slow
+def test_every_run_finds_the_original_files(sandbox, subtests):
+    for name, change in CHANGES.items():
+        with subtests.test(name):
+            check_that_files_are_restored(sandbox, change)
+
+
+def check_that_files_are_restored(sandbox, change):
     files = {"data.txt": b"data", "a/b/deep.txt": b"deep"}
     source = (
         LOOK

@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from backends import make_backend
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.sandbox import Program
 from gem_sandbox.guest.process_tree import children, descendants
@@ -26,7 +27,10 @@ SLOW = "import time\nbegin = time.monotonic()\ntime.sleep(float(input()))\n"
 TIMED = SLOW + "print(begin, time.monotonic())"
 
 
-@pytest.fixture(params=TIERS)
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", params=TIERS)
 def sandbox(request):
     with contextlib.closing(make_backend(f"warm-{request.param}", workers=3)) as made:
         yield made
@@ -39,13 +43,13 @@ def at_most_at_once(executions):
 
 
 def test_slow_runs_of_one_program_use_all_free_slots(sandbox):
-    executions = sandbox.run_tests(Program(TIMED), ["0.2"] * 9)
+    executions = sandbox.run_tests(Program(TIMED), ["0.1"] * 9)
     assert all(each.ok for each in executions)
     assert 2 <= at_most_at_once(executions) <= 3
 
 
 def test_results_and_calls_of_stop_come_in_order(sandbox):
-    seconds = [f"0.{number * 7 % 5}" for number in range(0, 15, 2)]
+    seconds = [f"0.{number * 7 % 5:02}" for number in range(0, 45, 6)]
     seen = []
 
     def stop(index, execution):
@@ -66,8 +70,8 @@ def test_results_and_calls_of_stop_come_in_order(sandbox):
 def test_no_caller_waits_for_slots_of_stealing_threads(sandbox):
     slow = Program(TIMED)
     with ThreadPoolExecutor(1) as threads:
-        shared = threads.submit(sandbox.run_tests, slow, ["0.2"] * 24)
-        time.sleep(0.5)
+        shared = threads.submit(sandbox.run_tests, slow, ["0.2"] * 12)
+        time.sleep(0.2)
         for _ in range(3):
             assert sandbox.run(Program("print(1)")).stdout == "1\n"
         assert not shared.done()
@@ -75,32 +79,28 @@ def test_no_caller_waits_for_slots_of_stealing_threads(sandbox):
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize(
-    "seconds",
-    [
-        pytest.param(["0.1", "0.1", "0.1", "0.5"], id="a stealing thread's"),
-        pytest.param(["0.1", "0.8", "0.1", "0.1"], id="the caller's"),
-    ],
-)
-def test_after_the_last_wanted_run_the_others_are_ended(sandbox, seconds, asynchronous):
-    inputs = [*seconds, *["3600"] * 6]
-    program = Program(TIMED, timeout=4000)
-
+def test_after_the_last_wanted_run_the_others_are_ended(sandbox, asynchronous, subtests):
     def stop(index, _execution):
         return index == 3
 
-    if asynchronous:
-        executions = asyncio.run(sandbox.arun_tests(program, inputs, stop=stop))
-    else:
-        executions = sandbox.run_tests(program, inputs, stop=stop)
-    assert [each.ok for each in executions] == [True] * 4
-    check_all_slots_are_free(sandbox)
+    for last, seconds in (
+        ("of a stealing thread", ["0.1", "0.1", "0.1", "0.3"]),
+        ("of the caller", ["0.1", "0.4", "0.1", "0.1"]),
+    ):
+        inputs, program = [*seconds, *["3600"] * 6], Program(TIMED, timeout=4000)
+        with subtests.test(f"the last run is one {last}"):
+            if asynchronous:
+                executions = asyncio.run(sandbox.arun_tests(program, inputs, stop=stop))
+            else:
+                executions = sandbox.run_tests(program, inputs, stop=stop)
+            assert [each.ok for each in executions] == [True] * 4
+            check_all_slots_are_free(sandbox)
 
 
 def check_all_slots_are_free(sandbox):
     """Run programs that need all three slots at the same time; slow starts get a longer try."""
     with ThreadPoolExecutor(3) as threads:
-        for seconds in ("0.3", "1.5"):
+        for seconds in ("0.2", "1.5"):
             spans = list(threads.map(sandbox.run, [Program(TIMED, stdin=seconds)] * 3))
             if at_most_at_once(spans) == 3:
                 return
@@ -114,15 +114,15 @@ def test_if_stop_raises_all_runs_are_ended(sandbox):
         return False
 
     with pytest.raises(LookupError, match="mine"):
-        sandbox.run_tests(Program(TIMED, timeout=4000), ["0.2"] * 3 + ["3600"] * 6, stop=stop)
+        sandbox.run_tests(Program(TIMED, timeout=4000), ["0.1"] * 3 + ["3600"] * 6, stop=stop)
     check_all_slots_are_free(sandbox)
 
 
 def test_if_a_task_is_cancelled_all_runs_are_ended(sandbox):
     async def main():
-        inputs = ["0.2"] * 3 + ["3600"] * 6
+        inputs = ["0.1"] * 3 + ["3600"] * 6
         task = asyncio.create_task(sandbox.arun_tests(Program(TIMED, timeout=4000), inputs))
-        await asyncio.sleep(0.8)
+        await asyncio.sleep(0.5)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -146,12 +146,13 @@ def test_if_no_thread_can_start_the_caller_runs_everything(sandbox):
 
 def test_runs_whose_supervisors_are_killed_are_run_again(sandbox):
     others = children(os.getpid())
-    sandbox.run(Program("print(1)"))
-    zygotes = set(children(os.getpid())).difference(others)
-    with ThreadPoolExecutor(1) as threads:
-        shared = threads.submit(sandbox.run_tests, Program(TIMED), ["0.2"] * 24)
+    own = make_backend(f"warm-{sandbox.tier}", workers=3, preload=())  # has a zygote of its own
+    with contextlib.closing(own), ThreadPoolExecutor(1) as threads:
+        own.run(Program("print(1)"))
+        zygotes = set(children(os.getpid())).difference(others)
+        shared = threads.submit(own.run_tests, Program(TIMED), ["0.15"] * 24)
         for _ in range(3):
-            time.sleep(0.5)
+            time.sleep(0.3)
             kill_one_supervisor(zygotes)
         executions = shared.result()
     assert all(each.ok for each in executions), executions
@@ -212,6 +213,7 @@ def answer_all(supervisor):
         supervisor.answer("answers")
 
 
+@settings(max_examples=100 if thorough() else 40)
 @given(
     fails=st.lists(st.booleans(), min_size=1, max_size=40),
     last=st.integers(0, 50),
