@@ -12,8 +12,8 @@ from typing import Any
 import cluster_functions
 import pytest
 import ray
-from gem_command import gem_command
 from ray.cluster_utils import Cluster
+from selection import thorough
 
 import gem_core
 from gem_core.agent import RandomAgent, ScriptedAgent, SilentAgent
@@ -23,7 +23,7 @@ from gem_rollout import FaultPolicy, collect
 from gem_rollout.processes import in_processes
 from gem_serve.cluster import RayPool, roster
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
 NODE = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
 
 
@@ -76,11 +76,14 @@ def played(make_env: Any, make_agent: Any = RandomAgent, **options: Any) -> dict
 
 
 @pytest.mark.parametrize("play", ["steps", "episodes"])
-def test_600_episodes_in_a_cluster_are_those_of_one_process(shared: RayPool, play: Any) -> None:
+def test_hundreds_of_episodes_in_a_cluster_are_those_of_one_process(
+    shared: RayPool, play: Any
+) -> None:
     """Every field is equal except the times."""
     make_env = make_factory("game:GuessTheNumber-v0-easy")
-    there = played(in_processes(make_env, pool=shared, play=play), episodes=600)
-    assert there == played(make_env, episodes=600)
+    episodes = 600 if thorough() else 150
+    there = played(in_processes(make_env, pool=shared, play=play), episodes=episodes)
+    assert there == played(make_env, episodes=episodes)
 
 
 def test_a_node_that_is_lost_takes_no_episode_with_it(cluster: Cluster, tmp_path: Path) -> None:
@@ -225,7 +228,7 @@ def test_a_command_plays_in_a_cluster_and_prints_its_results_alone(
         ([], ["executor=ray", f"ray.address={cluster.address}", "ray.cpus=0.1", "ray.actors=1"])
     ):
         done = subprocess.run(
-            [*gem_command(), *words, *more, f"out={tmp_path / str(number)}"],
+            [sys.executable, "-m", "gem_core", *words, *more, f"out={tmp_path / str(number)}"],
             capture_output=True,
             text=True,
             timeout=200,

@@ -19,6 +19,7 @@ from gem_core.errors import ConfigError
 from gem_rollout.store import read_trajectories
 from gem_serve.gateway.client import GatewayClient, GatewayError
 from gem_serve.gateway.engine import Engine
+from gem_serve.gateway.events import CallError
 from gem_serve.gateway.gateway import Gateway
 from gem_serve.gateway.programs import PROGRAMS, variables_of
 from gem_serve.gateway.serving import GatewayServer
@@ -33,8 +34,8 @@ def words(_: str) -> str:
     return "some words to say"
 
 
-def call(episode: Any, body: Any = BODY) -> Any:
-    answer = post(f"{episode.openai_url}/chat/completions", body)
+def call(url: str, body: Any = BODY) -> Any:
+    answer = post(f"{url}/chat/completions", body)
     assert answer.status == 200, answer.text
     return answer.json
 
@@ -44,10 +45,8 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_an_unknown_option_is_told_with_a_near_name(
-    start_engine: Start, start_gateway: Start
-) -> None:
-    gateway = start_gateway(start_engine().url)
+def test_an_unknown_option_is_told_with_a_near_name(play: Start) -> None:
+    _, gateway, _ = play()
     with pytest.raises(ConfigError, match=r"no option 'sampel'\. Did you mean 'sample'"):
         gateway.admin.create(sampel=1)
     with pytest.raises(ConfigError, match="mode is engine or continue"):
@@ -58,10 +57,9 @@ def test_an_unknown_option_is_told_with_a_near_name(
         gateway.admin.create(strip=["("])
 
 
-def test_a_reward_is_paid_to_the_last_turn(start_engine: Start, start_gateway: Start) -> None:
-    gateway = start_gateway(start_engine().url)
-    episode = gateway.admin.create(env_id="my:Env-v0", index=3, group=1, sample=1, seed=9)
-    call(episode)
+def test_a_reward_is_paid_to_the_last_turn(play: Start) -> None:
+    _, gateway, episode = play(env_id="my:Env-v0", index=3, group=1, sample=1, seed=9)
+    call(episode.openai_url)
     with pytest.raises(ConfigError, match="finite number; got None"):
         gateway.admin.reward(episode.episode, None)
     gateway.admin.reward(episode.episode, 0.5, {"correct": True})
@@ -86,8 +84,8 @@ def test_the_admin_api_needs_its_token(start_engine: Start, start_gateway: Start
 
 def test_metrics_count_calls_and_tokens(start_engine: Start, start_gateway: Start) -> None:
     engine = start_engine()
-    gateway = start_gateway(engine.url)
-    call(gateway.admin.create())
+    gateway = start_gateway(engine.url, own=True)
+    call(gateway.admin.create().openai_url)
     with urllib.request.urlopen(f"{gateway.admin_url}/metrics") as answer:  # noqa: S310
         lines = answer.read().decode().splitlines()
     found = dict(line.split() for line in lines)
@@ -103,15 +101,15 @@ def test_a_gateway_without_an_engine_is_not_healthy(start_gateway: Start) -> Non
     assert post(f"{episode.openai_url}/chat/completions", BODY).status == 502
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_the_variables_of_a_program_point_at_its_episode(
-    program: str, start_engine: Start, start_gateway: Start
+def test_the_variables_of_each_program_point_at_its_episode(
+    start_engine: Start, start_gateway: Start, subtests: pytest.Subtests
 ) -> None:
-    gateway = start_gateway(start_engine().url)
-    episode = gateway.admin.create(models=["big"])
-    variables = episode.variables[program]
-    assert variables == variables_of(program, episode.url, episode.key, "big")
-    assert any(episode.url in value for value in variables.values())
+    episode = start_gateway(start_engine().url).admin.create(models=["big"])
+    for program in PROGRAMS:
+        with subtests.test(program):
+            variables = episode.variables[program]
+            assert variables == variables_of(program, episode.url, episode.key, "big")
+            assert any(episode.url in value for value in variables.values())
 
 
 def test_an_unknown_program_is_told_with_a_near_name() -> None:
@@ -119,11 +117,8 @@ def test_an_unknown_program_is_told_with_a_near_name() -> None:
         variables_of("codec", "", "", "")
 
 
-def test_the_episode_may_be_named_by_the_key_alone(
-    start_engine: Start, start_gateway: Start
-) -> None:
-    gateway = start_gateway(start_engine().url)
-    episode = gateway.admin.create()
+def test_the_episode_may_be_named_by_the_key_alone(play: Start) -> None:
+    _, gateway, episode = play()
     url = f"{gateway.url}/v1/chat/completions"
     assert post(url, BODY).status == 404
     assert post(url, BODY, Authorization=f"Bearer {episode.key}").status == 200
@@ -134,11 +129,11 @@ def test_the_episode_may_be_named_by_the_key_alone(
 
 def test_calls_wait_while_weights_are_exchanged(start_engine: Start, start_gateway: Start) -> None:
     engine = start_engine()
-    gateway = start_gateway(engine.url)
+    gateway = start_gateway(engine.url, own=True)
     episode = gateway.admin.create()
-    call(episode)
+    call(episode.openai_url)
     assert gateway.admin.pause() is True
-    thread = threading.Thread(target=call, args=(episode,))
+    thread = threading.Thread(target=call, args=(episode.openai_url,))
     thread.start()
     until(lambda: gateway.admin.status(episode.episode)["calls"]["live"] == 1)
     assert len(engine.log) == 1
@@ -150,7 +145,7 @@ def test_calls_wait_while_weights_are_exchanged(start_engine: Start, start_gatew
 
 def test_a_pause_waits_for_the_calls_that_run(start_engine: Start, start_gateway: Start) -> None:
     engine = start_engine(script=words)
-    gateway = start_gateway(engine.url)
+    gateway = start_gateway(engine.url, own=True)
     episode = gateway.admin.create()
     engine.held.clear()
     thread = threading.Thread(
@@ -165,47 +160,48 @@ def test_a_pause_waits_for_the_calls_that_run(start_engine: Start, start_gateway
     thread.join()
 
 
-@pytest.mark.parametrize("mode", ["engine", "continue"])
-def test_an_episode_goes_on_after_the_gateway_was_killed(
-    mode: str, start_engine: Start, tmp_path: Path
-) -> None:
+@pytest.mark.slow
+def test_episodes_go_on_after_the_gateway_was_killed(start_engine: Start, tmp_path: Path) -> None:
     engine = start_engine()
-    words_ = [sys.executable, "-m", "gem_core", "gateway", "--engine", engine.url]
-    words_ += ["--out", str(tmp_path), "--port", "0", "--admin-port", "0"]
-    with _Command(words_) as first:
-        episode = GatewayClient(first.admin_url).create(mode=mode, seed=1)
-        body = {"model": "m", "messages": [{"role": "user", "content": "What is 0 + 1?"}]}
-        said = call(episode, body)["choices"][0]["message"]
+    command = [sys.executable, "-m", "gem_core", "gateway", "--engine", engine.url]
+    command += ["--out", str(tmp_path), "--port", "0", "--admin-port", "0"]
+    body = {"model": "m", "messages": [{"role": "user", "content": "What is 0 + 1?"}]}
+    with _Command(command) as first:
+        admin = GatewayClient(first.admin_url)
+        episodes = [admin.create(mode=mode, seed=1).episode for mode in ("engine", "continue")]
+        said = [call(first.openai_url(one), body)["choices"][0]["message"] for one in episodes]
         first.process.kill()
-    log = tmp_path / "log" / f"{episode.episode}.jsonl"
-    with log.open("ab") as file:
-        file.write(b'{"type": "call", "cut')  # what a crash may leave
-    with _Command(words_) as second:
-        result = {"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "1"}
-        more = {"model": "m", "messages": [*body["messages"], said, result]}
-        url = f"{second.url}/e/{episode.episode}/v1/chat/completions"
-        assert post(url, more).status == 200
-        trajectory = GatewayClient(second.admin_url).close(episode.episode, reward=1.0)
+    for episode in episodes:
+        with (tmp_path / "log" / f"{episode}.jsonl").open("ab") as file:
+            file.write(b'{"type": "call", "cut')  # what a crash may leave
+    with _Command(command) as second:
+        trajectories = []
+        for episode, reply in zip(episodes, said, strict=True):
+            result = {
+                "role": "tool",
+                "tool_call_id": reply["tool_calls"][0]["id"],
+                "content": "1",
+            }
+            more = {"model": "m", "messages": [*body["messages"], reply, result]}
+            call(second.openai_url(episode), more)
+            trajectories.append(GatewayClient(second.admin_url).close(episode, reward=1.0))
         second.process.send_signal(signal.SIGTERM)
         assert second.process.wait() == 0
-    assert differences([trajectory], engine.log) == []
-    assert [turn.info["label"] for turn in trajectory.turns] == ["main", "main"]
-    (kept,) = read_trajectories(tmp_path / "trajectories.jsonl")
-    assert kept.to_dict() == trajectory.to_dict()
+    assert differences(trajectories, engine.log) == []
+    for one in trajectories:
+        assert [turn.info["label"] for turn in one.turns] == ["main", "main"]
+    assert len(trajectories[1].tokens()) == 1
+    kept = read_trajectories(tmp_path / "trajectories.jsonl")
+    assert [one.to_dict() for one in kept] == [one.to_dict() for one in trajectories]
 
 
-def test_calls_are_refused_until_the_log_is_read(start_engine: Start, tmp_path: Path) -> None:
-    async def ask() -> int:
-        gateway = Gateway(Engine("http://127.0.0.1:9"), tmp_path)
-        from gem_serve.gateway.events import CallError
+def test_calls_are_refused_until_the_log_is_read(tmp_path: Path) -> None:
+    async def ask() -> None:
+        Gateway(Engine("http://127.0.0.1:9"), tmp_path).find("any")
 
-        try:
-            gateway.find("any")
-        except CallError as error:
-            return error.status
-        return 0
-
-    assert asyncio.run(ask()) == 503
+    with pytest.raises(CallError, match="reads its log") as raised:
+        asyncio.run(ask())
+    assert raised.value.status == 503
 
 
 def test_the_log_of_an_episode_is_for_its_owner_and_grows_with_what_is_new(
@@ -215,7 +211,9 @@ def test_the_log_of_an_episode_is_for_its_owner_and_grows_with_what_is_new(
     episode = gateway.admin.create(mode="continue")
     messages = [{"role": "user", "content": "A long task. " * 50 + "What is 0 + 1 + 2 + 3?"}]
     for _ in range(4):
-        said = call(episode, {"model": "m", "messages": messages})["choices"][0]["message"]
+        said = call(episode.openai_url, {"model": "m", "messages": messages})["choices"][0][
+            "message"
+        ]
         messages.append(said)
         for one in said.get("tool_calls", ()):
             result = {"role": "tool", "tool_call_id": one["id"], "content": "1"}
@@ -237,6 +235,9 @@ class _Command:
         lines = [self.process.stdout.readline() for _ in range(2)]
         found = re.findall(r"http://\S+", " ".join(lines))
         self.url, self.admin_url = found[0].partition("/e/")[0], found[1].removesuffix("/episodes")
+
+    def openai_url(self, episode: str) -> str:
+        return f"{self.url}/e/{episode}/v1"
 
     def __enter__(self) -> Self:
         return self

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_serve.gateway.dialects import DIALECTS
 from gem_serve.gateway.events import (
@@ -21,10 +22,11 @@ from gem_serve.gateway.events import (
 )
 from gem_serve.gateway.testing.http import post
 
+EXAMPLES = settings(max_examples=200 if thorough() else 25)
 TEXTS = st.text(min_size=1, max_size=8)
 PIECES = st.lists(TEXTS.map(Text) | TEXTS.map(Reasoning), max_size=4)
 CALLS = st.lists(st.dictionaries(st.text(max_size=3), st.integers(), max_size=2), max_size=3)
-EACH = pytest.mark.parametrize("kind", ["vllm", "sglang"])
+EACH = pytest.mark.parametrize("kind", ["vllm", pytest.param("sglang", marks=pytest.mark.slow)])
 REASONS = {"stop", "length", "tool_calls"}
 
 
@@ -52,6 +54,7 @@ def joined(events: list[Event], kind: type) -> str:
     return "".join(event.text for event in events if isinstance(event, kind))
 
 
+@EXAMPLES
 @given(replies())
 def test_a_stream_of_chat_adds_up_to_the_whole_answer(events: list[Event]) -> None:
     chunks, answer = streamed("chat/completions", events)
@@ -80,6 +83,8 @@ def test_a_stream_of_chat_adds_up_to_the_whole_answer(events: list[Event]) -> No
     )
 
 
+@pytest.mark.slow
+@EXAMPLES
 @given(replies())
 def test_a_stream_of_responses_adds_up_to_its_last_event(events: list[Event]) -> None:
     data, answer = streamed("responses", events)
@@ -95,6 +100,8 @@ def test_a_stream_of_responses_adds_up_to_its_last_event(events: list[Event]) ->
     assert "".join(arguments) == joined(events, Arguments)
 
 
+@pytest.mark.slow
+@EXAMPLES
 @given(replies())
 def test_a_stream_of_messages_adds_up_to_the_whole_answer(events: list[Event]) -> None:
     data, answer = streamed("messages", events)
@@ -176,12 +183,8 @@ def test_an_error_has_the_form_of_its_dialect(path: str) -> None:
 
 
 @EACH
-def test_a_response_may_continue_an_earlier_one_by_its_id(
-    start_engine: Callable[..., Any], start_gateway: Callable[..., Any]
-) -> None:
-    engine = start_engine(script=lambda _: "Yes.")
-    gateway = start_gateway(engine.url)
-    episode = gateway.admin.create(mode="continue")
+def test_a_response_may_continue_an_earlier_one_by_its_id(play: Callable[..., Any]) -> None:
+    engine, gateway, episode = play(script=lambda _: "Yes.", mode="continue")
     url = f"{episode.openai_url}/responses"
     first = post(url, {"model": "m", "instructions": "Work.", "input": "One."}).json
     more = {"model": "m", "instructions": "Work.", "input": "Two."}
@@ -192,12 +195,8 @@ def test_a_response_may_continue_an_earlier_one_by_its_id(
 
 
 @EACH
-def test_a_completion_is_recorded_with_its_prompt(
-    start_engine: Callable[..., Any], start_gateway: Callable[..., Any]
-) -> None:
-    engine = start_engine(script=lambda _: "some words")
-    gateway = start_gateway(engine.url)
-    episode = gateway.admin.create()
+def test_a_completion_is_recorded_with_its_prompt(play: Callable[..., Any]) -> None:
+    engine, gateway, episode = play(script=lambda _: "some words")
     url = f"{episode.openai_url}/completions"
     answer = post(url, {"model": "m", "prompt": "Once upon"}).json
     assert answer["choices"][0]["text"] == "some words"
@@ -209,12 +208,8 @@ def test_a_completion_is_recorded_with_its_prompt(
 
 
 @EACH
-def test_tokens_of_a_message_are_counted_without_a_call(
-    start_engine: Callable[..., Any], start_gateway: Callable[..., Any]
-) -> None:
-    engine = start_engine()
-    gateway = start_gateway(engine.url)
-    episode = gateway.admin.create()
+def test_tokens_of_a_message_are_counted_without_a_call(play: Callable[..., Any]) -> None:
+    engine, _, episode = play()
     body = {"model": "m", "messages": [{"role": "user", "content": "Hello."}]}
     counted = post(f"{episode.url}/v1/messages/count_tokens", body).json["input_tokens"]
     post(f"{episode.url}/v1/messages", {**body, "max_tokens": 100})

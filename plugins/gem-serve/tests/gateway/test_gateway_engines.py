@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from gem_serve.gateway.testing.checks import differences
 from gem_serve.gateway.testing.http import post
 
 Start = Callable[..., Any]
-EACH = pytest.mark.parametrize("kind", ["vllm", "sglang"])
+EACH = pytest.mark.parametrize("kind", ["vllm", pytest.param("sglang", marks=pytest.mark.slow)])
 VLLM = pytest.mark.parametrize("kind", ["vllm"])
 SGLANG = pytest.mark.parametrize("kind", ["sglang"])
 STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -59,11 +60,9 @@ def record_of(gateway: Any, episode: Any) -> Any:
 @MODES
 @STREAM
 def test_what_an_engine_samples_for_a_program_with_tools_is_recorded(
-    mode: str, *, stream: bool, start_engine: Start, start_gateway: Start
+    mode: str, *, stream: bool, play: Start
 ) -> None:
-    engine = start_engine(chunk=3)
-    gateway = start_gateway(engine.url)
-    episode = gateway.admin.create(mode=mode, sampling={"temperature": 0.7, "min_p": 0.1})
+    engine, gateway, episode = play(chunk=3, mode=mode, sampling={"temperature": 0.7, "min_p": 0.1})
     messages = list(ASK["messages"])
     for step in range(3):
         body = {**ASK, "messages": messages, "tools": TOOLS, "stream": stream, "max_tokens": 500}
@@ -86,12 +85,8 @@ def test_what_an_engine_samples_for_a_program_with_tools_is_recorded(
 
 @EACH
 @STREAM
-def test_a_completion_of_token_ids_keeps_them(
-    *, stream: bool, start_engine: Start, start_gateway: Start
-) -> None:
-    engine = start_engine(script=lambda _: "some words \N{SNOWMAN}")
-    gateway = start_gateway(engine.url)
-    episode = gateway.admin.create()
+def test_a_completion_of_token_ids_keeps_them(*, stream: bool, play: Start) -> None:
+    engine, gateway, episode = play(script=lambda _: "some words \N{SNOWMAN}")
     for prompt in ("Once upon", [65, 66, 67]):
         body = {"model": "m", "prompt": prompt, "max_tokens": 100, "stream": stream}
         answer = post(f"{episode.openai_url}/completions", body)
@@ -105,11 +100,11 @@ def test_a_completion_of_token_ids_keeps_them(
 @EACH
 @MODES
 def test_a_reply_that_was_cut_is_closed_with_the_tokens_of_the_template(
-    mode: str, start_engine: Start, start_gateway: Start
+    mode: str, play: Start
 ) -> None:
-    engine = start_engine(script=lambda _: "many words that are cut")
-    gateway = start_gateway(engine.url)
-    episode = gateway.admin.create(mode=mode, sampling={"max_tokens": 2})
+    engine, gateway, episode = play(
+        script=lambda _: "many words that are cut", mode=mode, sampling={"max_tokens": 2}
+    )
     messages = list(ASK["messages"])
     for _ in range(2):
         answer = post(f"{episode.openai_url}/chat/completions", {**ASK, "messages": messages})
@@ -124,12 +119,8 @@ def test_a_reply_that_was_cut_is_closed_with_the_tokens_of_the_template(
 
 @SGLANG
 @STREAM
-def test_a_stream_of_a_server_without_parsers_is_inexact(
-    *, stream: bool, start_engine: Start, start_gateway: Start
-) -> None:
-    engine = start_engine(script=lambda _: "some words", faults=["no-parser"])
-    gateway = start_gateway(engine.url)
-    episode = gateway.admin.create()
+def test_a_stream_of_a_server_without_parsers_is_inexact(*, stream: bool, play: Start) -> None:
+    engine, gateway, episode = play(script=lambda _: "some words", faults=["no-parser"])
     answer = post(f"{episode.openai_url}/chat/completions", {**ASK, "stream": stream})
     assert message_of(answer)["content"] == "some words"
     record = record_of(gateway, episode)
@@ -141,11 +132,8 @@ def test_a_stream_of_a_server_without_parsers_is_inexact(
 
 @EACH
 @STREAM
-def test_a_reply_that_the_engine_was_told_to_abort_is_partial(
-    *, stream: bool, start_engine: Start, start_gateway: Start
-) -> None:
-    gateway = start_gateway(start_engine(script=lambda _: "some words", faults=["abort"]).url)
-    episode = gateway.admin.create()
+def test_a_reply_that_the_engine_was_told_to_abort_is_partial(*, stream: bool, play: Start) -> None:
+    _, gateway, episode = play(script=lambda _: "some words", faults=["abort"])
     url, body = f"{episode.openai_url}/chat/completions", {**ASK, "stream": stream}
     if stream:
         with pytest.raises(ConnectionError, match="broken off"):
@@ -158,11 +146,8 @@ def test_a_reply_that_the_engine_was_told_to_abort_is_partial(
 
 
 @EACH
-def test_a_refusal_that_comes_in_the_stream_is_a_refusal(
-    start_engine: Start, start_gateway: Start
-) -> None:
-    gateway = start_gateway(start_engine(faults=["late:400", "late:503"]).url)
-    episode = gateway.admin.create()
+def test_a_refusal_that_comes_in_the_stream_is_a_refusal(play: Start) -> None:
+    _, _, episode = play(faults=["late:400", "late:503"])
     url = f"{episode.openai_url}/chat/completions"
     first, second = [post(url, {**ASK, "stream": True}) for _ in range(2)]
     assert (first.status, second.status) == (400, 503)
@@ -171,11 +156,8 @@ def test_a_refusal_that_comes_in_the_stream_is_a_refusal(
 
 @EACH
 @STREAM
-def test_a_refusal_of_the_engine_has_its_status_and_message(
-    *, stream: bool, start_engine: Start, start_gateway: Start
-) -> None:
-    gateway = start_gateway(start_engine(context=100, faults=["503"]).url)
-    episode = gateway.admin.create()
+def test_a_refusal_of_the_engine_has_its_status_and_message(*, stream: bool, play: Start) -> None:
+    _, _, episode = play(context=100, faults=["503"])
     url, body = f"{episode.openai_url}/chat/completions", {**ASK, "stream": stream}
     answer = post(url, body)
     assert (answer.status, answer.json["error"]["message"]) == (503, "Scripted status 503.")
@@ -186,11 +168,8 @@ def test_a_refusal_of_the_engine_has_its_status_and_message(
 
 @EACH
 @STREAM
-def test_an_engine_is_asked_only_for_fields_that_it_has(
-    *, stream: bool, start_engine: Start, start_gateway: Start
-) -> None:
-    engine = start_engine(script=lambda _: "some words")
-    gateway = start_gateway(engine.url)
+def test_an_engine_is_asked_only_for_fields_that_it_has(*, stream: bool, play: Start) -> None:
+    engine, gateway, _ = play(script=lambda _: "some words")
     call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
     messages = [
         {"role": "system", "content": "Work."},
@@ -220,12 +199,8 @@ def test_an_engine_is_asked_only_for_fields_that_it_has(
 
 @EACH
 @MODES
-def test_an_engine_is_sent_the_reasoning_of_earlier_replies(
-    mode: str, start_engine: Start, start_gateway: Start
-) -> None:
-    engine = start_engine(script=lambda _: "some words")
-    gateway = start_gateway(engine.url)
-    episode = gateway.admin.create(mode=mode)
+def test_an_engine_is_sent_the_reasoning_of_earlier_replies(mode: str, play: Start) -> None:
+    engine, _, episode = play(script=lambda _: "some words", mode=mode)
     reply = {"role": "assistant", "content": "Yes.", "reasoning_content": "It may."}
     messages = [*ASK["messages"], reply, {"role": "user", "content": "Why?"}]
     body = {**ASK, "messages": messages}
@@ -235,14 +210,10 @@ def test_an_engine_is_sent_the_reasoning_of_earlier_replies(
 
 @EACH
 @MODES
-@STREAM
-@pytest.mark.parametrize("path", ["responses", "messages"])
 def test_programs_of_other_dialects_call_tools(
-    path: str, mode: str, *, stream: bool, start_engine: Start, start_gateway: Start
+    mode: str, play: Start, subtests: pytest.Subtests
 ) -> None:
-    engine = start_engine(chunk=3)
-    gateway = start_gateway(engine.url)
-    episode = gateway.admin.create(mode=mode)
+    engine, gateway, _ = play(chunk=3)
     task = "What is 0 + 1?"
     bodies: dict[str, Any] = {
         "responses": {
@@ -255,36 +226,33 @@ def test_programs_of_other_dialects_call_tools(
             "max_tokens": 500,
         },
     }
-    body = {"model": "m", "stream": stream, **bodies[path]}
-    answer = post(f"{episode.url}/v1/{path}", body)
-    assert answer.status == 200
-    assert '"name": "add"' in answer.text.replace('":"', '": "')
-    assert "Sum 0 is next." in answer.text or stream
-    assert record_of(gateway, episode).finish_reason == "tool_calls"
-    trajectory = gateway.admin.close(episode.episode)
-    assert differences([trajectory], engine.log) == []
+    for path, stream in product(bodies, (False, True)):
+        with subtests.test(path, stream=stream):
+            engine.log.clear()
+            episode = gateway.admin.create(mode=mode)
+            body = {"model": "m", "stream": stream, **bodies[path]}
+            answer = post(f"{episode.url}/v1/{path}", body)
+            assert answer.status == 200
+            assert '"name": "add"' in answer.text.replace('":"', '": "')
+            assert "Sum 0 is next." in answer.text or stream
+            assert record_of(gateway, episode).finish_reason == "tool_calls"
+            trajectory = gateway.admin.close(episode.episode)
+            assert differences([trajectory], engine.log) == []
     assert getattr(engine, "unknown", []) == []
 
 
 @VLLM
 @MODES
-def test_a_program_may_ask_for_more_tokens_than_the_context(
-    mode: str, start_engine: Start, start_gateway: Start
-) -> None:
-    engine = start_engine(script=lambda _: "some words", context=300)
-    gateway = start_gateway(engine.url)
-    episode = gateway.admin.create(mode=mode)
+def test_a_program_may_ask_for_more_tokens_than_the_context(mode: str, play: Start) -> None:
+    engine, _, episode = play(script=lambda _: "some words", context=300, mode=mode)
     body = {**ASK, "max_tokens": 32_000}
     assert post(f"{episode.openai_url}/chat/completions", body).status == 200
     assert len(engine.log) == 1
 
 
 @VLLM
-def test_a_prompt_that_fills_the_context_is_told_in_words_that_programs_know(
-    start_engine: Start, start_gateway: Start
-) -> None:
-    gateway = start_gateway(start_engine(context=100).url)
-    episode = gateway.admin.create()
+def test_a_prompt_that_fills_the_context_is_told_in_words_that_programs_know(play: Start) -> None:
+    _, _, episode = play(context=100)
     for size in (100, 101):
         answer = post(f"{episode.openai_url}/completions", {"model": "m", "prompt": [65] * size})
         assert (answer.status, answer.json["error"]["code"]) == (400, "context_length_exceeded")

@@ -19,23 +19,16 @@ BODIES: dict[str, dict[str, Any]] = {
     "messages": {"model": "m", "max_tokens": 1000, "messages": ASK},
 }
 Start = Callable[..., Any]
-EACH = pytest.mark.parametrize("kind", ["vllm", "sglang"])
+EACH = pytest.mark.parametrize("kind", ["vllm", pytest.param("sglang", marks=pytest.mark.slow)])
+STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 
 
 def words(_: str) -> str:
     return "some words to say"
 
 
-@pytest.fixture
-def play(start_engine: Start, start_gateway: Start) -> Callable[..., Any]:
-    """Return a function that starts an engine, a gateway and an episode."""
-
-    def start(*, options: Any = None, folder: Any = None, **engine_options: Any) -> Any:
-        engine = start_engine(**engine_options)
-        gateway = start_gateway(engine.url, folder)
-        return engine, gateway, gateway.admin.create(**(options or {}))
-
-    return start
+def records_of(gateway: Any, episode: Any) -> list[Any]:
+    return list(gateway.gateway.episodes[episode.episode].records.calls.values())
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -45,35 +38,45 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 @EACH
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("path", BODIES)
+@STREAM
 def test_a_refusal_of_the_engine_is_passed_on_in_the_words_of_the_dialect(
-    path: str, *, stream: bool, play: Any
+    *, stream: bool, play: Any, subtests: pytest.Subtests
 ) -> None:
-    engine, gateway, episode = play(faults=["503", "429"])
-    for status in (503, 429):
-        answer = post(f"{episode.url}/v1/{path}", {**BODIES[path], "stream": stream})
-        assert answer.status == status
-        assert answer.headers["retry-after"] == "0"
-        assert f"Scripted status {status}." in answer.json["error"]["message"]
-        assert ("type" in answer.json) == (path == "messages")
-    assert gateway.admin.status(episode.episode)["calls"]["failed"] == 2
-    assert engine.log == []
-    assert post(f"{episode.url}/v1/{path}", BODIES[path]).status == 200
+    engine, gateway, _ = play()
+    for path, body in BODIES.items():
+        with subtests.test(path):
+            engine.log.clear()
+            engine.faults.next[:] = ["503", "429"]
+            episode = gateway.admin.create()
+            for status in (503, 429):
+                answer = post(f"{episode.url}/v1/{path}", {**body, "stream": stream})
+                assert answer.status == status
+                assert answer.headers["retry-after"] == "0"
+                assert f"Scripted status {status}." in answer.json["error"]["message"]
+                assert ("type" in answer.json) == (path == "messages")
+            assert gateway.admin.status(episode.episode)["calls"]["failed"] == 2
+            assert engine.log == []
+            assert post(f"{episode.url}/v1/{path}", body).status == 200
 
 
 @pytest.mark.parametrize("kind", ["vllm"])
-@pytest.mark.parametrize("path", BODIES)
-def test_a_stream_that_the_engine_breaks_off_has_no_false_end(path: str, play: Any) -> None:
-    engine, gateway, episode = play(faults=["cut:3"], script=lambda _: "a long reply " * 5)
-    with pytest.raises(ConnectionError, match="broken off"):
-        post(f"{episode.url}/v1/{path}", {**BODIES[path], "stream": True})
-    until(lambda: gateway.admin.status(episode.episode)["calls"].get("partial") == 1)
-    trajectory = gateway.admin.close(episode.episode)
-    assert trajectory.turns == []
-    assert trajectory.reset_info["gateway"]["left_out"] == {"partial": 1}
-    (record,) = gateway.gateway.episodes[episode.episode].records.calls.values()
-    assert record.ids == engine.log[0].ids[:3]
+def test_a_stream_that_the_engine_breaks_off_has_no_false_end(
+    play: Any, subtests: pytest.Subtests
+) -> None:
+    engine, gateway, _ = play(script=lambda _: "a long reply " * 5)
+    for path, body in BODIES.items():
+        with subtests.test(path):
+            engine.log.clear()
+            engine.faults.next[:] = ["cut:3"]
+            episode = gateway.admin.create()
+            with pytest.raises(ConnectionError, match="broken off"):
+                post(f"{episode.url}/v1/{path}", {**body, "stream": True})
+            until(lambda: gateway.admin.status(episode.episode)["calls"].get("partial") == 1)  # noqa: B023 - called here
+            trajectory = gateway.admin.close(episode.episode)
+            assert trajectory.turns == []
+            assert trajectory.reset_info["gateway"]["left_out"] == {"partial": 1}
+            (record,) = records_of(gateway, episode)
+            assert record.ids == engine.log[0].ids[:3]
 
 
 def test_an_answer_that_the_engine_breaks_off_can_be_asked_for_again(play: Any) -> None:
@@ -86,21 +89,23 @@ def test_an_answer_that_the_engine_breaks_off_can_be_asked_for_again(play: Any) 
 
 @EACH
 @pytest.mark.parametrize("mode", ["engine", "continue"])
-@pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])
 def test_a_context_that_is_too_short_is_told_in_words_that_programs_know(
-    path: str, mode: str, play: Any
+    mode: str, play: Any, subtests: pytest.Subtests
 ) -> None:
-    _, gateway, episode = play(context=10, options={"mode": mode})
-    answer = post(f"{episode.url}/v1/{path}", BODIES[path])
-    assert answer.status == 400
-    error = answer.json["error"]
-    if path == "messages":
-        assert error["type"] == "invalid_request_error"
-        assert error["message"].startswith("prompt is too long")
-    else:
-        assert error["code"] == "context_length_exceeded"
-    (record,) = gateway.gateway.episodes[episode.episode].records.calls.values()
-    assert record.kind == "context"
+    _, gateway, _ = play(context=10)
+    for path in ("chat/completions", "responses", "messages"):
+        with subtests.test(path):
+            episode = gateway.admin.create(mode=mode)
+            answer = post(f"{episode.url}/v1/{path}", BODIES[path])
+            assert answer.status == 400
+            error = answer.json["error"]
+            if path == "messages":
+                assert error["type"] == "invalid_request_error"
+                assert error["message"].startswith("prompt is too long")
+            else:
+                assert error["code"] == "context_length_exceeded"
+            (record,) = records_of(gateway, episode)
+            assert record.kind == "context"
 
 
 def test_an_episode_whose_last_call_has_no_room_is_truncated(play: Any) -> None:
@@ -115,33 +120,31 @@ def test_an_episode_whose_last_call_has_no_room_is_truncated(play: Any) -> None:
 
 
 @EACH
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize(
-    ("fault", "problem"),
-    [
-        ("no-ids", "no token ids of the prompt"),
-        ("no-logprobs", "0 log-probabilities"),
-        ("short-logprobs", "log-probabilities"),
-        ("nan", "not a finite number"),
-    ],
-)
+@STREAM
 def test_a_reply_without_exact_tokens_is_answered_and_not_trained_on(
-    fault: str, problem: str, *, stream: bool, play: Any
+    *, stream: bool, play: Any
 ) -> None:
-    _, gateway, episode = play(faults=[fault])
+    problems = {
+        "no-ids": "no token ids of the prompt",
+        "no-logprobs": "0 log-probabilities",
+        "short-logprobs": "log-probabilities",
+        "nan": "not a finite number",
+    }
+    _, gateway, episode = play(faults=list(problems))
     body = {**BODIES["chat/completions"], "stream": stream}
-    assert post(f"{episode.url}/v1/chat/completions", body).status == 200
-    (record,) = gateway.gateway.episodes[episode.episode].records.calls.values()
-    assert not record.exact
-    assert problem in record.problem
+    for _ in problems:
+        assert post(f"{episode.url}/v1/chat/completions", body).status == 200
+    for record, problem in zip(records_of(gateway, episode), problems.values(), strict=True):
+        assert not record.exact
+        assert problem in record.problem
     trajectory = gateway.admin.trajectory(episode.episode)
     assert trajectory.turns == []
-    assert trajectory.reset_info["gateway"]["left_out"] == {"inexact": 1}
-    assert len(gateway.admin.trajectory(episode.episode, inexact="true").turns) == 1
+    assert trajectory.reset_info["gateway"]["left_out"] == {"inexact": 4}
+    assert len(gateway.admin.trajectory(episode.episode, inexact="true").turns) == 4
 
 
 def test_calls_to_other_episodes_are_refused_and_harm_none(play: Any) -> None:
-    _, gateway, episode = play(options={"calls": 1})
+    _, gateway, episode = play(calls=1)
     other = gateway.admin.create()
     url, body = "/v1/chat/completions", BODIES["chat/completions"]
     assert post(f"{gateway.url}/e/nobody{url}", body).status == 404
@@ -158,61 +161,63 @@ def test_calls_to_other_episodes_are_refused_and_harm_none(play: Any) -> None:
 
 @pytest.mark.parametrize("budget", ["tokens", "seconds"])
 def test_an_episode_over_its_budget_is_refused(budget: str, play: Any) -> None:
-    _, _, episode = play(options={budget: 0})
+    _, _, episode = play(**{budget: 0})
     answer = post(f"{episode.url}/v1/messages", BODIES["messages"])
     assert answer.status == 429
     assert answer.json["error"]["type"] == "rate_limit_error"
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "field"),
-    [
-        ("chat/completions", b"{", "not JSON"),
-        ("chat/completions", b"[]", "JSON object"),
-        ("chat/completions", {}, "messages"),
-        ("chat/completions", {"messages": [{"role": "who"}]}, "messages[0].role"),
-        ("chat/completions", {"messages": ASK, "n": 2}, "n"),
-        ("chat/completions", {"messages": ASK, "tools": [{"type": "web"}]}, "tools[0].type"),
-        ("chat/completions", {"messages": ASK, "max_tokens": 0}, "max_tokens"),
-        (
-            "chat/completions",
-            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
-            "messages[0].content[0]",
-        ),
-        ("completions", {}, "prompt"),
-        ("completions", {"prompt": ["a", "b"]}, "prompt"),
-        ("responses", {"input": [{"type": "strange"}]}, "input[0].type"),
-        ("responses", {"input": "a", "tools": [{"type": "strange"}]}, "tools[0].type"),
-        ("responses", {"input": "a", "background": True}, "background"),
-        ("responses", {"input": "a", "previous_response_id": "x"}, "previous_response_id"),
-        ("messages", {"messages": [{"role": "tool"}]}, "messages[0].role"),
-        (
-            "messages",
-            {"messages": [{"role": "user", "content": [{"type": "image"}]}]},
-            "messages[0].content[0].type",
-        ),
-        ("messages", {"messages": ASK, "tools": [{"type": "bash_1"}]}, "tools[0].type"),
-    ],
-)
+MALFORMED: list[tuple[str, Any, str]] = [
+    ("chat/completions", b"{", "not JSON"),
+    ("chat/completions", b"[]", "JSON object"),
+    ("chat/completions", {}, "messages"),
+    ("chat/completions", {"messages": [{"role": "who"}]}, "messages[0].role"),
+    ("chat/completions", {"messages": ASK, "n": 2}, "n"),
+    ("chat/completions", {"messages": ASK, "tools": [{"type": "web"}]}, "tools[0].type"),
+    ("chat/completions", {"messages": ASK, "max_tokens": 0}, "max_tokens"),
+    (
+        "chat/completions",
+        {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+        "messages[0].content[0]",
+    ),
+    ("completions", {}, "prompt"),
+    ("completions", {"prompt": ["a", "b"]}, "prompt"),
+    ("responses", {"input": [{"type": "strange"}]}, "input[0].type"),
+    ("responses", {"input": "a", "tools": [{"type": "strange"}]}, "tools[0].type"),
+    ("responses", {"input": "a", "background": True}, "background"),
+    ("responses", {"input": "a", "previous_response_id": "x"}, "previous_response_id"),
+    ("messages", {"messages": [{"role": "tool"}]}, "messages[0].role"),
+    (
+        "messages",
+        {"messages": [{"role": "user", "content": [{"type": "image"}]}]},
+        "messages[0].content[0].type",
+    ),
+    ("messages", {"messages": ASK, "tools": [{"type": "bash_1"}]}, "tools[0].type"),
+]
+
+
 def test_a_malformed_request_is_told_its_field_and_is_recorded(
-    path: str, body: Any, field: str, play: Any
+    play: Any, subtests: pytest.Subtests
 ) -> None:
     engine, gateway, episode = play()
-    answer = post(f"{episode.url}/v1/{path}", body)
-    assert answer.status == 400
-    assert field in answer.json["error"]["message"]
-    assert gateway.admin.status(episode.episode)["calls"] == {"live": 0, "refused": 1}
+    for path, body, field in MALFORMED:
+        with subtests.test(path, body=body):
+            answer = post(f"{episode.url}/v1/{path}", body)
+            assert answer.status == 400
+            assert field in answer.json["error"]["message"]
+    calls = {"live": 0, "refused": len(MALFORMED)}
+    assert gateway.admin.status(episode.episode)["calls"] == calls
     assert engine.log == []
 
 
 def test_models_other_than_the_episodes_are_refused(play: Any) -> None:
-    _, _, episode = play(options={"models": ["big", "small"]})
+    _, _, episode = play(models=["big", "small"])
     answer = post(f"{episode.url}/v1/chat/completions", BODIES["chat/completions"])
     assert answer.status == 404
     assert "big, small" in answer.json["error"]["message"]
 
 
-class TestAClientThatLeaves:
+class TestAClientThatLeavesEarly:
     def leave(self, engine: Any, episode: Any) -> None:
         """Read the beginning of a stream, and close the connection."""
         engine.held.clear()
@@ -224,7 +229,9 @@ class TestAClientThatLeaves:
         (call,) = gateway.gateway.episodes[episode.episode].live.values()
         return call
 
-    def test_ends_the_call_after_a_while(self, play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_client_that_leaves_early_ends_its_call_after_a_while(
+        self, play: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(call_module, "PATIENCE", 0.01)
         engine, gateway, episode = play(script=words)
         self.leave(engine, episode)
@@ -234,7 +241,7 @@ class TestAClientThatLeaves:
         assert trajectory.reset_info["gateway"]["left_out"] == {"partial": 1}
 
     @pytest.mark.parametrize("headers", [{"x_stainless_retry_count": "1"}, {}])
-    def test_can_come_back_for_the_same_sample(
+    def test_a_client_that_leaves_early_gets_the_same_sample_when_it_comes_back(
         self, headers: dict[str, str], play: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(call_module, "PATIENCE", 60.0)
@@ -249,7 +256,7 @@ class TestAClientThatLeaves:
         assert len(engine.log) == 1
         assert differences([gateway.admin.close(episode.episode)], engine.log) == []
 
-    def test_leaves_a_sample_that_is_counted_and_not_trained_on(
+    def test_a_client_that_leaves_early_leaves_a_sample_that_is_counted_and_not_trained_on(
         self, play: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(call_module, "PATIENCE", 60.0)
@@ -284,7 +291,7 @@ def test_equal_calls_at_the_same_time_are_two_samples(play: Any) -> None:
 
 def test_the_first_delta_leaves_before_the_engine_has_sent_its_last_piece(play: Any) -> None:
     for mode in ("engine", "continue"):
-        engine, _, episode = play(options={"mode": mode}, script=words)
+        engine, _, episode = play(mode=mode, script=words)
         engine.held.clear()
         body = {**BODIES["chat/completions"], "stream": True}
         with opened(f"{episode.url}/v1/chat/completions", body) as response:
@@ -294,7 +301,7 @@ def test_the_first_delta_leaves_before_the_engine_has_sent_its_last_piece(play: 
             assert response.read().endswith(b"data: [DONE]\n\n")
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@STREAM
 def test_text_with_ends_of_lines_of_all_kinds_arrives_whole(*, stream: bool, play: Any) -> None:
     said = "one\x85two\u2028three\u2029four"
     _, _, episode = play(script=lambda _: said, canonical=True)

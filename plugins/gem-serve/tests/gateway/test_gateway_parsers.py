@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import ConfigError
 from gem_serve.gateway.events import (
@@ -24,6 +25,7 @@ V3 = "<｜tool▁calls▁begin｜>{}<｜tool▁calls▁end｜>"
 V3_CALL = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>{}\n```json\n{}\n```<｜tool▁call▁end｜>"
 V31_CALL = "<｜tool▁call▁begin｜>{}<｜tool▁sep｜>{}<｜tool▁call▁end｜>"
 
+EXAMPLES = settings(max_examples=200 if thorough() else 25)
 NAMES = st.text("abcdefgh_", min_size=1, max_size=8)
 VALUES = st.dictionaries(
     st.text(max_size=4), st.one_of(st.integers(), st.text(max_size=12), st.none()), max_size=3
@@ -73,6 +75,7 @@ def split(text: str, cuts: Iterable[int]) -> list[str]:
 
 
 @pytest.mark.parametrize("family", PARSERS)
+@EXAMPLES
 @given(
     parts=st.lists(MARKS | st.text(max_size=5), max_size=12),
     cuts=st.lists(st.integers(0, 200), max_size=20),
@@ -87,6 +90,7 @@ def test_any_split_of_any_text_gives_the_same_reply(
     assert joined(events_of(family, text, thinks=thinks)) == whole
 
 
+@EXAMPLES
 @given(st.lists(st.tuples(NAMES, VALUES), min_size=1, max_size=3), st.text("abc .", max_size=20))
 def test_the_calls_of_hermes_are_read(calls: list[tuple[str, dict]], before: str) -> None:
     blocks = [
@@ -98,6 +102,7 @@ def test_the_calls_of_hermes_are_read(calls: list[tuple[str, dict]], before: str
     assert message["content"] == before.rstrip()
 
 
+@EXAMPLES
 @given(calls=st.lists(st.tuples(NAMES, VALUES), min_size=1, max_size=3), marked=st.booleans())
 def test_the_calls_of_llama_are_read(calls: list[tuple[str, dict]], *, marked: bool) -> None:
     text = "; ".join(json.dumps({"name": name, "parameters": given}) for name, given in calls)
@@ -107,6 +112,7 @@ def test_the_calls_of_llama_are_read(calls: list[tuple[str, dict]], *, marked: b
 
 
 @pytest.mark.parametrize("form", [V3_CALL, V31_CALL], ids=["V3", "V3.1"])
+@EXAMPLES
 @given(calls=st.lists(st.tuples(NAMES, VALUES), min_size=1, max_size=3))
 def test_the_calls_of_deepseek_are_read(form: str, calls: list[tuple[str, dict]]) -> None:
     text = "\n".join(form.format(name, json.dumps(given)) for name, given in calls)

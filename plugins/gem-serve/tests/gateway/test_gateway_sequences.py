@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_rollout import training_rows
 from gem_serve.gateway.testing.checks import differences
+from gem_serve.gateway.testing.engine import adding
 from gem_serve.gateway.testing.http import post
 
 SYSTEM = {"role": "system", "content": "You work."}
@@ -41,9 +43,9 @@ class Program:
         return [*messages, {"role": "assistant", "content": message["content"]}]
 
 
-@pytest.fixture(scope="module", params=["vllm", "sglang"])
+@pytest.fixture(scope="module", params=["vllm", "sglang"] if thorough() else ["vllm"])
 def world(request: pytest.FixtureRequest, gateway_tokenizer: Any) -> Iterator[Any]:
-    """An engine of each kind, and a gateway, for all tests of this module."""
+    """An engine and a gateway for all tests of this module; other modules compare the kinds."""
     from gem_serve.gateway.serving import GatewayThread
     from gem_serve.gateway.testing.engine import TestEngine
 
@@ -70,8 +72,9 @@ def labels_of(trajectory: Any) -> list[tuple[str, int]]:
     return [(found[0], len(found)) for found in lines.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["engine", "continue"])
-@settings(max_examples=8)
+@settings(max_examples=20 if thorough() else 5)
 @given(steps=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30)), min_size=1, max_size=9))
 def test_each_sampled_token_is_trained_on_once(
     mode: str, steps: list[tuple[int, int]], world: Any
@@ -193,3 +196,51 @@ def test_the_episode_decides_how_to_sample(begin: Any, world: Any) -> None:
             assert (body["temperature"], body["max_tokens"], body["top_k"]) == (0.7, 20, -1)
             seeds.append(body["seed"])
     assert len(set(seeds)) == 4
+
+
+def test_a_call_with_other_tokens_before_an_equal_end_continues_nothing(
+    begin: Any, world: Any
+) -> None:
+    engine, gateway = world
+    episode = begin()
+    url, body = f"{episode.openai_url}/completions", {"model": "m", "max_tokens": 5}
+    post(url, {**body, "prompt": [65, 66, 67]})
+    sampled = engine.log[0].ids
+    post(url, {**body, "prompt": [68, 66, 67, *sampled, 65]})
+    trajectory = gateway.admin.close(episode.episode)
+    assert differences([trajectory], engine.log) == []
+    assert len(trajectory.tokens()) == 2
+
+
+@pytest.mark.parametrize("mode", ["engine", "continue"])
+def test_a_message_with_other_tool_calls_is_not_replaced_by_the_recorded_reply(
+    mode: str, begin: Any, world: Any, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    engine, gateway = world
+    monkeypatch.setattr(engine, "script", adding)
+    messages = [{"role": "user", "content": "What is 0 + 1 + 2?"}]
+
+    def ask(episode: Any, messages: list[Any]) -> Any:
+        body = {"model": "m", "messages": messages, "tools": TOOLS}
+        return post(f"{episode.openai_url}/chat/completions", body).json["choices"][0]["message"]
+
+    episode = begin(mode=mode)
+    reply = ask(episode, messages)
+    (call,) = reply["tool_calls"]
+    arguments = {"name": "add", "arguments": '{"a": 5, "b": 1}'}
+    changed = {
+        "other arguments": [{**call, "function": arguments}],
+        "another name": [{**call, "function": {**call["function"], "name": "sub"}}],
+        "another id": [{**call, "id": "mine"}],
+        "one more call": [call, {**call, "id": "mine"}],
+    }
+    for what, calls in changed.items():
+        with subtests.test(what):
+            sent = {"role": "assistant", "content": reply["content"], "tool_calls": calls}
+            results = [{"role": "tool", "tool_call_id": one["id"], "content": "1"} for one in calls]
+            ask(episode, [*messages, sent, *results])
+            ask(gateway.admin.create(mode=mode), [*messages, sent, *results])  # it knows no reply
+            assert engine.log[-2].prompt_ids == engine.log[-1].prompt_ids
+    trajectory = gateway.admin.close(episode.episode)
+    assert [turn.info.get("changes") for turn in trajectory.turns] == [None] * 5
+    assert len(trajectory.tokens()) == 5

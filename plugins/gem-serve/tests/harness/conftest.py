@@ -42,7 +42,7 @@ def provider() -> Iterator[Any]:
     made.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def machine(provider: Any) -> Iterator[Any]:
     with provider.start(MachineSpec(workdir="/app")) as started:
         yield started

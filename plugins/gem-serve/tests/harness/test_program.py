@@ -55,14 +55,15 @@ def test_a_program_that_exits_with_a_status_has_failed(machine):
     assert (done.status, done.exit_status, done.stderr) == ("failed", 7, "no\n")
 
 
-def test_at_the_deadline_all_processes_are_killed_also_those_that_left_the_tree(machine):
+@pytest.mark.slow
+def test_all_processes_are_killed_at_the_deadline_even_if_they_left_the_tree(machine):
     script = "setsid nohup sleep 1000 >/dev/null 2>&1 & (sleep 1000 &) ; echo begun; sleep 1000"
     done = run(machine, bash(script), timeout=1)
     assert (done.status, done.stdout) == ("timeout", "begun\n")
     assert machine.processes() == []
 
 
-def test_garbage_is_kept_as_text_and_cut_in_the_middle(machine):
+def test_garbage_that_a_program_prints_is_kept_as_text_and_cut_in_the_middle(machine):
     script = r"printf '\xff\x00\x1b[31mred\x1b[0m'; head -c 100000 /dev/zero | tr '\0' x; echo end"
     done = run(machine, bash(script), output_limit=1000)
     assert done.stdout.startswith("�\x00red")

@@ -1,6 +1,7 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_core.plugins import default_registry
@@ -9,17 +10,21 @@ from gem_serve.harness.recipe import WORDS, HarnessSpec, Recipe, find_recipe
 WHAT = dict.fromkeys(WORDS, "x")
 
 
-@pytest.mark.parametrize("spec", default_registry().list(HarnessSpec), ids=lambda spec: spec.id)
-def test_each_program_has_a_recipe_that_passes_the_url_the_model_and_the_instruction_on(spec):
-    recipe = find_recipe(spec.id)
-    filled = recipe.filled({word: f"<{word}>" for word in WORDS})
-    texts = [*filled.arguments, *filled.env.values(), *filled.files.values()]
-    assert any("<api>" in text or "<host>" in text for text in texts)
-    assert any("<model>" in text for text in texts)
-    assert "<instruction>" in filled.arguments
-    assert not any("{" + word + "}" in text for text in texts for word in WORDS)
+def test_each_program_has_a_recipe_that_passes_the_url_the_model_and_the_instruction_on(subtests):
+    specs = default_registry().list(HarnessSpec)
+    assert len(specs) > 5
+    for spec in specs:
+        with subtests.test(spec.id):
+            recipe = find_recipe(spec.id)
+            filled = recipe.filled({word: f"<{word}>" for word in WORDS})
+            texts = [*filled.arguments, *filled.env.values(), *filled.files.values()]
+            assert any("<api>" in text or "<host>" in text for text in texts)
+            assert any("<model>" in text for text in texts)
+            assert "<instruction>" in filled.arguments
+            assert not any("{" + word + "}" in text for text in texts for word in WORDS)
 
 
+@settings(max_examples=100 if thorough() else 20)
 @given(st.text())
 def test_words_in_an_instruction_are_left_alone(text):
     recipe = Recipe(program="x", arguments=("{instruction}", "{model}"), dialect="chat")

@@ -15,6 +15,9 @@ from gem_core.factory import EnvFactory, make_factory
 from gem_core.specs import EnvSpec
 from gem_serve.server import Limits, Server
 
+GATE = threading.Event()
+GATE.set()
+
 
 class Coin(BaseEnv):
     """Guess five coins; the episode says how many guesses were right."""
@@ -62,14 +65,22 @@ class Together(Coin):
 
 
 class Stuck(Coin):
-    """A blocking environment whose step waits for an event that the test sets."""
+    """A blocking environment whose step waits for the gate."""
 
     blocking = True
-    gate = threading.Event()
 
     def step(self, action: Any) -> Step:
-        self.gate.wait(30)
+        GATE.wait(30)
         return super().step(action)
+
+
+class Lingering(Coin):
+    """A blocking environment whose end waits for the gate."""
+
+    blocking = True
+
+    def close(self) -> None:
+        GATE.wait(30)
 
 
 class Broken(Coin):
@@ -79,7 +90,14 @@ class Broken(Coin):
         raise LookupError(f"no {action}")
 
 
-ENVS = {"coin": Coin, "tasks": Tasks, "together": Together, "stuck": Stuck, "broken": Broken}
+ENVS = {
+    "coin": Coin,
+    "tasks": Tasks,
+    "together": Together,
+    "stuck": Stuck,
+    "lingering": Lingering,
+    "broken": Broken,
+}
 
 
 def local(name: str) -> EnvFactory:
@@ -124,6 +142,13 @@ class Running:
 
 
 Serve = Callable[..., Running]
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """What ``stuck`` and ``lingering`` wait for while a test has cleared it."""
+    yield GATE
+    GATE.set()
 
 
 @pytest.fixture

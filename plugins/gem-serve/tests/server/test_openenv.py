@@ -55,7 +55,8 @@ async def play(client_class: Any, url: str, seed: int) -> Played:
         return played
 
 
-def test_its_client_plays_64_episodes_at_the_same_time_equal_to_local(
+@pytest.mark.slow
+def test_the_client_of_openenv_plays_64_simultaneous_episodes_equal_to_local_ones(
     serve: Serve, client_class: Any
 ) -> None:
     running = serve(GAME)
@@ -67,7 +68,7 @@ def test_its_client_plays_64_episodes_at_the_same_time_equal_to_local(
     running.until(lambda one: len(one.server.sessions) == 0)
 
 
-def test_its_client_plays_without_an_event_loop(serve: Serve, client_class: Any) -> None:
+def test_the_client_of_openenv_plays_without_an_event_loop(serve: Serve, client_class: Any) -> None:
     running = serve("coin", GAME)
     with client_class(base_url=f"{running.url}/env/{GAME}").sync() as env:
         first = env.reset(seed=3)
@@ -77,7 +78,9 @@ def test_its_client_plays_without_an_event_loop(serve: Serve, client_class: Any)
         assert env.step({"text": "1"}).observation["text"].startswith("Turn 1")
 
 
-def test_its_client_is_told_that_the_server_is_full(serve: Serve, client_class: Any) -> None:
+def test_the_client_of_openenv_is_told_that_the_server_is_full(
+    serve: Serve, client_class: Any
+) -> None:
     running = serve(GAME, max_envs=1)
     with (
         client_class(base_url=running.url).sync() as first,
@@ -116,7 +119,7 @@ def message(kind: str, data: Any = None) -> str:
     return json.dumps({"type": kind, **({} if data is None else {"data": data})})
 
 
-def test_its_socket_answers_each_bad_message_and_goes_on(serve: Serve) -> None:
+def test_the_socket_of_openenv_answers_each_bad_message_and_goes_on(serve: Serve) -> None:
     texts = ["{", message("stop"), message("step", {"text": "1"}), message("reset", {"seed": "x"})]
     texts += [message("reset", {"seed": 1, "episode_id": "mine"}), message("step", {"no": 1})]
     texts += [message("step", {"text": 7}), message("state")]
@@ -138,7 +141,7 @@ def test_terminated_truncated_and_info_are_in_the_metadata(serve: Serve) -> None
     assert last["data"]["metadata"] == {"info": {}, "terminated": False, "truncated": True}
 
 
-def test_images_are_data_urls(serve: Serve) -> None:
+def test_images_are_sent_as_data_urls(serve: Serve) -> None:
     (reply,) = talk(serve("conformance:Picture").url, [message("reset", {"seed": 1})])
     assert reply["data"]["observation"]["images"][0].startswith("data:image/png;base64,")
 
@@ -157,7 +160,7 @@ def test_an_episode_is_played_over_plain_http(serve: Serve) -> None:
     assert request("POST", f"{url}/step", {"action": action})[0] == 404
 
 
-def test_its_routes_describe_the_environment(serve: Serve) -> None:
+def test_the_routes_of_openenv_describe_the_environment(serve: Serve) -> None:
     running = serve("coin", GAME)
     _, schema = request("GET", running.url + "/schema")
     assert schema["action"]["required"] == ["text"]

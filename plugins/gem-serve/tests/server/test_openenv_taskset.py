@@ -94,7 +94,7 @@ async def evaluate(url: str, folder: Path) -> list[Any]:
         await runner.cleanup()
 
 
-def test_its_64_episodes_have_the_returns_of_local_ones(
+def test_64_episodes_of_the_taskset_have_the_returns_of_local_ones(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SCRIPTED_KEY", "any")

@@ -6,11 +6,13 @@ import gc
 import pickle
 import random
 from collections.abc import Callable
+from threading import Event
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core import make, make_vec
 from gem_core.agent import BaseAgent, RandomAgent
@@ -68,7 +70,7 @@ class Digits(BaseAgent):
         return f"digit {sum(map(ord, str(observation))) % 10}"
 
 
-def test_episodes_are_those_of_the_environment_here(serve: Serve) -> None:
+def test_episodes_on_a_server_equal_those_of_a_local_environment(serve: Serve) -> None:
     running = serve()
     there, here = remote(running), local(running)
     for seed in (0, 7, None, None):
@@ -76,10 +78,12 @@ def test_episodes_are_those_of_the_environment_here(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("name", ["Game", "Turns", "Asynchronous", "Picture"])
-def test_trajectories_are_those_of_the_environment_here(serve: Serve, name: str) -> None:
+def test_trajectories_from_a_server_equal_those_of_a_local_environment(
+    serve: Serve, name: str
+) -> None:
     running = serve(f"conformance:{name}")
-    there = collect(f"remote:{running.address}/conformance:{name}", Digits, episodes=16, seed=4)
-    here = collect(f"conformance:{name}", Digits, episodes=16, seed=4)
+    there = collect(f"remote:{running.address}/conformance:{name}", Digits, episodes=4, seed=4)
+    here = collect(f"conformance:{name}", Digits, episodes=4, seed=4)
     pairs = zip(*(sorted(each, key=lambda one: one.index) for each in (there, here)), strict=True)
     for played, expected in pairs:
         assert played.error is None
@@ -92,9 +96,10 @@ def test_trajectories_are_those_of_the_environment_here(serve: Serve, name: str)
         ]
 
 
-def test_the_conformance_suite_passes(serve: Serve) -> None:
+@pytest.mark.slow
+def test_a_remote_environment_passes_the_conformance_suite(serve: Serve) -> None:
     running = serve()
-    report = check_env(f"remote:{running.address}/coin", episodes=3)
+    report = check_env(f"remote:{running.address}/coin", episodes=2)
     assert report.findings == []
 
 
@@ -127,7 +132,7 @@ def test_random_actions_come_from_their_own_stream(serve: Serve) -> None:
     assert [env.sample_random_action() for _ in range(20)] == first
 
 
-def test_tools_and_wrappers_work_on_either_side(serve: Serve) -> None:
+def test_tools_and_wrappers_work_around_a_remote_environment(serve: Serve) -> None:
     running = serve("conformance:Sums")
     env = remote(running, "conformance:Sums", tools=[Adder], wrappers=["concat"])
     observation, _ = env.reset(seed=2)
@@ -152,7 +157,7 @@ def test_options_of_reset_reach_the_environment(serve: Serve) -> None:
         env.reset(seed=1, coinz=9)
 
 
-def test_calls_are_awaitable_where_a_loop_runs_and_values_elsewhere(serve: Serve) -> None:
+def test_calls_return_awaitables_in_an_event_loop_and_values_elsewhere(serve: Serve) -> None:
     env = remote(serve())
 
     async def play() -> Any:
@@ -166,7 +171,7 @@ def test_calls_are_awaitable_where_a_loop_runs_and_values_elsewhere(serve: Serve
     assert env.step("heads") == awaited
 
 
-def test_episodes_wait_at_the_same_time(serve: Serve) -> None:
+def test_two_episodes_can_wait_for_the_server_at_the_same_time(serve: Serve) -> None:
     running = serve("together")
     played = list(
         collect(
@@ -180,7 +185,7 @@ def test_episodes_wait_at_the_same_time(serve: Serve) -> None:
     assert [trajectory.error for trajectory in played] == [None, None]
 
 
-def test_a_vector_plays_as_it_does_here(serve: Serve) -> None:
+def test_a_vector_of_remote_environments_plays_like_a_local_one(serve: Serve) -> None:
     running = serve("conformance:Game")
     there = make_vec(f"remote:{running.address}/conformance:Game", num_envs=4)
     here = make_vec("conformance:Game", num_envs=4)
@@ -196,7 +201,7 @@ def test_no_episode_is_lost_or_played_twice_when_connections_drop(serve: Serve) 
     there, here = remote(running, reconnect=60), local(running)
     chance = random.Random(5)
     dropped = steps = 0
-    for seed in range(60):
+    for seed in range(60 if thorough() else 12):
         seen: list[Any] = [there.reset(seed=seed)]
         expected: list[Any] = [here.reset(seed=seed)]
         while len(seen) == 1 or not seen[-1].terminated:
@@ -207,14 +212,15 @@ def test_no_episode_is_lost_or_played_twice_when_connections_drop(serve: Serve) 
             expected.append(here.step("heads"))
         steps += len(seen) - 1
         assert seen == expected
-    assert dropped > 20
+    assert dropped > 5
     assert running.server.metrics.steps == steps
     assert running.server.metrics.opened == 1
 
 
-def test_a_connection_that_drops_in_a_step_gets_the_answer_of_that_step(serve: Serve) -> None:
+def test_a_connection_that_drops_in_a_step_gets_the_answer_of_that_step(
+    serve: Serve, gate: Event
+) -> None:
     running = serve("stuck")
-    gate = type(local(running, "stuck")).gate
     gate.clear()
     env = remote(running, "stuck", reconnect=60)
     env.reset(seed=1)
@@ -249,9 +255,8 @@ def test_a_session_that_the_server_lost_is_named_and_reset_begins_another(serve:
     assert env.reset(seed=1) == env.reset(seed=1)
 
 
-def test_a_late_answer_is_an_error_and_the_next_episode_is_whole(serve: Serve) -> None:
+def test_a_late_answer_is_an_error_and_the_next_episode_is_whole(serve: Serve, gate: Event) -> None:
     running = serve("stuck")
-    gate = type(local(running, "stuck")).gate
     gate.clear()
     env = remote(running, "stuck", timeout=0.2)
     env._timeout = 60
@@ -265,7 +270,7 @@ def test_a_late_answer_is_an_error_and_the_next_episode_is_whole(serve: Serve) -
     assert env.step("heads").observation == "4 left"
 
 
-def test_an_environment_that_is_garbage_frees_its_session(serve: Serve) -> None:
+def test_an_environment_that_is_garbage_collected_frees_its_session(serve: Serve) -> None:
     running = serve()
     env = remote(running)
     env.reset(seed=1)
@@ -301,7 +306,9 @@ def test_errors_of_the_server_arrive_with_their_class_and_message(serve: Serve) 
     env.reset(seed=2)  # and its own session goes on
 
 
-def test_names_addresses_and_parameters_are_checked_when_it_is_made(serve: Serve) -> None:
+def test_names_addresses_and_parameters_are_checked_when_an_environment_is_made(
+    serve: Serve,
+) -> None:
     running = serve("coin", "tasks")
     with pytest.raises(UnknownIdError, match="Did you mean 'coin'"):
         remote(running, "coins")
@@ -334,11 +341,11 @@ def test_a_message_that_is_too_large_is_refused_here_and_the_episode_goes_on(ser
     assert env.step("heads").observation == "4 left"
 
 
+@pytest.mark.slow
 def test_a_client_that_sends_too_often_waits(serve: Serve) -> None:
-    running = serve(rate=50.0)
+    running = serve(rate=5.0)
     there, here = remote(running), local(running)
-    for seed in range(20):
-        assert episode(there, seed, random.Random(1)) == episode(here, seed, random.Random(1))
+    assert episode(there, 1, random.Random(1)) == episode(here, 1, random.Random(1))
     assert running.server.metrics.errors["RateError"] > 0
 
 
@@ -366,7 +373,7 @@ def test_a_snapshot_of_another_environment_is_refused(serve: Serve) -> None:
         other.restore(env.snapshot())
 
 
-def test_a_forked_process_is_told_to_make_its_own(
+def test_a_forked_process_is_told_to_make_its_own_environment(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env = remote(serve())
@@ -376,7 +383,7 @@ def test_a_forked_process_is_told_to_make_its_own(
         env.step("heads")
 
 
-def test_ids_of_the_family_need_no_network_and_are_not_listed() -> None:
+def test_remote_ids_need_no_network_and_are_not_listed() -> None:
     registry = default_registry()
     assert not registry.list(EnvSpec, "remote:*")
     for written in (
@@ -392,10 +399,10 @@ def test_ids_of_the_family_need_no_network_and_are_not_listed() -> None:
     assert registry.find(EnvSpec, "remote:[::1]:80/x").kwargs["address"] == "[::1]:80"
 
 
-@pytest.mark.parametrize("bad", ["remote:host", "remote:host:80", "remote:host:99999/x", "remote:"])
-def test_an_address_that_is_none_is_refused(bad: str) -> None:
-    with pytest.raises((InvalidIdError, UnknownIdError)):
-        default_registry().find(EnvSpec, bad)
+def test_a_malformed_address_is_refused() -> None:
+    for bad in ("remote:host", "remote:host:80", "remote:host:99999/x", "remote:"):
+        with pytest.raises((InvalidIdError, UnknownIdError)):
+            default_registry().find(EnvSpec, bad)
 
 
 values = st.recursive(
@@ -415,6 +422,8 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
+@settings(max_examples=200 if thorough() else 30)
 @given(values)
 def test_any_value_arrives_as_it_was_sent(value: Any) -> None:
     found = from_wire(loads(dumps({"value": to_wire(value)}))["value"])

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import aiohttp
@@ -68,11 +70,10 @@ def test_a_repeated_message_gets_the_same_answer_and_is_done_once(serve: Serve) 
     assert client("step", session=ID, number=3, action="heads")["observation"] == "3 left"
 
 
-def test_a_message_that_is_repeated_while_it_is_done_waits_for_the_same_answer(
-    serve: Serve,
+def test_a_message_that_is_repeated_during_its_call_waits_for_the_same_answer(
+    serve: Serve, gate: Event
 ) -> None:
     running = serve("stuck")
-    gate = type(running.server.sessions.factories["stuck"]()).gate
     gate.clear()
     Client(running).begin(env="stuck")
 
@@ -90,16 +91,16 @@ def test_a_message_that_is_repeated_while_it_is_done_waits_for_the_same_answer(
     assert running.server.metrics.steps == 1
 
 
-@pytest.mark.parametrize("number", [1, 3, 99])
-def test_a_number_that_is_not_the_next_is_stale(serve: Serve, number: int) -> None:
+def test_a_call_whose_number_is_not_the_next_is_refused_as_stale(serve: Serve) -> None:
     client = Client(serve())
     client.begin()
     for played in range(2, 12):
         client("reset", session=ID, number=played, seed=1)
-    body = json.dumps({"session": ID, "number": number, "action": "heads"})
-    status, reply = client.raw("/gem/step", body)
-    assert (status, error_of(reply)) == (409, "StaleError")
-    assert "the number 12" in reply["error"]["message"]
+    for number in (1, 3, 99):
+        body = json.dumps({"session": ID, "number": number, "action": "heads"})
+        status, reply = client.raw("/gem/step", body)
+        assert (status, error_of(reply)) == (409, "StaleError"), number
+        assert "the number 12" in reply["error"]["message"]
     assert client("step", session=ID, number=12, action="heads")["observation"] == "4 left"
 
 
@@ -131,14 +132,17 @@ def small(serve: Serve) -> Running:
     return serve(max_bytes=200_000)
 
 
-def test_a_bad_message_gets_a_typed_error_and_no_session_notices(small: Running) -> None:
+def test_a_bad_message_gets_a_typed_error_and_no_session_notices(
+    small: Running, subtests: pytest.Subtests
+) -> None:
     client = Client(small)
     client.begin()
     client.begin("another-session-of-all", seed=5)
     for why, (op, body, status, error) in BAD.items():
-        found, reply = client.raw(f"/gem/{op}", body)
-        assert (found, error_of(reply)) == (status, error), why
-        assert reply["error"]["message"], why
+        with subtests.test(why):
+            found, reply = client.raw(f"/gem/{op}", body)
+            assert (found, error_of(reply)) == (status, error)
+            assert reply["error"]["message"]
     reply = client("step", session="another-session-of-all", number=2, action="heads")
     assert reply["observation"] == "4 left"
     assert "Did you mean 'coin'" in client("open", session=ID + "3", env="con")["error"]["message"]
@@ -207,6 +211,7 @@ def test_a_full_server_refuses_until_a_session_ends(serve: Serve) -> None:
     assert client("step", session=ID + "3", number=1, action="heads")["observation"] == "4 left"
 
 
+@pytest.mark.slow
 def test_an_idle_session_ends_and_one_with_a_connection_lives(serve: Serve) -> None:
     running = serve(idle_timeout=0.3)
     client = Client(running)
@@ -222,9 +227,50 @@ def test_an_idle_session_ends_and_one_with_a_connection_lives(serve: Serve) -> N
             await asyncio.to_thread(running.until, lambda one: one.server.metrics.expired == 1)
 
     asyncio.run(keep())
-    assert running.server.metrics.opened - running.server.metrics.closed >= 0
     assert error_of(client("step", session=ID, action="heads")) == "SessionLostError"
     running.until(lambda one: len(one.server.sessions) == 0)  # its connection has ended
+
+
+def test_a_session_does_not_expire_during_a_call_or_right_after_it(
+    serve: Serve, gate: Event
+) -> None:
+    running = serve("stuck", "coin")
+    sessions = running.server.sessions
+    gate.clear()
+    client = Client(running)
+    client.begin(env="stuck")
+    client.begin(ID + "2")
+    with ThreadPoolExecutor() as pool:
+        step = pool.submit(client, "step", session=ID, number=2, action="heads")
+        running.until(lambda one: any(session.is_busy for session in list(one.server.sessions)))
+        for session in list(sessions):
+            session.used -= 1000
+        running.do(sessions.expire())
+        assert (running.server.metrics.expired, len(sessions)) == (1, 1)
+        gate.set()
+        assert step.result()["observation"] == "4 left"
+    running.do(sessions.expire())
+    assert client("step", session=ID, number=3, action="heads")["observation"] == "3 left"
+
+
+def test_a_session_that_is_used_again_while_another_one_is_closed_does_not_expire(
+    serve: Serve, gate: Event
+) -> None:
+    running = serve("lingering", "coin")
+    sessions = running.server.sessions
+    client = Client(running)
+    client.begin(env="lingering")
+    client.begin(ID + "2")
+    for session in list(sessions):
+        session.used -= 1000
+    gate.clear()
+    with ThreadPoolExecutor() as pool:
+        expiring = pool.submit(running.do, sessions.expire())
+        running.until(lambda one: len(one.server.sessions) == 1)
+        client("step", session=ID + "2", action="heads")
+        gate.set()
+        expiring.result()
+    assert client("step", session=ID + "2", action="heads")["observation"] == "3 left"
 
 
 CLIENT = """
@@ -241,8 +287,9 @@ asyncio.run(play())
 """
 
 
+@pytest.mark.slow
 def test_the_session_of_a_killed_client_ends_within_the_idle_timeout(serve: Serve) -> None:
-    running = serve(idle_timeout=0.5)
+    running = serve(idle_timeout=0.2)
     command = [sys.executable, "-c", CLIENT, f"{running.url}/gem/ws"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -283,15 +330,14 @@ def test_a_bucket_fills_at_its_rate() -> None:
     assert bucket.take(0.5) > 0
 
 
-@pytest.mark.parametrize("name", ["max_envs", "idle_timeout", "max_bytes", "rate", "step_timeout"])
-def test_limits_are_positive(name: str) -> None:
-    with pytest.raises(ConfigError, match=name):
-        Limits(**{name: 0})
+def test_limits_must_be_positive() -> None:
+    for name in ("max_envs", "idle_timeout", "max_bytes", "rate", "step_timeout"):
+        with pytest.raises(ConfigError, match=name):
+            Limits(**{name: 0})
 
 
-def test_a_step_that_hangs_is_given_up_and_its_session_ends(serve: Serve) -> None:
+def test_a_step_that_hangs_is_given_up_and_its_session_ends(serve: Serve, gate: Event) -> None:
     running = serve("stuck", "coin", step_timeout=0.2)
-    gate = type(running.server.sessions.factories["stuck"]()).gate
     gate.clear()
     client = Client(running)
     client.begin(env="stuck")
@@ -299,7 +345,6 @@ def test_a_step_that_hangs_is_given_up_and_its_session_ends(serve: Serve) -> Non
     assert error_of(client("step", session=ID, number=2, action="heads")) == "DeadlineError"
     assert error_of(client("step", session=ID, number=3, action="heads")) == "SessionLostError"
     assert client("step", session=ID + "2", action="heads")["observation"] == "4 left"
-    gate.set()
 
 
 def test_a_draining_server_finishes_its_episodes_and_begins_none(serve: Serve) -> None:
