@@ -1,20 +1,27 @@
 """The scripted user understands what an assistant of an airline says, in many words."""
 
-import pytest
+import itertools
 
-from gem_core.observation import text_of
+import pytest
+from tau_players import answers
+
 from gem_tau.domains.airline_tasks import draw_task
 from gem_tau.scenario import Goal, Scenario
-from gem_tau.users import ScriptedUser
 
 NEXT = "And now the next thing."
 YES = "Yes, please go ahead."
-TASKS = [draw_task(seed, 3) for seed in range(400)]
+GOALS = {
+    "cancel": {"say": "cancel", "fact": "reservation_id"},
+    "book": {"say": "ook a", "fact": "insurance"},
+    "changing": {"say": "more checked bag", "changes": True},
+    "question": {"kind": "question", "say": "get back"},
+    "refusal": {"kind": "refusal", "say": "destination"},
+}
 
 
 def goal_of(*, kind="request", say="", fact="", changes=False):
     """Return the scenario of a drawn goal, followed by another one, and the goal."""
-    for task in TASKS:
+    for task in (draw_task(seed, 3) for seed in range(400)):
         for goal in task.scenario.goals:
             names = {one.name for one in goal.facts}
             fits = goal.kind == kind and say in goal.say and bool(goal.change) == changes
@@ -25,26 +32,10 @@ def goal_of(*, kind="request", say="", fact="", changes=False):
     raise AssertionError("there is no such goal")
 
 
-class _Episode:
-    """What a user takes the scenario from."""
+@pytest.fixture(scope="module")
+def goals():
+    return {name: goal_of(**wanted) for name, wanted in GOALS.items()}
 
-    def __init__(self, scenario):
-        self.unwrapped = self.env = self.running_task = self
-        self.scenario = scenario
-
-
-def answers(scenario, *messages):
-    """Return what the user answers to messages, after it has stated its goal."""
-    user = ScriptedUser()
-    user.reset(_Episode(scenario))
-    return [text_of(user.act(message, {})) for message in ("How can I help?", *messages)][1:]
-
-
-CANCEL, CANCELLED = goal_of(say="cancel", fact="reservation_id")
-BOOK, BOOKED = goal_of(say="ook a", fact="insurance")
-CHANGING, CHANGED = goal_of(say="more checked bag", changes=True)
-QUESTION, ASKED = goal_of(kind="question", say="get back")
-REFUSAL, _ = goal_of(kind="refusal", say="destination")
 
 WHO = [
     "Could you please provide your user ID?",
@@ -230,70 +221,80 @@ def fact(goal, name):
     return next(one.say for one in goal.facts if one.name == name)
 
 
-@pytest.mark.parametrize("message", WHO)
-def test_it_tells_the_user_id(message) -> None:
-    for scenario in (CANCEL, BOOK, CHANGING, QUESTION, REFUSAL):
-        assert scenario.identity[0].say in answers(scenario, message)[0]
+def test_the_user_tells_the_user_id_when_asked(goals, subtests):
+    for message in WHO:
+        with subtests.test(message):
+            for scenario, _ in goals.values():
+                assert scenario.identity[0].say in answers(scenario, message)[0]
 
 
-@pytest.mark.parametrize("message", WHICH)
-def test_it_tells_which_reservation(message) -> None:
-    assert {fact(CANCELLED, "reservation_id"), fact(CANCELLED, "trip")} & {
-        one for one in _sentences(CANCELLED) if one in answers(CANCEL, message)[0]
-    }
+def test_the_user_tells_which_reservation_it_means(goals, subtests):
+    scenario, goal = goals["cancel"]
+    for message in WHICH:
+        with subtests.test(message):
+            (answer,) = answers(scenario, message)
+            assert fact(goal, "reservation_id") in answer or fact(goal, "trip") in answer
 
 
-def _sentences(goal):
-    return [one.say for one in goal.facts]
+def test_the_user_tells_the_reason_when_asked(goals, subtests):
+    scenario, goal = goals["cancel"]
+    for message in WHY:
+        with subtests.test(message):
+            assert fact(goal, "reason") in answers(scenario, message)[0]
 
 
-@pytest.mark.parametrize("message", WHY)
-def test_it_tells_the_reason(message) -> None:
-    assert fact(CANCELLED, "reason") in answers(CANCEL, message)[0]
+def test_the_user_tells_how_to_pay_before_it_changes_its_mind(goals, subtests):
+    scenario, goal = goals["changing"]
+    for message in PAY:
+        with subtests.test(message):
+            said = answers(scenario, message, CONFIRM[0])
+            assert fact(goal, "payment") in said[0]
+            assert said[1] == goal.change
 
 
-@pytest.mark.parametrize("message", PAY)
-def test_it_tells_how_to_pay_before_it_changes_its_mind(message) -> None:
-    said = answers(CHANGING, message, CONFIRM[0])
-    assert fact(CHANGED, "payment") in said[0]
-    assert said[1] == CHANGED.change
+def test_the_user_tells_the_details_of_a_booking_when_asked(goals, subtests):
+    scenario, goal = goals["book"]
+    for name, messages in DETAILS.items():
+        for message in messages:
+            with subtests.test(f"{name}: {message}"):
+                assert fact(goal, name) in answers(scenario, message)[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [(name, one) for name, several in DETAILS.items() for one in several]
-)
-def test_it_tells_the_details_of_a_booking(name, message) -> None:
-    assert fact(BOOKED, name) in answers(BOOK, message)[0]
+def test_the_user_agrees_when_asked_to_confirm(goals, subtests):
+    scenario, goal = goals["changing"]
+    for message in CONFIRM:
+        with subtests.test(message):
+            assert answers(goals["book"][0], message)[0].endswith(YES)
+            changed, agreed = answers(scenario, message, message)
+            assert changed == goal.change
+            assert agreed.endswith(YES)
 
 
-@pytest.mark.parametrize("message", CONFIRM)
-def test_it_agrees_when_asked_to(message) -> None:
-    assert answers(BOOK, message)[0].endswith(YES)
-    changed, agreed = answers(CHANGING, message, message)
-    assert changed == CHANGED.change
-    assert agreed.endswith(YES)
+def test_the_user_states_its_next_goal_when_one_is_done(goals, subtests):
+    for message in DONE:
+        with subtests.test(message):
+            assert answers(goals["book"][0], CONFIRM[0], message)[1] == NEXT
 
 
-@pytest.mark.parametrize("message", DONE)
-def test_it_goes_on_when_its_wish_is_done(message) -> None:
-    assert answers(BOOK, CONFIRM[0], message)[1] == NEXT
+def test_the_user_stays_at_a_goal_until_it_has_agreed(goals, subtests):
+    for message in DONE[:3]:
+        with subtests.test(message):
+            assert answers(goals["book"][0], message)[0] != NEXT
 
 
-@pytest.mark.parametrize("message", DONE[:3])
-def test_it_does_not_go_on_before_it_has_agreed(message) -> None:
-    assert answers(BOOK, message)[0] != NEXT
+def test_the_user_accepts_a_refusal_that_it_expects(goals, subtests):
+    for message in REFUSED:
+        with subtests.test(message):
+            assert answers(goals["refusal"][0], message)[0] == NEXT
 
 
-@pytest.mark.parametrize("message", REFUSED)
-def test_it_accepts_a_refusal(message) -> None:
-    assert answers(REFUSAL, message)[0] == NEXT
+def test_the_user_takes_an_answer_and_leaves_an_offer_that_comes_with_it(goals, subtests):
+    for message in ANSWERED:
+        with subtests.test(message):
+            assert answers(goals["question"][0], message)[0] == NEXT
 
 
-@pytest.mark.parametrize("message", ANSWERED)
-def test_it_takes_an_answer_and_no_offer_with_it(message) -> None:
-    assert answers(QUESTION, message)[0] == NEXT
-
-
-@pytest.mark.parametrize("message", [*WHO, *WHICH, *WHY])
-def test_it_does_not_take_a_question_for_an_answer(message) -> None:
-    assert answers(QUESTION, message)[0] != NEXT
+def test_the_user_does_not_take_a_question_for_an_answer(goals, subtests):
+    for message in itertools.chain(WHO, WHICH, WHY):
+        with subtests.test(message):
+            assert answers(goals["question"][0], message)[0] != NEXT

@@ -1,5 +1,6 @@
 """The airline's tasks: each can be solved, in one way only, and pays nothing for nothing."""
 
+import functools
 import json
 import pickle
 import re
@@ -8,7 +9,8 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tau_players import TRANSFER, Repeater, rewards
+from selection import some, thorough
+from tau_players import IDLE, Repeater, on_every_task, rewards
 
 from gem_core.errors import ConfigError
 from gem_tau.canonical import same
@@ -16,16 +18,28 @@ from gem_tau.domains.airline import AIRLINE
 from gem_tau.domains.airline_customer import Customer, records_of
 from gem_tau.domains.airline_tasks import FAMILIES, TRAIN_AIRLINES, draw_task, sample
 from gem_tau.domains.airports import CITIES
+from gem_tau.floors import free_tasks
 from gem_tau.oracle import DialogueOracle
 from gem_tau.sources import DrawnTasks, ListedTasks, find_tasks
 
 BAGS = {"regular": 0, "silver": 1, "gold": 2, "basic_economy": 0, "economy": 1, "business": 2}
 DAY_AGO = "2024-05-14T15:00:00"
-TESTS = sample().tasks
-DRAWN = [draw_task(seed, 1 + seed % 8) for seed in range(300)]
 seeds = st.integers(min_value=0, max_value=2**63 - 1)
-tasks = st.builds(draw_task, seeds, st.sampled_from([0, 1, 2]))
-examples = settings(max_examples=100, deadline=None)
+
+
+def fixed():
+    return sample().tasks
+
+
+@functools.cache
+def drawn():
+    return [
+        draw_task(seed, seed % (9 if thorough() else 3))
+        for seed in range(300 if thorough() else 24)
+    ]
+
+
+each_task = on_every_task(fixed, st.builds(draw_task, seeds, st.sampled_from([0, 1, 2])))
 
 
 def told(goal):
@@ -100,28 +114,31 @@ def legs(trips):
     ]
 
 
-@pytest.mark.parametrize("given_tasks", [TESTS, DRAWN], ids=["fixed", "drawn"])
-def test_the_oracle_and_the_scripted_user_solve_each_task(given_tasks) -> None:
-    unsolved = {key for key, paid in rewards(given_tasks, DialogueOracle()).items() if paid != 1.0}
+@pytest.mark.slow
+def test_the_oracle_and_the_scripted_user_solve_each_task() -> None:
+    chosen = [*(fixed() if thorough() else fixed()[::4]), *drawn()]
+    unsolved = {key for key, paid in rewards(chosen, DialogueOracle()).items() if paid != 1.0}
     assert not unsolved
 
 
-@pytest.mark.parametrize("text", ["", "Goodbye.", TRANSFER], ids=["silent", "goodbye", "transfer"])
-def test_an_agent_that_does_nothing_is_paid_nothing(text) -> None:
-    paid = rewards([*TESTS, *DRAWN], Repeater(text))
-    assert set(paid.values()) == {0.0}
+@pytest.mark.slow
+def test_an_agent_that_does_nothing_is_paid_nothing() -> None:
+    every = [*fixed(), *drawn()]
+    assert not free_tasks(every)
+    for text in IDLE:
+        assert set(rewards(some(every), Repeater(text)).values()) == {0.0}
 
 
 def test_there_are_200_fixed_tasks_of_all_families() -> None:
-    assert len({task.id for task in TESTS}) == 200
-    assert {goal.kind for task in TESTS for goal in task.scenario.goals} == {
+    assert len({task.id for task in fixed()}) == 200
+    assert {goal.kind for task in fixed() for goal in task.scenario.goals} == {
         "request",
         "question",
         "refusal",
     }
-    counts = {len(task.scenario.goals) for task in TESTS}
+    counts = {len(task.scenario.goals) for task in fixed()}
     assert counts == {1, 2, 3}
-    named = {call.name for task in TESTS for call in task.actions}
+    named = {call.name for task in fixed() for call in task.actions}
     assert named == {
         *("get_user_details", "get_reservation_details", "search_direct_flight"),
         *("search_onestop_flight", "book_reservation", "cancel_reservation", "send_certificate"),
@@ -132,34 +149,34 @@ def test_there_are_200_fixed_tasks_of_all_families() -> None:
 
 
 def test_the_fixed_tasks_are_different() -> None:
-    assert len({task.scenario for task in TESTS}) == 200
-    assert len({repr(task.actions) for task in TESTS}) == 200
+    assert len({task.scenario for task in fixed()}) == 200
+    assert len({repr(task.actions) for task in fixed()}) == 200
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_each_family_has_goals(name) -> None:
-    family, records = FAMILIES[name], records_of(1)
-    rng = Random(0)
-    found = None
-    for _ in range(500):
-        if family.about:
-            about = records.reservations[rng.choice(records.pools[family.about])]
-            found = family.draw(Customer(rng, records, about["user_id"]), about)
-        else:
-            found = family.draw(Customer(rng, records, rng.choice(records.user_ids)))
-        if found:
-            break
-    assert found is not None
-    assert any(AIRLINE.toolkit.kind_of(call) == "write" for call, _ in found.calls) == family.writes
+def test_each_family_has_goals(subtests) -> None:
+    for name, family in FAMILIES.items():
+        with subtests.test(name):
+            rng = Random(0)
+            wishes = (_drawn_wish(family, rng, records_of(1)) for _ in range(500))
+            found = next(filter(None, wishes))
+            kinds = {AIRLINE.toolkit.kind_of(call) for call, _ in found.calls}
+            assert ("write" in kinds) == family.writes
+
+
+def _drawn_wish(family, rng, records):
+    if family.about:
+        about = records.reservations[rng.choice(records.pools[family.about])]
+        return family.draw(Customer(rng, records, about["user_id"]), about)
+    return family.draw(Customer(rng, records, rng.choice(records.user_ids)))
 
 
 def test_train_and_test_have_different_users() -> None:
     train = find_tasks("airline-sample", split="train")
     assert isinstance(train, DrawnTasks)
-    drawn = [train._draw(seed) for seed in range(40)]
-    users = {user for task in TESTS for user in tables(task)["users"]}
-    assert not users & {task.actions[0].arguments["user_id"] for task in drawn}
-    assert len({id(task.base) for task in drawn}) == len(TRAIN_AIRLINES)
+    found = [train._draw(seed) for seed in range(40)]
+    users = {user for base in {task.base for task in fixed()} for user in base.tables["users"]}
+    assert not users & {task.actions[0].arguments["user_id"] for task in found}
+    assert len({id(task.base) for task in found}) == len(TRAIN_AIRLINES)
 
 
 def test_other_arguments_of_the_source_are_refused() -> None:
@@ -170,7 +187,7 @@ def test_other_arguments_of_the_source_are_refused() -> None:
         sample(data="folder")
 
 
-@examples
+@settings(max_examples=100 if thorough() else 10)
 @given(seeds)
 def test_a_seed_decides_a_task(seed) -> None:
     one, other = draw_task(seed, 1), draw_task(seed, 1)
@@ -180,8 +197,7 @@ def test_a_seed_decides_a_task(seed) -> None:
     assert same([vars(call) for call in one.actions], [vars(call) for call in other.actions])
 
 
-@examples
-@given(tasks)
+@each_task
 def test_each_reference_call_succeeds_and_the_database_changes(task) -> None:
     db = task.fresh()
     toolkit = task.domain.toolkit(db)
@@ -192,8 +208,7 @@ def test_each_reference_call_succeeds_and_the_database_changes(task) -> None:
     assert db.equals(task.expected())
 
 
-@examples
-@given(tasks)
+@each_task
 def test_a_goal_writes_if_and_only_if_it_is_a_request(task) -> None:
     kind = task.domain.toolkit.kind_of
     for goal, calls in parts_of(task):
@@ -201,8 +216,7 @@ def test_a_goal_writes_if_and_only_if_it_is_a_request(task) -> None:
     assert any(goal.kind == "request" for goal in task.scenario.goals)
 
 
-@examples
-@given(tasks)
+@each_task
 def test_exactly_one_booking_fits_what_the_customer_says(task) -> None:
     for goal, call, calls in with_write(task, "book_reservation"):
         booked = call.arguments
@@ -298,8 +312,7 @@ def _named(user, words):
     return methods[0]
 
 
-@examples
-@given(tasks)
+@each_task
 def test_exactly_one_change_of_flights_fits(task) -> None:
     for goal, call, calls in with_write(task, "update_reservation_flights"):
         record = record_of(task, call)
@@ -322,8 +335,7 @@ def test_exactly_one_change_of_flights_fits(task) -> None:
         assert all(leg["date"] < search["date"] for leg in kept)
 
 
-@examples
-@given(tasks)
+@each_task
 def test_payments_of_changes_are_those_that_the_customer_names(task) -> None:
     for goal, call, _ in with_write(
         task, "update_reservation_flights", "update_reservation_baggages"
@@ -334,8 +346,7 @@ def test_payments_of_changes_are_those_that_the_customer_names(task) -> None:
         assert method["source"] != "certificate"
 
 
-@examples
-@given(tasks)
+@each_task
 def test_added_bags_use_up_the_free_ones_first(task) -> None:
     for goal, call, _ in with_write(task, "update_reservation_baggages"):
         record, user = record_of(task, call), user_of(task)
@@ -349,8 +360,7 @@ def test_added_bags_use_up_the_free_ones_first(task) -> None:
         assert not statuses(task, record) & {"landed", "flying", "cancelled"}
 
 
-@examples
-@given(tasks)
+@each_task
 def test_one_passenger_is_corrected(task) -> None:
     for goal, call, _ in with_write(task, "update_reservation_passengers"):
         old, new = record_of(task, call)["passengers"], call.arguments["passengers"]
@@ -379,8 +389,7 @@ def may_be_cancelled(task, record, goal):
     )
 
 
-@examples
-@given(tasks)
+@each_task
 def test_cancellations_are_those_that_the_policy_allows(task) -> None:
     for goal, call, _ in with_write(task, "cancel_reservation"):
         assert may_be_cancelled(task, record_of(task, call), goal)
@@ -389,8 +398,7 @@ def test_cancellations_are_those_that_the_policy_allows(task) -> None:
             assert not may_be_cancelled(task, record_of(task, call), goal)
 
 
-@examples
-@given(tasks)
+@each_task
 def test_an_upgrade_depends_on_its_price(task) -> None:
     for goal, calls in parts_of(task):
         limit = re.search(r"costs at most \$([\d,]+) more in total", goal.say)
@@ -408,8 +416,7 @@ def test_an_upgrade_depends_on_its_price(task) -> None:
         assert is_cheap == (calls[-1].name == "update_reservation_flights")
 
 
-@examples
-@given(tasks)
+@each_task
 def test_certificates_are_those_that_the_policy_grants(task) -> None:
     for goal, call, calls in with_write(task, "send_certificate"):
         record = record_of(task, next(one for one in calls if "reservation_id" in one.arguments))
@@ -424,8 +431,7 @@ def test_certificates_are_those_that_the_policy_grants(task) -> None:
         assert "compensat" in goal.say
 
 
-@examples
-@given(tasks)
+@each_task
 def test_what_is_refused_is_forbidden(task) -> None:
     for goal, calls in parts_of(task):
         if goal.kind == "refusal":
@@ -446,8 +452,7 @@ def _is_forbidden(task, goal, record):
     return any(words in goal.say for words in never)
 
 
-@examples
-@given(tasks)
+@each_task
 def test_each_reservation_can_be_found(task) -> None:
     own = [tables(task)["reservations"][one] for one in user_of(task)["reservations"]]
     for goal, calls in parts_of(task):
@@ -470,8 +475,7 @@ def _is_described(record, words):
     return kind in words and ends in words and f"on May {int(date[-2:])}." in words
 
 
-@examples
-@given(tasks)
+@each_task
 def test_what_must_be_said_is_not_said_by_chance(task) -> None:
     texts = [mention.text for mention in task.communicate]
     goals = task.scenario.goals
@@ -485,8 +489,7 @@ def test_what_must_be_said_is_not_said_by_chance(task) -> None:
         assert not any(text in other for other in texts if other is not text)
 
 
-@examples
-@given(tasks)
+@each_task
 def test_what_must_be_said_is_the_answer(task) -> None:
     for mention in task.communicate:
         goal, calls = list(parts_of(task))[mention.goal]
@@ -520,8 +523,7 @@ def _answer(task, goal, calls):
     return sum(one["amount"] for one in record["payment_history"])
 
 
-@examples
-@given(tasks)
+@each_task
 def test_goals_of_a_task_are_about_different_things(task) -> None:
     used = [
         {call.arguments["reservation_id"] for call in calls if "reservation_id" in call.arguments}
@@ -531,8 +533,7 @@ def test_goals_of_a_task_are_about_different_things(task) -> None:
     assert len(named) == len(set(named))
 
 
-@examples
-@given(tasks)
+@each_task
 def test_a_stored_task_is_small_and_the_same(task) -> None:
     stored = pickle.dumps(task)
     again = pickle.loads(stored)  # noqa: S301 - our own

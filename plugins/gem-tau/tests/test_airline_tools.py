@@ -251,7 +251,7 @@ def test_an_index_is_made_once_for_a_base() -> None:
     assert FlightIndex.of(BASE) is FlightIndex.of(BASE)
 
 
-def test_the_other_reads() -> None:
+def test_users_reservations_statuses_and_airports_are_read() -> None:
     _, tools = opened()
     assert json.loads(tools.call("get_user_details", {"user_id": "ida"}).output)["user_id"] == "ida"
     record = tools.call("get_reservation_details", {"reservation_id": "AAA111"}).output
@@ -361,20 +361,20 @@ REFUSED = [
 ]
 
 
-CASES = [(AirlineTools, *one) for one in REFUSED]
-CASES += [(AirlineToolsV1, *one) for one in REFUSED if one[0] != "get_flight_status"]
-
-
-@pytest.mark.parametrize(("cls", "name", "arguments", "message"), CASES)
-def test_a_refused_call_says_why_and_changes_nothing(cls, name, arguments, message) -> None:
+@pytest.mark.parametrize("cls", [AirlineTools, AirlineToolsV1])
+def test_a_refused_call_says_why_and_changes_nothing(cls, subtests) -> None:
     tables = copy.deepcopy(BASE.tables)
-    db, result = called(name, arguments, cls)
-    assert not result.ok
-    assert result.output.startswith("Error: ")
-    assert message in result.output
-    assert not db.changed()
-    assert not db.writes
-    assert BASE.tables == tables
+    for name, arguments, message in REFUSED:
+        if cls is AirlineToolsV1 and name == "get_flight_status":
+            continue
+        with subtests.test(f"{name}: {message} ({arguments})"):
+            db, result = called(name, arguments, cls)
+            assert not result.ok
+            assert result.output.startswith("Error: ")
+            assert message in result.output
+            assert not db.changed()
+            assert not db.writes
+            assert BASE.tables == tables
 
 
 def test_an_amount_is_in_whole_dollars_but_in_tau_bench_1() -> None:

@@ -4,6 +4,7 @@ import pickle
 from datetime import datetime
 
 import pytest
+from selection import some
 
 from gem_core.errors import ConfigError
 from gem_tau.domains.airline_records import NOW
@@ -18,7 +19,7 @@ FREE = {
 }
 
 
-@pytest.fixture(params=NUMBERS)
+@pytest.fixture(params=some(NUMBERS))
 def tables(request):
     return airline(request.param).tables
 
@@ -123,10 +124,11 @@ def test_people_of_a_profile_have_different_first_names(tables) -> None:
 
 
 def test_airlines_have_different_users() -> None:
-    users = [set(airline(number).tables["users"]) for number in NUMBERS]
+    users = [set(airline(number).tables["users"]) for number in (0, 1, 2, 123456)]
     assert len(set.union(*users)) == sum(len(one) for one in users)
 
 
+@pytest.mark.slow
 def test_the_number_decides_the_airline() -> None:
     again = airline.__wrapped__(3)
     assert again is not airline(3)
@@ -145,6 +147,5 @@ def test_other_numbers_are_refused(number) -> None:
         airline(number)
 
 
-@pytest.mark.parametrize(("key", "bags"), FREE.items())
-def test_free_bags_are_those_of_the_policy(key, bags) -> None:
-    assert free_bags(*key) == bags
+def test_free_bags_are_those_of_the_policy() -> None:
+    assert {key: free_bags(*key) for key in FREE} == FREE

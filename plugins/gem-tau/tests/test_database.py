@@ -5,8 +5,9 @@ import pickle
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_tau.canonical import canonical, digest_of, same
 from gem_tau.database import Base, Database, changes_between
@@ -20,6 +21,8 @@ JSON = st.recursive(
 )
 IDS = st.sampled_from(["a", "b", "c", "d"])
 EDITS = st.lists(st.tuples(st.sampled_from(["edit", "insert", "delete"]), IDS, JSON), max_size=12)
+
+examples = settings(max_examples=100 if thorough() else 25)
 
 
 def base():
@@ -49,6 +52,7 @@ class TestCanonical:
         assert not same(["a", "b"], ["b", "a"])
         assert same(("a", 1), ["a", 1])
 
+    @examples
     @given(JSON)
     def test_a_digest_does_not_depend_on_the_order_of_keys(self, value: object) -> None:
         def reversed_keys(one):
@@ -65,6 +69,7 @@ class TestCanonical:
 
 
 class TestDatabase:
+    @examples
     @given(EDITS)
     def test_edits_never_reach_the_base(self, edits: list) -> None:
         shared = base()
@@ -72,6 +77,8 @@ class TestDatabase:
         apply(Database(shared), edits)
         assert shared.tables == before
 
+    @pytest.mark.slow
+    @examples
     @given(EDITS)
     def test_it_behaves_like_a_copy_of_all_records(self, edits: list) -> None:
         shared = base()
@@ -87,6 +94,8 @@ class TestDatabase:
                 del plain["things"][key]
         assert dict(db.records("things")) == plain["things"]
 
+    @pytest.mark.slow
+    @examples
     @given(EDITS, EDITS)
     def test_digests_are_equal_exactly_if_the_contents_are(self, one: list, two: list) -> None:
         shared = base()
@@ -107,6 +116,8 @@ class TestDatabase:
         assert db.digest == before
         assert db.diff() == []
 
+    @pytest.mark.slow
+    @examples
     @given(EDITS, EDITS)
     def test_a_transaction_that_fails_undoes_everything(self, before: list, inside: list) -> None:
         db = Database(base())
@@ -125,6 +136,8 @@ class TestDatabase:
         assert db.digest == digest
         assert db.writes == writes
 
+    @pytest.mark.slow
+    @examples
     @given(EDITS, EDITS)
     def test_a_pickle_goes_on_alone(self, before: list, after: list) -> None:
         db = Database(base())
@@ -172,6 +185,6 @@ def large_base(seed: int) -> Base:
     """Return a base with many records, the same one each time."""
     if seed not in _LARGE:
         rng = random.Random(seed)
-        things = {str(number): {"value": rng.random()} for number in range(2_000)}
+        things = {str(number): {"value": rng.random()} for number in range(500)}
         _LARGE[seed] = Base({"things": things}, origin=(large_base, (seed,)))
     return _LARGE[seed]

@@ -15,7 +15,7 @@ from gem_tau.env import DialogueEnv, make_dialogue
 from gem_tau.oracle import DialogueOracle
 from gem_tau.rewards import Evidence, grade
 from gem_tau.sources import ListedTasks
-from gem_tau.task import Assertion, Call
+from gem_tau.task import Assertion, Call, Mention
 from gem_tau.users import ModelUser, ScriptedUser
 
 STOP = "###STOP###"
@@ -41,6 +41,7 @@ def play(env, *actions):
     return steps[-1]
 
 
+@pytest.mark.slow
 def test_both_seats_keep_the_contract() -> None:
     tasks = ListedTasks([lending_task(id=name) for name in "abc"])
     check_multi_agent_env(lambda: DialogueEnv(tasks=tasks)).raise_for_findings()
@@ -84,7 +85,7 @@ def test_the_history_keeps_the_policy_at_its_beginning(*, include_action: bool) 
 
 
 @pytest.mark.parametrize("call_format", ["hermes", "openai", "fenced"])
-def test_any_call_format(call_format: str) -> None:
+def test_the_assistant_may_use_any_call_format(call_format: str) -> None:
     env = view(replayed("Hello"), call_format=call_format, instructions="schemas")
     _, info = env.reset(seed=0)
     assert "lend" in [one["function"]["name"] for one in info["tool_schemas"]]
@@ -242,6 +243,22 @@ def test_grading_changes_nothing_and_parts_are_multiplied() -> None:
     assert found.reward == 0.0
     assert grade(task, evidence).reward == 1.0
     assert db.equals(task.expected())
+
+
+@pytest.mark.parametrize(
+    ("required", "said", "missing"),
+    [
+        ("1234", "You get 1,234.50 crowns.", []),
+        ("1,234", "You get 1234 crowns.", []),
+        ("1,234", "You get 1,234 crowns.", []),
+        ("1234", "You get 1 234 crowns.", ["1234"]),
+        ("Ash, Elm", "I have ASH, ELM AND OAK.", []),
+    ],
+)
+def test_case_and_commas_are_ignored_in_what_must_be_said(required, said, missing) -> None:
+    task = lending_task(actions=(), communicate=(Mention(required),))
+    found = grade(task, Evidence(task.fresh(), said=[said]))
+    assert (found.reward, found.details.get("communicate", [])) == (float(not missing), missing)
 
 
 def test_extra_reads_cost_nothing() -> None:

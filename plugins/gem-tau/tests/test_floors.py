@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 from tau_toy import BASE, LIBRARY, LibraryTools, lending_task
 
 from gem_core.errors import ConfigError
@@ -124,7 +125,8 @@ TASKS = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=150 if thorough() else 30, deadline=None)
 @given(TASKS)
 def test_what_follows_from_a_task_is_what_playing_it_gives(task):
     paid = tuple(name for name in IDLERS if played(name, task, task.reward_basis) > 0)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 from tau_folders import FIND, MODULE, play, tasks_or_refusal, tau1_folder
 
 import gem_core
@@ -95,48 +96,54 @@ def test_nothing_in_a_module_is_executed(tmp_path) -> None:
 TASK = 'Task(user_id="u", instruction="i", outputs=[], actions=[{}])'
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (module("", "for x in y: pass"), "test.py:1: a module of tasks may"),
-        (module("", "x = f()"), r"test.py:1: only Task and Action may be called: 'f\(\)'"),
-        (module("f'{x}'"), "test.py:2: this is not a literal value"),
-        (module("*others"), "test.py:2: this is not a literal value"),
-        (module("1"), "test.py:2: task 0: it must be an object; got 1"),
-        (module(""), "test.py:2: the list has no tasks"),
-        (module("Task('u')"), "test.py:2: Task takes its fields by name"),
-        (module("Task(**x)"), "test.py:2: Task takes its fields by name"),
-        (module("{1: 2}"), "test.py:2: a key must be a text"),
-        (module("{**x}"), "test.py:2: a key must be a text"),
-        (module("Task(user_id='u', instruction='i')"), "task 0: actions is missing"),
-        (module(TASK.format("1")), r"task 0: actions\[0\] must be an object; got 1"),
-        (module(TASK.format("Action(name='x', kwargs={})")), r"actions\[0\].name is not a tool"),
-        (
-            module(TASK.format("Action(name='get_order_detail', kwargs={})")),
-            "Did you mean 'get_order_details'",
-        ),
-        (module(TASK.format("Action(name='think')")), r"actions\[0\].kwargs is missing"),
-        (
-            module(TASK.format("Action(name='think', kwargs={}, arguments={})")),
-            r"actions\[0\].arguments is given twice",
-        ),
-        (module(TASK.format("Action(name='think', args={})")), "args is not a known field"),
-        (module(TASK.format("").replace("outputs", "output")), "Did you mean 'outputs'"),
-        (module(TASK.format("").replace('"i"', "1")), "instruction must be a text; got 1"),
-        (module(TASK.format("").replace("[],", "[25],")), r"outputs\[0\] must be a text; got 25"),
-        ("OTHER = [1]", "must have one list TASKS or TASKS_TEST; found: OTHER"),
-        ("TASKS = [", "test.py:1: it is not valid Python"),
-        ("\0", "tasks_test.py"),
-        ("TASKS = " + "[" * 400 + "]" * 400, "tasks_test.py"),
-    ],
+FAULTS = [
+    (module("", "for x in y: pass"), "test.py:1: a module of tasks may"),
+    (module("", "x = f()"), r"test.py:1: only Task and Action may be called: 'f\(\)'"),
+    (module("f'{x}'"), "test.py:2: this is not a literal value"),
+    (module("*others"), "test.py:2: this is not a literal value"),
+    (module("1"), "test.py:2: task 0: it must be an object; got 1"),
+    (module(""), "test.py:2: the list has no tasks"),
+    (module("Task('u')"), "test.py:2: Task takes its fields by name"),
+    (module("Task(**x)"), "test.py:2: Task takes its fields by name"),
+    (module("{1: 2}"), "test.py:2: a key must be a text"),
+    (module("{**x}"), "test.py:2: a key must be a text"),
+    (module("Task(user_id='u', instruction='i')"), "task 0: actions is missing"),
+    (module(TASK.format("1")), r"task 0: actions\[0\] must be an object; got 1"),
+    (module(TASK.format("Action(name='x', kwargs={})")), r"actions\[0\].name is not a tool"),
+    (
+        module(TASK.format("Action(name='get_order_detail', kwargs={})")),
+        "Did you mean 'get_order_details'",
+    ),
+    (module(TASK.format("Action(name='think')")), r"actions\[0\].kwargs is missing"),
+    (
+        module(TASK.format("Action(name='think', kwargs={}, arguments={})")),
+        r"actions\[0\].arguments is given twice",
+    ),
+    (module(TASK.format("Action(name='think', args={})")), "args is not a known field"),
+    (module(TASK.format("").replace("outputs", "output")), "Did you mean 'outputs'"),
+    (module(TASK.format("").replace('"i"', "1")), "instruction must be a text; got 1"),
+    (module(TASK.format("").replace("[],", "[25],")), r"outputs\[0\] must be a text; got 25"),
+    ("OTHER = [1]", "must have one list TASKS or TASKS_TEST; found: OTHER"),
+    ("TASKS = [", "test.py:1: it is not valid Python"),
+    ("\0", "tasks_test.py"),
+    ("TASKS = " + "[" * 400 + "]" * 400, "tasks_test.py"),
+]
+
+
+def test_what_a_module_may_not_have_is_named_with_file_and_line(tmp_path, subtests) -> None:
+    folder = tau1_folder(tmp_path)
+    for text, problem in FAULTS:
+        with subtests.test(problem):
+            (folder / "tasks_test.py").write_text(text)
+            with pytest.raises(DataError, match=problem):
+                retail(tmp_path)
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=150 if thorough() else 30,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-def test_what_a_module_may_not_have_is_named_with_file_and_line(tmp_path, text, problem) -> None:
-    tau1_folder(tmp_path, {"tasks_test.py": text})
-    with pytest.raises(DataError, match=problem):
-        retail(tmp_path)
-
-
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_changed_module_is_read_or_refused_with_its_file(tmp_path, data) -> None:
     """Pieces of the text are taken out, doubled or replaced, so that all kinds of faults occur."""

@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 from tau_folders import (
     CANCEL,
     FIND,
@@ -212,86 +213,86 @@ def test_a_snapshot_with_changed_data_restores_in_another_environment(tmp_path) 
 SIDE = "only the assistant has tools here"
 
 
-@pytest.mark.parametrize(
-    ("task", "problem"),
-    [
-        (tau2_task(oops=1), r"task 'a': oops is not a known field"),
-        (tau2_task(evaluation_criteria=...), "evaluation_criteria is missing"),
-        (tau2_task(evaluation_criteria=None), "evaluation_criteria is missing"),
-        (tau2_task(evaluation_criteria=[]), r"evaluation_criteria must be an object; got \[\]"),
-        (tau2_task(user_scenario=...), "user_scenario is missing"),
-        (tau2_task(user_scenario={"instructions": None}), "user_scenario.instructions is missing"),
-        (tau2_task(user_tools=["toggle"]), "user_tools is not supported: users have no tools"),
-        (tau2_task(required_documents=["d"]), "required_documents is not supported"),
-        (
-            tau2_task(initial_state={"message_history": [{"role": "user", "content": "Hi"}]}),
-            "initial_state.message_history is not supported: a conversation starts empty",
+UNPLAYABLE = [
+    (tau2_task(oops=1), r"task 'a': oops is not a known field"),
+    (tau2_task(evaluation_criteria=...), "evaluation_criteria is missing"),
+    (tau2_task(evaluation_criteria=None), "evaluation_criteria is missing"),
+    (tau2_task(evaluation_criteria=[]), r"evaluation_criteria must be an object; got \[\]"),
+    (tau2_task(user_scenario=...), "user_scenario is missing"),
+    (tau2_task(user_scenario={"instructions": None}), "user_scenario.instructions is missing"),
+    (tau2_task(user_tools=["toggle"]), "user_tools is not supported: users have no tools"),
+    (tau2_task(required_documents=["d"]), "required_documents is not supported"),
+    (
+        tau2_task(initial_state={"message_history": [{"role": "user", "content": "Hi"}]}),
+        "initial_state.message_history is not supported: a conversation starts empty",
+    ),
+    (
+        tau2_task(initial_state={"initialization_data": {"user_data": {"a": 1}}}),
+        "initialization_data.user_data is not supported",
+    ),
+    (
+        tau2_task(initial_state={"initialization_data": {"agent_data": {"flights": {}}}}),
+        "agent_data.flights is not a known field",
+    ),
+    (
+        tau2_task(initial_state={"initialization_data": {"agent_data": {"orders": {"#W1": 1}}}}),
+        "agent_data.orders.#W1 must be an object; got 1",
+    ),
+    (
+        tau2_task(
+            initial_state={
+                "initialization_actions": [
+                    {"env_type": "user", "func_name": "think", "arguments": {}}
+                ]
+            }
         ),
-        (
-            tau2_task(initial_state={"initialization_data": {"user_data": {"a": 1}}}),
-            "initialization_data.user_data is not supported",
+        rf"initialization_actions\[0\].env_type is not supported: {SIDE}",
+    ),
+    (
+        tau2_task(
+            initial_state={
+                "initialization_actions": [
+                    {"env_type": "assistant", "func_name": "think", "arguments": {"x": 1}}
+                ]
+            }
         ),
-        (
-            tau2_task(initial_state={"initialization_data": {"agent_data": {"flights": {}}}}),
-            "agent_data.flights is not a known field",
+        "initialization_actions fails: The set-up of task 'a' fails",
+    ),
+    (
+        with_criteria(actions=[{"name": "think", "arguments": {}, "requestor": "user"}]),
+        rf"actions\[0\].requestor is not supported: {SIDE}",
+    ),
+    (
+        with_criteria(actions=[{"name": "cancel_pending_orders", "arguments": {}}]),
+        r"actions\[0\].name is not a tool of the domain.*Did you mean 'cancel_pending_order'",
+    ),
+    (with_criteria(actions=[{"name": "think"}]), r"actions\[0\].arguments is missing"),
+    (with_criteria(actions={"name": "think"}), "criteria.actions must be a list"),
+    (with_criteria(reward_basis=[]), "reward_basis is empty, so that every agent"),
+    (with_criteria(reward_basis=["DBS"]), r"no part 'DBS'. Did you mean 'DB'\?"),
+    (with_criteria(communicate_info=[25]), r"communicate_info\[0\] must be a text; got 25"),
+    (with_criteria(nl_assertion=["x"]), "Did you mean 'nl_assertions'"),
+    (
+        with_criteria(
+            env_assertions=[{"env_type": "assistant", "func_name": "call", "arguments": {}}]
         ),
-        (
-            tau2_task(
-                initial_state={"initialization_data": {"agent_data": {"orders": {"#W1": 1}}}}
-            ),
-            "agent_data.orders.#W1 must be an object; got 1",
-        ),
-        (
-            tau2_task(
-                initial_state={
-                    "initialization_actions": [
-                        {"env_type": "user", "func_name": "think", "arguments": {}}
-                    ]
-                }
-            ),
-            rf"initialization_actions\[0\].env_type is not supported: {SIDE}",
-        ),
-        (
-            tau2_task(
-                initial_state={
-                    "initialization_actions": [
-                        {"env_type": "assistant", "func_name": "think", "arguments": {"x": 1}}
-                    ]
-                }
-            ),
-            "initialization_actions fails: The set-up of task 'a' fails",
-        ),
-        (
-            with_criteria(actions=[{"name": "think", "arguments": {}, "requestor": "user"}]),
-            rf"actions\[0\].requestor is not supported: {SIDE}",
-        ),
-        (
-            with_criteria(actions=[{"name": "cancel_pending_orders", "arguments": {}}]),
-            r"actions\[0\].name is not a tool of the domain.*Did you mean 'cancel_pending_order'",
-        ),
-        (with_criteria(actions=[{"name": "think"}]), r"actions\[0\].arguments is missing"),
-        (with_criteria(actions={"name": "think"}), "criteria.actions must be a list"),
-        (with_criteria(reward_basis=[]), "reward_basis is empty, so that every agent"),
-        (with_criteria(reward_basis=["DBS"]), r"no part 'DBS'. Did you mean 'DB'\?"),
-        (with_criteria(communicate_info=[25]), r"communicate_info\[0\] must be a text; got 25"),
-        (with_criteria(nl_assertion=["x"]), "Did you mean 'nl_assertions'"),
-        (
-            with_criteria(
-                env_assertions=[{"env_type": "assistant", "func_name": "call", "arguments": {}}]
-            ),
-            r"env_assertions\[0\].func_name is not supported: the domain has no 'call'",
-        ),
-        (
-            with_criteria(env_assertions=[{"env_type": "user", "func_name": "x", "arguments": {}}]),
-            r"env_assertions\[0\].env_type is not supported",
-        ),
-    ],
-)
-def test_what_cannot_be_played_is_named_with_file_task_and_field(tmp_path, task, problem) -> None:
-    folder = tau2_folder(tmp_path, [task])
-    with pytest.raises(DataError, match=problem) as caught:
-        retail(tmp_path)
-    assert str(caught.value).startswith(f"{folder / 'tasks.json'}: task 'a': ")
+        r"env_assertions\[0\].func_name is not supported: the domain has no 'call'",
+    ),
+    (
+        with_criteria(env_assertions=[{"env_type": "user", "func_name": "x", "arguments": {}}]),
+        r"env_assertions\[0\].env_type is not supported",
+    ),
+]
+
+
+def test_what_cannot_be_played_is_named_with_file_task_and_field(tmp_path, subtests) -> None:
+    path = tau2_folder(tmp_path) / "tasks.json"
+    for task, problem in UNPLAYABLE:
+        with subtests.test(problem):
+            path.write_text(json.dumps([task]))
+            with pytest.raises(DataError, match=problem) as caught:
+                retail(tmp_path)
+            assert str(caught.value).startswith(f"{path}: task 'a': ")
 
 
 @pytest.mark.parametrize("domain", ["telecom", "banking_knowledge", "mock"])
@@ -312,34 +313,35 @@ def test_a_shop_is_not_read_as_an_airline(tmp_path) -> None:
         airline(folder)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "problem"),
-    [
-        ("tasks.json", "[", "tasks.json is not valid JSON"),
-        ("tasks.json", "{}", "tasks.json must be a list of tasks"),
-        ("tasks.json", "[]", "must be a list of tasks, with one at least"),
-        ("tasks.json", "[1]", "task number 0: it must be an object; got 1"),
-        ("tasks.json", '[{"id": 1}]', "task number 0: id must be a text; got 1"),
-        ("tasks.json", '[{"id": "a"}, {"id": "a"}]', "task 'a': id is that of an earlier task"),
-        ("tasks.json", "[" * 100_000, "tasks.json is not valid JSON"),
-        ("db.json", "[]", "db.json must have an object of tables"),
-        ("db.json", '{"users": {}, "orders": {}}', "lacks the table 'products'"),
-        (
-            "db.json",
-            '{"users": {}, "orders": {"#W1": 3}, "products": {}}',
-            "db.json: the record '#W1' of 'orders' is not an object",
-        ),
-        ("split_tasks.json", "[]", "split_tasks.json must be an object of lists"),
-        ("split_tasks.json", '{"base": "a"}', "base must be a list; got 'a'"),
-        ("split_tasks.json", '{"base": []}', "base is empty"),
-        ("policy.md", "\ud800", "policy.md cannot be read"),
-    ],
-)
-def test_files_that_cannot_be_used_are_named(tmp_path, name, text, problem) -> None:
-    folder = tau2_folder(tmp_path)
-    (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
-    with pytest.raises(DataError, match=problem):
-        retail(tmp_path)
+UNUSABLE = [
+    ("tasks.json", "[", "tasks.json is not valid JSON"),
+    ("tasks.json", "{}", "tasks.json must be a list of tasks"),
+    ("tasks.json", "[]", "must be a list of tasks, with one at least"),
+    ("tasks.json", "[1]", "task number 0: it must be an object; got 1"),
+    ("tasks.json", '[{"id": 1}]', "task number 0: id must be a text; got 1"),
+    ("tasks.json", '[{"id": "a"}, {"id": "a"}]', "task 'a': id is that of an earlier task"),
+    ("tasks.json", "[" * 100_000, "tasks.json is not valid JSON"),
+    ("db.json", "[]", "db.json must have an object of tables"),
+    ("db.json", '{"users": {}, "orders": {}}', "lacks the table 'products'"),
+    (
+        "db.json",
+        '{"users": {}, "orders": {"#W1": 3}, "products": {}}',
+        "db.json: the record '#W1' of 'orders' is not an object",
+    ),
+    ("split_tasks.json", "[]", "split_tasks.json must be an object of lists"),
+    ("split_tasks.json", '{"base": "a"}', "base must be a list; got 'a'"),
+    ("split_tasks.json", '{"base": []}', "base is empty"),
+    ("policy.md", "\ud800", "policy.md cannot be read"),
+]
+
+
+def test_files_that_cannot_be_used_are_named(tmp_path, subtests) -> None:
+    for number, (name, text, problem) in enumerate(UNUSABLE):
+        with subtests.test(problem):
+            folder = tau2_folder(tmp_path / str(number))
+            (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
+            with pytest.raises(DataError, match=problem):
+                retail(tmp_path / str(number))
 
 
 @pytest.mark.parametrize("name", ["db.json", "policy.md"])
@@ -398,7 +400,11 @@ FULL = with_criteria(
 }
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(
+    max_examples=300 if thorough() else 40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(data=st.data())
 def test_a_changed_task_is_read_and_gradable_or_refused_by_name(tmp_path, data) -> None:
     """Fields are taken out, renamed or get any JSON value, in tasks and in the database."""
@@ -418,6 +424,7 @@ def test_a_changed_task_is_read_and_gradable_or_refused_by_name(tmp_path, data) 
         assert task.expected().equals(task.expected())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_id", ["tau:Retail", "tau:Airline"])
 def test_the_sample_folders_keep_the_contract(env_id) -> None:
     check_env(env_id).raise_for_findings()

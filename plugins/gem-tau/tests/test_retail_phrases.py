@@ -1,22 +1,21 @@
 """The scripted user understands what assistants of a shop ordinarily write at each step."""
 
+import functools
 from random import Random
 
 import pytest
-from tau_toy import lending_task
+from selection import some
+from tau_players import answers, played
 
-from gem_core.agent import BaseAgent, ScriptedAgent
-from gem_rollout import play_agents
+from gem_core.agent import BaseAgent
 from gem_tau.domains.retail_tasks import sample
-from gem_tau.env import DialogueEnv, make_dialogue
+from gem_tau.env import make_dialogue
 from gem_tau.oracle import written
 from gem_tau.scenario import Goal, Scenario
 from gem_tau.sources import ListedTasks
-from gem_tau.users import ScriptedUser
 
 NEXT = Goal("I have another wish.")
 AGREE = "Yes, please go ahead."
-TASKS = sample().tasks
 IDENTITY = """\
 To get started, could you please provide your email address?
 I'd be happy to help. May I have your email, please?
@@ -289,9 +288,14 @@ Could you tell me which card you mean?
 """
 
 
+@functools.cache
+def tasks():
+    return sample().tasks
+
+
 def goal_with(*names, kind="request", words=""):
     """Return the first goal of the listed tasks that has facts with some names."""
-    goals = (goal for task in TASKS for goal in task.scenario.goals)
+    goals = (goal for task in tasks() for goal in task.scenario.goals)
     return next(
         goal
         for goal in goals
@@ -309,103 +313,95 @@ def fact(goal, name):
 def reply(goal, *messages, identity=()):
     """Return what the user answers to the last message, about a goal that has a next one."""
     scenario = Scenario((goal, NEXT), identity, ("email", "user_id", "order_id"))
-    env = DialogueEnv(tasks=ListedTasks([lending_task(scenario=scenario)]))
-    agents = {"user": ScriptedUser(), "assistant": ScriptedAgent(messages)}
-    played = play_agents(env, agents, seed=0)
-    said = [turn.action for turn in played.turns if turn.agent == "user"]
-    return said[len(messages)]
+    return answers(scenario, *messages)[-1]
 
 
-CANCEL = goal_with("order_id", "reason", words="cancel")
-SWAP = goal_with("options", "items", "payment", "order_id", words="exchange")
-MOVE = goal_with("address", words="another address")
-QUESTION = goal_with(kind="question")
-REFUSED = goal_with("reason", kind="refusal")
-PEOPLE = {len(task.scenario.identity): task.scenario.identity for task in TASKS}
+@pytest.fixture(scope="module")
+def goals():
+    return {
+        "cancel": goal_with("order_id", "reason", words="cancel"),
+        "swap": goal_with("options", "items", "payment", "order_id", words="exchange"),
+        "move": goal_with("address", words="another address"),
+        "question": goal_with(kind="question"),
+        "refused": goal_with("reason", kind="refusal"),
+    }
 
 
-def lines(text):
-    return pytest.mark.parametrize("message", text.splitlines())
+@pytest.fixture(scope="module")
+def people():
+    """What users of each kind tell about themselves, by the number of facts."""
+    return {len(task.scenario.identity): task.scenario.identity for task in tasks()}
 
 
-@pytest.mark.parametrize("identity", PEOPLE.values(), ids=[*map(str, PEOPLE)])
-@lines(IDENTITY)
-def test_the_user_tells_the_identity_when_asked(message, identity) -> None:
-    answer = reply(CANCEL, message, identity=identity)
-    assert any(one.say in answer for one in identity) or "do not know my email" in answer
-    assert AGREE not in answer
+def test_the_user_tells_the_identity_when_asked(goals, people, subtests):
+    for number, identity in people.items():
+        for message in IDENTITY.splitlines():
+            with subtests.test(f"{number} facts: {message}"):
+                answer = reply(goals["cancel"], message, identity=identity)
+                told = any(one.say in answer for one in identity)
+                assert told or "do not know my email" in answer
+                assert AGREE not in answer
 
 
-@lines(ORDER)
-def test_the_user_tells_the_order_when_asked(message) -> None:
-    answer = reply(CANCEL, message)
-    assert fact(CANCEL, "order_id") in answer
-    assert AGREE not in answer
+def test_the_user_tells_a_fact_of_its_goal_when_asked(goals, subtests):
+    asked = [
+        ("order_id", ORDER, "cancel"),
+        ("reason", REASON, "cancel"),
+        ("payment", PAYMENT, "swap"),
+        ("options", OPTIONS, "swap"),
+        ("address", ADDRESS, "move"),
+    ]
+    for name, messages, wish in asked:
+        for message in messages.splitlines():
+            with subtests.test(f"{name}: {message}"):
+                answer = reply(goals[wish], message)
+                assert fact(goals[wish], name) in answer
+                assert AGREE not in answer
 
 
-@lines(REASON)
-def test_the_user_tells_the_reason_when_asked(message) -> None:
-    answer = reply(CANCEL, message)
-    assert fact(CANCEL, "reason") in answer
-    assert AGREE not in answer
+def test_the_user_tells_the_items_or_its_whole_wish_when_asked_for_items(goals, subtests):
+    swap = goals["swap"]
+    for message in ITEMS.splitlines():
+        with subtests.test(message):
+            answer = reply(swap, message)
+            assert fact(swap, "items") in answer or swap.say in answer
+            assert AGREE not in answer
 
 
-@lines(PAYMENT)
-def test_the_user_tells_the_payment_method_when_asked(message) -> None:
-    answer = reply(SWAP, message)
-    assert fact(SWAP, "payment") in answer
-    assert AGREE not in answer
+def test_the_user_agrees_to_a_proposal(goals, subtests):
+    for message in PROPOSALS.splitlines():
+        with subtests.test(message):
+            assert AGREE in reply(goals["cancel"], message)
 
 
-@lines(OPTIONS)
-def test_the_user_tells_the_options_when_asked(message) -> None:
-    answer = reply(SWAP, message)
-    assert fact(SWAP, "options") in answer
-    assert AGREE not in answer
+def test_the_user_states_its_next_wish_after_a_report_that_the_first_is_done(goals, subtests):
+    for message in REPORTS.splitlines():
+        with subtests.test(message):
+            assert reply(goals["cancel"], "Do you confirm? (yes/no)", message) == NEXT.say
 
 
-@lines(ITEMS)
-def test_the_user_tells_the_items_when_asked(message) -> None:
-    answer = reply(SWAP, message)
-    assert fact(SWAP, "items") in answer or SWAP.say in answer
-    assert AGREE not in answer
+def test_the_user_stays_at_a_wish_after_a_message_that_does_not_report(goals, subtests):
+    for message in NO_REPORTS.splitlines():
+        with subtests.test(message):
+            assert reply(goals["cancel"], "Do you confirm? (yes/no)", message) != NEXT.say
 
 
-@lines(ADDRESS)
-def test_the_user_tells_the_address_when_asked(message) -> None:
-    answer = reply(MOVE, message)
-    assert fact(MOVE, "address") in answer
-    assert AGREE not in answer
+def test_the_user_accepts_a_refusal_that_it_expects(goals, subtests):
+    for message in REFUSALS.splitlines():
+        with subtests.test(message):
+            assert reply(goals["refused"], message) == NEXT.say
 
 
-@lines(PROPOSALS)
-def test_the_user_agrees_to_a_proposal(message) -> None:
-    assert AGREE in reply(CANCEL, message)
+def test_the_user_states_its_next_wish_after_an_answer(goals, subtests):
+    for message in ANSWERS.splitlines():
+        with subtests.test(message):
+            assert reply(goals["question"], message) == NEXT.say
 
 
-@lines(REPORTS)
-def test_a_report_leads_to_the_next_wish(message) -> None:
-    assert reply(CANCEL, "Do you confirm? (yes/no)", message) == NEXT.say
-
-
-@lines(NO_REPORTS)
-def test_a_message_that_does_not_report_leaves_the_wish_open(message) -> None:
-    assert reply(CANCEL, "Do you confirm? (yes/no)", message) != NEXT.say
-
-
-@lines(REFUSALS)
-def test_an_expected_refusal_is_accepted(message) -> None:
-    assert reply(REFUSED, message) == NEXT.say
-
-
-@lines(ANSWERS)
-def test_an_answer_leads_to_the_next_wish(message) -> None:
-    assert reply(QUESTION, message) == NEXT.say
-
-
-@lines(NO_ANSWERS)
-def test_a_message_that_does_not_answer_leaves_the_question_open(message) -> None:
-    assert reply(QUESTION, message, identity=PEOPLE[3]) != NEXT.say
+def test_the_user_repeats_a_question_that_a_message_does_not_answer(goals, people, subtests):
+    for message in NO_ANSWERS.splitlines():
+        with subtests.test(message):
+            assert reply(goals["question"], message, identity=people[3]) != NEXT.say
 
 
 QUESTIONS = {
@@ -462,14 +458,9 @@ class Talker(BaseAgent):
         return self.last
 
 
-@pytest.mark.parametrize("idx", range(len(TASKS)))
-def test_an_assistant_that_says_it_in_any_ordinary_way_is_paid(idx) -> None:
-    env = make_dialogue(tasks=ListedTasks(TASKS), max_turns=60)
-    agent = Talker(idx)
-    observation, info = env.reset(idx=idx)
-    agent.reset(env)
-    over = False
-    while not over:
-        observation, reward, terminated, truncated, info = env.step(agent.act(observation, info))
-        over = terminated or truncated
-    assert reward == 1.0, (info["reward_details"], env.unwrapped.env.dialogue)
+def test_an_assistant_that_says_it_in_any_ordinary_way_is_paid(subtests):
+    env = make_dialogue(tasks=ListedTasks(tasks()), max_turns=60)
+    for number in some(range(len(tasks()))):
+        with subtests.test(f"task {number}"):
+            reward, info = played(env, Talker(number), number)
+            assert reward == 1.0, (info["reward_details"], env.unwrapped.env.dialogue)

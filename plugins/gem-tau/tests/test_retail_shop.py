@@ -4,13 +4,14 @@ import pickle
 from collections import Counter
 
 import pytest
+from selection import some, thorough
 
 from gem_core.errors import ConfigError
 from gem_tau.database import Database
 from gem_tau.domains.shop import shop
 from gem_tau.domains.shop_words import PRODUCTS
 
-NUMBERS = pytest.mark.parametrize("number", [0, 1, 7, 123_456])
+NUMBERS = pytest.mark.parametrize("number", some([0, 1, 7, 123_456]))
 
 
 @NUMBERS
@@ -87,13 +88,16 @@ def test_names_and_email_addresses_find_one_user(number) -> None:
     assert len({user["email"] for user in users}) == len(users)
 
 
+@pytest.mark.slow
 def test_shops_have_no_user_in_common() -> None:
-    users = [user for number in range(12) for user in shop(number).tables["users"]]
+    numbers = range(12 if thorough() else 4)
+    users = [user for number in numbers for user in shop(number).tables["users"]]
     assert len(set(users)) == len(users)
-    emails = {user["email"] for n in range(12) for user in shop(n).tables["users"].values()}
+    emails = {user["email"] for n in numbers for user in shop(n).tables["users"].values()}
     assert len(emails) == len(users)
 
 
+@pytest.mark.slow
 def test_a_number_gives_the_same_shop_again() -> None:
     again = shop.__wrapped__(3)
     assert again is not shop(3)

@@ -1,36 +1,47 @@
 """Generated tasks of a shop: each can be done, has one outcome, and needs to be done."""
 
+import contextlib
+import functools
 import json
 import pickle
 import re
 from collections import Counter
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import some, thorough
+from tau_players import IDLE, Repeater, on_every_task, played, rewards
 
-from gem_core.agent import BaseAgent
 from gem_core.errors import ConfigError
 from gem_tau.canonical import digest_of, same
 from gem_tau.database import Database
 from gem_tau.domains.retail import RETAIL
-from gem_tau.domains.retail_customers import Customer, Unfit, amount
+from gem_tau.domains.retail_customers import Customer, Unfit, amount, indexed
 from gem_tau.domains.retail_questions import QUESTIONS, REFUSALS
 from gem_tau.domains.retail_swaps import options_text
 from gem_tau.domains.retail_tasks import draw_task, sample
 from gem_tau.domains.retail_wishes import WISHES
 from gem_tau.domains.shop_words import PRODUCTS
 from gem_tau.env import make_dialogue
-from gem_tau.oracle import DialogueOracle, written
+from gem_tau.floors import free_tasks
+from gem_tau.oracle import DialogueOracle
 from gem_tau.sources import ListedTasks
-from gem_tau.task import Call
 
-TESTS = sample()
 SEEDS = st.integers(0, 2**63 - 1)
 SHOPS = st.integers(0, 3)
 TASKS = st.builds(draw_task, SEEDS, SHOPS)
-MANY = settings(max_examples=150, deadline=None)
+
+
+@functools.cache
+def fixed():
+    return sample().tasks
+
+
+each_task = on_every_task(fixed, TASKS, examples=150)
+MANY = settings(max_examples=150 if thorough() else 15)
 
 
 def said_by_user(goal) -> str:
@@ -41,90 +52,75 @@ def writes(task):
     return [call for call in task.actions if RETAIL.toolkit.kind_of(call.name) == "write"]
 
 
-def play(tasks, agent, **options):
-    """Return the info at the end of one episode."""
-    env = make_dialogue(tasks=tasks)
-    observation, info = env.reset(**options)
-    agent.reset(env)
-    while True:
-        action = agent.act(observation, info)
-        observation, reward, terminated, truncated, info = env.step(action)
-        if terminated or truncated:
-            return reward, info
+def paid(task, agent):
+    return played(make_dialogue(tasks=ListedTasks([task])), agent)[0]
 
 
-class Repeating(BaseAgent):
-    """Does the same in each turn."""
-
-    def __init__(self, text) -> None:
-        self.text = text
-
-    def act(self, observation, info):
-        return self.text
-
-
-TRANSFER = written(Call("transfer_to_human_agents", {"summary": "I do not know."}))
-IDLE = ["", "Goodbye.", TRANSFER, "Done! Is there anything else I can help you with?"]
+@pytest.mark.slow
+def test_the_oracle_does_each_fixed_task(subtests) -> None:
+    env = make_dialogue(tasks=sample())
+    for number in range(0, 200, 1 if thorough() else 4):
+        with subtests.test(f"task {number}"):
+            reward, info = played(env, DialogueOracle(), number)
+            assert reward == 1.0, info
+            assert info["ended_by"] == "user: stop"
 
 
-class TestOutcomes:
-    @pytest.mark.parametrize("idx", range(200))
-    def test_the_reference_does_each_listed_task(self, idx) -> None:
-        reward, info = play(TESTS, DialogueOracle(), idx=idx)
-        assert reward == 1.0, info
-        assert info["ended_by"] == "user: stop"
-
-    @MANY
-    @given(TASKS)
-    def test_the_reference_does_each_drawn_task(self, task) -> None:
-        assert play(ListedTasks([task]), DialogueOracle())[0] == 1.0
-
-    @pytest.mark.parametrize("text", IDLE)
-    def test_no_listed_task_pays_an_assistant_that_does_nothing(self, text) -> None:
-        rewards = [play(TESTS, Repeating(text), idx=idx)[0] for idx in range(len(TESTS.tasks))]
-        assert not any(rewards)
-
-    @MANY
-    @given(TASKS, st.sampled_from(IDLE))
-    def test_no_drawn_task_pays_an_assistant_that_does_nothing(self, task, text) -> None:
-        assert play(ListedTasks([task]), Repeating(text))[0] == 0.0
-
-    @MANY
-    @given(TASKS)
-    def test_every_call_succeeds_and_every_write_is_needed(self, task) -> None:
-        tools = RETAIL.toolkit(task.fresh())
-        assert all(tools.call(call.name, call.arguments).ok for call in task.actions)
-        for left_out in writes(task):
-            rest = tuple(call for call in task.actions if call is not left_out)
-            assert not replace(task, actions=rest).expected().equals(task.expected())
-
-    @MANY
-    @given(TASKS)
-    def test_an_answer_is_not_said_while_other_goals_are_served(self, task) -> None:
-        for mention in task.communicate:
-            tools = RETAIL.toolkit(task.fresh())
-            others = [
-                call
-                for call in task.actions
-                if call.goal != mention.goal and call.name != "get_user_details"
-            ]
-            said = [tools.call(call.name, call.arguments).output for call in others]
-            said += [json.dumps(dict(call.arguments)) for call in task.actions]
-            said += [task.scenario.as_text()]
-            assert not any(mention.text in text.lower().replace(",", "") for text in said)
-
-    @MANY
-    @given(TASKS)
-    def test_a_refusal_is_never_the_last_goal(self, task) -> None:
-        goals = task.scenario.goals
-        assert 1 <= len(goals) <= 3
-        assert goals[-1].kind != "refusal"
-        if any(goal.kind == "refusal" for goal in goals):
-            assert any(call.goal == len(goals) - 1 for call in writes(task))
-
-
+@pytest.mark.slow
 @MANY
 @given(TASKS)
+def test_the_oracle_does_each_drawn_task(task) -> None:
+    assert paid(task, DialogueOracle()) == 1.0
+
+
+@pytest.mark.slow
+def test_no_fixed_task_pays_an_assistant_that_does_nothing() -> None:
+    assert not free_tasks(fixed())
+    for text in IDLE:
+        assert set(rewards(some(fixed()), Repeater(text)).values()) == {0.0}
+
+
+@pytest.mark.slow
+@MANY
+@given(TASKS, st.sampled_from(IDLE))
+def test_no_drawn_task_pays_an_assistant_that_does_nothing(task, text) -> None:
+    assert paid(task, Repeater(text)) == 0.0
+
+
+@each_task
+def test_every_call_succeeds_and_every_write_is_needed(task) -> None:
+    tools = RETAIL.toolkit(task.fresh())
+    assert all(tools.call(call.name, call.arguments).ok for call in task.actions)
+    for left_out in writes(task):
+        rest = tuple(call for call in task.actions if call is not left_out)
+        assert not replace(task, actions=rest).expected().equals(task.expected())
+
+
+@each_task
+def test_an_answer_is_not_said_while_other_goals_are_served(task) -> None:
+    for mention in task.communicate:
+        tools = RETAIL.toolkit(task.fresh())
+        others = [
+            call
+            for call in task.actions
+            if call.goal != mention.goal and call.name != "get_user_details"
+        ]
+        said = [tools.call(call.name, call.arguments).output for call in others]
+        said += [json.dumps(dict(call.arguments)) for call in task.actions]
+        said += [task.scenario.as_text()]
+        assert not any(mention.text in text.lower().replace(",", "") for text in said)
+
+
+@each_task
+def test_a_refusal_is_never_the_last_goal(task) -> None:
+    goals = task.scenario.goals
+    assert 1 <= len(goals) <= 3
+    assert goals[-1].kind != "refusal"
+    if any(goal.kind == "refusal" for goal in goals):
+        assert any(call.goal == len(goals) - 1 for call in writes(task))
+
+
+@each_task
 def test_the_user_does_not_know_what_is_not_told(task) -> None:
     scenario = task.scenario
     known = {fact.name for fact in scenario.identity}
@@ -133,61 +129,57 @@ def test_the_user_does_not_know_what_is_not_told(task) -> None:
     assert {"email", "user_id", "order_id"} <= known | set(scenario.unknown)
 
 
-class TestUniqueness:
-    """What the user says fits one record only; the alternatives are computed again."""
+@each_task
+def test_one_order_fits(task) -> None:
+    orders = orders_of(task)
+    for call in task.actions:
+        order_id = call.arguments.get("order_id")
+        if order_id is not None:
+            text = said_by_user(task.scenario.goals[call.goal]).lower()
+            named = [name for name in names_in(text, orders) if name in text]
+            fitting = [o for o in orders if any(name in products(o) for name in named)]
+            assert [order["order_id"] for order in fitting] == [order_id]
 
-    @MANY
-    @given(TASKS)
-    def test_one_order_fits(self, task) -> None:
-        orders = orders_of(task)
-        for call in task.actions:
-            order_id = call.arguments.get("order_id")
-            if order_id is not None:
-                text = said_by_user(task.scenario.goals[call.goal]).lower()
-                named = [name for name in names_in(text, orders) if name in text]
-                fitting = [o for o in orders if any(name in products(o) for name in named)]
-                assert [order["order_id"] for order in fitting] == [order_id]
 
-    @MANY
-    @given(TASKS)
-    def test_one_item_of_the_user_fits(self, task) -> None:
-        bought = Counter(name for order in orders_of(task) for name in products(order))
-        for call in writes(task):
-            for item_id in call.arguments.get("item_ids", ()):
-                name = item_of(task, call, item_id)["name"].lower()
-                assert bought[name] == 1
-                assert name in said_by_user(task.scenario.goals[call.goal])
+@each_task
+def test_one_item_of_the_user_fits(task) -> None:
+    bought = Counter(name for order in orders_of(task) for name in products(order))
+    for call in writes(task):
+        for item_id in call.arguments.get("item_ids", ()):
+            name = item_of(task, call, item_id)["name"].lower()
+            assert bought[name] == 1
+            assert name in said_by_user(task.scenario.goals[call.goal])
 
-    @MANY
-    @given(TASKS)
-    def test_one_variant_fits(self, task) -> None:
-        for call in writes(task):
+
+@each_task
+def test_one_variant_fits(task) -> None:
+    for call in writes(task):
+        goal = task.scenario.goals[call.goal]
+        text = goal.change or said_by_user(goal)
+        pairs = zip(
+            call.arguments.get("item_ids", ()),
+            call.arguments.get("new_item_ids", ()),
+            strict=False,
+        )
+        for old, new in pairs:
+            assert variants_that_fit(task, item_of(task, call, old), text) == [new]
+
+
+@each_task
+def test_one_payment_method_fits(task) -> None:
+    for call in writes(task):
+        method_id = call.arguments.get("payment_method_id")
+        if method_id is not None:
             goal = task.scenario.goals[call.goal]
-            text = goal.change or said_by_user(goal)
-            pairs = zip(
-                call.arguments.get("item_ids", ()),
-                call.arguments.get("new_item_ids", ()),
-                strict=False,
-            )
-            for old, new in pairs:
-                assert variants_that_fit(task, item_of(task, call, old), text) == [new]
+            assert methods_that_fit(task, call, goal) == [method_id]
 
-    @MANY
-    @given(TASKS)
-    def test_one_payment_method_fits(self, task) -> None:
-        for call in writes(task):
-            method_id = call.arguments.get("payment_method_id")
-            if method_id is not None:
-                goal = task.scenario.goals[call.goal]
-                assert methods_that_fit(task, call, goal) == [method_id]
 
-    @MANY
-    @given(TASKS)
-    def test_one_branch_of_a_condition_fits(self, task) -> None:
-        for number, goal in enumerate(task.scenario.goals):
-            if goal.condition:
-                (call,) = [call for call in writes(task) if call.goal == number]
-                assert ("at most" in goal.condition) is keeps_limit(task, call, goal)
+@each_task
+def test_one_branch_of_a_condition_fits(task) -> None:
+    for number, goal in enumerate(task.scenario.goals):
+        if goal.condition:
+            (call,) = [call for call in writes(task) if call.goal == number]
+            assert ("at most" in goal.condition) is keeps_limit(task, call, goal)
 
 
 def orders_of(task):
@@ -263,108 +255,114 @@ def keeps_limit(task, call, goal):
     return variants[new]["price"] - item["price"] <= limit
 
 
-class TestDrawing:
-    @MANY
-    @given(SEEDS, SHOPS)
-    def test_a_seed_gives_the_same_task_again(self, seed, shop) -> None:
-        one, two = draw_task(seed, shop), draw_task(seed, shop)
-        assert one.id == two.id
-        assert one.scenario == two.scenario
-        assert one.actions == two.actions
-        assert one.communicate == two.communicate
+@MANY
+@given(SEEDS, SHOPS)
+def test_a_seed_gives_the_same_task_again(seed, shop) -> None:
+    one, two = draw_task(seed, shop), draw_task(seed, shop)
+    assert one.id == two.id
+    assert one.scenario == two.scenario
+    assert one.actions == two.actions
+    assert one.communicate == two.communicate
 
-    def test_seeds_give_different_tasks(self) -> None:
-        texts = {draw_task(seed, 1).scenario.as_text() for seed in range(300)}
-        assert len(texts) == 300
 
-    def test_drawing_leaves_the_shop_as_it_is(self) -> None:
-        task = draw_task(1, 2)
-        before = digest_of(task.base.tables)
-        for seed in range(50):
-            play(ListedTasks([draw_task(seed, 2)]), DialogueOracle())
-        assert digest_of(task.base.tables) == before
+def test_seeds_give_different_tasks() -> None:
+    texts = {draw_task(seed, 1).scenario.as_text() for seed in range(300)}
+    assert len(texts) == 300
 
-    @pytest.mark.parametrize("family", [*WISHES, *QUESTIONS, *REFUSALS])
-    def test_every_family_is_drawn(self, family) -> None:
-        from random import Random
 
-        from gem_tau.domains.retail_customers import indexed
+@pytest.mark.slow
+def test_drawing_leaves_the_shop_as_it_is() -> None:
+    task = draw_task(1, 2)
+    before = digest_of(task.base.tables)
+    for seed in range(50 if thorough() else 10):
+        paid(draw_task(seed, 2), DialogueOracle())
+    assert digest_of(task.base.tables) == before
 
-        for seed in range(2_000):
-            try:
-                wish = family(Customer(indexed(0), Random(seed)))
-            except Unfit:
-                continue
+
+def test_every_family_is_drawn(subtests) -> None:
+    for family in (*WISHES, *QUESTIONS, *REFUSALS):
+        with subtests.test(family.__name__):
+            wish = next(filter(None, (_drawn_wish(family, seed) for seed in range(2_000))))
             assert bool(wish.answer) is (wish.goal.kind == "question")
-            return
-        pytest.fail("No customer can have this wish.")
-
-    def test_every_kind_of_write_is_among_the_listed_tasks(self) -> None:
-        names = {call.name for task in TESTS.tasks for call in writes(task)}
-        kinds = {goal.kind for task in TESTS.tasks for goal in task.scenario.goals}
-        assert len(names) == 7
-        assert kinds == {"request", "question", "refusal"}
-        assert any(goal.change for task in TESTS.tasks for goal in task.scenario.goals)
-        assert any(goal.condition for task in TESTS.tasks for goal in task.scenario.goals)
-
-    def test_a_number_as_a_word_is_not_said_otherwise(self) -> None:
-        values = " ".join(
-            value for _, _, options in PRODUCTS for one in options.values() for value in one
-        )
-        spelled = {m.text for t in TESTS.tasks for m in t.communicate if m.text.isalpha()}
-        assert spelled
-        assert not any(word in values + RETAIL.policy for word in spelled)
-
-    @given(st.integers(-(10**6), 10**6))
-    def test_an_amount_has_two_decimals_that_nobody_leaves_out(self, cents) -> None:
-        try:
-            text = amount(cents / 100)
-        except Unfit:
-            assert cents % 10 == 0
-        else:
-            assert text == str(abs(cents / 100))
 
 
-class TestSample:
-    def test_the_default_is_the_list_for_evaluation(self) -> None:
-        assert len(TESTS.tasks) == 200
-        ids = [task.id for task in TESTS.tasks]
-        assert len(set(ids)) == 200
-        assert [task.id for task in sample(split="test").tasks] == ids
+def _drawn_wish(family, seed):
+    with contextlib.suppress(Unfit):
+        return family(Customer(indexed(0), Random(seed)))
 
-    def test_the_users_of_training_are_not_in_the_evaluation(self) -> None:
-        from random import Random
 
-        source = sample(split="train")
-        drawn = [source.draw(Random(seed), None)[1] for seed in range(200)]
-        assert len({task.base.digest for task in drawn}) > 1
-        tested = {user_of(task) for task in TESTS.tasks}
-        assert not tested & {user for task in drawn for user in task.base.tables["users"]}
+def test_every_kind_of_write_is_among_the_listed_tasks() -> None:
+    names = {call.name for task in fixed() for call in writes(task)}
+    kinds = {goal.kind for task in fixed() for goal in task.scenario.goals}
+    assert len(names) == 7
+    assert kinds == {"request", "question", "refusal"}
+    assert any(goal.change for task in fixed() for goal in task.scenario.goals)
+    assert any(goal.condition for task in fixed() for goal in task.scenario.goals)
 
-    def test_another_split_is_refused(self) -> None:
-        with pytest.raises(ConfigError, match="'test' or 'train'; got 'dev'"):
-            sample(split="dev")
 
-    def test_data_is_refused(self, tmp_path) -> None:
-        with pytest.raises(ConfigError, match="are generated"):
-            sample(data=tmp_path)
+def test_a_number_as_a_word_is_not_said_otherwise() -> None:
+    values = " ".join(
+        value for _, _, options in PRODUCTS for one in options.values() for value in one
+    )
+    spelled = {m.text for t in fixed() for m in t.communicate if m.text.isalpha()}
+    assert spelled
+    assert not any(word in values + RETAIL.policy for word in spelled)
 
-    @MANY
-    @given(TASKS)
-    def test_a_stored_task_is_small_and_the_same(self, task) -> None:
-        stored = pickle.dumps(task)
-        again = pickle.loads(stored)  # noqa: S301
-        assert len(stored) < 8_000
-        assert again.base.digest == task.base.digest
-        assert again.domain is RETAIL
-        assert again == task
 
-    def test_the_change_of_an_episode_is_what_its_snapshot_has(self) -> None:
-        task = draw_task(3, 0)
-        db = task.expected()
-        again = pickle.loads(pickle.dumps(db))  # noqa: S301
-        assert again.equals(db)
-        assert not same(db.changed(), Database(task.base).changed())
+@given(st.integers(-(10**6), 10**6))
+def test_an_amount_has_two_decimals_that_nobody_leaves_out(cents) -> None:
+    try:
+        text = amount(cents / 100)
+    except Unfit:
+        assert cents % 10 == 0
+    else:
+        assert text == str(abs(cents / 100))
+
+
+def test_the_default_is_the_list_for_evaluation() -> None:
+    assert len(fixed()) == 200
+    ids = [task.id for task in fixed()]
+    assert len(set(ids)) == 200
+    assert [task.id for task in sample(split="test").tasks] == ids
+
+
+@pytest.mark.slow
+def test_the_users_of_training_are_not_in_the_evaluation() -> None:
+    source = sample(split="train")
+    drawn = [source.draw(Random(seed), None)[1] for seed in range(200 if thorough() else 40)]
+    assert len({task.base.digest for task in drawn}) > 1
+    tested = {user_of(task) for task in fixed()}
+    assert not tested & {
+        user for base in {task.base for task in drawn} for user in base.tables["users"]
+    }
+
+
+def test_another_split_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'test' or 'train'; got 'dev'"):
+        sample(split="dev")
+
+
+def test_data_is_refused(tmp_path) -> None:
+    with pytest.raises(ConfigError, match="are generated"):
+        sample(data=tmp_path)
+
+
+@each_task
+def test_a_stored_task_is_small_and_the_same(task) -> None:
+    stored = pickle.dumps(task)
+    again = pickle.loads(stored)  # noqa: S301
+    assert len(stored) < 8_000
+    assert again.base.digest == task.base.digest
+    assert again.domain is RETAIL
+    assert again == task
+
+
+def test_the_change_of_an_episode_is_what_its_snapshot_has() -> None:
+    task = draw_task(3, 0)
+    db = task.expected()
+    again = pickle.loads(pickle.dumps(db))  # noqa: S301
+    assert again.equals(db)
+    assert not same(db.changed(), Database(task.base).changed())
 
 
 def test_the_policy_names_no_tool_that_is_missing() -> None:

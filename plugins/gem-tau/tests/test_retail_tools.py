@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from retail_toy import ADDRESS, OTHER, PRODUCTS, TABLES, fresh
+from selection import thorough
 
 from gem_tau.canonical import same
 from gem_tau.domains.retail import RETAIL, RetailTools, RetailToolsV1, ShopTools
@@ -241,15 +242,14 @@ REFUSED = [
 
 
 @CLASSES
-@pytest.mark.parametrize(("name", "arguments", "message"), REFUSED)
-def test_a_tool_refuses_what_is_not_possible_and_changes_nothing(
-    cls, name, arguments, message
-) -> None:
-    shop = Shop(cls)
-    result = shop.tools.call(name, arguments)
-    assert not result.ok
-    assert message in result.output
-    assert not shop.db.writes
+def test_a_tool_refuses_what_is_not_possible_and_changes_nothing(cls, subtests) -> None:
+    for name, arguments, message in REFUSED:
+        with subtests.test(f"{name}: {message} ({arguments})"):
+            shop = Shop(cls)
+            result = shop.tools.call(name, arguments)
+            assert not result.ok
+            assert message in result.output
+            assert not shop.db.writes
 
 
 @CLASSES
@@ -296,6 +296,8 @@ CALLS = st.one_of(
 )
 
 
+@pytest.mark.slow
+@settings(max_examples=100 if thorough() else 25)
 @given(st.lists(CALLS, max_size=6), st.sampled_from([RetailTools, RetailToolsV1, ShopTools]))
 def test_whatever_is_called_no_balance_gets_negative_and_failed_calls_change_nothing(
     calls, cls

@@ -11,12 +11,10 @@ from gem_core import AgentSpec, EnvSpec
 from gem_core.env import BaseEnv, Step
 from gem_core.plugins import default_registry
 from gem_rollout.runs import Run
-from gem_tau.commands import command
 from gem_tau.env import make_dialogue
 from gem_tau.outcomes import Outcome
 from gem_tau.sources import DrawnTasks, ListedTasks
 from gem_tau.users import ScriptedUser
-from gem_tau.users_command import Tally
 
 FAIR = lending_task()
 FREE = lending_task(id="say-nothing", actions=(), communicate=())
@@ -117,6 +115,8 @@ def _library():
 
 
 def run(*words):
+    from gem_tau.commands import command
+
     result = CliRunner().invoke(command, list(words), standalone_mode=False)
     result.exit_code = result.exit_code or result.return_value
     return result
@@ -128,12 +128,25 @@ def as_json(*words):
     return result.exit_code, json.loads(result.stdout)
 
 
+def envs(*changes):
+    """Return the key ``envs`` for the library with other parameters, as they are in YAML."""
+    items = [", ".join(filter(None, ["id: 'library:Books'", each])) for each in changes]
+    return f"envs=[{', '.join(f'{{{item}}}' for item in items)}]"
+
+
+JUDGED = (
+    "tasks: judged, judge: {id: scripted, actions: ['[{\"true\": true}]']}, reward_basis: [db, nl]"
+)
+
+
+@pytest.mark.slow
 class TestCheck:
-    def test_fair_tasks_pass(self):
-        status, (report,) = as_json("check", "library:Books")
+    def test_tasks_that_are_fair_or_that_a_judge_decides_pass(self):
+        chosen = envs("", "tasks: free, exclude_free: true", JUDGED)
+        status, (fair, without_free, judged) = as_json("check", chosen)
         assert status == 0
-        assert report == {
-            "environment": "library:Books",
+        assert {**fair, "environment": ""} == {
+            "environment": "",
             "ok": True,
             "tasks": 2,
             "played": 2,
@@ -141,54 +154,35 @@ class TestCheck:
             "undecided": [],
             "oracle_failures": [],
         }
+        assert without_free["tasks"] == 1
+        assert (judged["undecided"], judged["ok"]) == (["judged"], True)
 
-    def test_a_free_task_is_named_with_those_that_it_pays(self):
-        status, (report,) = as_json("check", "library:Books", "env.tasks=free")
+    def test_unfair_tasks_are_named_in_their_order_with_the_reasons(self):
+        chosen = envs("", "tasks: free", "tasks: all-free", "max_turns: 4")
+        status, found = as_json("check", chosen)
+        reports = {report["environment"].partition("(")[2]: report for report in found}
         assert status == 1
-        assert report["free"] == [
-            {"task": "say-nothing", "agents": ["silent", "goodbye", "transfer"]}
+        assert [name for name, report in reports.items() if report["ok"]] == [""]
+        everyone = ["silent", "goodbye", "transfer"]
+        assert reports["tasks=free)"]["free"] == [{"task": "say-nothing", "agents": everyone}]
+        assert [one["task"] for one in reports["tasks=all-free)"]["free"]] == [
+            f"free-{n}" for n in range(9)
         ]
-        printed = run("check", "library:Books", "env.tasks=free")
-        assert printed.exit_code == 1
-        assert "say-nothing: pays silent, goodbye, transfer" in printed.output
-
-    def test_free_tasks_are_named_in_their_order(self):
-        _, (report,) = as_json("check", "library:Books", "env.tasks=all-free")
-        assert [one["task"] for one in report["free"]] == [f"free-{n}" for n in range(9)]
-
-    def test_free_tasks_that_are_left_out_are_not_checked(self):
-        status, (report,) = as_json(
-            "check", "library:Books", "env.tasks=free", "env.exclude_free=true"
-        )
-        assert (status, report["tasks"]) == (0, 1)
-
-    def test_an_oracle_that_is_not_paid_is_named_with_the_reason(self):
-        status, (report,) = as_json("check", "library:Books", "env.tasks=fair", "env.max_turns=4")
-        assert status == 1
-        first = report["oracle_failures"][0]
+        first = reports["max_turns=4)"]["oracle_failures"][0]
         assert first["state"] == "failed"
         assert first["reason"] == "the dialogue reached max_turns"
-        printed = run("check", "library:Books", "env.max_turns=4")
+
+    def test_unfair_tasks_are_printed_with_the_reasons(self):
+        printed = run("check", envs("tasks: free", "max_turns: 4"))
+        assert printed.exit_code == 1
+        assert "say-nothing: pays silent, goodbye, transfer" in printed.output
         assert "oracle failed (ended by max_turns)" in printed.output
         assert "0 of 2" in printed.output
 
-    def test_tasks_with_statements_are_reported_as_undecided(self):
-        judge = "env.judge={id: scripted, actions: ['[{\"true\": true}]']}"
-        words = ["check", "library:Books", "env.tasks=judged", judge]
-        basis = "env.reward_basis=[db,nl]"
-        status, (report,) = as_json(*words, basis)
-        assert (status, report["undecided"], report["ok"]) == (0, ["judged"], True)
-
-    def test_of_an_endless_source_as_many_tasks_are_checked_as_asked_for(self):
-        words = ["check", "library:Books", "env.tasks=endless"]
+    def test_200_tasks_of_an_endless_source_are_checked_unless_another_number_is_given(self):
+        words = ["check", "library:Books", "env.tasks=endless", "env.max_turns=1"]
         assert as_json(*words, "episodes=7")[1][0]["played"] == 7
         assert as_json(*words)[1][0]["tasks"] == 200
-
-    def test_several_environments_have_a_row_each(self):
-        envs = "envs=[{id: 'library:Books'}, {id: 'library:Books', tasks: free}]"
-        status, reports = as_json("check", envs)
-        assert status == 1
-        assert [report["ok"] for report in reports] == [True, False]
 
     def test_another_environment_is_refused(self):
         result = run("check", "library:Closed")
@@ -205,15 +199,21 @@ class TestCheck:
         assert "Interrupted: the oracle did not play 7 tasks." in result.output
 
 
+@pytest.mark.slow
 class TestUsers:
-    def test_the_scripted_user_never_fails(self):
-        status, found = as_json("users", "library:Books", "samples=3")
+    def test_the_scripted_user_never_fails_and_its_dialogues_are_kept(self):
+        status, found = as_json("users", "library:Books", "samples=3", "out=kept")
         (figures,) = found["environments"]
         assert status == 0
         assert (figures["episodes"], figures["failed_by_user"], figures["faults"]) == (6, 0, 0)
         assert figures["share_failed_by_user"] == 0.0
         assert [figures["pass_all"][k]["value"] for k in "123"] == [1.0, 1.0, 1.0]
         assert figures["ended_by"] == {"user: stop": 6}
+        kept = list(Run.open(found["run"]).trajectories())
+        assert [trajectory.success for trajectory in kept] == [True] * 6
+        again = run("users", "library:Books", "out=kept")
+        assert again.exit_code == 1
+        assert "kept" in again.output
 
     def test_a_user_that_leaves_is_blamed_with_its_last_message(self):
         words = ["users", "library:Books", "user=leaving-user", "concurrency=1", "samples=2"]
@@ -246,14 +246,6 @@ class TestUsers:
         whole = "user={id: replay, messages: ['Ash, please.', 'No.']}"
         assert as_json("users", "library:Books", whole)[1]["environments"] == found["environments"]
 
-    def test_the_dialogues_are_kept(self):
-        _, found = as_json("users", "library:Books", "out=kept")
-        kept = list(Run.open(found["run"]).trajectories())
-        assert [trajectory.success for trajectory in kept] == [True, True]
-        again = run("users", "library:Books", "out=kept")
-        assert again.exit_code == 1
-        assert "kept" in again.output
-
     def test_ctrl_c_keeps_what_was_played(self):
         InterruptingUser.episodes = 0
         words = ["env.tasks=endless", "user=interrupting-user", "concurrency=1", "out=kept"]
@@ -267,27 +259,27 @@ class TestUsers:
         assert "scripted" in result.output
 
 
-def outcome(group, sample, state):
-    return Outcome(f"task-{group}", group, sample, 0, state, "", "", "")
+def tally(size, *outcomes):
+    """Return the tally of episodes, each given by its group, its number and its state."""
+    from gem_tau.users_command import Tally
+
+    found = [Outcome(f"task-{one[0]}", *one[:2], 0, one[2], "", "", "") for one in outcomes]
+    return Tally("x", size, found)
 
 
 class TestPassAll:
     def test_it_is_the_share_of_subsets_of_k_episodes_that_all_succeed(self):
         states = {0: ["paid", "paid", "failed"], 1: ["paid", "paid", "paid"]}
-        tally = Tally(
-            "x", 6, [outcome(g, s, state) for g in states for s, state in enumerate(states[g])]
-        )
-        assert tally.pass_all(2)["value"] == pytest.approx((1 / 3 + 1) / 2)
-        assert tally.pass_all(3)["value"] == 0.5
+        found = tally(6, *((g, s, states[g][s]) for g in states for s in range(3)))
+        assert found.pass_all(2)["value"] == pytest.approx((1 / 3 + 1) / 2)
+        assert found.pass_all(3)["value"] == 0.5
 
     def test_faults_are_left_out(self):
-        tally = Tally(
-            "x", 3, [outcome(0, 0, "paid"), outcome(0, 1, "fault"), outcome(1, 0, "fault")]
-        )
-        assert tally.pass_all(1) == {
+        found = tally(3, (0, 0, "paid"), (0, 1, "fault"), (1, 0, "fault"))
+        assert found.pass_all(1) == {
             "value": 1.0,
-            "low": tally.pass_all(1)["low"],
+            "low": found.pass_all(1)["low"],
             "high": 1.0,
             "tasks": 1,
         }
-        assert tally.pass_all(2) is None
+        assert found.pass_all(2) is None

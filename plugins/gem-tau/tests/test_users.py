@@ -1,8 +1,9 @@
 """The scripted user: what it tells, when it agrees, and how it ends."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 from tau_toy import lending_task
 
 from gem_core.agent import ScriptedAgent
@@ -28,63 +29,63 @@ def answers(*messages: str, goals: tuple[Goal, ...] = (LEND,), unknown: tuple[st
     return [turn.action for turn in played.turns if turn.agent == "user"][: len(messages) + 1]
 
 
-def test_it_tells_facts_only_when_asked() -> None:
+def test_the_user_tells_facts_only_when_asked() -> None:
     said = answers("What is your name?", "What is the reason?", "Hm.")
     assert said == [LEND.say, "I am Ida.", "It is for school.", LEND.say]
 
 
-def test_it_waits_when_it_is_asked_to() -> None:
+def test_the_user_waits_when_it_is_asked_to() -> None:
     assert answers("Let me see.")[1] == "Thank you, I will wait."
 
 
-def test_it_tells_all_about_a_goal_if_it_does_not_understand_a_question_twice() -> None:
+def test_the_user_tells_all_about_a_goal_if_it_does_not_understand_a_question_twice() -> None:
     said = answers("For which club?", "For which club?", "For which club?")
     assert said[1:] == [LEND.say, f"{LEND.say} It is for school.", f"{LEND.say} It is for school."]
 
 
-def test_it_repeats_the_changed_wish() -> None:
+def test_the_user_repeats_the_changed_wish() -> None:
     goal = Goal("Ash, please.", change="Oh, rather Elm.")
     assert answers("Do you confirm?", "Hm.", goals=(goal,))[1:] == ["Oh, rather Elm."] * 2
 
 
-def test_it_tells_a_fact_once_while_it_agrees() -> None:
+def test_the_user_tells_a_fact_once_while_it_agrees() -> None:
     said = answers("What is the reason?", "The reason: school. Do you confirm?")
     assert said[1:] == ["It is for school.", "Yes, please go ahead."]
 
 
-def test_it_does_not_agree_to_an_offer_when_it_expects_a_refusal() -> None:
+def test_the_user_does_not_agree_to_an_offer_when_it_expects_a_refusal() -> None:
     no = "I cannot do that. Would you like to borrow something else instead? (yes/no)"
     assert answers(no, goals=(Goal("Lend all.", kind="refusal"), LEND))[1] == LEND.say
 
 
-def test_it_says_what_it_does_not_know() -> None:
+def test_the_user_says_what_it_does_not_know() -> None:
     assert answers("Your email?", unknown=("email",))[1] == "I am sorry, I do not know my email."
 
 
-def test_it_ends_in_a_message_of_its_own_after_it_was_done() -> None:
+def test_the_user_ends_in_a_message_of_its_own_after_it_was_done() -> None:
     said = answers("Do you confirm (yes/no)?", "One moment.", "It has been lent.")
     assert said[1] == "Yes, please go ahead."
     assert STOP not in said[2]
     assert said[3] == STOP
 
 
-def test_it_goes_on_to_the_next_goal() -> None:
+def test_the_user_goes_on_to_the_next_goal() -> None:
     said = answers("Shall I lend it?", "Done: it has been lent.", "25.", goals=(LEND, WORTH))
     assert said[2:] == [WORTH.say, STOP]
 
 
-def test_it_changes_its_mind_once_when_asked_to_confirm() -> None:
+def test_the_user_changes_its_mind_once_when_asked_to_confirm() -> None:
     goal = Goal("Ash, please.", change="Oh, rather Elm.")
     ask = "Do you confirm?"
     assert answers(ask, ask, goals=(goal,))[1:] == ["Oh, rather Elm.", "Yes, please go ahead."]
 
 
-def test_it_repeats_its_condition_when_it_agrees() -> None:
+def test_the_user_repeats_its_condition_when_it_agrees() -> None:
     goal = Goal("Ash, please.", condition="it is free")
     assert answers("Do you confirm?", goals=(goal,))[1].startswith("Provided that it is free")
 
 
-def test_it_insists_once_on_what_is_refused_and_accepts_a_refusal_that_it_expects() -> None:
+def test_the_user_insists_once_on_what_is_refused_and_accepts_a_refusal_that_it_expects() -> None:
     no = "I am afraid I cannot do that."
     assert answers(no, no)[1:] == [
         f"I would really like that, please check again. {LEND.say}",
@@ -93,7 +94,7 @@ def test_it_insists_once_on_what_is_refused_and_accepts_a_refusal_that_it_expect
     assert answers(no, goals=(Goal("Lend all.", kind="refusal"), LEND))[1] == LEND.say
 
 
-def test_it_loses_its_patience() -> None:
+def test_the_user_ends_a_dialogue_that_gets_nowhere() -> None:
     said = answers(*["Hm."] * 5)
     assert said[-1] == STOP
     assert len(said) == 5
@@ -103,8 +104,11 @@ def test_an_early_question_whether_there_is_more_does_not_end_the_dialogue() -> 
     assert STOP not in answers("Is there anything else I can help you with?")
 
 
+@settings(max_examples=100 if thorough() else 25)
 @given(st.lists(st.text(max_size=40), max_size=12))
-def test_whatever_it_hears_it_never_stops_in_a_message_with_more_text(messages: list[str]) -> None:
+def test_whatever_the_user_hears_it_never_stops_in_a_message_with_more_text(
+    messages: list[str],
+) -> None:
     for text in answers(*messages, goals=(LEND, WORTH)):
         assert STOP not in text or text == STOP
 

@@ -7,6 +7,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 from tau_folders import play
 from tau_worlds import COUNTER, VERIFY, random_world, world_folder
 
@@ -28,6 +29,7 @@ def counter(tmp_path, **parts):
     return ToolWorldEnv(data=world_folder(tmp_path / "world", **parts), trust=True, **kwargs)
 
 
+@pytest.mark.slow
 def test_the_samples_keep_the_contract() -> None:
     report = check_env("tools:Folder")
     report.raise_for_findings()
@@ -292,7 +294,11 @@ def test_a_missing_folder_and_one_without_worlds_are_named(tmp_path) -> None:
         ToolWorldEnv(data=tmp_path, trust=True)
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(
+    max_examples=120 if thorough() else 15,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(seed=st.integers(0, 2**32))
 def test_random_worlds_pay_their_solution_and_not_silence(tmp_path, seed) -> None:
     folder = tmp_path / str(seed)
@@ -301,7 +307,11 @@ def test_random_worlds_pay_their_solution_and_not_silence(tmp_path, seed) -> Non
     assert play(env, ScriptedAgent(["done"])).reward == 0.0
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(
+    max_examples=60 if thorough() else 15,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     name=st.sampled_from(["db.json", "gold.json", "tools.py", "instruction.md"]),
     start=st.floats(0, 1),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "tau_dialogues.py"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "tau_dialogues.py"
 
 
 @pytest.fixture(scope="module")
