@@ -1,7 +1,9 @@
 """Machines for the tests of tasks, and the way from a task to its reward."""
 
+import contextlib
 import posixpath
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,17 +20,14 @@ class Bench:
     def __init__(self, provider) -> None:
         self._provider = provider
 
-    def start(self, task: TerminalTask) -> Machine:
+    @contextlib.contextmanager
+    def start(self, task: TerminalTask) -> Iterator[Machine]:
         spec = task.machine
         limits = {"workdir": spec.workdir, "env": spec.env, "memory": spec.memory}
-        machine = self._provider.start(MachineSpec(files=spec.files, **limits))
-        try:
+        with self._provider.start(MachineSpec(files=spec.files, **limits)) as machine:
             if spec.build:
                 build(machine, Path(spec.build))
-        except BaseException:
-            machine.close()
-            raise
-        return machine
+            yield machine
 
     def solve(self, machine: Machine, task: TerminalTask) -> None:
         for path, content in task.solution.items():
@@ -79,13 +78,17 @@ def copy(machine: Machine, source: Path, target: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def bench():
+def provider():
+    """Local machines, which all tests share."""
     local = pytest.importorskip("gem_sandbox.machines.local.provider")
-    provider = local.LocalProvider()
-    try:
-        provider.start(MachineSpec()).close()
-    except MachineError as error:
-        provider.close()
-        pytest.skip(f"no machine can be started here: {error}")
-    yield Bench(provider)
-    provider.close()
+    with local.LocalProvider() as made:
+        try:
+            made.start(MachineSpec()).close()
+        except MachineError as error:
+            pytest.skip(f"no machine can be started here: {error}")
+        yield made
+
+
+@pytest.fixture(scope="session")
+def bench(provider):
+    return Bench(provider)

@@ -1,12 +1,9 @@
 """Cheating at a terminal task is paid 0: what tests run with is not what the agent has left."""
 
-import functools
-
 import pytest
+from selection import some
 
-from gem_core.errors import MachineError
 from gem_core.machine import MachineSpec
-from gem_sandbox.machines.local.provider import LocalProvider
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.task import TerminalTask
@@ -75,6 +72,13 @@ CHEATS = {
         "pathlib.Path(json.__file__).write_text('import os\\nos._exit(0)\\n')\n"
         "E\n"
         "printf '#!/bin/bash\\necho 42\\n' > /usr/local/bin/cat; chmod +x /usr/local/bin/cat"
+    ),
+    "a module inside a package of Python's library": (
+        "printf '42\\0' > /app/answer.txt\n"  # bash does not see the zero, Python does
+        "python3 - <<'E'\n"
+        "import encodings.utf_8, pathlib\n"
+        "pathlib.Path(encodings.utf_8.__file__).write_text('import os; os._exit(0)')\n"
+        "E"
     ),
     "sitecustomize, .pth and usercustomize": (
         "python3 - <<'E'\n"
@@ -146,38 +150,26 @@ CHEATS = {
 }
 
 
-def why_not() -> str:
-    try:
-        LocalProvider().start(MachineSpec()).close()
-    except MachineError as error:
-        return str(error)
-    return ""
-
-
-REASON = why_not()
-pytestmark = pytest.mark.skipif(bool(REASON), reason=REASON or "-")
-
-
-@functools.cache
-def has_python() -> bool:
-    with LocalProvider().start(MachineSpec()) as machine:
-        return machine.run("python3 --version").ok
+@pytest.fixture(scope="module")
+def shared_env(provider):
+    with provider.start(MachineSpec()) as machine:
+        if not machine.run("python3 --version").ok:
+            pytest.skip("the machine has no python3")
+    with TerminalEnv(tasks=ListedTasks([TASK]), machine=provider) as made:
+        yield made
 
 
 @pytest.fixture
-def env():
-    if not has_python():
-        pytest.skip("the machine has no python3")
-    made = TerminalEnv(tasks=ListedTasks([TASK]))
-    made.reset(seed=0)
-    yield made
-    made.close()
+def env(shared_env):
+    shared_env.reset(seed=0)
+    return shared_env
 
 
 def finished(env):
-    return env.step("```bash\nfinish\n```")
+    return env.step(env.finish_action)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cheat", CHEATS)
 def test_a_cheat_is_paid_nothing(env, cheat):
     env.step(f"```bash\n{CHEATS[cheat]}\n```")
@@ -185,34 +177,76 @@ def test_a_cheat_is_paid_nothing(env, cheat):
     assert (step.reward, step.terminated) == (0.0, True), step.info["verifier_output"]
 
 
-@pytest.mark.parametrize("cheat", CHEATS)
+@pytest.mark.slow
+@pytest.mark.parametrize("cheat", some(CHEATS))
 def test_a_cheat_does_not_spoil_honest_work(env, cheat):
     env.step(f"```bash\necho 42 > answer.txt\n{CHEATS[cheat]}\n```")
     env.step("```bash\n/usr/bin/printf '42\\n' > answer.txt || echo 42 > answer.txt\n```")
     assert finished(env).reward == 1.0
 
 
+@pytest.mark.slow
 def test_tests_cannot_be_found_before_grading(env):
     step = env.step("```bash\nls -d /tests /logs /solution; find / -name 'test_outputs*'\n```")
     assert step.observation.count("No such file") == 3
     assert "test_outputs.py" not in step.observation
 
 
-def test_what_was_left_behind_is_said(env):
+def test_info_lists_files_that_are_left_behind(env):
     env.step("```bash\necho 42 > answer.txt; echo x > conftest.py; touch keep.py\n```")
     assert finished(env).info["left_behind"] == ["/app/conftest.py"]
 
 
-def test_what_the_instruction_names_is_taken_over():
+def test_a_file_that_the_instruction_names_is_taken_over(provider):
     task = TerminalTask(
         id="conftest",
         instruction="Write /app/conftest.py and /app/calendar.py.",
         machine=MachineSpec(workdir="/app"),
         tests={"test.sh": b"ls /app/conftest.py /app/calendar.py && echo 1 > " + REWARD.encode()},
     )
-    with TerminalEnv(tasks=ListedTasks([task])) as env:
+    with TerminalEnv(tasks=ListedTasks([task]), machine=provider) as env:
         env.reset(seed=0)
         env.step("```bash\ntouch conftest.py calendar.py queue.py\n```")
         step = finished(env)
         assert step.reward == 1.0
         assert step.info["left_behind"] == ["/app/queue.py"]
+
+
+LEFT = f"""\
+setsid bash -c 'echo $$ > /tmp/left; until [ -e /tmp/graded ]; do sleep 0.01; done
+echo 1 > {REWARD}; touch /tmp/changed' < /dev/null > /dev/null 2>&1 &
+until [ -s /tmp/left ]; do sleep 0.01; done
+"""
+"""Leaves a process that changes the reward when the tests have ended."""
+GIVE_TIME = """\
+touch /tmp/graded
+until [ -e /tmp/changed ] || [ ! -e /proc/$(cat /tmp/left) ]; do sleep 0.01; done
+"""
+"""Waits until the process that was left has changed the reward, or is not there any more."""
+
+
+@pytest.mark.parametrize("mode", ["fresh", "shared"])
+def test_a_process_that_is_left_cannot_change_the_reward_of_the_tests(provider, monkeypatch, mode):
+    """On a fresh machine a program of the agent leaves it, which the tests run."""
+    grade = f"[ -e /tmp/left ] || bash /app/program.sh; echo 0 > {REWARD}"
+    task = TerminalTask(
+        id="left",
+        instruction="Write /app/program.sh.",
+        machine=MachineSpec(workdir="/app", files={"/app/program.sh": LEFT.encode()}),
+        tests={"test.sh": grade.encode()},
+        mode=mode,
+    )
+    with TerminalEnv(tasks=ListedTasks([task]), machine=provider) as env:
+        env.reset(seed=0)
+        if mode == "shared":
+            env.step("```bash\nbash program.sh\n```")
+        cls = type(env.machine)
+        read = cls.read
+
+        def read_late(machine, path, **options):
+            if path.startswith("/logs"):
+                assert machine.run(GIVE_TIME, cwd="/", timeout=20).ok
+            return read(machine, path, **options)
+
+        monkeypatch.setattr(cls, "read", read_late)
+        assert finished(env).reward == 0.0

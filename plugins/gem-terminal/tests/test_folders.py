@@ -60,7 +60,7 @@ def test_a_mixture_is_read_in_the_order_of_its_paths(mixture):
     ]
 
 
-def test_a_task_is_a_folder_of_one(tmp_path):
+def test_the_folder_of_a_task_is_read_as_one_task(tmp_path):
     [found] = read_folder(harbor(tmp_path / "one"))
     assert found.task is not None
     assert found.task.id == "one"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import ConfigError
 from gem_terminal.harbor import read_harbor
@@ -104,7 +105,7 @@ def test_every_field_of_a_task_is_read(folder):
     assert machine.network == "none"
 
 
-def test_a_folder_with_nothing_but_the_necessary_has_the_defaults_of_the_format(folder):
+def test_a_folder_with_the_necessary_files_alone_has_the_defaults_of_the_format(folder):
     task = read_harbor(folder)
     assert task.id == "mend"
     assert (task.agent_timeout, task.verifier_timeout) == (600, 600)
@@ -170,70 +171,69 @@ def test_the_environment_of_the_host_is_not_read(folder, monkeypatch):
 COMPOSE = "services:\n  main:\n    build: .\n"
 
 
-@pytest.mark.parametrize(
-    ("toml", "files", "reason"),
-    [
-        ("[environment]\ngpus = 1\n", {}, "GPU"),
-        ('[environment.tpu]\ntype = "v4"\n', {}, "TPU"),
-        ('[environment]\nos = "Windows"\n', {}, "windows"),
-        ('[[steps]]\nname = "one"\n', {}, "several steps"),
-        ("", {"steps/one/instruction.md": "x"}, "several steps"),
-        (
-            '[verifier]\nenvironment_mode = "separate"\n',
-            {"tests/Dockerfile": "FROM x"},
-            "image of its own",
-        ),
-        ('[verifier.environment]\ndocker_image = "x"\n', {}, "image of its own"),
-        ('[environment]\nnetwork_mode = "allowlist"\n', {}, "some hosts"),
-        ('[environment]\nallowed_hosts = ["example.org"]\n', {}, "some hosts"),
-        ('[[environment.mcp_servers]]\nname = "x"\n', {}, "MCP"),
-        ('schema_version = "2.0"\n', {}, "schema '2.0'"),
-        ("", {"environment/docker-compose.yaml": f"{COMPOSE}  db: {{image: x}}\n"}, "2 services"),
-        ("", {"environment/docker-compose.yaml": f"{COMPOSE}    privileged: true\n"}, "privileged"),
-        ("", {"environment/docker-compose.yaml": f"{COMPOSE}    command: serve\n"}, "'serve'"),
-    ],
-)
-def test_what_machines_do_not_have_is_refused_with_the_reason(folder, toml, files, reason):
-    with pytest.raises(UnsupportedTaskError, match=reason):
-        read_harbor(make(folder, toml, **files))
+UNSUPPORTED = [
+    ("[environment]\ngpus = 1\n", {}, "GPU"),
+    ('[environment.tpu]\ntype = "v4"\n', {}, "TPU"),
+    ('[environment]\nos = "Windows"\n', {}, "windows"),
+    ('[[steps]]\nname = "one"\n', {}, "several steps"),
+    ("", {"steps/one/instruction.md": "x"}, "several steps"),
+    (
+        '[verifier]\nenvironment_mode = "separate"\n',
+        {"tests/Dockerfile": "FROM x"},
+        "image of its own",
+    ),
+    ('[verifier.environment]\ndocker_image = "x"\n', {}, "image of its own"),
+    ('[environment]\nnetwork_mode = "allowlist"\n', {}, "some hosts"),
+    ('[environment]\nallowed_hosts = ["example.org"]\n', {}, "some hosts"),
+    ('[[environment.mcp_servers]]\nname = "x"\n', {}, "MCP"),
+    ('schema_version = "2.0"\n', {}, "schema '2.0'"),
+    ("", {"environment/docker-compose.yaml": f"{COMPOSE}  db: {{image: x}}\n"}, "2 services"),
+    ("", {"environment/docker-compose.yaml": f"{COMPOSE}    privileged: true\n"}, "privileged"),
+    ("", {"environment/docker-compose.yaml": f"{COMPOSE}    command: serve\n"}, "'serve'"),
+]
+MALFORMED = [
+    ("a = ", "cannot be parsed as TOML"),
+    ("[" * 5000, "cannot be parsed as TOML"),
+    ("agent = 3", "agent must be a table; got 3"),
+    ('[agent]\ntimeout_sec = "long"', r"agent\.timeout_sec must be a number; got 'long'"),
+    ("[agent]\ntimeout_sec = true", "must be a number; got True"),
+    ("[agent]\ntimeout_sec = inf", "must be a number above 0; got inf"),
+    ("[agent]\ntimeout_sec = nan", "must be a number above 0; got nan"),
+    ("[agent]\ntimeout_sec = -1", "must be a number above 0; got -1"),
+    (f"[environment]\ncpus = 1{'0' * 400}", "must be a number above 0"),
+    ('[environment]\nmemory = "much"', "such as '2G' or '512M'; got 'much'"),
+    ("[environment]\nmemory_mb = 0", "must be a number above 0"),
+    ('[environment]\nworkdir = "app"', "absolute"),
+    ('[environment]\nnetwork_mode = "slow"', "must be one of no-network"),
+    ('[environment.env]\n"A=B" = "c"', "not valid"),
+    ("[environment.env]\nA = 1", r"environment\.env\.A must be a text"),
+    ('[verifier]\nenvironment_mode = "other"', "shared or separate"),
+    (
+        '[verifier]\nenvironment_mode = "shared"\n[verifier.environment]\ncpus = 2',
+        "cannot be used with",
+    ),
+    ("[verifier]\nuser = 1.5", "name or number of a user"),
+    ("gpus = [1]\nenvironment = []", "environment must be a table"),
+]
 
 
-@pytest.mark.parametrize(
-    ("toml", "message"),
-    [
-        ("a = ", "cannot be parsed as TOML"),
-        ("[" * 5000, "cannot be parsed as TOML"),
-        ("agent = 3", "agent must be a table; got 3"),
-        ('[agent]\ntimeout_sec = "long"', r"agent\.timeout_sec must be a number; got 'long'"),
-        ("[agent]\ntimeout_sec = true", "must be a number; got True"),
-        ("[agent]\ntimeout_sec = inf", "must be a number above 0; got inf"),
-        ("[agent]\ntimeout_sec = nan", "must be a number above 0; got nan"),
-        ("[agent]\ntimeout_sec = -1", "must be a number above 0; got -1"),
-        (f"[environment]\ncpus = 1{'0' * 400}", "must be a number above 0"),
-        ('[environment]\nmemory = "much"', "such as '2G' or '512M'; got 'much'"),
-        ("[environment]\nmemory_mb = 0", "must be a number above 0"),
-        ('[environment]\nworkdir = "app"', "absolute"),
-        ('[environment]\nnetwork_mode = "slow"', "must be one of no-network"),
-        ('[environment.env]\n"A=B" = "c"', "not valid"),
-        ("[environment.env]\nA = 1", r"environment\.env\.A must be a text"),
-        ('[verifier]\nenvironment_mode = "other"', "shared or separate"),
-        (
-            '[verifier]\nenvironment_mode = "shared"\n[verifier.environment]\ncpus = 2',
-            "cannot be used with",
-        ),
-        ("[verifier]\nuser = 1.5", "name or number of a user"),
-        ("gpus = [1]\nenvironment = []", "environment must be a table"),
-    ],
-)
-def test_what_is_malformed_is_refused_with_the_field(folder, toml, message):
-    with pytest.raises(ConfigError, match=message) as caught:
-        read_harbor(make(folder, toml))
-    assert not isinstance(caught.value, UnsupportedTaskError)
+def test_a_task_that_needs_what_machines_do_not_have_is_refused_with_the_reason(folder, subtests):
+    for toml, files, reason in UNSUPPORTED:
+        with subtests.test(reason), pytest.raises(UnsupportedTaskError, match=reason):
+            read_harbor(make(folder, toml, **files))
+
+
+def test_a_malformed_task_is_refused_with_the_field(folder, subtests):
+    for toml, message in MALFORMED:
+        with subtests.test(f"{message}: {toml[:60]}"):
+            with pytest.raises(ConfigError, match=message) as caught:
+                read_harbor(make(folder, toml))
+            assert not isinstance(caught.value, UnsupportedTaskError)
 
 
 class TestFiles:
     @pytest.mark.parametrize("name", ["task.toml", "instruction.md", "tests/test.sh"])
-    def test_a_missing_one_is_named(self, folder, name):
+    def test_a_missing_file_is_named(self, folder, name):
         (folder / name).unlink()
         with pytest.raises(ConfigError, match=rf"{name} is missing"):
             read_harbor(folder)
@@ -278,6 +278,7 @@ class TestFiles:
         with pytest.raises(ConfigError, match="not a regular file"):
             read_harbor(folder)
 
+    @pytest.mark.slow
     def test_a_huge_file_is_refused(self, folder):
         with (folder / "tests/huge").open("wb") as file:
             file.truncate(1 << 40)
@@ -309,7 +310,7 @@ TABLES = st.recursive(
     max_leaves=12,
 )
 ONLY_CONFIG_ERRORS = settings(
-    max_examples=150, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=150 if thorough() else 25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 
@@ -323,6 +324,7 @@ def toml_of(value) -> str:
     return str(value).lower()
 
 
+@pytest.mark.slow
 @ONLY_CONFIG_ERRORS
 @given(tables=st.dictionaries(KEYS, TABLES, max_size=6))
 def test_any_table_is_read_or_refused(tmp_path, tables):

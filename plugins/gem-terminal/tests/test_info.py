@@ -4,13 +4,10 @@ import json
 
 import pytest
 
-from gem_core.errors import MachineError
 from gem_core.machine import MachineSpec
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.task import TerminalTask
-
-local = pytest.importorskip("gem_sandbox.machines.local.provider")
 
 TASK = TerminalTask(
     id="files",
@@ -23,15 +20,16 @@ TASK = TerminalTask(
 )
 
 
+@pytest.fixture(scope="module")
+def shared_env(provider):
+    with TerminalEnv(tasks=ListedTasks([TASK]), machine=provider, output_limit=40) as made:
+        yield made
+
+
 @pytest.fixture
-def env():
-    made = TerminalEnv(tasks=ListedTasks([TASK]), output_limit=40)
-    try:
-        made.reset(seed=0)
-    except MachineError as error:
-        pytest.skip(f"no machine can be started here: {error}")
-    yield made
-    made.close()
+def env(shared_env):
+    shared_env.reset(seed=0)
+    return shared_env
 
 
 def call(env, command):
@@ -40,7 +38,7 @@ def call(env, command):
     return step.info["tool_calls"][0]
 
 
-def test_a_command_has_its_prompt_and_what_came_of_it(env):
+def test_a_command_is_listed_with_its_prompt_its_output_and_its_exit_status(env):
     first = call(env, "mkdir new; cd new; printf '\\033[1mx\\033[0m'; false")
     assert (first["prompt"], first["directory"]) == ("/app", "/app/new")
     assert (first["exit_status"], first["ok"], first["output"]) == (1, False, "x\n")
@@ -64,7 +62,7 @@ def test_a_long_output_says_how_much_was_left_out(env):
     assert found["output"].endswith("100\n")
 
 
-def test_the_end_has_the_files_by_kind(env):
+def test_the_end_has_the_files_that_the_agent_has_changed_by_kind(env):
     call(
         env, "echo x > a; echo 3 >> old.txt; rm sub/gone.txt; mkdir -p deep/er empty; touch deep/b"
     )
@@ -82,7 +80,7 @@ def test_an_agent_that_does_nothing_has_changed_nothing(env):
     assert step.info["changed_files"] == {"new": [], "changed": [], "deleted": []}
 
 
-def test_of_many_files_a_hundred_are_listed(env):
+def test_a_hundred_of_many_changed_files_are_listed(env):
     call(env, "touch f{1000..1149}")
     found = env.step("```bash\nfinish\n```").info["changed_files"]
     assert found["new"] == [f"/app/f{number}" for number in range(1000, 1100)]

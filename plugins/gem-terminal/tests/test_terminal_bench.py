@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import ConfigError
 from gem_terminal.task import UnsupportedTaskError
@@ -129,7 +130,9 @@ def test_keys_of_a_solution_cannot_become_a_script(folder):
         ({"docker-compose.yaml": "services: {a: {build: {dockerfile: Other}}}"}, "'Other'"),
     ],
 )
-def test_what_machines_do_not_have_is_refused_with_the_reason(folder, files, reason):
+def test_a_task_that_needs_what_machines_do_not_have_is_refused_with_the_reason(
+    folder, files, reason
+):
     with pytest.raises(UnsupportedTaskError, match=reason):
         read_terminal_bench(make(folder, **files))
 
@@ -150,7 +153,7 @@ def test_what_machines_do_not_have_is_refused_with_the_reason(folder, files, rea
         ),
     ],
 )
-def test_what_is_malformed_is_refused_with_the_field(folder, files, message):
+def test_a_malformed_task_is_refused_with_the_field(folder, files, message):
     with pytest.raises(ConfigError, match=message):
         read_terminal_bench(make(folder, **files))
 
@@ -186,7 +189,9 @@ KEYS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=150 if thorough() else 25, deadline=None, suppress_health_check=list(HealthCheck)
+)
 @given(
     name=st.sampled_from(["task.yaml", "docker-compose.yaml", "solution.yaml"]),
     content=st.dictionaries(KEYS, VALUES, max_size=4)
