@@ -31,6 +31,7 @@ def without(monkeypatch):
     extras._problems.cache_clear()
 
 
+@pytest.mark.slow
 def test_the_tools_of_the_base_install_work_without_the_packages_of_the_extras(run_python):
     code = f"""
 import sys

@@ -15,6 +15,7 @@ def made(*wrappers):
     return env
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "good", "bad", "error"),
     [
@@ -34,7 +35,7 @@ def test_each_name_has_its_rewards_and_five_calls(name, good, bad, error):
     env.close()
 
 
-def test_other_wrappers_go_round_it():
+def test_a_preset_can_be_wrapped_by_others():
     env = made("python_tool", "concat", "episode_tracking")
     step = env.step(GOOD)
     assert "You may run Python" in step.observation
@@ -42,7 +43,8 @@ def test_other_wrappers_go_round_it():
     env.close()
 
 
-def test_parameters_can_be_given():
+@pytest.mark.slow
+def test_a_preset_takes_parameters():
     env = made({"id": "python_tool", "max_tool_uses": 1, "tool_reward": 1.0, "timeout": 0.5})
     step = env.step("<python>while True: pass</python>")
     assert step.reward == 1.0

@@ -6,6 +6,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core import AsyncEnv, BaseEnv, Step, ToolCall
@@ -15,6 +16,7 @@ from gem_core.wrappers import ToolWrapper
 from gem_tools.python import RESULT, PythonTool
 
 FENCE = "```"
+few = settings(max_examples=100 if thorough() else 25)
 
 
 @pytest.fixture
@@ -49,9 +51,8 @@ class AsyncEcho(AsyncEnv):
         return Step(f"heard {action}", 0.5, True, False, {})
 
 
-@pytest.mark.parametrize(
-    ("action", "code"),
-    [
+def test_the_piece_that_ends_first_is_run_and_the_rest_is_dropped(subtests):
+    for action, code in [
         ("<python>x = 1</python>", "x = 1"),
         ("So:\n<python>\nx = 1\n</python>", "x = 1"),
         ("<python></python>", ""),
@@ -67,18 +68,16 @@ class AsyncEcho(AsyncEnv):
         (f"{FENCE}python\n<python>x = 1</python>\n{FENCE}", "x = 1"),
         (f"<python>\n{FENCE}python\nx = 2\n{FENCE}\n</python>", "x = 2"),
         ("<python>x = 1</python><python>x = 2</python>", "x = 1"),
-    ],
-)
-def test_the_piece_that_ends_first_is_run_and_the_rest_is_dropped(action, code):
-    found, text = parsed(action)
-    assert found == code
-    assert action.startswith(text)
-    assert text.endswith((FENCE, "</python>"))
+    ]:
+        with subtests.test(action=action, code=code):
+            found, text = parsed(action)
+            assert found == code
+            assert action.startswith(text)
+            assert text.endswith((FENCE, "</python>"))
 
 
-@pytest.mark.parametrize(
-    "action",
-    [
+def test_other_actions_are_not_calls_of_the_tool(subtests):
+    for action in [
         "",
         "x = 1",
         "<python>x = 1",
@@ -93,13 +92,12 @@ def test_the_piece_that_ends_first_is_run_and_the_rest_is_dropped(action, code):
         {"tool": "python"},
         ["<python>x</python>"],
         b"<python>x</python>",
-    ],
-)
-def test_all_else_is_not_for_the_tool(action):
-    assert parsed(action) is None
+    ]:
+        with subtests.test(action=action):
+            assert parsed(action) is None
 
 
-@settings(deadline=None)
+@few
 @given(st.text(alphabet="ab ="), st.text(alphabet="xy =\n"), st.text())
 def test_the_text_kept_is_the_action_up_to_the_end_of_the_piece(before, code, after):
     found, kept = parsed(f"{before}<python>{code}</python>{after}")
@@ -118,9 +116,9 @@ def test_long_texts_of_marks_are_read_in_time(text):
     assert parsed(text * 200_000) is None or FENCE in text
 
 
-@pytest.mark.parametrize(
-    ("code", "output", "ok"),
-    [
+@pytest.mark.slow
+def test_what_a_program_prints_is_shown(tool, subtests):
+    for code, output, ok in [
         ("print(4)", "4\n", True),
         ("", "", True),
         ("print('  indented\\n    more')", "  indented\n    more\n", True),
@@ -132,22 +130,21 @@ def test_long_texts_of_marks_are_read_in_time(text):
         ("exit()", "", True),
         ("print('\\u00e9\\u4e2d')", "é中\n", True),
         ("x = '\ud800'", "", False),
-    ],
-)
-def test_what_a_program_prints_is_shown(tool, code, output, ok):
-    result = shown(tool, code)
-    assert result.ok is ok
-    assert result.output.startswith(RESULT)
-    assert result.output.endswith("\n")
-    shown_output = result.output.removeprefix(RESULT).removesuffix("\n")
-    assert shown_output == output or (not ok and shown_output.endswith(output))
+    ]:
+        with subtests.test(code=code, output=output, ok=ok):
+            result = shown(tool, code)
+            assert result.ok is ok
+            assert result.output.startswith(RESULT)
+            assert result.output.endswith("\n")
+            shown_output = result.output.removeprefix(RESULT).removesuffix("\n")
+            assert shown_output == output or (not ok and shown_output.endswith(output))
 
 
 def test_the_exit_status_is_in_info(tool):
     assert shown(tool, "exit(3)").info == {"exit_status": 3, "limit": None}
 
 
-def test_of_an_error_the_last_line_may_be_enough():
+def test_an_error_can_be_cut_to_its_last_line():
     code = "def f():\n    return 1 / 0\nprint('so far')\nf()"
     short = shown(PythonTool(keep_error_last_line=True), code)
     assert short.output == f"{RESULT}so far\n\nZeroDivisionError: division by zero\n"
@@ -155,8 +152,9 @@ def test_of_an_error_the_last_line_may_be_enough():
     assert not short.ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [False, True])
-def test_the_timeout_given_is_the_timeout_kept(keep):
+def test_a_program_is_ended_after_the_given_timeout(keep):
     tool = PythonTool(timeout=0.5, keep_error_last_line=keep)
     began = time.monotonic()
     result = shown(tool, "print('so far', flush=True)\nwhile True: pass")
@@ -165,7 +163,7 @@ def test_the_timeout_given_is_the_timeout_kept(keep):
     assert (result.ok, result.info["limit"]) == (False, "wall_time")
 
 
-def test_other_limits_are_named():
+def test_a_program_that_meets_another_limit_names_it():
     result = shown(PythonTool(memory=1 << 27), "x = bytearray(1 << 30)")
     assert not result.ok
     assert "it reached the limit of memory" in result.output
@@ -211,6 +209,7 @@ def test_parameters_that_cannot_work_are_refused(options, error, message):
         PythonTool(**options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool_id", ["python", "python_session"])
 def test_the_tools_keep_the_contract(tool_id):
     calls = ["<python>print(4)</python>", f"{FENCE}python\nx = 1\nprint(x)\n{FENCE}"]
@@ -249,6 +248,7 @@ def test_a_fork_calls_the_tool_after_its_original_is_closed():
     fork.close()
 
 
+@pytest.mark.slow
 def test_other_tasks_go_on_while_an_asynchronous_environment_runs_a_program():
     ticks = []
 
@@ -271,6 +271,7 @@ def test_other_tasks_go_on_while_an_asynchronous_environment_runs_a_program():
     assert len(ticks) > 10
 
 
+@pytest.mark.slow
 def test_many_environments_run_programs_concurrently():
     vec = gem_core.make_vec("math:Sample", num_envs=8, tools=["python"], executor="threads")
     vec.reset(seed=0)

@@ -37,6 +37,7 @@ def test_an_error_keeps_what_was_there(env):
     assert said(env, "print(x, y)") == "1 2"
 
 
+@pytest.mark.slow
 def test_a_run_that_met_a_limit_begins_anew_and_says_so(env):
     said(env, "x = 1")
     assert "timed out after 2 seconds" in said(env, "while True: pass")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs
+from selection import thorough
 
 import gem_core
 from gem_core import Function, ToolCall, ToolResult
@@ -20,6 +21,7 @@ from gem_tools.formats.marked import FencedFormat, HermesFormat
 from gem_tools.formats.openai import OpenAIFormat
 
 FORMATS = [HermesFormat(), FencedFormat(), OpenAIFormat()]
+few = settings(max_examples=100 if thorough() else 25)
 NAMES = st.text("abc_-1", min_size=1, max_size=8)
 VALUES = st.recursive(
     st.none()
@@ -66,7 +68,7 @@ def asked(reading: Reading) -> list[tuple[str, dict[str, Any]]]:
 
 
 class TestReading:
-    @settings(deadline=None)
+    @few
     @given(CALLS, PROSE)
     def test_hermes_reads_every_call_as_it_was_meant(self, calls: list[Any], prose: str) -> None:
         action = f"{prose}{hermes(*calls)}"
@@ -74,13 +76,15 @@ class TestReading:
         assert asked(reading) == calls
         assert reading.text == (action if calls else "")
 
-    @settings(deadline=None)
+    @pytest.mark.slow
+    @few
     @given(CALLS, PROSE)
     def test_fenced_reads_every_call_as_it_was_meant(self, calls: list[Any], prose: str) -> None:
         reading = FencedFormat().read(f"{prose}\n{fenced(*calls)}")
         assert asked(reading) == calls
 
-    @settings(deadline=None)
+    @pytest.mark.slow
+    @few
     @given(CALLS)
     def test_openai_reads_messages_and_their_text(self, calls: list[Any]) -> None:
         message, lenient = openai(*calls), openai(*calls)
@@ -93,7 +97,7 @@ class TestReading:
             assert ids == [f"id{index}" for index in range(len(calls))]
 
     @pytest.mark.parametrize("call_format", FORMATS)
-    @settings(deadline=None)
+    @few
     @given(PROSE)
     def test_text_without_a_call_is_the_environments_as_it_is(
         self, call_format: CallFormat, prose: str
@@ -101,17 +105,18 @@ class TestReading:
         reading = call_format.read(prose)
         assert (reading.action, reading.requests) == (prose, ())
 
-    @pytest.mark.parametrize("call_format", FORMATS)
-    @pytest.mark.parametrize("action", [None, 7, b"<tool_call>", ["a"], {"move": "up"}])
     def test_an_action_that_is_not_text_goes_to_the_environment_unchanged(
-        self, call_format: CallFormat, action: Any
+        self, subtests: pytest.Subtests
     ) -> None:
-        reading = call_format.read(action)
-        assert reading.action is action
-        assert reading.requests == ()
+        for call_format in FORMATS:
+            for action in [None, 7, b"<tool_call>", ["a"], {"move": "up"}]:
+                with subtests.test(call_format=call_format, action=action):
+                    reading = call_format.read(action)
+                    assert reading.action is action
+                    assert reading.requests == ()
 
     @pytest.mark.parametrize("call_format", FORMATS)
-    @settings(deadline=None)
+    @few
     @given(st.text() | st.text("<tool_call>{}/`\n\"':,name[]0\\"))
     def test_no_text_makes_a_format_raise(self, call_format: CallFormat, text: str) -> None:
         for action in (
@@ -146,9 +151,8 @@ class TestReading:
         text = json.dumps({"name": "a", "arguments": '{"b": 1}'})
         assert asked(reader.read(f"<tool_call>{text}")) == [("a", {"b": 1})]
 
-    @pytest.mark.parametrize(
-        "written",
-        [
+    def test_a_call_that_cannot_be_read_is_one_that_failed(self, subtests: pytest.Subtests) -> None:
+        for written in [
             "",
             "hello",
             '{"name": "a", "arguments": {}',
@@ -165,23 +169,17 @@ class TestReading:
             '{"name": "a", "arguments": ' + "[" * 100_000,
             '{"name": "a", "arguments": {"x": ' + "[" * 90 + "]" * 90 + "}}",
             '{"name": "a", "arguments": {"x": ' + "9" * 5000 + "}}",
-        ],
-    )
-    @pytest.mark.parametrize(
-        ("call_format", "form"),
-        [
-            (HermesFormat(), "<tool_call>{}</tool_call> and more"),
-            (FencedFormat(), "```tool_call\n{}\n``` and more"),
-        ],
-    )
-    def test_a_call_that_cannot_be_read_is_one_that_failed(
-        self, call_format: CallFormat, form: str, written: str
-    ) -> None:
-        reading = call_format.read(form.replace("{}", written))
-        (request,) = reading.requests
-        assert request.problem
-        assert len(request.problem) < 300
-        assert "and more" not in reading.text
+        ]:
+            for call_format, form in [
+                (HermesFormat(), "<tool_call>{}</tool_call> and more"),
+                (FencedFormat(), "```tool_call\n{}\n``` and more"),
+            ]:
+                with subtests.test(form=form, written=written):
+                    reading = call_format.read(form.replace("{}", written))
+                    (request,) = reading.requests
+                    assert request.problem
+                    assert len(request.problem) < 300
+                    assert "and more" not in reading.text
 
     def test_a_call_behind_one_that_cannot_be_read_is_read(self) -> None:
         action = f"<tool_call>nonsense</tool_call>{hermes(('a', {'b': 1}))}"
@@ -189,9 +187,8 @@ class TestReading:
         assert first.problem
         assert (second.function, second.arguments) == ("a", {"b": 1})
 
-    @pytest.mark.parametrize(
-        "calls",
-        [
+    def test_openai_calls_that_cannot_be_read_have_failed(self, subtests: pytest.Subtests) -> None:
+        for calls in [
             "text",
             {"a": 1},
             [None],
@@ -199,13 +196,12 @@ class TestReading:
             [{"function": "a"}],
             [{"function": {"name": None}}],
             [{"id": "x", "function": {"name": "a", "arguments": "{"}}],
-        ],
-    )
-    def test_openai_calls_that_cannot_be_read_have_failed(self, calls: Any) -> None:
-        for action in ({"tool_calls": calls}, json.dumps({"tool_calls": calls})):
-            reading = OpenAIFormat().read(action)
-            assert [bool(request.problem) for request in reading.requests] == [True]
-            assert OpenAIFormat().messages(reading, ["no"])[1]["tool_call_id"]
+        ]:
+            with subtests.test(calls=calls):
+                for action in ({"tool_calls": calls}, json.dumps({"tool_calls": calls})):
+                    reading = OpenAIFormat().read(action)
+                    assert [bool(request.problem) for request in reading.requests] == [True]
+                    assert OpenAIFormat().messages(reading, ["no"])[1]["tool_call_id"]
 
     def test_openai_text_that_is_cut_off_has_failed(self) -> None:
         (request,) = OpenAIFormat().read('{"tool_calls": [{"id": "x"').requests
@@ -224,6 +220,7 @@ class TestReading:
         assert reader.read('{"role": "assistant", "content": "hi"}').action == "hi"
         assert reader.read('{"answer": 4}').action == '{"answer": 4}'
 
+    @pytest.mark.slow
     def test_openai_reads_the_objects_of_the_client_library(self) -> None:
         chat = needs("openai.types.chat")
         message = chat.ChatCompletionMessage.model_validate(openai(("a", {"b": 1}), content="So:"))
@@ -241,7 +238,7 @@ class TestReading:
             (OpenAIFormat(), json.dumps(openai(("a", {})))),
         ],
     )
-    def test_a_call_in_thoughts_is_none(self, call_format: CallFormat, call: str) -> None:
+    def test_a_call_in_thoughts_is_not_a_call(self, call_format: CallFormat, call: str) -> None:
         assert call_format.read(f"<think>\n{call}\n</think>\nNo.").requests == ()
         assert call_format.read(f"<think>\n{call}\n").requests == ()
         assert asked(call_format.read(f"<think>\n{call}\n</think>\n{call}")) == [("a", {})]
@@ -261,10 +258,13 @@ class TestReading:
         said = call_format.messages(reading, outputs)[0]
         assert len(said.get("tool_calls", outputs)) == MOST_CALLS
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("call_format", FORMATS)
-    @pytest.mark.parametrize(
-        "piece",
-        [
+    @pytest.mark.timeout(60)  # minutes or more, if time were quadratic
+    def test_a_megabyte_of_anything_is_read_in_linear_time(
+        self, call_format: CallFormat, subtests: pytest.Subtests
+    ) -> None:
+        for piece in [
             "<tool_call>",
             "<tool_call>{",
             '<tool_call>{"',
@@ -281,15 +281,11 @@ class TestReading:
             '{"tool_calls":[{"function":{"name":"',
             "`",
             " ",
-        ],
-    )
-    @pytest.mark.timeout(60)  # minutes or more, if time were quadratic
-    def test_a_megabyte_of_anything_is_read_in_linear_time(
-        self, call_format: CallFormat, piece: str
-    ) -> None:
-        text = piece * (1_000_000 // len(piece))
-        for action in (text, '{"tool_calls":' + text, f"<tool_call>\n```tool_call\n{text}"):
-            assert len(call_format.read(action).requests) <= MOST_CALLS
+        ]:
+            text = piece * (1_000_000 // len(piece))
+            for action in (text, '{"tool_calls":' + text, f"<tool_call>\n```tool_call\n{text}"):
+                with subtests.test(piece=piece, action=action[:20]):
+                    assert len(call_format.read(action).requests) <= MOST_CALLS
 
 
 class TestShowing:
@@ -327,7 +323,7 @@ class TestShowing:
         said = OpenAIFormat().messages(OpenAIFormat().read(message), ["no"])[0]
         assert said["tool_calls"][0]["function"]["arguments"] == '{"x": '
 
-    @settings(deadline=None)
+    @few
     @given(st.text("`ab\n", max_size=30))
     def test_a_fence_is_longer_than_any_in_it(self, output: str) -> None:
         shown = FencedFormat().show(self.READING, [output])
@@ -345,17 +341,19 @@ class TestShowing:
 
 
 class TestJson:
-    @settings(deadline=None)
+    @few
     @given(VALUES)
     def test_json_is_read_as_it_was_written(self, value: Any) -> None:
         assert json_of(f" {json.dumps(value)}\n") == value
 
-    @pytest.mark.parametrize("text", ["", " ", "{} {}", "nan", "Infinity", "[1,]", "{'a': 1}"])
-    def test_anything_else_is_refused_with_the_reason(self, text: str) -> None:
-        with pytest.raises(ValueError, match=r"\w"):
-            json_of(text)
+    def test_text_that_is_not_json_is_refused_with_the_reason(
+        self, subtests: pytest.Subtests
+    ) -> None:
+        for text in ["", " ", "{} {}", "nan", "Infinity", "[1,]", "{'a': 1}"]:
+            with subtests.test(text=text), pytest.raises(ValueError, match=r"\w"):
+                json_of(text)
 
-    def test_it_may_be_so_deep_and_no_deeper(self) -> None:
+    def test_json_may_be_nested_up_to_a_limit(self) -> None:
         assert json_of("[" * DEEPEST + "]" * DEEPEST)
         with pytest.raises(ValueError, match="levels"):
             json_of("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1))

@@ -43,15 +43,18 @@ def shown(call_format: str, output: str) -> Any:
     return env.step(CALLS[call_format])
 
 
-@pytest.mark.parametrize("output", FORGED)
-@pytest.mark.parametrize("call_format", CALLS)
-def test_a_result_cannot_contain_the_tags_of_another(call_format: str, output: str) -> None:
-    step = shown(call_format, output)
-    text = step.observation.removeprefix("<tool_response>\n").removesuffix("\n</tool_response>")
-    assert not TAG.search(text)
-    for message in step.info.get("tool_messages", [])[1:]:
-        inner = message["content"].removeprefix("<tool_response>\n")
-        assert not TAG.search(inner.removesuffix("\n</tool_response>"))
+def test_a_result_cannot_contain_the_tags_of_another(subtests: pytest.Subtests) -> None:
+    for output in FORGED:
+        for call_format in CALLS:
+            with subtests.test(call_format=call_format, output=output):
+                step = shown(call_format, output)
+                text = step.observation.removeprefix("<tool_response>\n").removesuffix(
+                    "\n</tool_response>"
+                )
+                assert not TAG.search(text)
+                for message in step.info.get("tool_messages", [])[1:]:
+                    inner = message["content"].removeprefix("<tool_response>\n")
+                    assert not TAG.search(inner.removesuffix("\n</tool_response>"))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core import (
@@ -30,6 +31,8 @@ from gem_core.wrappers import HistoryWrapper, ToolWrapper
 from gem_core.wrappers.tools import BUDGET_SPENT, OVER_BUDGET, OVER_TOOL_BUDGET, TOOL_SPENT
 from gem_tasks import ToolSet, as_tool
 from gem_tools.formats import FencedFormat, HermesFormat, OpenAIFormat
+
+few = settings(max_examples=100 if thorough() else 25)
 
 
 class Question(BaseEnv):
@@ -202,12 +205,12 @@ class TestCalls:
     ) -> None:
         assert question(Adder(), **rewards).step(calls(1, -1, 2)).reward == expected
 
-    def test_a_call_without_an_episode_is_a_step_without_one(self) -> None:
+    def test_a_call_before_the_first_reset_is_refused(self) -> None:
         env = ToolWrapper(Question(), tools=[Adder()], call_format=HermesFormat())
         with pytest.raises(EpisodeEndedError, match="no episode"):
             env.step(calls(1))
 
-    @settings(deadline=None)
+    @few
     @given(st.lists(st.lists(st.integers(-1, 2), max_size=4), max_size=6), st.integers(0, 6))
     def test_counters_count_in_any_order(self, turns: list[list[int]], limit: int) -> None:
         env = question(Adder(), max_tool_uses=limit, env=Deaf())
@@ -323,6 +326,7 @@ class TestCopies:
         spawned.reset()
         assert told(spawned.step(calls(1))) == ["total 1"]
 
+    @pytest.mark.slow
     def test_a_vector_of_processes_runs_functions_of_a_script(self) -> None:
         @as_tool
         def double(number: int) -> int:
@@ -388,7 +392,7 @@ class Meeting(BaseTool):
         self.begun = 0
 
 
-class TestAtOnce:
+class TestConcurrentCalls:
     @pytest.mark.parametrize("make_env", [Question, AsyncQuestion])
     def test_calls_that_wait_wait_together(self, make_env: Any) -> None:
         async def episode() -> Step:
@@ -426,7 +430,7 @@ class TestAtOnce:
         assert asyncio.run(episode(in_order=True)) == ["a", "a b", "a b c"]
         assert asyncio.run(episode(in_order=False)) == ["a", "b", "c"]
 
-    def test_where_the_environment_is_asynchronous_arun_is_taken(self) -> None:
+    def test_an_asynchronous_environment_uses_arun(self) -> None:
         class Both(Adder):
             async def arun(self, call: ToolCall) -> ToolResult:
                 return ToolResult(f"arun {self.run(call).output}")
@@ -473,7 +477,7 @@ class TestOpenAI:
         env.reset()
         return env
 
-    def test_messages_are_actions(self) -> None:
+    def test_an_openai_message_is_an_action(self) -> None:
         step = self.env().step(self.message(1, 2))
         assert [json.loads(line) for line in step.observation.splitlines()] == [
             {"role": "tool", "tool_call_id": "c1", "name": "add", "content": "total 1"},
@@ -507,7 +511,7 @@ class TestInstructions:
         assert all(json.dumps(schema) in observation for schema in env.tool_schemas)
         assert "tool_schemas" not in info
 
-    def test_or_the_schemas_are_in_info_for_a_template(self) -> None:
+    def test_the_schemas_can_be_in_info_for_a_template(self) -> None:
         env = ToolWrapper(
             Question(), tools=[Adder()], call_format=HermesFormat(), instructions="schemas"
         )

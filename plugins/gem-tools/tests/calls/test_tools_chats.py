@@ -171,7 +171,7 @@ class TestOpenAI:
 
 
 class TestFenced:
-    def test_every_template_can_show_it(self) -> None:
+    def test_every_template_can_show_fenced_calls(self) -> None:
         action = '```tool_call\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n```'
         step = chat(PLAIN, call_format="fenced").step(action)
         assert step.observation.endswith(f"[assistant]{action}[user]```tool_result\n3\n```")

@@ -16,6 +16,8 @@ from gem_core.tool import ToolResult
 from gem_tools.mcp import MCPTool
 
 ODD = [sys.executable, str(Path(__file__).with_name("odd_server.py"))]
+PLAIN = [sys.executable, str(Path(__file__).with_name("plain_server.py"))]
+CLOCK = [sys.executable, "-m", "gem_tools.mcp.time_server"]
 Call = Callable[..., ToolResult]
 
 
@@ -26,9 +28,23 @@ def odd_command() -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def plain_command() -> list[str]:
+    """The command of a server that starts at once, for tests of processes."""
+    return PLAIN
+
+
+@pytest.fixture(scope="session")
 def odd() -> Iterator[MCPTool]:
     """A tool for the odd server, for tests that leave it alive."""
     tool = MCPTool(ODD)
+    yield tool
+    tool.close()
+
+
+@pytest.fixture(scope="session")
+def clock() -> Iterator[MCPTool]:
+    """A tool for the clock."""
+    tool = MCPTool([*CLOCK, "--transport", "stdio"])
     yield tool
     tool.close()
 
@@ -49,6 +65,27 @@ def call() -> Call:
     return make
 
 
+def is_seen(happened: Callable[[], Any]) -> bool:
+    """Return whether something happens within some seconds."""
+    for _ in range(2000):
+        if happened():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[..., bool]:
+    """Wait for something, and return whether it happens within some seconds."""
+    return is_seen
+
+
+@pytest.fixture(scope="session")
+def was_cancelled() -> Callable[[Path], bool]:
+    """Return whether a call of ``hang`` notes within some seconds that it is cancelled."""
+    return lambda note: is_seen(lambda: note.exists() and note.read_text() == "cancelled")
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -56,12 +93,13 @@ def free_port() -> int:
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
+    def listens() -> bool:
         assert process.poll() is None, "the server ended"
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    raise TimeoutError("the server does not listen")
+            return True
+        return False
+
+    assert is_seen(listens), "the server does not listen"
 
 
 class Served:

@@ -4,13 +4,12 @@
 port.
 """
 
-# ruff: noqa: ASYNC230, ASYNC240
+# ruff: noqa: ASYNC240
 
 import asyncio
 import base64
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from mcp.types import (
     EmbeddedResource,
     ResourceLink,
     TextResourceContents,
-    ToolAnnotations,
 )
 
 PNG = base64.b64decode(
@@ -45,8 +43,9 @@ def pid() -> int:
 
 @server.tool(structured_output=False)
 async def hang(note: str) -> str:
-    """Never answer; write to a file once the call is cancelled."""
+    """Never answer; write to a file that the call has begun, and that it is cancelled."""
     try:
+        Path(note).write_text("begun")
         await asyncio.sleep(3600)
     except BaseException:
         Path(note).write_text("cancelled")
@@ -55,42 +54,16 @@ async def hang(note: str) -> str:
 
 
 @server.tool(structured_output=False)
-async def slow(seconds: float) -> str:
-    """Answer after a while."""
-    await asyncio.sleep(seconds)
+async def wait(note: str) -> str:
+    """Answer once a file exists."""
+    while not Path(note).exists():  # noqa: ASYNC110 - another process makes it
+        await asyncio.sleep(0.02)
     return "there you are"
-
-
-@server.tool(structured_output=False)
-async def freeze() -> str:
-    """Hang with the whole server."""
-    time.sleep(3600)  # noqa: ASYNC251 - that is the point
-    return "never"
 
 
 @server.tool(structured_output=False)
 async def die() -> str:
     """End the server in mid-call."""
-    os._exit(3)
-
-
-@server.tool(structured_output=False)
-async def die_once(note: str) -> str:
-    """End the server in mid-call, unless the file is there."""
-    if Path(note).exists():
-        return "survived"
-    Path(note).touch()
-    os._exit(3)
-
-
-@server.tool(
-    structured_output=False,
-    annotations=ToolAnnotations(idempotent_hint=False, read_only_hint=False),
-)
-async def pay_and_die(note: str) -> str:
-    """Write a line, then end the server; must not be called twice."""
-    with Path(note).open("a") as file:
-        file.write("paid\n")
     os._exit(3)
 
 

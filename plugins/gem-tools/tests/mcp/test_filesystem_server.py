@@ -1,33 +1,41 @@
 """The server for a folder: its tools, and that nothing outside of the folder is in reach."""
 
 import base64
+import importlib
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mcp.server.mcpserver.exceptions import ToolError
+from selection import thorough
 
 from gem_tools.mcp import MCPTool
-from gem_tools.mcp.filesystem_server import Folder
+
+few = settings(max_examples=100 if thorough() else 50)
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 
 
+@pytest.fixture(scope="module")
+def server():
+    return importlib.import_module("gem_tools.mcp.filesystem_server")
+
+
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, server):
     root = tmp_path / "root"
     (root / "notes").mkdir(parents=True)
     (root / "notes/a.txt").write_text("first\nsecond\n")
     (root / "b.bin").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "secret.txt").write_text("secret")
     (root / "way_out").symlink_to(tmp_path)
-    return Folder(root)
+    return server.Folder(root)
 
 
+@pytest.mark.slow
 def test_a_process_serves_a_folder_over_stdio(tmp_path, call):
     (tmp_path / "pixel.png").write_bytes(PNG)
     command = [sys.executable, "-m", "gem_tools.mcp.filesystem_server", str(tmp_path)]
@@ -65,9 +73,8 @@ def test_writing_moving_copying_and_deleting(folder):
     assert folder.list_directory("deep") == "The folder is empty."
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
+def test_what_cannot_be_done_is_refused_with_the_reason(server, folder, subtests):
+    for name, arguments, said in [
         ("read_file", ["none.txt"], "There is no 'none.txt'"),
         ("read_file", ["notes"], "is not a file"),
         ("read_file", ["b.bin"], "not text in UTF-8"),
@@ -85,38 +92,47 @@ def test_writing_moving_copying_and_deleting(folder):
         ("copy_file", ["notes/a.txt", "b.bin"], "already exists"),
         ("delete_file", ["notes"], "is not empty"),
         ("delete_file", ["."], "is not empty"),
-    ],
-)
-def test_what_cannot_be_done_is_refused_with_the_reason(folder, name, arguments, said):
-    with pytest.raises(ToolError, match=said):
-        getattr(folder, name)(*arguments)
+    ]:
+        with (
+            subtests.test(name=name, arguments=arguments, said=said),
+            pytest.raises(server.ToolError, match=said),
+        ):
+            getattr(folder, name)(*arguments)
 
 
-@pytest.mark.parametrize(
-    "path", ["..", "../secret.txt", "notes/../../secret.txt", "way_out/secret.txt", "/etc/passwd"]
-)
-@pytest.mark.parametrize("name", ["read_file", "list_directory", "delete_file", "get_file_info"])
-def test_no_path_leads_out_of_the_folder(folder, name, path):
-    with pytest.raises(ToolError, match="is outside the folder"):
-        getattr(folder, name)(path)
+def test_no_path_leads_out_of_the_folder(server, folder, subtests):
+    for path in [
+        "..",
+        "../secret.txt",
+        "notes/../../secret.txt",
+        "way_out/secret.txt",
+        "/etc/passwd",
+    ]:
+        for name in ["read_file", "list_directory", "delete_file", "get_file_info"]:
+            with (
+                subtests.test(path=path, name=name),
+                pytest.raises(server.ToolError, match="is outside the folder"),
+            ):
+                getattr(folder, name)(path)
 
 
-@settings(deadline=None)
+@few
 @given(st.lists(st.sampled_from(["..", ".", "notes", "way_out", "a.txt", "~", "//", "x"])))
-def test_any_path_ends_inside_the_folder_or_is_refused(tmp_path_factory, parts):
+def test_any_path_ends_inside_the_folder_or_is_refused(server, tmp_path_factory, parts):
     top = tmp_path_factory.getbasetemp() / "paths"
     root = top / "root"
     if not root.exists():
         (root / "notes").mkdir(parents=True)
         (root / "way_out").symlink_to(top)
-    folder = Folder(root)
+    folder = server.Folder(root)
     try:
         place = folder._place("/".join(parts))
-    except ToolError:
+    except server.ToolError:
         return
     assert Path(place).resolve().is_relative_to(root.resolve())
 
 
+@pytest.mark.slow
 def test_listings_do_not_follow_links_and_end_somewhere(folder):
     assert "secret" not in folder.search_files("*secret*")
     assert "secret" not in folder.search_text("secret")

@@ -6,10 +6,12 @@ import sys
 import threading
 
 import pytest
+from selection import thorough
 
 from gem_core.errors import ConfigError
 from gem_tools.mcp import MCPTool
 
+pytestmark = pytest.mark.slow
 FAST = {"delay_between_retries": 0.05}
 
 
@@ -26,48 +28,58 @@ def test_results_of_many_megabytes_come_through(odd_http, call):
     tool.close()
 
 
-def test_none_of_512_concurrent_calls_fails(odd_http):
+def test_none_of_many_concurrent_calls_fails(odd_http):
     tool = MCPTool(f"http://127.0.0.1:{odd_http.port}/mcp", max_retries=0, execution_timeout=120)
     call = tool.parse("<tool_call><tool_name>pid</tool_name></tool_call>")
 
     async def many():
-        return await asyncio.gather(*(tool.arun(call) for _ in range(512)))
+        return await asyncio.gather(*(tool.arun(call) for _ in range(512 if thorough() else 150)))
 
     results = asyncio.run(many())
     tool.close()
     assert [result for result in results if not result.ok] == []
 
 
-def test_a_call_over_http_that_takes_too_long_is_cancelled_at_the_server(odd_http, call, tmp_path):
+def test_a_call_over_http_that_takes_too_long_is_cancelled_at_the_server(
+    odd_http, call, was_cancelled, tmp_path
+):
     tool = MCPTool(f"http://127.0.0.1:{odd_http.port}/mcp", execution_timeout=0.5, max_retries=0)
     note = tmp_path / "note"
     assert "timed out after 0.5 seconds" in call(tool, "hang", note=str(note)).output
     assert call(tool, "echo", text="on").output == "on"
-    for _ in range(500):
-        if note.exists():
-            break
-        threading.Event().wait(0.02)
-    assert note.exists()
+    assert was_cancelled(note)
     tool.close()
 
 
-@pytest.mark.parametrize("handler", [None, print], ids=["stateless", "with a session id"])
-def test_a_server_that_was_started_again_is_found_again(serve, odd_command, call, handler):
-    served = serve(lambda port: [*odd_command, "http", str(port)])
-    url = f"http://127.0.0.1:{served.port}/mcp"
-    tool = MCPTool(url, max_retries=5, sampling_handler=handler, **FAST)
-    assert int(call(tool, "pid").output) == served.process.pid
-    served.stop()
-    lost = call(tool, "pid")
-    assert lost.output.startswith("[Tool execution failed: failed to connect")
-    served.start()
-    assert int(call(tool, "pid").output) == served.process.pid
-    tool.close()
+@pytest.fixture(scope="module")
+def served(serve, odd_command):
+    return serve(lambda port: [*odd_command, "http", str(port)])
 
 
-def test_a_server_over_http_that_dies_in_mid_call_is_a_failed_call(serve, odd_command, call):
-    served = serve(lambda port: [*odd_command, "http", str(port)])
-    tool = MCPTool(f"http://127.0.0.1:{served.port}/mcp", max_retries=1, **FAST)
+@pytest.fixture
+def mortal(served):
+    """An odd server that tests may end."""
+    if served.process.poll() is not None:
+        served.start()
+    return served
+
+
+def test_a_server_that_was_started_again_is_found_again_with_and_without_a_session_id(mortal, call):
+    url = f"http://127.0.0.1:{mortal.port}/mcp"
+    tools = [MCPTool(url, max_retries=2, sampling_handler=one, **FAST) for one in (None, print)]
+    pids = {int(call(tool, "pid").output) for tool in tools}
+    assert pids == {mortal.process.pid}
+    mortal.stop()
+    lost = [call(tool, "pid").output for tool in tools]
+    mortal.start()
+    assert [int(call(tool, "pid").output) for tool in tools] == [mortal.process.pid] * 2
+    for tool, said in zip(tools, lost, strict=True):
+        tool.close()
+        assert said.startswith("[Tool execution failed: failed to connect")
+
+
+def test_a_server_over_http_that_dies_in_mid_call_is_a_failed_call(mortal, call):
+    tool = MCPTool(f"http://127.0.0.1:{mortal.port}/mcp", max_retries=1, **FAST)
     result = call(tool, "die")
     assert result.output.startswith("[Tool execution failed: failed to connect")
     tool.close()
@@ -84,7 +96,7 @@ def test_the_sse_transport_lists_calls_and_comes_back(serve, odd_command, call):
     tool.close()
 
 
-def test_several_servers_by_url(odd_http, serve, call):
+def test_one_tool_calls_several_servers_by_url(odd_http, serve, call):
     clock = [sys.executable, "-m", "gem_tools.mcp.time_server"]
     served = serve(lambda port: [*clock, "--transport", "http", "--port", str(port)])
     tool = MCPTool.from_multi_server(

@@ -9,12 +9,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from commands import Command
 
 from gem_tools.mcp import MCPTool
 
@@ -27,16 +25,18 @@ def is_alive(pid):
     return False
 
 
-def wait_until(happened):
-    for _ in range(1000):
-        if happened():
-            return True
-        time.sleep(0.02)
-    return False
+@pytest.fixture(scope="module")
+def mortal(plain_command):
+    """The command of a server that tests may end; it is started again when it is needed."""
+    command = [*plain_command, "mortal"]
+    with contextlib.closing(MCPTool(command)):
+        yield command
 
 
-def test_all_tools_of_the_same_server_share_one_process_until_the_last_is_closed(odd_command, call):
-    tools = [MCPTool([*odd_command, "shared"]) for _ in range(5)]
+def test_a_server_is_shared_by_its_tools_and_ends_with_the_last_of_them(
+    plain_command, call, wait_until
+):
+    tools = [MCPTool([*plain_command, "shared"]) for _ in range(5)]
     tools.append(copy.copy(tools[0]))
     pids = {int(call(tool, "pid").output) for tool in tools}
     assert len(pids) == 1
@@ -44,26 +44,17 @@ def test_all_tools_of_the_same_server_share_one_process_until_the_last_is_closed
     for tool in tools[:-1]:
         tool.close()
         tool.close()
-    assert int(call(tools[-1], "pid").output) == pid
-    tools[-1].close()
+    last = tools.pop()
+    assert int(call(last, "pid").output) == pid
+    last.close()
     assert not is_alive(pid)
+    again = int(call(last, "pid").output)
+    assert again != pid
+    del tool, tools, last
+    assert wait_until(lambda: not is_alive(again))
 
 
-def test_a_closed_tool_may_be_used_again_with_a_new_process(odd_command, call):
-    tool = MCPTool([*odd_command, "again"])
-    first = call(tool, "pid").output
-    tool.close()
-    assert call(tool, "pid").output != first
-    tool.close()
-
-
-def test_an_unused_tool_ends_its_server(odd_command, call):
-    tool = MCPTool([*odd_command, "collected"])
-    pid = int(call(tool, "pid").output)
-    del tool
-    assert wait_until(lambda: not is_alive(pid))
-
-
+@pytest.mark.slow
 def test_64_threads_share_one_session_and_each_gets_its_own_answers(odd, call):
     def ask(number):
         return [call(odd, "echo", text=f"{number}.{turn}").output for turn in range(5)]
@@ -73,51 +64,63 @@ def test_64_threads_share_one_session_and_each_gets_its_own_answers(odd, call):
     assert answers == [[f"{number}.{turn}" for turn in range(5)] for number in range(64)]
 
 
-def test_slow_calls_run_concurrently_and_block_no_others(odd, call):
+@pytest.mark.slow
+def test_calls_that_wait_run_concurrently_and_block_no_others(odd, call, tmp_path):
+    note = tmp_path / "note"
+
     async def all_at_once():
-        slow = odd.parse(
-            '<tool_call><tool_name>slow</tool_name><arguments>{"seconds": 1}</arguments>'
-            "</tool_call>"
+        arguments = json.dumps({"note": str(note)})
+        wait = odd.parse(
+            f"<tool_call><tool_name>wait</tool_name><arguments>{arguments}</arguments></tool_call>"
         )
         fast = odd.parse("<tool_call><tool_name>pid</tool_name></tool_call>")
-        waiting = [asyncio.create_task(odd.arun(slow)) for _ in range(50)]
+        waiting = [asyncio.create_task(odd.arun(wait)) for _ in range(50)]
         answered = await odd.arun(fast)
         still = sum(not task.done() for task in waiting)
+        note.touch()
         return answered, still, await asyncio.gather(*waiting)
 
-    answered, still, slow = asyncio.run(all_at_once())
+    answered, still, waited = asyncio.run(all_at_once())
     assert answered.ok
     assert still == 50
-    assert {result.output for result in slow} == {"there you are"}
+    assert {result.output for result in waited} == {"there you are"}
 
 
+@pytest.mark.slow
 def test_a_call_that_takes_too_long_is_cancelled_at_the_server_and_the_session_stays(
-    odd_command, odd, call, tmp_path
+    odd_command, odd, call, was_cancelled, tmp_path
 ):
     hasty = MCPTool(odd_command, execution_timeout=0.3, max_retries=0)
     before = call(odd, "pid").output
     result = call(hasty, "hang", note=str(tmp_path / "note"))
     assert not result.ok
     assert result.output == "[Tool execution failed: 'hang' timed out after 0.3 seconds]"
-    assert wait_until((tmp_path / "note").exists)
-    assert call(hasty, "pid").output == before
+    assert was_cancelled(tmp_path / "note")
+    assert call(odd, "pid").output == before
     hasty.close()
 
 
-def test_a_call_that_its_caller_gives_up_is_cancelled_at_the_server(odd, tmp_path):
-    arguments = json.dumps({"note": str(tmp_path / "note")})
+@pytest.mark.slow
+def test_a_call_that_its_caller_gives_up_is_cancelled_at_the_server(odd, was_cancelled, tmp_path):
+    note = tmp_path / "note"
+    arguments = json.dumps({"note": str(note)})
     hang = odd.parse(
         f"<tool_call><tool_name>hang</tool_name><arguments>{arguments}</arguments></tool_call>"
     )
 
     async def give_up():
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(odd.arun(hang), 0.5)
+        calling = asyncio.create_task(odd.arun(hang))
+        while not note.exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.01)
+        calling.cancel()
+        await asyncio.wait([calling])
+        assert calling.cancelled()
 
     asyncio.run(give_up())
-    assert wait_until((tmp_path / "note").exists)
+    assert was_cancelled(note)
 
 
+@pytest.mark.slow
 def test_a_timeout_is_tried_again_as_often_as_asked(odd_command, call, tmp_path):
     tool = MCPTool(odd_command, execution_timeout=0.2, max_retries=2, **FAST)
     notes = []
@@ -135,43 +138,47 @@ def test_a_timeout_is_tried_again_as_often_as_asked(odd_command, call, tmp_path)
 
 
 def test_a_server_that_dies_in_mid_call_is_started_again_and_the_call_repeated(
-    odd_command, call, tmp_path
+    mortal, call, tmp_path
 ):
-    tool = MCPTool([*odd_command, "dies"], **FAST)
+    tool = MCPTool(mortal, **FAST)
     first = call(tool, "pid").output
     assert call(tool, "die_once", note=str(tmp_path / "note")).output == "survived"
     assert call(tool, "pid").output != first
     tool.close()
 
 
-def test_a_server_that_always_dies_is_a_failed_call_and_others_go_on(odd_command, call):
-    tool = MCPTool([*odd_command, "mortal"], max_retries=1, **FAST)
+def test_a_server_that_always_dies_is_a_failed_call_and_others_go_on(mortal, call):
+    tool = MCPTool(mortal, max_retries=1, **FAST)
     result = call(tool, "die")
     assert result.output.startswith("[Tool execution failed: failed to connect to the server")
-    assert call(tool, "echo", text="still here").output == "still here"
+    assert call(tool, "pid").ok
     tool.close()
 
 
-def test_a_tool_that_denies_being_idempotent_is_called_once(odd_command, call, tmp_path):
-    tool = MCPTool([*odd_command, "payment"], max_retries=3, **FAST)
+def test_a_tool_that_denies_being_idempotent_is_called_once(mortal, call, tmp_path):
+    tool = MCPTool(mortal, max_retries=3, **FAST)
     note = tmp_path / "note"
     assert not call(tool, "pay_and_die", note=str(note)).ok
     assert note.read_text() == "paid\n"
     tool.close()
 
 
-def test_a_server_that_freezes_is_taken_for_dead_and_replaced(odd_command, call, monkeypatch):
+@pytest.mark.slow
+def test_a_server_that_freezes_is_taken_for_dead_and_replaced(
+    mortal, call, monkeypatch, wait_until
+):
     monkeypatch.setattr("gem_tools.mcp.sessions._PROBE_SECONDS", 0.5)
-    tool = MCPTool([*odd_command, "freezes"], execution_timeout=1.0, max_retries=0)
+    tool, hasty = MCPTool(mortal), MCPTool(mortal, execution_timeout=0.3, max_retries=0)
     pid = int(call(tool, "pid").output)
-    assert not call(tool, "freeze").ok
+    assert not call(hasty, "freeze").ok
     assert wait_until(lambda: not is_alive(pid))
-    assert call(tool, "echo", text="new").output == "new"
+    assert int(call(tool, "pid").output) != pid
     tool.close()
+    hasty.close()
 
 
-def test_a_killed_server_is_noticed_with_the_next_call(odd_command, call):
-    tool = MCPTool([*odd_command, "killed"], **FAST)
+def test_a_killed_server_is_noticed_with_the_next_call(mortal, call, wait_until):
+    tool = MCPTool(mortal, **FAST)
     pid = int(call(tool, "pid").output)
     os.kill(pid, signal.SIGKILL)
     assert wait_until(lambda: not is_alive(pid))
@@ -179,11 +186,12 @@ def test_a_killed_server_is_noticed_with_the_next_call(odd_command, call):
     tool.close()
 
 
+@pytest.mark.slow
 def test_floods_of_results_and_noise_do_not_harm_the_session(odd_command, call, capfd):
     tool = MCPTool([*odd_command, "floods"], longest_output=1000)
     with ThreadPoolExecutor(4) as threads:
         floods = [threads.submit(call, tool, "flood", size=2_000_000) for _ in range(4)]
-        noise = threads.submit(call, tool, "chatter", lines=3000)
+        noise = threads.submit(call, tool, "chatter", lines=500)  # more than pipes hold
         assert all(len(flood.result().output) < 1100 for flood in floods)
         assert noise.result().output == "done"
     assert call(tool, "echo", text="well").output == "well"
@@ -191,83 +199,71 @@ def test_floods_of_results_and_noise_do_not_harm_the_session(odd_command, call, 
     assert "noise" not in capfd.readouterr().err
 
 
-def test_ctrl_c_ends_the_wait_and_cancels_the_call(odd_command, tmp_path):
-    code = (
-        "import json, sys, threading, os, signal, time\n"
-        "from gem_tools.mcp import MCPTool\n"
-        f"tool = MCPTool({odd_command!r})\n"
-        f"text = json.dumps({{'note': {str(tmp_path / 'note')!r}}})\n"
-        "call = tool.parse('<tool_call><tool_name>hang</tool_name><arguments>' + text + "
-        "'</arguments></tool_call>')\n"
-        "threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
-        "try:\n"
-        "    tool.run(call)\n"
-        "except KeyboardInterrupt:\n"
-        "    print('interrupted')\n"
-        "while not os.path.exists(json.loads(text)['note']): time.sleep(0.02)\n"
-    )
+def run_program(code, **given):
+    """Run a program that makes a ``tool``, and return what it prints."""
+    lines = [f"{name} = {value!r}" for name, value in given.items()]
     done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
-    )
-    assert (done.stdout, done.returncode) == ("interrupted\n", 0), done.stderr
-
-
-PROGRAM = """
-import os, sys
-from gem_tools.mcp import MCPTool
-
-def pid(tool):
-    return tool.run(tool.parse("<tool_call><tool_name>pid</tool_name></tool_call>")).output
-
-tool = MCPTool({command!r})
-print(pid(tool), flush=True)
-{then}
-"""
-
-
-def run_program(command, then):
-    code = PROGRAM.format(command=[*command, "program"], then=then)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
+        [sys.executable, "-W", "error", "-c", "\n".join([*lines, code])],
         check=False,
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return [int(line) for line in done.stdout.split()]
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.split()
 
 
-def test_the_end_of_the_program_ends_the_servers_without_a_word(odd_command):
-    (pid,) = run_program(odd_command, "")
-    assert not is_alive(pid)
+@pytest.mark.slow
+def test_ctrl_c_ends_the_wait_and_cancels_the_call(plain_command, tmp_path):
+    note = str(tmp_path / "note")
+    code = """
+import os, signal, threading, time
+from pathlib import Path
+from gem_core import ToolCall
+from gem_tools.mcp import MCPTool
+
+def interrupt():
+    while not os.path.exists(note): time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+
+tool = MCPTool(command)
+threading.Thread(target=interrupt).start()
+try:
+    tool.run(ToolCall(tool.name, {"note": note}, "", function="hang"))
+except KeyboardInterrupt:
+    print("interrupted")
+while Path(note).read_text() != "cancelled": time.sleep(0.01)
+"""
+    assert run_program(code, command=plain_command, note=note) == ["interrupted"]
 
 
-def test_a_killed_program_leaves_no_server_behind(odd_command):
-    code = PROGRAM.format(command=odd_command, then="import time; time.sleep(60)")
-    with Command([sys.executable, "-c", code], stdout=subprocess.PIPE) as program:
-        pid = int(program.stdout.readline())
-        program.kill()
-    assert wait_until(lambda: not is_alive(pid))
+@pytest.mark.slow
+def test_a_forked_child_has_its_own_sessions_and_no_server_outlives_the_program(plain_command):
+    code = """
+import os, sys
+from gem_core import ToolCall
+from gem_tools.mcp import MCPTool
 
+def show_pid():
+    print(tool.run(ToolCall(tool.name, {}, "", function="pid")).output, flush=True)
 
-def test_a_forked_child_has_its_own_sessions_and_keeps_its_parents_open(odd_command):
-    first, child, again = run_program(
-        odd_command,
-        "child = os.fork()\n"
-        "if not child:\n"
-        "    print(pid(tool), flush=True)\n"
-        "    sys.exit()\n"
-        "os.waitpid(child, 0)\n"
-        "print(pid(tool))",
-    )
+tool = MCPTool(command)
+show_pid()
+child = os.fork()
+if not child:
+    show_pid()
+    sys.exit()
+os.waitpid(child, 0)
+show_pid()
+"""
+    first, child, again = map(int, run_program(code, command=plain_command))
     assert child != first
     assert again == first
     assert not any(map(is_alive, (first, child)))
 
 
-def test_a_tool_called_in_a_handlers_thread_is_refused_and_does_not_wait_for_ever(odd_command):
+@pytest.mark.slow
+def test_a_tool_that_a_handler_calls_in_its_thread_refuses_and_does_not_wait_for_ever(odd_command):
     said = []
     tool = None
 
@@ -277,7 +273,7 @@ def test_a_tool_called_in_a_handlers_thread_is_refused_and_does_not_wait_for_eve
         except Exception as error:
             said.append(str(error))
 
-    tool = MCPTool([*odd_command, "handlers"], progress_handler=handler)
+    tool = MCPTool(odd_command, progress_handler=handler)
     counting = tool.parse(
         '<tool_call><tool_name>count</tool_name><arguments>{"to": 1}</arguments></tool_call>'
     )

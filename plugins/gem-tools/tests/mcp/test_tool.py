@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs
+from selection import thorough
 
 import gem_core
 from gem_core import AsyncEnv, BaseEnv, Step
@@ -21,6 +22,9 @@ from gem_tools.mcp import MCPTool
 from gem_tools.mcp.menu import Menu
 from gem_tools.mcp.sessions import Offer
 
+few = settings(max_examples=100 if thorough() else 30)
+
+pytestmark = pytest.mark.slow  # the server that most of them call starts in two seconds
 ECHO = '<tool_call> <tool_name>echo</tool_name> <arguments>{"text": "hi"}</arguments> </tool_call>'
 
 
@@ -50,7 +54,7 @@ def test_the_first_complete_block_counts_however_the_text_before_it_looks(odd):
 
 
 @pytest.mark.parametrize("arguments", ["<arguments></arguments>", "<arguments> </arguments>", ""])
-def test_empty_arguments_are_none(odd, arguments):
+def test_empty_arguments_are_no_arguments(odd, arguments):
     call = odd.parse(f"<tool_call><tool_name> pid </tool_name>{arguments}</tool_call>")
     assert call is not None
     assert call.arguments == {}
@@ -65,7 +69,7 @@ def test_an_action_without_a_block_is_not_a_call(odd, action):
     assert odd.parse(action) is None
 
 
-@settings(deadline=None)
+@few
 @given(st.text())
 def test_no_text_makes_parse_raise(text):
     tool = MCPTool(["never-started"], validate_on_init=False)
@@ -169,7 +173,7 @@ def test_the_listing_names_the_server_of_each_tool(odd):
     }
 
 
-def test_it_fulfils_the_contract_of_tools(odd_command):
+def test_the_tool_keeps_the_contract_of_tools(odd, odd_command):
     report = check_tool(lambda: MCPTool(odd_command), calls=[ECHO])
     assert report.ok, report
 
@@ -261,25 +265,14 @@ def test_agents_read_the_name_of_a_lost_server_and_not_its_command(call):
         tool.get_available_tools()
 
 
-def test_a_server_that_also_writes_to_its_standard_output_is_understood(tmp_path, call, capfd):
-    script = tmp_path / "talks.py"
-    script.write_text(
-        "import sys\n"
-        "from mcp.server.mcpserver import MCPServer\n"
-        "print('Welcome to the server!', flush=True)\n"
-        "server = MCPServer('talks')\n"
-        "@server.tool(structured_output=False)\n"
-        "def say(text: str) -> str:\n"
-        "    return text\n"
-        "server.run('stdio')\n"
-    )
-    tool = MCPTool([sys.executable, str(script)])
-    assert call(tool, "say", text="hi").output == "hi"
+def test_a_server_that_also_writes_to_its_standard_output_is_understood(plain_command, call, capfd):
+    tool = MCPTool([*plain_command, "talks"])
+    assert call(tool, "pid").ok
     tool.close()
     assert "Welcome" not in "".join(capfd.readouterr())
 
 
-def test_another_configuration_takes_the_place_of_the_first(odd_command, call):
+def test_another_configuration_takes_the_place_of_the_first(odd, odd_command, clock, call):
     tool = MCPTool(odd_command)
     assert call(tool, "echo", text="a").ok
     tool.reconfigure([sys.executable, "-m", "gem_tools.mcp.time_server", "--transport", "stdio"])
@@ -306,7 +299,7 @@ def test_names_that_clash_get_their_servers_name_and_the_long_form_always_works(
 NAMES = st.text(st.sampled_from("ab._/ü"), min_size=1, max_size=70)
 
 
-@settings(deadline=None)
+@few
 @given(st.lists(st.tuples(NAMES, st.lists(NAMES, max_size=4, unique=True)), max_size=4))
 def test_every_tool_of_every_server_has_a_unique_name_that_models_accept(servers):
     listings = tuple((name, tuple(map(offer, tools))) for name, tools in dict(servers).items())
@@ -315,13 +308,15 @@ def test_every_tool_of_every_server_has_a_unique_name_that_models_accept(servers
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in menu.entries)
 
 
-def test_two_servers_are_one_tool_and_each_call_goes_to_its_own(odd_command, call):
-    clock = [sys.executable, "-m", "gem_tools.mcp.time_server", "--transport", "stdio"]
+def test_several_servers_are_one_tool_and_each_call_goes_to_its_own(
+    odd, odd_command, plain_command, clock, call
+):
+    command, *words = [sys.executable, "-m", "gem_tools.mcp.time_server", "--transport", "stdio"]
     config = {
         "mcpServers": {
-            "one": {"command": odd_command[0], "args": odd_command[1:], "env": {"N": "1"}},
-            "two": {"command": odd_command[0], "args": odd_command[1:], "env": {"N": "2"}},
-            "clock": {"command": clock[0], "args": clock[1:]},
+            "one": {"command": odd_command[0], "args": odd_command[1:]},
+            "two": {"command": plain_command[0], "args": plain_command[1:], "env": {"N": "2"}},
+            "clock": {"command": command, "args": words},
         }
     }
     tool = MCPTool(config)
@@ -351,7 +346,7 @@ def test_a_public_server_works_as_it_is(call):
 def test_an_asynchronous_caller_awaits_many_calls_concurrently(odd):
     async def many():
         call = odd.parse(ECHO)
-        return await asyncio.gather(*(odd.arun(call) for _ in range(200)))
+        return await asyncio.gather(*(odd.arun(call) for _ in range(50)))
 
     assert {result.output for result in asyncio.run(many())} == {"hi"}
 
@@ -370,7 +365,7 @@ def test_episodes_of_an_asynchronous_environment_share_the_session_without_waiti
         return called.observation, (await env.step("hi")).reward
 
     async def play_all():
-        return await asyncio.gather(*(play(ToolWrapper(Later(), tools=[odd])) for _ in range(32)))
+        return await asyncio.gather(*(play(ToolWrapper(Later(), tools=[odd])) for _ in range(16)))
 
     assert set(asyncio.run(play_all())) == {("hi", 1.0)}
 

@@ -1,5 +1,6 @@
 """Tasks of set-up, instruction and verification: the sample, and task sets of others."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -59,6 +60,7 @@ def test_there_are_at_least_ten_tasks_each_complete():
         assert meta["mcp"] == ["filesystem"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("idx", range(len(NAMES)), ids=NAMES)
 def test_the_oracle_does_each_task_and_nothing_done_is_worth_nothing(sample, idx):
     agent = MCPMarkOracle()
@@ -121,6 +123,7 @@ def test_a_snapshot_brings_the_files_back(sample):
     assert sample.step(tool_call("read_file", path="kept.txt")).observation == "x"
 
 
+@pytest.mark.slow
 def test_folders_are_deleted_by_close_by_collection_and_by_the_end_of_the_program():
     code = (
         "import os, gem_core\n"
@@ -178,23 +181,28 @@ def test_a_task_set_of_others_is_found_set_up_and_verified(tasks):
     env.close()
 
 
+@pytest.mark.slow
 def test_a_verification_that_hangs_is_ended_with_all_that_it_started(tasks, tmp_path):
     program = (
         "import subprocess, sys, time\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "child = subprocess.Popen(['sleep', '60'])\n"
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
         "time.sleep(60)\n"
     )
-    env = MCPMarkEnv(**tasks(hangs=program), verify_timeout=3)
-    env.reset(seed=0)
-    step = env.step("done")
-    env.close()
-    assert (step.reward, step.info["verification"]) == (0.0, "The verification took over 3 s.")
+    folders = tasks(hangs=program)
+    for seconds in (0.5, 2, 8, 32):  # a busy machine needs more until the child runs
+        with contextlib.closing(MCPMarkEnv(**folders, verify_timeout=seconds)) as env:
+            env.reset(seed=0)
+            step = env.step("done")
+        said = f"The verification took over {seconds} s."
+        assert (step.reward, step.info["verification"]) == (0.0, said)
+        if (tmp_path / "pid").exists():
+            break
     status = Path("/proc", (tmp_path / "pid").read_text(), "stat")
-    for _ in range(200):
+    for _ in range(1000):
         if not status.exists() or status.read_text().split()[2] == "Z":
             return
-        time.sleep(0.02)
+        time.sleep(0.01)
     pytest.fail("the child of the verification lives on")
 
 
@@ -207,17 +215,16 @@ def test_a_verification_that_crashes_is_a_task_not_done(tasks):
     assert "RuntimeError: no" in step.info["verification"]
 
 
+@pytest.mark.slow
 def test_servers_may_be_programs_that_are_given_the_folder(tasks):
     program = (
         "import os, sys; sys.exit(not os.path.exists(os.environ['FILESYSTEM_TEST_DIR'] + '/a'))"
     )
-    server = {
-        "command": sys.executable,
-        "args": ["-m", "gem_tools.mcp.filesystem_server", "{root}", "--transport", "stdio"],
-    }
+    plain = Path(__file__).parents[1] / "mcp" / "plain_server.py"
+    server = {"command": sys.executable, "args": [str(plain), "{root}"]}
     env = mcpmark(**tasks(make=program), servers={"files": server})
     env.reset(seed=0)
-    assert env.step(tool_call("write_file", path="a", content="")).info["tool_success_counter"] == 1
+    assert env.step(tool_call("touch", note="a")).info["tool_success_counter"] == 1
     assert env.step("done").reward == 1.0
     env.close()
 
@@ -248,6 +255,7 @@ def test_what_is_missing_is_named(tasks, tmp_path):
     env.close()
 
 
+@pytest.mark.slow
 def test_concurrent_environments_have_separate_files():
     vector = gem_core.make_vec("mcp:Sample", num_envs=8, executor="threads", select="shop/revenue")
     vector.reset(seed=0)

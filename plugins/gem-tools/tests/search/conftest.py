@@ -81,7 +81,7 @@ def run_server():
     return search_server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server_url():
     """The URL of a server process that searches the corpus that ships."""
     with search_server() as (_, url):

@@ -51,16 +51,16 @@ def play(searches, tool):
     return correct
 
 
-def test_it_solves_every_question_through_the_server(server_url, sample_searches):
+def test_an_agent_solves_every_question_through_the_server(server_url, sample_searches):
     tool = {"id": "search", "search_url": f"{server_url}/retrieve"}
     assert play(sample_searches, tool) == [True] * len(sample_searches)
 
 
-def test_it_solves_them_in_process_too(sample_searches):
+def test_an_agent_solves_every_question_in_process(sample_searches):
     assert all(play(sample_searches, {"id": "search", "backend": "bm25"}))
 
 
-def test_with_a_corpus_of_other_things_it_solves_none(sample_searches, write_corpus):
+def test_an_agent_solves_no_question_with_another_corpus(sample_searches, write_corpus):
     corpus = str(write_corpus([{"title": "Cat", "text": "It purrs."}]))
     played = play(sample_searches, {"id": "search", "backend": {"id": "bm25", "corpus": corpus}})
     assert not any(played)

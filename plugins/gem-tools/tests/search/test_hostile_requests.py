@@ -47,9 +47,8 @@ def ask(port: int, body: bytes, host: str = "localhost", kind: str = "json") -> 
 GOOD = json.dumps({"query": "Peru"}).encode()
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_an_invalid_request_is_answered_with_400(port: int, subtests: pytest.Subtests) -> None:
+    for body in [
         b"[" * 100_000,
         b'{"query":' * 100_000,
         b"{",
@@ -59,22 +58,17 @@ GOOD = json.dumps({"query": "Peru"}).encode()
         json.dumps({"queries": ["x"] * 1025}).encode(),
         json.dumps({"query": 1}).encode(),
         json.dumps({"query": "x", "topk": 10**6}).encode(),
-    ],
-)
-def test_an_invalid_request_is_answered_with_400(port: int, body: bytes) -> None:
-    status, said = ask(port, body)
-    assert status == 400
-    assert json.loads(said)["error"]
-    assert ask(port, GOOD)[0] == 200
+    ]:
+        with subtests.test(body=body):
+            status, said = ask(port, body)
+            assert status == 400
+            assert json.loads(said)["error"]
+            assert ask(port, GOOD)[0] == 200
 
 
 @pytest.mark.parametrize("body", [b"\x91" * 100_000, b"\xc1", b"\x81\xa5query"])
 def test_an_invalid_request_in_msgpack_is_answered_with_400(port: int, body: bytes) -> None:
     assert ask(port, body, kind="msgpack")[0] == 400
-
-
-def test_a_body_that_is_too_large_is_refused(port: int) -> None:
-    assert ask(port, b" " * (9 << 20))[0] == 413
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import ConfigError, DataError
 from gem_tasks.bm25 import words
@@ -17,6 +18,7 @@ from gem_tools.search.index import IndexOptions, open_retriever
 from gem_tools.search.passages import Passages
 
 BM25 = IndexOptions(kind="bm25")
+few = settings(max_examples=100 if thorough() else 25)
 
 
 def made_up_passages(count, seed=0):
@@ -45,6 +47,7 @@ def reference_bm25(texts, query, k1=0.9, b=0.4):
     return scores
 
 
+@pytest.mark.slow
 def test_bm25_ranks_as_the_formula_does(write_corpus):
     rows = made_up_passages(500)
     texts = [f'"{row["title"]}"\n{row["text"]}' for row in rows]
@@ -67,7 +70,7 @@ def test_case_accents_and_endings_make_no_difference():
     assert words("running planets") == words("Run, planet!")
 
 
-@settings(deadline=None)
+@few
 @given(st.text())
 def test_any_text_can_be_searched_for(text):
     found = make_backend("bm25").search(text.encode("utf-8", "replace").decode(), topk=3, seconds=1)
@@ -172,6 +175,7 @@ def test_options_of_an_index_are_checked(options):
         IndexOptions(**options)
 
 
+@pytest.mark.slow
 def test_what_dense_indexes_stand_on_is_asked_for(write_corpus, run_python):
     code = f"""
 import sys
@@ -185,6 +189,7 @@ except ValueError as error:
     assert "pip install 'gem-tools[dense]'" in run_python(code)
 
 
+@pytest.mark.slow
 def test_threads_find_in_one_index_what_one_thread_finds(write_corpus):
     rows = made_up_passages(300)
     backend = make_backend({"id": "bm25", "corpus": str(write_corpus(rows))})

@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core import make
 from gem_tools.search import Document, SearchError, SearchTool
@@ -22,6 +23,7 @@ from gem_tools.search.serp import SerpBackend
 
 RESULT = [{"document": {"id": "1", "contents": '"Cat"\nIt purrs.'}, "score": 2}]
 CAT = Document('"Cat"\nIt purrs.', 2.0)
+few = settings(max_examples=100 if thorough() else 25)
 
 
 def search(backend, query="cat", topk=3, timeout=5.0):
@@ -66,7 +68,7 @@ def test_a_server_that_refuses_msgpack_is_asked_in_json_from_then_on(loopback, n
     assert formats == ["other", "json", "json"]
 
 
-def test_the_format_is_not_changed_where_one_is_asked_for(loopback):
+def test_a_requested_format_is_kept_after_a_refusal(loopback):
     async def answer(request):
         return web.Response(status=415)
 
@@ -81,9 +83,8 @@ def test_documents_without_scores_and_without_their_level_are_read(loopback):
     assert search(HttpBackend(url=loopback(answer), wire="json")) == (CAT._replace(score=None),)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_an_answer_that_is_not_a_result_is_an_error_that_shows_it(loopback, subtests):
+    for body in [
         b"",
         b"<html>",
         b"{}",
@@ -95,14 +96,14 @@ def test_documents_without_scores_and_without_their_level_are_read(loopback):
         msgpack.packb([1, 2]),
         msgpack.packb({"result": "a"}),
         b"\xc1\xff",
-    ],
-)
-def test_an_answer_that_is_not_a_result_is_an_error_that_shows_it(loopback, body):
-    async def answer(request):
-        return web.Response(body=body)
+    ]:
+        with subtests.test(body=body):
 
-    with pytest.raises(SearchError, match="not a result of a search"):
-        search(HttpBackend(url=loopback(answer)))
+            async def answer(request, body=body):
+                return web.Response(body=body)
+
+            with pytest.raises(SearchError, match="not a result of a search"):
+                search(HttpBackend(url=loopback(answer)))
 
 
 def test_headers_are_sent_with_each_request(loopback):
@@ -233,7 +234,7 @@ def test_the_same_search_at_the_same_time_is_asked_once(loopback):
     assert requests == [("cat", 3)]
 
 
-def test_one_who_stops_waiting_leaves_the_search_to_the_others(loopback):
+def test_a_cancelled_search_goes_on_for_others_that_wait_for_it(loopback):
     requests = []
     backend = HttpBackend(url=loopback(counting(requests, 0.3)))
 
@@ -315,6 +316,7 @@ def test_a_fork_of_the_process_searches_over_its_own_connections(loopback):
     assert search(backend, "after") == (CAT,)
 
 
+@pytest.mark.slow
 def test_a_process_that_has_searched_ends_in_silence(loopback, run_python):
     async def answer(request):
         return packed()
@@ -326,6 +328,7 @@ print(len(HttpBackend(url={loopback(answer)!r}).search("cat", topk=3, seconds=5)
     assert run_python(code) == "1\n"
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_in_the_midst_of_a_search_does_not_wait_for_it(loopback, run_python):
     async def answer(request):
         await asyncio.sleep(30)
@@ -342,6 +345,7 @@ threading.excepthook = lambda args: None
     assert run_python(code) == ""
 
 
+@pytest.mark.slow
 def test_many_episodes_search_through_the_wrapper_and_none_fails(loopback):
     requests = []
     tool = {"id": "search", "search_url": loopback(counting(requests, 0.01)), "timeout": 5}
@@ -455,18 +459,18 @@ def test_google_is_asked_without_punctuation(loopback):
     assert requests == [{"key": "k", "cx": "c", "q": "what s a cat really", "num": "10"}]
 
 
-def test_google_s_snippets_can_be_enough(loopback):
+def test_google_can_return_snippets_without_reading_pages(loopback):
     backend, _ = google(loopback, [ITEM], {"/page": (PAGE, "text/html")}, snippet_only=True)
     assert [d.contents for d in search(backend)] == [f'"Cats"\n{ITEM["snippet"]}']
 
 
-def test_of_pages_the_paragraphs_come_back_that_the_snippet_is_from(loopback):
+def test_a_page_yields_the_paragraphs_that_its_snippet_comes_from(loopback):
     backend, _ = google(loopback, [ITEM], {"/page": (PAGE, "text/html")})
     text = "Long ago, cats are small furry animals that hunt."
     assert [d.contents for d in search(backend)] == [f'"Cats"\n{text}']
 
 
-@settings(deadline=None)
+@few
 @given(st.text(alphabet="<>/![]-=\"' apdivscript&;", max_size=60))
 @example("<![x]>")
 def test_any_page_can_be_read(page):
@@ -486,7 +490,7 @@ def test_any_page_can_be_read(page):
     ],
     ids=["no html", "no such piece", "slow", "no page", "pdf", "short"],
 )
-def test_where_no_page_can_be_read_the_snippet_stands_in(loopback, item, page):
+def test_the_snippet_replaces_a_page_that_cannot_be_read(loopback, item, page):
     backend, _ = google(loopback, [item], {"/page": page}, page_timeout=0.2)
     assert [d.contents for d in search(backend)] == [f'"Cats"\n{item["snippet"]}']
 

@@ -5,24 +5,29 @@ import contextlib
 import http.client
 import json
 import signal
-import subprocess
 import sys
 import threading
 import urllib.error
 import urllib.request
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 import aiohttp
 import msgpack
 import pytest
+from cli import gem
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import DataError
 from gem_tools.search import make_backend
 from gem_tools.search.batcher import Batcher
+from gem_tools.search.index import IndexOptions, open_retriever
 from gem_tools.search.wire import read_request
+
+few = settings(max_examples=100 if thorough() else 50)
 
 
 def post(url, body, content_type=None):
@@ -77,9 +82,8 @@ def test_a_query_without_a_number_gets_three(server_url):
         assert len(msgpack.unpackb(post(server_url, msgpack.packb(asked))[1])["result"]) == 3
 
 
-@pytest.mark.parametrize(
-    ("body", "content_type", "said"),
-    [
+def test_what_cannot_be_answered_is_refused_with_the_reason(server_url, subtests):
+    for body, content_type, said in [
         (b"{", "application/json", "not json"),
         (b"\xc1", None, "not msgpack"),
         (b"", None, "not msgpack"),
@@ -92,12 +96,11 @@ def test_a_query_without_a_number_gets_three(server_url):
         (b'{"query": "a", "topk": true}', None, "topk"),
         (b'{"query": "a", "return_scores": 3}', None, "return_scores"),
         (json.dumps({"queries": ["a"] * 1025}).encode(), None, "At most 1024"),
-    ],
-)
-def test_what_cannot_be_answered_is_refused_with_the_reason(server_url, body, content_type, said):
-    status, answer = post(server_url, body, content_type)
-    assert status == 400
-    assert said in json.loads(answer)["error"]
+    ]:
+        with subtests.test(body=body):
+            status, answer = post(server_url, body, content_type)
+            assert status == 400
+            assert said in json.loads(answer)["error"]
 
 
 def test_other_paths_and_methods_and_bodies_that_are_too_long_are_refused(server_url):
@@ -109,21 +112,27 @@ def test_other_paths_and_methods_and_bodies_that_are_too_long_are_refused(server
         raised.value.close()
 
 
-def test_health_and_metrics_tell_what_there_is_and_what_was_done(run_server):
-    with run_server() as (_, url):
-        post(url, b'{"query": "lemurs"}')
-        post(url, b'{"queries": ["a", "b"]}')
-        post(url, b"{")
-        health, metrics = json.loads(get(f"{url}/health")), get(f"{url}/metrics")
+def test_health_and_metrics_tell_what_there_is_and_what_was_done(server_url):
+    def metrics():
+        lines = get(f"{server_url}/metrics").splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if line[0] != "#")
+        return Counter({name: float(value) for name, value in pairs})
+
+    before = metrics()
+    post(server_url, b'{"query": "lemurs"}')
+    post(server_url, b'{"queries": ["a", "b"]}')
+    post(server_url, b"{")
+    added = metrics() - before
+    assert added['search_requests_total{status="200"}'] == 2
+    assert added['search_requests_total{status="400"}'] == 1
+    assert added['search_queries_total{wire="json"}'] == 3
+    assert added["search_request_seconds_count"] == 3
+    health = json.loads(get(f"{server_url}/health"))
     assert health["status"] == "ok"
     assert health["documents"] >= 250
-    lines = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if line[0] != "#")
-    assert float(lines['search_requests_total{status="200"}']) == 2
-    assert float(lines['search_requests_total{status="400"}']) == 1
-    assert float(lines['search_queries_total{wire="json"}']) == 3
-    assert float(lines["search_request_seconds_count"]) == 3
 
 
+@pytest.mark.slow
 def test_a_hundred_concurrent_clients_are_all_answered(server_url):
     questions = files("gem_qa").joinpath("data/qa_sample.jsonl").read_text(encoding="utf-8")
     queries = [json.loads(line)["question"] for line in questions.splitlines()]
@@ -158,13 +167,16 @@ def test_a_hundred_concurrent_clients_are_all_answered(server_url):
     assert asyncio.run(all_clients()) == [0] * 100
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM] if thorough() else [signal.SIGINT]
+)
 def test_a_signal_ends_the_server_once_its_requests_are_answered(run_server, number):
     asked = json.dumps({"queries": ["the moon of a river in winter"] * 400, "topk": 100}).encode()
-    with run_server() as (process, url), ThreadPoolExecutor(8) as threads:
-        answers = [threads.submit(post, url, asked) for _ in range(8)]
-        while "requests_running 8.0" not in get(f"{url}/metrics"):
+    with run_server() as (process, url), ThreadPoolExecutor(4) as threads:
+        answers = [threads.submit(post, url, asked) for _ in range(4)]
+        while "requests_running 4.0" not in get(f"{url}/metrics"):
             assert not any(answer.done() for answer in answers), "ask for more"
         process.send_signal(number)
         for answer in answers:
@@ -175,36 +187,37 @@ def test_a_signal_ends_the_server_once_its_requests_are_answered(run_server, num
         assert process.stderr.read() == ""
 
 
-def serve(*arguments):
-    command = [sys.executable, "-m", "gem_core", "serve-search", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
 def test_a_port_in_use_is_reported_in_a_sentence(server_url):
-    done = serve("--port", server_url.rpartition(":")[2])
+    done = gem("serve-search", "--port", server_url.rpartition(":")[2])
     assert done.returncode == 1
     assert done.stderr.startswith("Error: Cannot listen at 127.0.0.1:")
     assert "Traceback" not in done.stderr
 
 
 def test_an_unreadable_corpus_is_reported_in_a_sentence(write_corpus):
-    done = serve("--corpus", str(write_corpus([{"body": "x"}])))
+    done = gem("serve-search", "--corpus", write_corpus([{"body": "x"}]))
     assert done.returncode == 1
     assert "neither contents nor title and text" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_saved_index_is_served_again(run_server, write_corpus, tmp_path):
-    corpus = write_corpus([{"title": "Cat", "text": "It purrs."}])
-    arguments = ("--corpus", str(corpus), "--index-path", str(tmp_path / "index"), "--topk", "1")
-    for _ in range(2):
-        with run_server(*arguments) as (_, url):
-            result = json.loads(post(url, b'{"query": "cat"}')[1])["result"]
-            assert titles(result) == ['"Cat"']
-    assert (tmp_path / "index" / "manifest.json").exists()
+@pytest.mark.slow
+def test_an_index_that_the_server_saves_is_loaded_again(run_server, write_corpus, tmp_path):
+    corpus, place = write_corpus([{"title": "Cat", "text": "It purrs."}]), tmp_path / "index"
+    arguments = ("--corpus", str(corpus), "--index-path", str(place), "--topk", "1")
+    with run_server(*arguments) as (_, url):
+        result = json.loads(post(url, b'{"query": "cat"}')[1])["result"]
+        assert titles(result) == ['"Cat"']
+
+    def refuse(items, what, total):
+        raise AssertionError(f"{what} again")
+
+    retriever = open_retriever(corpus, IndexOptions(kind="bm25"), index_path=place, track=refuse)
+    ((passage, _),) = retriever.search(["cat"], 1)[0]
+    assert passage["contents"] == '"Cat"\nIt purrs.'
 
 
-@settings(deadline=None)
+@few
 @given(st.binary(max_size=40), st.sampled_from(["", "application/json", "application/msgpack"]))
 def test_any_body_is_read_or_refused(body, content_type):
     with contextlib.suppress(DataError):

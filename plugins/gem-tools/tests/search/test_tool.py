@@ -51,12 +51,18 @@ def test_the_first_search_of_an_action_is_the_call_and_what_follows_it_is_droppe
     assert found.text == "<think>hm</think> <search>\n one\ntwo </search>"
 
 
-@pytest.mark.parametrize(
-    "action",
-    ["", "search", "<search>open", "closed</search>", "</search><search>", "<Search>a</Search>", 7],
-)
-def test_an_action_without_a_search_is_not_a_call(action):
-    assert SearchTool().parse(action) is None
+def test_an_action_without_a_search_is_not_a_call(subtests):
+    for action in [
+        "",
+        "search",
+        "<search>open",
+        "closed</search>",
+        "</search><search>",
+        "<Search>a</Search>",
+        7,
+    ]:
+        with subtests.test(action=action):
+            assert SearchTool().parse(action) is None
 
 
 def test_documents_are_numbered_with_their_first_line_as_title():
@@ -75,7 +81,7 @@ def test_a_search_without_result_says_so():
     assert "<information>No document" in result.output
 
 
-def test_topk_is_the_tool_s_unless_the_call_has_its_own():
+def test_a_call_may_ask_for_another_number_of_documents():
     shelf = Shelf(CAT, DOG)
     tool = SearchTool(backend=shelf, topk=2)
     call(tool, query="pets")
@@ -83,22 +89,20 @@ def test_topk_is_the_tool_s_unless_the_call_has_its_own():
     assert shelf.asked == [("pets", 2), ("pets", 1)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_a_call_that_cannot_be_run_fails_with_the_reason(subtests):
+    for arguments, said in [
         ({"query": "  "}, "query is empty"),
         ({}, "query is empty"),
         ({"query": 5}, "query is empty"),
         ({"query": "a", "topk": 0}, "from 1 to 100; got 0"),
         ({"query": "a", "topk": "many"}, "'many'"),
         ({"query": "a", "topk": True}, "True"),
-    ],
-)
-def test_a_call_that_cannot_be_run_fails_with_the_reason(arguments, said):
-    result = call(SearchTool(backend=Shelf(CAT)), **arguments)
-    assert not result.ok
-    assert result.output.strip().startswith("<information>[SearchTool Error: ")
-    assert said in result.output
+    ]:
+        with subtests.test(arguments=arguments):
+            result = call(SearchTool(backend=Shelf(CAT)), **arguments)
+            assert not result.ok
+            assert result.output.strip().startswith("<information>[SearchTool Error: ")
+            assert said in result.output
 
 
 def test_a_backend_that_fails_is_a_failed_call_in_both_worlds():
@@ -121,9 +125,8 @@ def test_the_instructions_name_every_tag():
     assert all(f"<{tag}>" in text for tag in ("think", "search", "information", "answer"))
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "said"),
-    [
+def test_invalid_options_are_refused_immediately(monkeypatch, subtests):
+    for options, error, said in [
         ({"topk": 0}, ConfigError, "topk"),
         ({"timeout": 0}, ConfigError, "timeout"),
         ({"backend": "bm52"}, UnknownIdError, "Did you mean 'bm25'"),
@@ -137,13 +140,12 @@ def test_the_instructions_name_every_tag():
         ({"backend": "bm25", "search_url": "http://a"}, ConfigError, "search_url"),
         ({"backend": "serp"}, ConfigError, "SERP_API_KEY"),
         ({"backend": "google"}, ConfigError, "GOOGLE_CSE_ID"),
-    ],
-)
-def test_invalid_options_are_refused_immediately(options, error, said, monkeypatch):
-    for name in ("SEARCH_URL", "SERP_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(error, match=said):
-        SearchTool(**options)
+    ]:
+        with subtests.test(options=options):
+            for name in ("SEARCH_URL", "SERP_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CSE_ID"):
+                monkeypatch.delenv(name, raising=False)
+            with pytest.raises(error, match=said):
+                SearchTool(**options)
 
 
 def test_the_environment_variable_says_where_to_search(monkeypatch):
@@ -157,6 +159,7 @@ def test_the_environment_variable_says_where_to_search(monkeypatch):
     assert not SearchTool(backend="bm25").blocking
 
 
+@pytest.mark.slow
 def test_without_a_backend_one_warning_names_the_corpus(run_python):
     code = """
 import logging, sys
@@ -171,6 +174,7 @@ print(tool.run(tool.parse("<search>lemur</search>")).ok)
     assert said.endswith("True\n")
 
 
+@pytest.mark.slow
 def test_a_tool_imports_nothing_heavy_before_it_searches(run_python):
     code = """
 import sys, gem_core
