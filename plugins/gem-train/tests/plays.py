@@ -3,7 +3,9 @@
 import random
 
 import torch
+from hypothesis import settings
 from hypothesis import strategies as st
+from selection import thorough
 
 import gem_core
 from gem_core.agent import BaseAgent, Generation, Reply
@@ -13,6 +15,8 @@ from gem_train.transitions import transitions_of
 
 torch.set_num_threads(1)  # so small tensors only lose by more
 
+SOME = settings(max_examples=100 if thorough() else 20)
+"""How many batches a property is tried with."""
 REWARDS = st.integers(-16, 16).map(lambda eighths: eighths / 8)
 FRACTIONS = st.sampled_from([0.0, 0.25, 0.9, 1.0]) | st.floats(0.01, 1)
 ALL = ["reinforce", "rebn", "grpo", "drgrpo", "rloo", "episode_reinforce", "ppo"]

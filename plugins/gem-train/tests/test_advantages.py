@@ -8,7 +8,18 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from plays import ALL, FRACTIONS, REWARDS, batches, episode_of, episodes_of, numbers, plays, turn_of
+from plays import (
+    ALL,
+    FRACTIONS,
+    REWARDS,
+    SOME,
+    batches,
+    episode_of,
+    episodes_of,
+    numbers,
+    plays,
+    turn_of,
+)
 
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_train.algorithms.ppo import gae, value_loss
@@ -79,14 +90,16 @@ RULES = {
 }
 
 
-class TestLiteralVersions:
+class TestAgainstLiteralVersions:
+    @SOME
     @given(batches(), FRACTIONS)
-    def test_reinforce(self, batch, gamma):
+    def test_reinforce_has_discounted_returns(self, batch, gamma):
         expected = literal_returns(batch, gamma)
         assert advantages("reinforce", batch, gamma=gamma).tolist() == near(expected)
 
+    @SOME
     @given(batches(), FRACTIONS, st.integers(0, 100))
-    def test_rebn_with_statistics_of_the_chosen_turns(self, batch, gamma, seed):
+    def test_rebn_standardises_returns_by_the_chosen_turns(self, batch, gamma, seed):
         size = 1 + seed % len(batch.turn)
         batch = subsample(batch, size, torch.Generator().manual_seed(seed))
         expected = literal_standardised(literal_returns(batch, gamma), batch.chosen.tolist())
@@ -95,18 +108,21 @@ class TestLiteralVersions:
         )
 
     @pytest.mark.parametrize("name", RULES)
+    @SOME
     @given(batch=batches())
-    def test_group_baselines(self, name, batch):
+    def test_group_algorithms_have_the_advantages_of_their_rules(self, name, batch):
         assert advantages(name, batch).tolist() == near(literal_of_groups(batch, RULES[name]))
 
+    @SOME
     @given(batches())
-    def test_normalised_over_the_batch_at_the_end(self, batch):
+    def test_advantages_of_groups_can_be_normalised_over_the_batch(self, batch):
         plain = literal_of_groups(batch, RULES["drgrpo"])
         expected = literal_standardised(plain, batch.chosen.tolist())
         assert advantages("drgrpo", batch, normalise=True).tolist() == near(expected)
 
+    @SOME
     @given(batches(), FRACTIONS, FRACTIONS)
-    def test_gae(self, batch, gamma, gae_lambda):
+    def test_ppo_has_the_sums_of_gae(self, batch, gamma, gae_lambda):
         values = numbers(len(batch.turn))
         expected = literal_gae(batch, values.tolist(), gamma, gae_lambda)
         assert gae(batch, values, gamma, gae_lambda).tolist() == near(expected)
@@ -119,8 +135,11 @@ class TestLiteralVersions:
         found = make_algorithm("ppo", **options).targets(replace(batch, value=values))
         assert found.tolist() == near(summed)
 
+    @SOME
     @given(batches(), st.sampled_from([0.0, 1e-4, 1.0]), st.booleans())
-    def test_grpo_with_the_epsilon_and_the_deviation_of_other_trainers(self, batch, eps, unbiased):
+    def test_grpo_can_have_the_epsilon_and_the_deviation_of_other_trainers(
+        self, batch, eps, unbiased
+    ):
         deviation = statistics.stdev if unbiased else statistics.pstdev
 
         def rule(own, all_, others):
@@ -130,8 +149,9 @@ class TestLiteralVersions:
         found = advantages("grpo", batch, epsilon=eps, unbiased=unbiased)
         assert found.tolist() == near(literal_of_groups(batch, rule))
 
+    @SOME
     @given(batches(), FRACTIONS, FRACTIONS)
-    def test_ppo_that_bootstraps_truncated_episodes(self, batch, gamma, gae_lambda):
+    def test_ppo_can_bootstrap_truncated_episodes(self, batch, gamma, gae_lambda):
         """The value of the last prompt of a truncated episode stands for what follows."""
         values = numbers(len(batch.turn)).tolist()
         rewards, expected, left_out = batch.reward.tolist(), [0.0] * len(values), set()
@@ -156,8 +176,11 @@ class TestLiteralVersions:
         assert ppo.advantages(prepared).tolist() == near(expected)
         assert {n for n, one in enumerate(prepared.trained.tolist()) if not one} == left_out
 
+    @SOME
     @given(*[st.floats(-5, 5)] * 3, st.floats(0, 1))
-    def test_value_loss(self, value, old, target, clip):
+    def test_the_value_loss_is_the_larger_of_the_plain_and_the_clipped_one(
+        self, value, old, target, clip
+    ):
         clipped = min(max(value, old - clip), old + clip)
         expected = 0.5 * max((value - target) ** 2, (clipped - target) ** 2)
         tensors = [torch.tensor([one], dtype=torch.float64) for one in (value, old, target)]
@@ -165,6 +188,7 @@ class TestLiteralVersions:
 
 
 class TestInvariants:
+    @SOME
     @given(batches(), FRACTIONS)
     def test_rebn_has_mean_zero_and_standard_deviation_one_over_the_chosen(self, batch, gamma):
         assume(discounted_returns(batch, gamma).std(correction=0) > 1e-2)
@@ -172,10 +196,12 @@ class TestInvariants:
         assert found.mean().item() == near(0)
         assert found.std(correction=0).item() == near(1)
 
+    @SOME
     @given(batches())
     def test_gamma_0_leaves_the_reward_of_the_turn(self, batch):
         assert advantages("reinforce", batch, gamma=0.0).tolist() == batch.reward.tolist()
 
+    @SOME
     @given(batches())
     def test_gamma_1_gives_the_first_turn_the_return_of_the_episode(self, batch):
         found, rewards = advantages("reinforce", batch).tolist(), batch.reward.tolist()
@@ -185,6 +211,7 @@ class TestInvariants:
 
     @pytest.mark.parametrize("name", ["grpo", "drgrpo", "rloo"])
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    @SOME
     @given(value=st.floats(-1e6, 1e6, width=32), sizes=st.lists(st.integers(1, 9), min_size=1))
     def test_a_group_of_equal_returns_gives_exactly_0(self, name, dtype, value, sizes):
         """Not a quotient of rounding errors, as eleven times 1/10 would give."""
@@ -194,12 +221,14 @@ class TestInvariants:
 
     @pytest.mark.parametrize("name", ["grpo", "drgrpo", "rloo", "rebn"])
     @pytest.mark.parametrize("reward", [0.1, 1 / 3, 123456.7])
+    @SOME
     @given(transitions=plays(max_turns=1))
     def test_a_batch_of_equal_returns_gives_exactly_0(self, name, reward, transitions):
         batch = batch_of(transitions)
         batch.reward.fill_(reward)
         assert not advantages(name, batch).any()
 
+    @SOME
     @given(batches())
     def test_rloo_is_the_deviation_from_the_mean_times_n_over_n_minus_1(self, batch):
         episodes, group = episodes_of(batch), batch.group.tolist()
@@ -210,18 +239,21 @@ class TestInvariants:
             for number in turns:
                 assert found[number] == near(plain[number] * factor)
 
+    @SOME
     @given(batches(), FRACTIONS)
     def test_gae_without_values_and_with_lambda_1_is_reinforce(self, batch, gamma):
         zeros = torch.zeros_like(batch.reward)
         found = advantages("ppo", batch, zeros, gamma=gamma, gae_lambda=1.0, whiten=False)
         assert found.tolist() == advantages("reinforce", batch, gamma=gamma).tolist()
 
+    @SOME
     @given(batches(), FRACTIONS)
-    def test_right_values_leave_no_advantage(self, batch, gamma):
+    def test_gae_of_exact_values_is_zero(self, batch, gamma):
         values = discounted_returns(batch, gamma)
         assert gae(batch, values, gamma, 0.5).tolist() == near([0.0] * len(values))
 
     @pytest.mark.parametrize("name", ALL)
+    @SOME
     @given(transitions=plays(), seed=st.integers(0, 100))
     def test_a_permutation_of_samples_permutes_the_advantages(self, name, transitions, seed):
         generator = torch.Generator().manual_seed(seed)
@@ -233,6 +265,7 @@ class TestInvariants:
         assert advantages(name, after, values[order]).tolist() == near(expected.tolist())
 
     @pytest.mark.parametrize("name", ALL)
+    @SOME
     @given(transitions=plays())
     def test_rows_of_turns_and_of_episodes_have_the_same_advantages(self, name, transitions):
         values = numbers(len(transitions))
@@ -242,6 +275,7 @@ class TestInvariants:
         )
         assert one.tolist() == other.tolist()
 
+    @SOME
     @given(plays(rewards=REWARDS.map(lambda x: x / 2)))
     def test_single_precision_is_near_double_precision(self, transitions):
         for name in ("reinforce", "drgrpo", "rloo", "episode_reinforce"):
@@ -271,7 +305,7 @@ def plays_of_two():
     return transitions_of([episode_of(turns)])
 
 
-class TestTheTable:
+class TestAlgorithms:
     @pytest.mark.parametrize("name", ALL)
     def test_each_algorithm_loads_with_its_defaults(self, name):
         found = make_algorithm(name).advantages(
@@ -280,10 +314,10 @@ class TestTheTable:
         assert found.shape == (2,)
         assert found.dtype == torch.float32
 
-    def test_all_are_tested(self):
+    def test_all_algorithms_are_tested(self):
         assert set(ALL) == set(ALGORITHMS)
 
-    def test_a_typo_is_reported(self):
+    def test_a_typo_in_the_name_of_an_algorithm_is_reported(self):
         with pytest.raises(UnknownIdError, match="Did you mean 'grpo'"):
             make_algorithm("grpp")
 

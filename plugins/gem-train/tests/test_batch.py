@@ -4,16 +4,16 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from plays import batches, played, plays
+from plays import SOME, batches, played, plays
 
 from gem_core.errors import ConfigError, DataError
 from gem_train.batch import batch_of, drop_cut, subsample, token_batches
 from gem_train.transitions import transitions_of
 
 
-class TestSamples:
+class TestTransitions:
     @pytest.mark.parametrize("keeps", [True, False])
-    def test_have_the_prompt_the_response_and_the_reward(self, keeps):
+    def test_transitions_have_the_prompt_the_response_and_the_reward(self, keeps):
         trajectories = played(keeps=keeps)
         transitions = transitions_of(trajectories)
         turns = [(e, n, t) for e, one in enumerate(trajectories) for n, t in enumerate(one.turns)]
@@ -32,7 +32,7 @@ class TestSamples:
             assert (transition.episode, transition.turn) == (episode, number)
             assert transition.group == episode // 3
 
-    def test_record_actions_that_the_environment_could_not_parse(self):
+    def test_transitions_record_actions_that_the_environment_could_not_parse(self):
         trajectories = played(every_second_bad=True)
         assert [transition.formatted for transition in transitions_of(trajectories)] == [
             n % 2 == 0 for one in trajectories for n in range(len(one.turns))
@@ -56,7 +56,7 @@ class TestSamples:
         assert [(one.turn, one.done) for one in kept if one.episode == 1] == [(0, True)]
         batch_of(kept)
 
-    def test_without_token_ids_there_are_none(self):
+    def test_turns_without_token_ids_are_refused(self):
         with pytest.raises(DataError, match=r"Turn 1 of episode 0 .* has no token ids"):
             transitions_of(played(ids=False, logprobs=False))
 
@@ -86,6 +86,7 @@ class TestRows:
         assert torch.equal(one.ids, other.ids)
         assert torch.equal(one.turn_of, other.turn_of)
 
+    @SOME
     @given(plays(), st.sampled_from(["turns", "episodes"]))
     def test_every_sampled_token_is_there_once_after_its_prompt(self, transitions, rows):
         batch = batch_of(transitions, rows=rows, dtype=torch.float64)
@@ -101,6 +102,7 @@ class TestRows:
                 assert found == transition.logprobs
         assert not batch.sampler_logprobs[batch.turn_of < 0].any()
 
+    @SOME
     @given(batches())
     def test_a_value_is_read_at_the_end_of_the_prompt(self, batch):
         places = torch.arange(batch.ids.numel(), dtype=torch.float64).reshape(batch.ids.shape)
@@ -109,8 +111,9 @@ class TestRows:
             at = (batch.turn_of == turn).nonzero().tolist()
             assert values[turn] == (places[at[0][0], at[0][1] - 1] if at else 0)
 
+    @SOME
     @given(batches())
-    def test_values_pass_gradients_on(self, batch):
+    def test_values_of_turns_pass_gradients_on(self, batch):
         values = torch.zeros(batch.ids.shape, dtype=torch.float64, requires_grad=True)
         batch.values(values).sum().backward()
         rows, positions, _ = batch.states()
@@ -130,24 +133,24 @@ class TestRows:
         assert batch.sampler_logprobs is None
 
 
-class TestWhatIsRefused:
-    def test_nothing(self):
+class TestRefusals:
+    def test_a_batch_of_nothing_is_refused(self):
         with pytest.raises(DataError, match="at least one"):
             batch_of([])
 
     @pytest.mark.parametrize("missing", [0, -1])
-    def test_episodes_with_turns_missing(self, missing):
+    def test_an_episode_with_a_missing_turn_is_refused(self, missing):
         transitions = [one for one in transitions_of(played()) if one.episode == 0]
         del transitions[missing]
         with pytest.raises(DataError, match="whole episodes"):
             batch_of(transitions)
 
-    def test_turns_that_are_there_twice(self):
+    def test_a_turn_that_occurs_twice_is_refused(self):
         transitions = transitions_of(played())
         with pytest.raises(DataError, match="occurs twice"):
             batch_of(transitions + transitions[:1])
 
-    def test_empty_prompts(self):
+    def test_an_empty_prompt_is_refused(self):
         trajectories = played(keeps=False)
         trajectories[0].turns[0].generation.prompt_ids = []
         with pytest.raises(DataError, match="empty prompt"):
@@ -155,8 +158,9 @@ class TestWhatIsRefused:
 
 
 class TestChoosing:
+    @SOME
     @given(batches(), st.integers(0, 99))
-    def test_exactly_as_many_as_asked_for_and_only_they_are_trained(self, batch, seed):
+    def test_exactly_as_many_turns_as_asked_for_are_trained(self, batch, seed):
         size = 1 + seed % len(batch.turn)
         chosen = subsample(batch, size, torch.Generator().manual_seed(seed))
         assert chosen.chosen.sum() == size
@@ -179,11 +183,12 @@ class TestChoosing:
         assert torch.equal(torch.get_rng_state(), before)
 
     @pytest.mark.parametrize("size", [0, 1000])
-    def test_more_than_there_are_is_refused(self, size):
+    def test_choosing_no_turn_or_too_many_is_refused(self, size):
         batch = batch_of(transitions_of(played()))
         with pytest.raises(ConfigError, match=f"choose {size} turns"):
             subsample(batch, size, torch.Generator())
 
+    @SOME
     @given(batches())
     def test_cut_turns_leave_the_loss_and_not_the_statistics(self, batch):
         dropped = drop_cut(batch)
@@ -195,6 +200,7 @@ class TestChoosing:
 
 
 class TestTokenBudget:
+    @SOME
     @given(batches(), st.integers(1, 60), st.integers(0, 99))
     def test_each_row_to_train_is_in_one_part_within_the_budget(self, batch, budget, seed):
         batch = subsample(batch, 1 + seed % len(batch.turn), torch.Generator().manual_seed(seed))
@@ -207,8 +213,9 @@ class TestTokenBudget:
             assert part.ids.shape[1] == part.lengths.max()
             assert torch.equal(part.lengths, batch.lengths[rows])
 
+    @SOME
     @given(batches())
-    def test_the_longest_come_first(self, batch):
+    def test_the_longest_rows_come_first(self, batch):
         widths = [int(batch.lengths[rows].max()) for rows in token_batches(batch, 20)]
         assert widths == sorted(widths, reverse=True)
 

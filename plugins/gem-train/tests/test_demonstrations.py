@@ -3,9 +3,10 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from plays import GAME
+from plays import GAME, SOME
+from selection import some
 
 import gem_core
 import gem_rollout
@@ -71,7 +72,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@SOME
 @given(texts=st.lists(TEXTS, min_size=1, max_size=3))
 def test_the_oracles_actions_and_their_end_tokens_are_learned(tokenizer, texts):
     (one,) = play(talk(*texts), tokenizer)
@@ -197,7 +198,8 @@ GAMES = [
 ]
 
 
-@pytest.mark.parametrize("env_id", GAMES)
+@pytest.mark.slow
+@pytest.mark.parametrize("env_id", some(GAMES))
 def test_the_oracles_of_games_continue_after_random_actions(tokenizer, env_id):
     def mean_return(skill):
         played = play(lambda: gem_core.make(env_id), tokenizer, 10, skill=skill)
@@ -275,7 +277,7 @@ def test_invalid_parameters_are_reported(tokenizer, factory, options, message):
         play(factory, tokenizer, **options)
 
 
-def test_chance_needs_no_oracle(tokenizer):
+def test_random_actions_need_no_oracle(tokenizer):
     (one,) = play(talk("a", env=TalkAtRandom, oracle=False), tokenizer, skill=0)
     assert one.error is None
 

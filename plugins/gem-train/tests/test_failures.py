@@ -78,6 +78,7 @@ def shown(trainer):
     return trainer
 
 
+@pytest.mark.slow
 def test_too_many_errors_end_the_run_before_it_learns_from_the_rest(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, rollout={"retries": 0}, checkpoint={"every": 1})
     before = weights_of(trainer.policy)
@@ -91,6 +92,7 @@ def test_too_many_errors_end_the_run_before_it_learns_from_the_rest(folder, tmp_
     assert trainer_of(folder, tmp_path, resume=True).train()
 
 
+@pytest.mark.slow
 def test_a_few_errors_are_printed_counted_and_written(folder, tmp_path):
     trainer = shown(
         trainer_of(
@@ -116,6 +118,7 @@ def test_an_episode_that_fails_once_is_played_again(folder, tmp_path):
     assert trainer.metrics["rollout/retried"] == 1 / 8
 
 
+@pytest.mark.slow
 def test_a_lack_of_memory_in_sampling_makes_the_batch_smaller_and_loses_no_episode(
     folder, tmp_path
 ):
@@ -132,6 +135,7 @@ def test_a_lack_of_memory_in_sampling_makes_the_batch_smaller_and_loses_no_episo
     assert trainer.metrics["sampler/rows"] <= 3
 
 
+@pytest.mark.slow
 def test_concurrency_is_the_number_of_rows_of_the_sampler(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, steps=1, rollout={"episodes": 12, "concurrency": 5})
     widths = []
@@ -143,6 +147,7 @@ def test_concurrency_is_the_number_of_rows_of_the_sampler(folder, tmp_path):
     assert max(widths) == 5
 
 
+@pytest.mark.slow
 def test_what_shows_a_broken_run_is_in_the_table_and_the_line_by_default(folder, tmp_path):
     trainer = shown(trainer_of(folder, tmp_path, log={"progress": "lines"}))
     trainer.train()
@@ -201,6 +206,7 @@ def test_a_policy_that_succeeds_may_be_certain_and_no_patience_means_no_reports(
         assert silent.notes({**metrics, "train/grad_norm": 0.0}) == []
 
 
+@pytest.mark.slow
 def test_gradients_of_zero_are_reported_in_the_run(folder, tmp_path):
     trainer = shown(
         trainer_of(folder, tmp_path, log={"progress": "lines", "warn_after": 2}, optim={"lr": 1e-9})
@@ -229,6 +235,7 @@ def test_a_run_without_a_checkpoint_does_not_say_that_it_has_one(tmp_path, steps
     assert ("resume=true" in text) == bool(steps)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_written_while_the_run_goes_on(folder, tmp_path, monkeypatch):
     goes_on, was_on = threading.Event(), []
     save = torch.save
@@ -250,6 +257,7 @@ def test_a_checkpoint_is_written_while_the_run_goes_on(folder, tmp_path, monkeyp
     assert checkpoint_steps(tmp_path) == [2, 3]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_has_the_weights_of_its_step_and_has_them_once(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, steps=1, loss={"kl": 0.1})
     trainer.train()
@@ -262,6 +270,7 @@ def test_a_checkpoint_has_the_weights_of_its_step_and_has_them_once(folder, tmp_
     assert all(torch.equal(kept[name], one) for name, one in weights_of(trainer.policy).items())
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_and_training_goes_on(folder, tmp_path, monkeypatch):
     trainer = shown(
         trainer_of(folder, tmp_path, checkpoint={"every": 1}, log={"progress": "lines"})
@@ -284,6 +293,7 @@ def test_a_full_disk_is_reported_and_training_goes_on(folder, tmp_path, monkeypa
     assert [one.name for one in (tmp_path / "checkpoints").iterdir() if one.name[0] == "."] == []
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_writes_leaves_the_last_whole_checkpoint(
     folder, tmp_path
 ):
@@ -321,6 +331,7 @@ writer.wait()
     assert sorted(one.name for one in (tmp_path / "checkpoints").iterdir()) == ["000001", "000002"]
 
 
+@pytest.mark.slow
 def test_adamw_in_8_bits_learns_nearly_the_same_and_is_saved(folder, tmp_path, monkeypatch):
     needs("torchao")
     # Its step is compiled, which takes most of a minute on a CPU and changes nothing.

@@ -54,6 +54,7 @@ print(json.dumps([outputs, "torch" in sys.modules, "transformers" in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_help_shows_the_parameters_of_all_parts_without_importing_torch(tmp_path, run_python):
     (tmp_path / "stranger-1.0.dist-info").mkdir()
     for name, text in FILES.items():

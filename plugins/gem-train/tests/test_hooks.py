@@ -123,6 +123,7 @@ def test_rewards_are_shaped_by_the_algorithm_then_by_the_shapers(folder):
     assert same(twice, plain)
 
 
+@pytest.mark.slow
 def test_kl_in_the_reward_is_0_before_the_first_update_and_lowers_rewards_later(folder):
     plain, _ = learned(folder)
     first, _ = learned(folder, shapers=[{"id": "kl", "beta": 0.5}])
@@ -184,6 +185,7 @@ def rows(out):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_a_filter_makes_a_step_play_until_enough_episodes_are_kept(folder, tmp_path):
     trainer = trainer_of(
         folder,
@@ -198,6 +200,7 @@ def test_a_filter_makes_a_step_play_until_enough_episodes_are_kept(folder, tmp_p
         assert float(row["train/episodes"]) == 8
 
 
+@pytest.mark.slow
 def test_a_step_learns_from_what_is_kept_after_the_last_wave(folder, tmp_path):
     trainer = trainer_of(
         folder,
@@ -211,6 +214,7 @@ def test_a_step_learns_from_what_is_kept_after_the_last_wave(folder, tmp_path):
     assert (float(row["rollout/episodes"]), float(row["train/episodes"])) == (16, 4)
 
 
+@pytest.mark.slow
 def test_a_step_of_which_nothing_is_kept_ends_the_run_with_advice(folder, tmp_path):
     trainer = trainer_of(
         folder,
@@ -225,6 +229,7 @@ def test_a_step_of_which_nothing_is_kept_ends_the_run_with_advice(folder, tmp_pa
     assert trainer.step == 0
 
 
+@pytest.mark.slow
 def test_a_run_with_a_filter_resumes_bit_for_bit(folder, tmp_path):
     options = {"rollout": {"episodes": 4, "group_size": 2}, "filters": [here("FirstGroup")]}
     whole = trainer_of(folder, tmp_path / "whole", steps=3, **options)

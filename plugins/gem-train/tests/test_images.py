@@ -36,6 +36,8 @@ from gem_train.sft_config import SFTConfig
 from gem_train.trainer import Trainer
 from gem_train.transitions import transitions_of
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("PIL")
 
 

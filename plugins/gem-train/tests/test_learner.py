@@ -118,6 +118,7 @@ def test_one_update_is_on_the_policy_that_sampled(policy):
     assert figures["train/clipped"] == 0
 
 
+@pytest.mark.slow
 def test_the_kl_term_keeps_the_policy_near_its_start(folder):
     def drift(weight):
         policy = Policy.load(folder, device="cpu")
@@ -130,6 +131,7 @@ def test_the_kl_term_keeps_the_policy_near_its_start(folder):
     assert drift(10.0) < drift(1e-6) / 4
 
 
+@pytest.mark.slow
 def test_the_entropy_term_keeps_the_entropy_up(folder):
     def left(weight):
         policy = Policy.load(folder, device="cpu")
@@ -142,6 +144,7 @@ def test_the_entropy_term_keeps_the_entropy_up(folder):
     assert left(1.0) > left(1e-9) + 0.05
 
 
+@pytest.mark.slow
 def test_a_critic_learns_the_values_of_prompts(policy):
     learner, batch = learner_of(policy, "ppo", critic={"clip": None}), batch_for(policy)
     first = learner.learn(batch, generator()).metrics
@@ -163,6 +166,7 @@ def test_equal_returns_in_every_group_change_nothing(policy):
     assert all(torch.equal(after[name], before[name]) for name in before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_rows_that_tell_nothing_are_not_read_and_change_nothing(folder, epochs):
     """Half of the groups have equal returns; a loss that reads all rows gives the same weights."""
@@ -242,6 +246,7 @@ def test_state_that_was_saved_goes_on_bit_for_bit(folder, tmp_path, algo):
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.slow
 def test_adapters_alone_are_trained_and_can_be_merged(folder, tmp_path):
     needs("peft")
     policy = Policy.load(folder, device="cpu", lora={"r": 4})
@@ -260,6 +265,7 @@ def test_adapters_alone_are_trained_and_can_be_merged(folder, tmp_path):
         torch.testing.assert_close(merged, policy.logprobs(batch), atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_critic_beside_adapters_has_its_own_and_shares_the_frozen_weights(folder):
     needs("peft")
     policy = Policy.load(folder, device="cpu", lora={"r": 4})

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from plays import GAME
+from plays import GAME, SOME
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from gem_core.env import BaseEnv
@@ -68,7 +68,8 @@ def test_parts_of_an_action_are_tokens_of_their_own(tokenizer):
         assert found[place : place + 4] == ["\\boxed{", "1", "2", "}"]
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.slow
+@SOME
 @given(text=st.text(st.characters(codec="utf-8")), number=st.integers(0, 10**6))
 def test_any_text_can_be_written_and_numbers_are_digits(tokenizer, text, number):
     whole = f"{text}{number}"
@@ -77,6 +78,7 @@ def test_any_text_can_be_written_and_numbers_are_digits(tokenizer, text, number)
     assert [tokenizer.decode([one]) for one in ids[-len(str(number)) :]] == list(str(number))
 
 
+@pytest.mark.slow
 def test_the_same_arguments_make_the_same_model(tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         make_model(tmp_path / name, EASY[:1], episodes=3, seed=seed)
@@ -163,6 +165,7 @@ def test_sizes_that_do_not_go_together_are_refused(tmp_path, size):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_gem_core_has_the_command(tmp_path):
     done = subprocess.run(
         [Path(sys.executable).parent / "gem-core", "make-model", "--help"],
@@ -173,6 +176,7 @@ def test_gem_core_has_the_command(tmp_path):
     assert "gem-core make-model tiny --env 'game:GuessTheNumber*'" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_model_that_reads_images_can_be_made(tmp_path):
     """It plays the environment that its tokenizer was made for."""
     from vision_models import play, rows_factory
@@ -186,6 +190,7 @@ def test_a_model_that_reads_images_can_be_made(tmp_path):
     assert all(one.turns for one in play(policy, make=rows_factory(), episodes=4))
 
 
+@pytest.mark.slow
 def test_the_command_makes_a_model_that_reads_images(tmp_path):
     result = run(tmp_path / "sees", "--env", GAME, "--episodes", 2, "--vision")
     assert "random parameters" in result.output

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from plays import batches, episode_of, numbers, plays, turn_of
+from plays import SOME, batches, episode_of, numbers, plays, turn_of
 
 from gem_core.errors import ConfigError
 from gem_train.batch import batch_of, drop_cut, subsample, token_batches
@@ -38,8 +38,11 @@ def gradient(loss, at, *rest, **options):
 
 
 class TestPolicyLoss:
+    @SOME
     @given(LOGPROBS, LOGPROBS, ADVANTAGES, st.floats(0, 0.9), st.floats(0, 3))
-    def test_is_the_pessimist_of_two_ratios(self, new, old, advantage, low, high):
+    def test_the_loss_is_the_larger_of_the_plain_and_the_clipped_one(
+        self, new, old, advantage, low, high
+    ):
         ratio = math.exp(new - old)
         clipped = min(max(ratio, 1 - low), 1 + high)
         expected = max(-advantage * ratio, -advantage * clipped)
@@ -48,6 +51,7 @@ class TestPolicyLoss:
         )
         assert found.item() == pytest.approx(expected)
 
+    @SOME
     @given(LOGPROBS, LOGPROBS, ADVANTAGES, st.floats(1.01, 5))
     def test_a_dual_clip_bounds_the_loss_of_bad_tokens(self, new, old, advantage, dual):
         ratio = math.exp(new - old)
@@ -62,8 +66,9 @@ class TestPolicyLoss:
         assert gradient(policy_loss, at, old, advantage, dual_clip=3.0).item() == 0
         assert gradient(policy_loss, at, old, advantage).item() == pytest.approx(4.0)
 
+    @SOME
     @given(st.lists(st.tuples(LOGPROBS, ADVANTAGES), min_size=1, max_size=8))
-    def test_at_ratio_1_has_the_gradient_of_reinforce(self, pairs):
+    def test_at_ratio_1_the_gradient_is_that_of_reinforce(self, pairs):
         logprobs, weights = (tensor(*column) for column in zip(*pairs, strict=True))
         found = gradient(policy_loss, logprobs, logprobs, weights)
         assert found.tolist() == pytest.approx(gradient(reinforce_loss, logprobs, weights).tolist())
@@ -82,8 +87,9 @@ class TestPolicyLoss:
         found = gradient(policy_loss, tensor(math.log(ratio)), tensor(0.0), tensor(advantage))
         assert found.item() == pytest.approx(expected)
 
+    @SOME
     @given(LOGPROBS, LOGPROBS, ADVANTAGES)
-    def test_without_limits_is_importance_sampling(self, new, old, advantage):
+    def test_the_loss_without_limits_is_importance_sampling(self, new, old, advantage):
         found = policy_loss(
             tensor(new), tensor(old), tensor(advantage), clip_low=1.0, clip_high=math.inf
         )
@@ -97,19 +103,21 @@ class TestPolicyLoss:
 
 
 class TestImportanceWeights:
+    @SOME
     @given(LOGPROBS, LOGPROBS, st.floats(0.5, 10))
-    def test_are_ratios_up_to_a_cap(self, old, sampler, cap):
+    def test_importance_weights_are_ratios_up_to_a_cap(self, old, sampler, cap):
         found = importance_weights(tensor(old), tensor(sampler), cap)
         assert found.item() == pytest.approx(min(math.exp(old - sampler), cap))
 
-    def test_have_no_gradient(self):
+    def test_importance_weights_have_no_gradient(self):
         old = tensor(-1.0).requires_grad_()
         assert not importance_weights(old, tensor(-2.0)).requires_grad
 
 
 class TestKL:
+    @SOME
     @given(st.floats(-60, 0), st.floats(-60, 0))
-    def test_values(self, new, reference):
+    def test_estimates_of_the_kl_have_the_values_of_their_definitions(self, new, reference):
         delta = min(max(reference - new, -40.0), 40.0)
         for kind, expected in (
             ("k1", -delta),
@@ -120,6 +128,7 @@ class TestKL:
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    @SOME
     @given(st.floats(-50, 50), st.floats(-30, 2))
     def test_k3_is_never_negative(self, dtype, delta, exponent):
         deltas = torch.tensor([delta, 10**exponent, -(10**exponent), 0.0], dtype=dtype)
@@ -153,6 +162,7 @@ class TestKL:
 
 
 class TestLogits:
+    @SOME
     @given(st.integers(1, 4), st.integers(1, 6), st.integers(2, 7), st.integers(0, 99))
     def test_logprobs_are_those_of_the_token_that_follows(self, rows, length, vocabulary, seed):
         logits = 3 * numbers((rows, length, vocabulary), seed)
@@ -167,6 +177,7 @@ class TestLogits:
                 expected = z[ids[row, l]] - math.log(sum(math.exp(one) for one in z))
                 assert found[row, l].item() == pytest.approx(expected)
 
+    @SOME
     @given(st.lists(st.floats(-20, 20), min_size=2, max_size=8))
     def test_entropy_is_the_mean_of_minus_log_p(self, logits):
         total = sum(math.exp(z) for z in logits)
@@ -203,7 +214,8 @@ def some_trained(batch, seed):
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("norm", NORMS)
-class TestLengths:
+class TestLengthNormalisation:
+    @SOME
     @given(batch=batches(), seed=st.integers(0, 99))
     def test_weights_make_the_loss_of_the_definition(self, norm, unit, batch, seed):
         batch = some_trained(batch, seed)
@@ -212,6 +224,7 @@ class TestLengths:
         found = (batch.to_tokens(weights) * losses).sum().item()
         assert found == pytest.approx(literal_loss(batch, losses, norm, unit, 7.0), abs=1e-12)
 
+    @SOME
     @given(batch=batches(), budget=st.integers(1, 60), seed=st.integers(0, 99))
     def test_parts_add_up_to_the_whole(self, norm, unit, batch, budget, seed):
         batch = some_trained(batch, seed)
@@ -221,6 +234,7 @@ class TestLengths:
         sums = [(part.to_tokens(weights) * part.sampler_logprobs).sum().item() for part in parts]
         assert sum(sums) == pytest.approx(whole, abs=1e-12)
 
+    @SOME
     @given(transitions=plays())
     def test_rows_of_turns_and_of_episodes_have_the_same_loss(self, norm, unit, transitions):
         found = []
@@ -232,6 +246,7 @@ class TestLengths:
             found.append((weights * loss).sum().item())
         assert found[0] == pytest.approx(found[1], abs=1e-12)
 
+    @SOME
     @given(batch=batches(), wider=st.integers(1, 5), fill=st.integers(0, 9))
     def test_padding_changes_nothing(self, norm, unit, batch, wider, fill):
         def pad(x, value):
@@ -252,6 +267,7 @@ class TestLengths:
             found.append([(weights * loss).sum().item(), *one.values(one.ids * 1.0).tolist()])
         assert found[0] == pytest.approx(found[1], abs=1e-12)
 
+    @SOME
     @given(batch=batches(), seed=st.integers(0, 99))
     def test_only_trained_tokens_have_a_gradient(self, norm, unit, batch, seed):
         batch = some_trained(batch, seed)

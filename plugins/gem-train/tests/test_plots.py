@@ -5,9 +5,10 @@ import statistics
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs
+from selection import thorough
 
 from gem_core.errors import ConfigError, DataError
 from gem_train.metrics import open_writers
@@ -21,6 +22,7 @@ from gem_train.plots import (
     text_curve,
 )
 
+SOME = settings(max_examples=100 if thorough() else 25)
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=200)
 
 
@@ -49,8 +51,10 @@ def pixels_of(path):
 
 
 class TestARun:
-    def test_the_picture_lies_beside_the_metrics(self, tmp_path):
+    @pytest.mark.slow
+    def test_a_picture_is_drawn_beside_the_metrics_without_a_display(self, tmp_path, monkeypatch):
         needs("matplotlib")
+        monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
         run(tmp_path, envs=["game:A-v0", "game:B-v0"])
         assert plot_run(tmp_path) == tmp_path / "curves.png"
         drawn = pixels_of(tmp_path / "curves.png")
@@ -58,14 +62,9 @@ class TestARun:
         assert width > height > 400
         for colour in ("#0072B2", "#D55E00"):  # training and evaluation
             assert has_colour(drawn, colour)
-
-    def test_no_display_is_opened_and_no_state_left(self, tmp_path, monkeypatch):
-        needs("matplotlib")
-        run(tmp_path)
-        monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
-        plot_run(tmp_path)
         assert "matplotlib.pyplot" not in sys.modules
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("rows", [[(1, {"rollout/success": 0.5})], [(0, {"eval/return": 1})]])
     def test_a_single_point_is_enough(self, tmp_path, rows):
         needs("matplotlib")
@@ -108,6 +107,7 @@ def has_colour(pixels, colour):
 
 
 class TestSeveralRuns:
+    @pytest.mark.slow
     def test_the_band_is_the_t_interval_over_seeds(self, tmp_path):
         needs("scipy")
         values = [(0.1, 0.5), (0.3, 0.5), (0.2, 0.8)]
@@ -128,6 +128,7 @@ class TestSeveralRuns:
         band = mean_band([write(tmp_path, [(1, {"a": 0.25})])], "a")
         assert band == ([1], [0.25], [0.25], [0.25])
 
+    @pytest.mark.slow
     def test_each_label_is_drawn(self, tmp_path):
         needs("matplotlib", "scipy")
         runs = {
@@ -149,6 +150,7 @@ class TestSeveralRuns:
 
 
 class TestSmoothing:
+    @SOME
     @given(VALUES, st.integers(1, 50))
     def test_it_stays_within_the_values_and_keeps_the_ends(self, values, reach):
         found = smoothed(values, reach)
@@ -158,10 +160,12 @@ class TestSmoothing:
         assert min(values) - slack <= min(found)
         assert max(found) <= max(values) + slack
 
+    @SOME
     @given(VALUES)
     def test_a_reach_of_one_changes_nothing(self, values):
         assert smoothed(values, 1) == values
 
+    @SOME
     @given(st.integers(3, 100), st.integers(1, 50))
     def test_a_straight_line_stays_where_it_is(self, count, reach):
         line = [float(place) for place in range(count)]
@@ -176,6 +180,7 @@ class TestText:
         lines = text_curve([0, 1, 2, 3, 4, 5, 6, 7, 8], width=9, height=3).splitlines()
         assert lines == ["8 |      _-'", "  |   _-'", "0 |_-'", "  +---------"]
 
+    @SOME
     @given(VALUES, st.integers(1, 80), st.integers(2, 20))
     def test_it_has_a_mark_a_column_and_the_size_that_was_asked_for(self, values, width, height):
         *lines, axis = text_curve(values, width, height).splitlines()
@@ -187,6 +192,7 @@ class TestText:
         for column in range(columns):
             assert sum(body[column] != " " for body in bodies) == 1
 
+    @SOME
     @given(VALUES, st.integers(1, 80))
     def test_a_sparkline_has_its_ends_at_the_least_and_the_greatest(self, values, width):
         line = sparkline(values, width)
@@ -200,6 +206,6 @@ class TestText:
         assert text_curve([math.nan, 1, 2], 10, 2) == text_curve([1, 2], 10, 2)
 
     @pytest.mark.parametrize("size", [(0, 5), (10, 1)])
-    def test_too_small_is_reported(self, size):
+    def test_a_curve_without_room_is_refused(self, size):
         with pytest.raises(ConfigError, match="width >= 1 and height >= 2"):
             text_curve([1, 2], *size)

@@ -15,6 +15,8 @@ from gem_train.errors import SamplerGapError
 from gem_train.policy import Policy
 from gem_train.remote import AdapterSync
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

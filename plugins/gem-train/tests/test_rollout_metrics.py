@@ -1,8 +1,9 @@
 """Metrics of the episodes of a step."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 from simple_episodes import trajectory
 
 import gem_core
@@ -115,6 +116,7 @@ def test_parts_of_a_reward_are_summed_over_the_steps_of_an_episode():
     assert "rollout/plain/rewards/brief" not in found
 
 
+@settings(max_examples=100 if thorough() else 25)
 @given(
     st.lists(
         st.builds(

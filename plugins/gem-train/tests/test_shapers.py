@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from plays import batches
+from plays import SOME, batches
 from simple_episodes import trajectory
 
 from gem_core.errors import ConfigError
@@ -26,6 +26,7 @@ def tokens_of_turns(batch):
     return found
 
 
+@SOME
 @given(batches(), LENGTHS, LENGTHS, st.floats(0, 3))
 def test_the_overlong_penalty_grows_over_the_buffer(batch, limit, buffer, penalty):
     buffer = min(buffer, limit)
@@ -43,6 +44,7 @@ def test_the_overlong_penalty_grows_over_the_buffer(batch, limit, buffer, penalt
     assert shaper.shape_rewards(batch).tolist() == pytest.approx(expected)
 
 
+@SOME
 @given(batches(), st.floats(0, 2), st.integers(0, 1000))
 def test_kl_in_the_reward_is_the_sum_over_the_tokens_of_a_turn(batch, beta, seed):
     generator = torch.Generator().manual_seed(seed)

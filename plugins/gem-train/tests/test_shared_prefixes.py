@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import learner_of, weights_of
 from plays import episode_of, turn_of
+from selection import thorough
 
 from gem_rollout.models.cache_names import cache_name
 from gem_rollout.models.tiny_model import make_tiny_tokenizer, save_tiny_model
@@ -16,6 +17,8 @@ from gem_train.batch import batch_of
 from gem_train.critic import Critic
 from gem_train.policy import Policy
 from gem_train.transitions import transitions_of
+
+pytestmark = pytest.mark.slow
 
 SMALL = {"vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 MODELS = {
@@ -80,7 +83,7 @@ def assert_sharing_changes_nothing(policy, batch):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25 if thorough() else 8)
 @given(seed=st.integers(0, 2**32), groups=st.integers(1, 4), prompt=st.integers(2, 40))
 def test_values_and_gradients_are_the_same_in_any_batch(folder, seed, groups, prompt):
     policy = Policy.load(folder, device="cpu")

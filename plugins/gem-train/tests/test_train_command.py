@@ -43,33 +43,35 @@ def train(tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize(
-    ("words", "parts"),
-    [
-        (["algo=rebnn"], ["Unknown algorithm 'rebnn'", "Did you mean 'rebn'"]),
-        (["algo=grpo", "algo.epsilom=1"], ["algorithm 'grpo' takes no argument", "'epsilon'"]),
-        (["algo.gama=1"], ["algorithm 'rebn' takes no argument 'gama'", "'gamma'"]),
-        (["loss=clap"], ["Unknown loss 'clap'", "Did you mean 'clip'"]),
-        (["loss.clip_hihg=1"], ["loss 'clip' takes no argument", "clip_high"]),
-        (["loss=reinforce", "loss.lenght_norm=token"], ["Did you mean 'length_norm'"]),
-        (["curriculum=level"], ["Unknown curriculum 'level'", "Did you mean 'levels'"]),
-        (["curriculum=levels", "curriculum.treshold=1"], ["takes no argument 'treshold'"]),
-        (["filters=[dynamic_samplin]"], ["Unknown filter", "'dynamic_sampling'"]),
-        (["filters=[dynamic_sampling]", "filters.dynamic_sampling.by=x"], ["It takes: metric."]),
-        (["shapers=[overlong]"], ["shapers.overlong.limit"]),
-        (["shapers=[kl,kl]"], ["'kl' is there twice"]),
-        (["shapers=[my_shapers:Even]"], ["'my_shapers' has no 'Even'"]),
-        (["shapers=[my_shaper:Odd]"], ["no module 'my_shaper'"]),
-        (["shapers=[my_shapers:Odd]", "shapers.my_shapers_Odd.size=1"], ["It takes: scale."]),
-        (["shapers=[my_shapers:Odd]", "shapers.my_shapers_Odd.scale=x"], ["scale", "number"]),
-        (["loss.clip_low=2"], ["clip_low must be in [0, 1]"]),
-    ],
+MISTAKES = (
+    (["algo=rebnn"], ["Unknown algorithm 'rebnn'", "Did you mean 'rebn'"]),
+    (["algo=grpo", "algo.epsilom=1"], ["algorithm 'grpo' takes no argument", "'epsilon'"]),
+    (["algo.gama=1"], ["algorithm 'rebn' takes no argument 'gama'", "'gamma'"]),
+    (["loss=clap"], ["Unknown loss 'clap'", "Did you mean 'clip'"]),
+    (["loss.clip_hihg=1"], ["loss 'clip' takes no argument", "clip_high"]),
+    (["loss=reinforce", "loss.lenght_norm=token"], ["Did you mean 'length_norm'"]),
+    (["curriculum=level"], ["Unknown curriculum 'level'", "Did you mean 'levels'"]),
+    (["curriculum=levels", "curriculum.treshold=1"], ["takes no argument 'treshold'"]),
+    (["filters=[dynamic_samplin]"], ["Unknown filter", "'dynamic_sampling'"]),
+    (["filters=[dynamic_sampling]", "filters.dynamic_sampling.by=x"], ["It takes: metric."]),
+    (["shapers=[overlong]"], ["shapers.overlong.limit"]),
+    (["shapers=[kl,kl]"], ["'kl' is there twice"]),
+    (["shapers=[my_shapers:Even]"], ["'my_shapers' has no 'Even'"]),
+    (["shapers=[my_shaper:Odd]"], ["no module 'my_shaper'"]),
+    (["shapers=[my_shapers:Odd]", "shapers.my_shapers_Odd.size=1"], ["It takes: scale."]),
+    (["shapers=[my_shapers:Odd]", "shapers.my_shapers_Odd.scale=x"], ["scale", "number"]),
+    (["loss.clip_low=2"], ["clip_low must be in [0, 1]"]),
 )
-def test_mistakes_are_explained(train, words, parts):
-    message = train(*words)
-    for part in parts:
-        assert part in message
-    assert "Traceback" not in message
+"""Words of a command, and parts of what is said about them."""
+
+
+def test_mistakes_are_explained(train, subtests):
+    for words, parts in MISTAKES:
+        with subtests.test(" ".join(words)):
+            message = train(*words)
+            for part in parts:
+                assert part in message
+            assert "Traceback" not in message
 
 
 def test_parts_are_composed_with_their_parameters(train):

@@ -20,6 +20,8 @@ sys.path.insert(0, str(EXAMPLES))
 
 import train_minimal  # noqa: E402 - of the examples
 
+pytestmark = pytest.mark.slow
+
 GAME = "game:GuessTheNumber-v0-easy"
 MOST = 8
 
@@ -39,7 +41,7 @@ def as_trajectories(turns):
 
 
 @pytest.mark.parametrize("algorithm", ["rebn", "grpo"])
-def test_it_has_the_gradient_of_the_trainer(folder, algorithm):
+def test_the_example_has_the_gradient_of_the_trainer(folder, algorithm):
     """In double precision, on episodes that the example itself has played."""
     policy = Policy.load(folder, device="cpu")
     policy.model.double()
@@ -84,7 +86,7 @@ class Odd(gem_core.BaseEnv):
         return gem_core.Step("Go on.", float(len(action) % 2), self.turn == 2, False, {})
 
 
-def test_it_changes_the_weights(folder):
+def test_the_example_changes_the_weights(folder):
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     before = [one.clone() for one in model.parameters()]
@@ -93,7 +95,3 @@ def test_it_changes_the_weights(folder):
     assert 0 < history[0] < 2
     after = list(model.parameters())
     assert any(not torch.equal(one, other) for one, other in zip(before, after, strict=True))
-
-
-def test_it_is_short():
-    assert len((EXAMPLES / "train_minimal.py").read_text().splitlines()) <= 300

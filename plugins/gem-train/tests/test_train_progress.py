@@ -105,7 +105,7 @@ def test_a_terminal_without_blocks_gets_plain_characters():
     assert text.isascii()
 
 
-def test_off_shows_notes_alone():
+def test_progress_that_is_off_shows_only_notes():
     of = console()
     with Progress(of, 2, "off") as progress:
         progress.update(1, figures(1))

@@ -51,6 +51,7 @@ def same(first, second):
     return all(torch.equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.slow
 def test_a_run_leaves_metrics_episodes_evaluations_and_a_model(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, eval={"every": 2, "episodes": 6}, log={"plot": True})
     assert trainer.train()
@@ -81,6 +82,7 @@ def test_sampler_and_learner_agree_on_every_token(folder, tmp_path):
     assert trainer.metrics["train/sampler_gap"] < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config",
     [
@@ -97,9 +99,9 @@ def test_sampler_and_learner_agree_on_every_token(folder, tmp_path):
 )
 def test_a_run_that_was_ended_goes_on_bit_for_bit(folder, tmp_path, config, monkeypatch):
     """Ctrl-C arrives while the episodes of the third step are played."""
-    whole = trainer_of(folder, tmp_path / "whole", **config)
+    whole = trainer_of(folder, tmp_path / "whole", steps=3, **config)
     whole.train()
-    part = trainer_of(folder, tmp_path / "part", **config, checkpoint={"every": 2})
+    part = trainer_of(folder, tmp_path / "part", steps=3, **config, checkpoint={"every": 2})
 
     def collect_or_end(*args, **options):
         rollout = collect(*args, **options)
@@ -112,7 +114,7 @@ def test_a_run_that_was_ended_goes_on_bit_for_bit(folder, tmp_path, config, monk
     monkeypatch.setattr("gem_train.collector.collect", collect_or_end)
     assert not part.train()
     monkeypatch.undo()
-    again = trainer_of(folder, tmp_path / "part", **config, resume=True)
+    again = trainer_of(folder, tmp_path / "part", steps=3, **config, resume=True)
     assert again.step == 2
     assert again.train()
     assert same(weights_of(whole.policy), weights_of(again.policy))
@@ -120,6 +122,7 @@ def test_a_run_that_was_ended_goes_on_bit_for_bit(folder, tmp_path, config, monk
     assert played(tmp_path / "part") == played(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_from_the_last_checkpoint(folder, tmp_path):
     """Steps after the checkpoint are repeated, and appear in the files once."""
     whole = trainer_of(folder, tmp_path / "whole")
@@ -145,6 +148,7 @@ trainer.train()
     assert played(tmp_path / "part") == played(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_finite_leaves_a_checkpoint_from_before(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, algo={"id": "reinforce"})
     learn = trainer._learner.learn
@@ -164,6 +168,7 @@ def test_a_loss_that_is_not_finite_leaves_a_checkpoint_from_before(folder, tmp_p
     assert trainer_of(folder, tmp_path, algo={"id": "reinforce"}, resume=True).train()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, checkpoint={"every": 1})
     (tmp_path / "checkpoints").write_text("a file where a folder should be")
@@ -171,11 +176,13 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(folder, tmp_pa
     assert (tmp_path / "model").is_dir()
 
 
+@pytest.mark.slow
 def test_old_checkpoints_are_deleted(folder, tmp_path):
     trainer_of(folder, tmp_path, checkpoint={"every": 1, "keep": 2}).train()
     assert sorted(one.name for one in (tmp_path / "checkpoints").iterdir()) == ["000003", "000004"]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_the_same_step_takes_the_place_of_the_old_one(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, steps=1)
     trainer.train()
@@ -185,6 +192,7 @@ def test_a_checkpoint_of_the_same_step_takes_the_place_of_the_old_one(folder, tm
     assert load_checkpoint(latest_checkpoint(tmp_path))["step"] == 1
 
 
+@pytest.mark.slow
 def test_every_update_has_as_many_turns_as_asked_for(folder, tmp_path):
     trainer = trainer_of(folder, tmp_path, rollout={"episodes": 4, "turns": 11})
     trainer.train()
@@ -216,12 +224,14 @@ def test_an_invalid_configuration_is_reported_before_anything_is_trained(
         trainer_of(folder, tmp_path, **config).train()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_other_environments_is_refused(folder, tmp_path):
     trainer_of(folder, tmp_path, steps=1).train()
     with pytest.raises(ConfigError, match="was made with"):
         trainer_of(folder, tmp_path, envs=["game:Mastermind-v0-easy"], resume=True)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_was_cut_is_refused(folder, tmp_path):
     trainer_of(folder, tmp_path, steps=1).train()
     state = latest_checkpoint(tmp_path) / "state.pt"
@@ -230,6 +240,7 @@ def test_a_checkpoint_that_was_cut_is_refused(folder, tmp_path):
         trainer_of(folder, tmp_path, resume=True)
 
 
+@pytest.mark.slow
 def test_a_response_that_was_cut_is_an_invalid_action(folder, tmp_path):
     trainer_of(folder, tmp_path, steps=1, sampling={"max_new_tokens": 2}).train()
     cut = [
@@ -243,8 +254,8 @@ def test_a_response_that_was_cut_is_an_invalid_action(folder, tmp_path):
     assert not any("INVALID_ACTION" in turn.generation.reply["content"] for turn in cut)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_command_with_a_checkpoint_and_it_goes_on(folder, tmp_path, how):
+@pytest.mark.slow
+def test_ctrl_c_and_sigterm_end_a_command_with_a_checkpoint_and_it_goes_on(folder, tmp_path):
     out = tmp_path / "run"
     command = [sys.executable, "-m", "gem_core", "train", f"out={out}"]
     options = [
@@ -258,19 +269,20 @@ def test_a_signal_ends_a_command_with_a_checkpoint_and_it_goes_on(folder, tmp_pa
         "device=cpu",
         "threads=1",
     ]
-    process = Command([*command, *options], stderr=subprocess.PIPE, text=True)
-    metrics = out / "metrics.csv"
-    until = time.monotonic() + 120
-    while not (metrics.is_file() and len(metrics.read_text().splitlines()) > 2):
-        assert time.monotonic() < until
-        assert process.poll() is None
-        time.sleep(0.1)
-    process.send_signal(how)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "resume=true" in errors
-    steps = load_checkpoint(latest_checkpoint(out))["step"]
-    assert steps >= 2
+    metrics, steps = out / "metrics.csv", 0
+    for how, more in ((signal.SIGINT, options), (signal.SIGTERM, ["resume=true"])):
+        process = Command([*command, *more], stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + 120
+        while not (metrics.is_file() and len(metrics.read_text().splitlines()) > steps + 2):
+            assert time.monotonic() < until
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(how)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "resume=true" in errors
+        before, steps = steps, load_checkpoint(latest_checkpoint(out))["step"]
+        assert steps >= before + 2
 
     again = subprocess.run(
         [*command, "resume=true", f"steps={steps + 2}"], capture_output=True, text=True, check=False

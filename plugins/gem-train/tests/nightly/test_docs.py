@@ -22,7 +22,7 @@ from gem_train.sft_command import command as sft_command
 from gem_train.specs import AlgorithmSpec, LossSpec
 from gem_train.train_command import TrainKeys, command
 
-PLUGIN = Path(__file__).parents[1]
+PLUGIN = Path(__file__).parents[2]
 DOCS = PLUGIN.parents[1] / "docs" / "training"
 PAGES = sorted(DOCS.glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from models import batch_for, generator, learner_of, weights_of
-from plays import FRACTIONS, batches
+from plays import FRACTIONS, SOME, batches
 
 from gem_rollout.models.tiny_model import save_tiny_model
 from gem_train.algorithms.grpo import GRPO
@@ -20,7 +20,7 @@ from gem_train.algorithms.rebn import REBN
 from gem_train.policy import Policy
 from gem_train.returns import discounted_returns
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "benchmarks"))
 from learning.shapers import ReturnOffset
 
 SHAPER = "learning.shapers:ReturnOffset"
@@ -36,6 +36,7 @@ def folder(tmp_path_factory):
     return save_tiny_model(tmp_path_factory.mktemp("model"))
 
 
+@SOME
 @given(batches(), st.floats(-5, 5), FRACTIONS)
 def test_the_offset_is_added_to_the_discounted_return_of_every_turn(batch, offset, gamma):
     shaped = discounted_returns(with_offset(batch, offset, gamma), gamma)
@@ -43,6 +44,7 @@ def test_the_offset_is_added_to_the_discounted_return_of_every_turn(batch, offse
     assert shaped.tolist() == pytest.approx(expected.tolist(), abs=1e-9)
 
 
+@SOME
 @given(batches(), OFFSETS, st.sampled_from([0.0, 0.5, 1.0]))
 def test_advantages_of_rebn_are_the_same_bit_for_bit_if_returns_are_exact(batch, offset, gamma):
     """Rewards are eighths, and gamma and the offset powers of 2, so no sum is rounded."""
@@ -51,6 +53,7 @@ def test_advantages_of_rebn_are_the_same_bit_for_bit_if_returns_are_exact(batch,
     assert torch.equal(shaped, rebn.advantages(batch))
 
 
+@SOME
 @given(batches(), OFFSETS)
 def test_advantages_of_grpo_do_not_change_with_a_constant_in_the_return_of_episodes(batch, offset):
     shaped = GRPO().advantages(with_offset(batch, offset, 1.0))
