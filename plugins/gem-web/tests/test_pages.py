@@ -2,8 +2,9 @@
 
 import pytest
 from bs4 import BeautifulSoup, NavigableString
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_web.pages import (
     RENDERERS,
@@ -19,6 +20,7 @@ from gem_web.pages import (
 from gem_web.product import Product, Review
 
 WORDS = st.text("ab<>&\"'é日 \n{}[]", max_size=12)
+few = settings(max_examples=100 if thorough() else 20)
 VALUES = st.lists(WORDS.map(str.lower).map(str.strip).filter(bool), max_size=4, unique=True)
 PRODUCTS = st.builds(
     Product,
@@ -56,6 +58,8 @@ def shown(page):
     return [text for kind, text in page if kind is not Kind.BOX]
 
 
+@pytest.mark.slow
+@few
 @given(pages())
 def test_the_source_shows_the_pieces_of_the_page(page):
     soup = soup_of(page)
@@ -64,6 +68,7 @@ def test_the_source_shows_the_pieces_of_the_page(page):
     assert [text for text in texts if text != "\n"] == shown(page)
 
 
+@few
 @given(pages())
 def test_the_source_offers_what_can_be_clicked(page):
     soup = soup_of(page)
@@ -74,6 +79,7 @@ def test_the_source_offers_what_can_be_clicked(page):
     assert bool(soup.find(id="search_input")) == any(kind is Kind.BOX for kind, _ in page)
 
 
+@few
 @given(pages())
 def test_the_text_is_what_follows_the_instruction(page):
     pieces = shown(page)
@@ -82,6 +88,8 @@ def test_the_text_is_what_follows_the_instruction(page):
     assert RENDERERS["text"](page) == " [SEP] ".join(expected)
 
 
+@pytest.mark.slow
+@few
 @given(pages())
 def test_the_rich_text_has_every_piece_and_marks_what_can_be_clicked(page):
     text = RENDERERS["text_rich"](page)

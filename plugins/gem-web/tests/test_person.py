@@ -3,10 +3,9 @@
 import re
 
 import pytest
-from click.testing import CliRunner
+from cli import gem
 from small_shop import do, small_env
 
-from gem_core.cli.play import command
 from gem_core.errors import ConfigError
 from gem_web.person import STYLES
 
@@ -62,9 +61,8 @@ def test_an_episode_that_is_cut_off_asks_for_nothing():
     assert "Turn" not in screen
 
 
-@pytest.mark.parametrize(
-    ("actions", "typed", "meant"),
-    [
+def test_a_person_types_a_number_or_a_name_and_searches_with_any_other_text(subtests):
+    for actions, typed, meant in [
         ((), "red shirt", "search[red shirt]"),
         ((), "12", "search[12]"),
         ((), "search[red shirt]", "search[red shirt]"),
@@ -76,11 +74,10 @@ def test_an_episode_that_is_cut_off_asks_for_nothing():
         (ITEM, " sky blue ", "click[sky blue]"),
         (ITEM, "click[Red]", "click[Red]"),
         (ITEM, "click[", "search[click[]"),
-    ],
-)
-def test_a_person_types_a_number_or_a_name_and_searches_with_any_other_text(actions, typed, meant):
-    env, _ = opened(*actions)
-    assert env.person.typed(typed) == meant
+    ]:
+        with subtests.test(actions=actions, typed=typed):
+            env, _ = opened(*actions)
+            assert env.person.typed(typed) == meant
 
 
 @pytest.mark.parametrize("typed", ["0", "13", "07", "\N{ARABIC-INDIC DIGIT THREE}", "9" * 5000])
@@ -108,8 +105,8 @@ def test_every_style_colours_something():
 
 def test_a_visit_can_be_played_over_a_pipe():
     said = "water bottle\n3\n99\n:undo\n:oracle\n:oracle\n:oracle\n:oracle\n:oracle\n"
-    played = CliRunner().invoke(command, ["webshop:Sample", "--seed", "1"], input=said)
-    assert played.exit_code == 0, played.output
-    assert "The page has the numbers 1 to" in played.output
-    assert "price           1 of 1" in played.output
-    assert played.output.endswith("The episode has ended. Return: 1\n")
+    played = gem("play", "webshop:Sample", "--seed", "1", stdin=said)
+    assert played.returncode == 0, played.stderr
+    assert "The page has the numbers 1 to" in played.stdout + played.stderr
+    assert "price           1 of 1" in played.stdout
+    assert played.stdout.endswith("The episode has ended. Return: 1\n")

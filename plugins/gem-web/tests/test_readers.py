@@ -6,8 +6,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 from small_shop import public_item, small_shop, write_public_files
 
 from gem_core.errors import DataError
@@ -15,6 +16,8 @@ from gem_web.product import Goal
 from gem_web.readers import find_source, json_stream
 from gem_web.readers.json_stream import items_of
 from gem_web.readers.public import split_goals
+
+few = settings(max_examples=100 if thorough() else 25)
 
 
 def read(folder, **options):
@@ -154,6 +157,8 @@ def test_a_file_that_is_cut_off_is_named(tmp_path):
         read(folder)
 
 
+@pytest.mark.slow
+@few
 @given(
     st.lists(st.recursive(st.integers() | st.text(), lambda of: st.lists(of, max_size=3))),
     st.integers(1, 9),

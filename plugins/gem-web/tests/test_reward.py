@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import ConfigError
 from gem_web.nouns import find_nouns
@@ -12,6 +13,7 @@ from gem_web.product import Goal, Product
 from gem_web.reward import COLOURS, colour_of, grade, option_hits
 
 NOUNS = find_nouns("words")
+few = settings(max_examples=100 if thorough() else 25)
 LAMP = Product(
     asin="B1",
     title="Desk Lamp Oak",
@@ -112,6 +114,7 @@ def test_two_shared_categories_are_the_same_kind():
     assert not paid(replace(other, product_category="Home › Home › Floor")).category_match
 
 
+@few
 @given(st.sampled_from(COLOURS), st.text("xyz ", max_size=5), st.text("xyz ", max_size=5))
 def test_a_colour_is_found_inside_other_words(colour, before, after):
     assert colour_of(f"{before}{colour}{after}") in {one for one in COLOURS if one in colour}
@@ -122,6 +125,7 @@ def test_a_value_without_a_colour_stands_for_itself():
     assert option_hits(["12 pack of"], ["pack of 12"]) == 1
 
 
+@few
 @given(
     st.lists(st.sampled_from(["red", "navy", "large", "pack of 2"]), max_size=4),
     st.lists(st.sampled_from(["red", "blue", "small"]), max_size=4),

@@ -10,6 +10,7 @@ from itertools import islice
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 
 from gem_core.errors import ConfigError
 from gem_web.catalogue import Catalogue
@@ -24,7 +25,7 @@ ASINS = {product.asin for product in PRODUCTS}
 ALL = [goal for split in GOALS.values() for goal in split]
 seeds = st.integers(0, 10**9)
 shops = st.fixed_dictionaries({"products": st.integers(25, 120), "seed": seeds})
-few = settings(max_examples=10, deadline=None)
+few = settings(max_examples=10 if thorough() else 4)
 
 
 def best(product, goal):
@@ -108,6 +109,7 @@ def test_the_title_of_a_product_finds_it():
         assert shop.search(product.title)[0] == number
 
 
+@pytest.mark.slow
 def test_buying_the_first_hit_is_rarely_what_was_wanted():
     shop = Catalogue.of(PRODUCTS, GOALS)
     firsts = [(PRODUCTS[shop.search(goal.instruction)[0]], goal) for goal in ALL]
@@ -116,6 +118,7 @@ def test_buying_the_first_hit_is_rarely_what_was_wanted():
     assert sum(reward == 1 for reward in rewards) < len(rewards) / 6
 
 
+@pytest.mark.slow
 def test_another_kind_of_product_is_not_paid():
     firsts = {product.query: product for product in PRODUCTS}
     assert len(firsts) >= 30
@@ -211,6 +214,7 @@ def digest(products, seed):
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
+@pytest.mark.slow
 def test_a_catalogue_is_the_same_in_every_process():
     program = (
         "import hashlib; from gem_web.sample import sample_catalogue\n"

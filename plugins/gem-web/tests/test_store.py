@@ -117,6 +117,7 @@ write(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_named_and_leaves_nothing(tmp_path):
     command = [sys.executable, "-c", FULL, str(tmp_path / "shop"), str(Path(__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selection import thorough
 from small_shop import do, small_env, small_shop
 
 FIRST = "B000000000"
@@ -19,9 +20,8 @@ def at(env):
     return visit.place, visit.number, visit.asin
 
 
-@pytest.mark.parametrize(
-    ("actions", "place"),
-    [
+def test_actions_lead_to_pages(subtests):
+    for actions, place in [
         ([], ("search", 1, "")),
         (["search[shirt]"], ("results", 1, "")),
         (["search[shirt]", "click[next >]"], ("results", 2, "")),
@@ -37,13 +37,12 @@ def at(env):
         (["search[shirt]", "click[b000000000]", "search[mug]"], ("results", 1, "")),
         (["search[shirt]", "click[b000000000]", "click[buy now]"], ("done", 1, FIRST)),
         (["search[SHIRT]", "click[B000000000]"], ("item", 1, FIRST)),
-    ],
-)
-def test_actions_lead_to_pages(actions, place):
-    env = start()
-    for action in actions:
-        do(env, action)
-    assert at(env) == place
+    ]:
+        with subtests.test(actions=actions):
+            env = start()
+            for action in actions:
+                do(env, action)
+            assert at(env) == place
 
 
 def test_a_page_beyond_the_last_result_is_empty():
@@ -84,7 +83,7 @@ def test_sub_pages_show_the_product():
         do(env, "click[< prev]")
 
 
-@settings(max_examples=30)
+@settings(max_examples=30 if thorough() else 10)
 @given(st.integers(0, 2**32))
 def test_random_visits_never_leave_the_shop_and_continue_after_a_snapshot(seed):
     env = small_env(max_turns=40)
@@ -110,7 +109,7 @@ def test_a_search_finds_at_most_50_products_the_best_first():
 
 
 @pytest.mark.parametrize("words", ["<r>", "<a> machine washable", "<c> fashion", "<q> shirt"])
-def test_what_were_special_queries_are_plain_words(words):
+def test_the_special_queries_of_webshop_are_plain_words(words):
     hits = small_shop().search(words)
     plain = words.replace("<", " ").replace(">", " ")
     assert hits == small_shop().search(plain)

@@ -61,9 +61,8 @@ def test_the_last_box_is_read(text, parsed):
     assert (step.reward, step.info["parsed_action"]) == (0.0, parsed)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_not_a_valid_action_costs_and_changes_nothing(subtests):
+    for text in [
         "search[shirt]",
         r"\boxed{}",
         r"\boxed{search[]}",
@@ -74,14 +73,21 @@ def test_the_last_box_is_read(text, parsed):
         r"\boxed{click[buy now]}",
         "\\boxed{search[a\n]}",
         "\\boxed{" * 100_000,
-    ],
-)
-def test_what_is_not_a_valid_action_costs_and_changes_nothing(text):
-    env, (observation, _) = start()
-    step = env.step(text)
-    assert step[:4] == (observation, -0.1, False, False)
-    assert step.info["format_error"]
-    assert "last" in step.info["suffix"]
+    ]:
+        with subtests.test(text=text):
+            env, (observation, _) = start()
+            step = env.step(text)
+            assert step[:4] == (observation, -0.1, False, False)
+            assert step.info["format_error"]
+            assert "last" in step.info["suffix"]
+
+
+def test_an_episode_begins_on_the_search_page_without_choices_turns_and_errors():
+    env, first = start(error_tolerance=1)
+    do(env, *BUY[:3], "click[nowhere]")
+    assert env.reset(idx=0) == first
+    assert env.visit.options == {}
+    assert not do(env, "click[nowhere]").terminated
 
 
 def test_an_action_that_is_not_text_is_an_error():

@@ -34,6 +34,7 @@ def test_index_refuses_to_replace_without_force(tmp_path):
     assert run("index", folder, tmp_path / "shop", "--force").exit_code == 0
 
 
+@pytest.mark.slow
 def test_sample_writes_the_catalogue_of_webshop_sample(tmp_path):
     assert "1000 products" in run("sample", tmp_path / "shop").output
     stored = gem_core.make("webshop:train-text_rich", data=str(tmp_path / "shop"))
@@ -42,6 +43,7 @@ def test_sample_writes_the_catalogue_of_webshop_sample(tmp_path):
         assert stored.reset(idx=idx)[1]["prefix"] == memory.reset(idx=idx)[1]["prefix"]
 
 
+@pytest.mark.slow
 def test_a_killed_conversion_leaves_no_catalogue(tmp_path):
     arguments = ["webshop", "sample", str(tmp_path / "shop"), "--products", "100000"]
     process = subprocess.Popen([sys.executable, "-m", "gem_core", *arguments])
