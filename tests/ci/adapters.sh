@@ -73,7 +73,7 @@ for name in "${names[@]}"; do
   fi
   tests=(plugins/gem-adapters/tests/test_conformance.py)
   [ ! -e "plugins/gem-adapters/tests/test_$name.py" ] || tests+=("plugins/gem-adapters/tests/test_$name.py")
-  [ ! -e "docs/tutorials/$name.md" ] || tests+=(tests/test_docs.py)
+  [ ! -e "docs/tutorials/$name.md" ] || tests+=(tests/nightly/test_docs.py)
   case $name in # clients of the server of environments
     openenv_old) tests=(plugins/gem-serve/tests/server/test_openenv.py) ;;
     openenv*) tests=("plugins/gem-serve/tests/server/test_$name.py") ;;
