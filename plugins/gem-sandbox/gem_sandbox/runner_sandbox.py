@@ -107,13 +107,12 @@ class RunnerSession(ReplaySession):
         runner = self._runner
         if runner is None:
             raise SandboxError("This session has no process.")
-        try:
-            runner.send({"do": "cell", "source": _encoded(source), "timeout": timeout})
-        except OSError as error:
-            self._alive = False
-            return Execution(137, stderr=f"The sandbox's runner has ended: {error}.\n"), False
-        self._alive = False  # also if this raises
-        with cancellable(runner.channel.hang_up):
+        with cancellable(runner.channel.hang_up):  # sending too: what runs must be ended
+            self._alive = False  # also if this raises
+            try:
+                runner.send({"do": "cell", "source": _encoded(source), "timeout": timeout})
+            except OSError as error:
+                return Execution(137, stderr=f"The sandbox's runner has ended: {error}.\n"), False
             execution, self._alive = runner.execution(timeout)
         return execution, self._alive
 

@@ -1,5 +1,6 @@
 """The sandbox ``process``: it does not isolate, but programs leave nothing behind."""
 
+import asyncio
 import contextlib
 import gc
 import os
@@ -19,6 +20,7 @@ import gem_core
 from gem_core.errors import ConfigError
 from gem_core.sandbox import Execution, Program, Sandbox
 from gem_sandbox.process import ProcessSandbox
+from gem_workers.cancellation import Cancellation
 
 WHERE = "import os; print(os.getpid(), os.getcwd(), flush=True)\n"
 
@@ -209,3 +211,20 @@ def test_a_monitor_that_is_killed_leaves_no_process(sandbox: Sandbox) -> None:
     assert session.run("print(1)").exit_status == 137
     assert session.run("print(2)").stdout == "2\n"
     session.close()
+
+
+@pytest.mark.filterwarnings("ignore:The sandbox 'process'")
+def test_a_piece_of_a_session_that_is_cancelled_before_it_starts_does_not_run(
+    tmp_path: Path,
+) -> None:
+    """Otherwise closing the session would wait until the piece has ended."""
+    cancellation = Cancellation()
+    cancellation.cancel()
+    with contextlib.closing(ProcessSandbox(workers=1)) as sandbox:
+        session = sandbox.session(timeout=20)
+        session.start_process()
+        with pytest.raises(asyncio.CancelledError):
+            cancellation.run(session.run_piece, f"open({str(tmp_path / 'ran')!r}, 'w')", 20.0)
+        session.close()
+        assert sandbox.run(Program("print(1)")).stdout == "1\n"
+    assert not (tmp_path / "ran").exists()
