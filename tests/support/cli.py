@@ -1,8 +1,10 @@
 """``gem-core`` in the process of the tests, which costs no imports."""
 
 import contextlib
+import logging
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -31,16 +33,28 @@ def gem(
     """
     line = ["gem-core", *map(str, words)]
     with (
+        _settings_kept(),
         contextlib.chdir(cwd),
         mock.patch("sys.argv", line),
         CliRunner().isolation(stdin, env) as (out, err, _),
     ):
-        status, handler = 0, signal.getsignal(signal.SIGINT)
+        status = 0
         try:
             main()
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
-        finally:
-            signal.signal(signal.SIGINT, handler)  # a command leaves the one that ends the process
         printed, errors = out.getvalue().decode(), err.getvalue().decode()
     return subprocess.CompletedProcess(line, status, printed, errors)
+
+
+@contextlib.contextmanager
+def _settings_kept() -> Iterator[None]:
+    """Restore what a command sets for its process: how Ctrl-C is handled, and Hydra's logging."""
+    ctrl_c, root = signal.getsignal(signal.SIGINT), logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, ctrl_c)
+        root.handlers[:] = handlers
+        root.setLevel(level)
