@@ -24,10 +24,9 @@ SMALL = [
     "log.progress=off",
     "log.plot=false",
 ]
+pytestmark = pytest.mark.slow
 SHAPER = """
 from gem_train.shapers import RewardShaper
-
-pytestmark = pytest.mark.slow
 
 
 class Odd(RewardShaper):

@@ -129,7 +129,7 @@ def test_a_run_that_was_killed_goes_on_from_the_last_checkpoint(folder, tmp_path
     whole.train()
     code = f"""
 import os, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:] = {sys.path!r}
 from pathlib import Path
 from models import trainer_of
 trainer = trainer_of({str(folder)!r}, Path({str(tmp_path / "part")!r}), checkpoint={{"every": 1}})
