@@ -176,11 +176,18 @@ class _Database:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None or self._pid != os.getpid():  # a fork may not use the parent's
+            self._close()
             uri = f"{self._path.as_uri()}?mode=ro&immutable=1"
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
             self._connection.execute(f"PRAGMA mmap_size={_MAPPED_BYTES}")
             self._pid = os.getpid()
         return self._connection
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    __del__ = _close  # Python 3.13 warns of a connection that is left open
 
 
 class _Records(Sequence[Record], Generic[Record]):
