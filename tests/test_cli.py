@@ -215,6 +215,7 @@ def test_bytes_that_are_not_text_are_decoded_and_played():
     assert b"no valid action" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_clear_line(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "trajectories.jsonl").symlink_to("/dev/full")
@@ -334,6 +335,7 @@ def test_run_only_adds_to_an_existing_run_with_resume(tmp_path):
     assert "another seed" in other_seed.stderr
 
 
+@pytest.mark.slow
 def test_wrong_values_are_one_clear_line(tmp_path):
     done = gem("run", "env=game/GuessTheNumber-v0-easy", "env.max_turns=many", cwd=tmp_path)
     assert done.returncode == 1

@@ -371,6 +371,7 @@ class TestArguments:
 
 
 class TestSnapshots:
+    @pytest.mark.slow
     @EVERY_KIND
     @EXAMPLES
     @given(seed=SEEDS, before=ACTIONS, astray=ACTIONS, after=ACTIONS)
@@ -395,6 +396,7 @@ class TestSnapshots:
             assert play(target, after[:6]) == expected
             assert [target.sample_random_action() for _ in range(3)] == samples
 
+    @pytest.mark.slow
     @EVERY_KIND
     @EXAMPLES
     @given(seed=SEEDS, before=ACTIONS, astray=ACTIONS, after=ACTIONS)

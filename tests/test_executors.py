@@ -227,6 +227,7 @@ class TestTheSameSeed:
         assert log == [episodes_alone(Counter(), child_seed(3, index), 10) for index in range(5)]
         assert vector.reset(seed=3)[0] == [own[0] for own in log]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("executor", EXECUTORS)
     def test_plays_on_exactly_from_a_snapshot_taken_under_another_executor(
         self, make_vector: Callable[..., VectorEnv], executor: str
@@ -292,6 +293,7 @@ class TestEveryExecutor:
         _, batch = vector.recv(min_envs=Meeting.size, timeout=20)
         assert batch.observations == ["a 1"] * Meeting.size
 
+    @pytest.mark.slow
     def test_reports_an_asynchronous_environment_that_cancels_itself(
         self, make_vector: Callable[..., VectorEnv], executor: str
     ) -> None:
@@ -301,6 +303,7 @@ class TestEveryExecutor:
         with pytest.raises(EnvironmentFault, match="CancelledError"):
             vector.recv(timeout=10)
 
+    @pytest.mark.slow
     def test_can_be_closed_while_steps_are_under_way(
         self, make_vector: Callable[..., VectorEnv], executor: str
     ) -> None:
@@ -471,6 +474,7 @@ class TestThreads:
 class TestNoBarrier:
     """One environment waits for a named pipe; the others go on."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("make_env", [Piped, PipedLater])
     @pytest.mark.parametrize(
         ("executor", "max_workers"), [("threads", 2), ("processes", 2), ("processes", 1)]
@@ -496,6 +500,7 @@ class TestNoBarrier:
             _, batch = vector.recv()
         assert batch.observations == ["wait 1"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("make_env", "executor", "max_workers"),
         [

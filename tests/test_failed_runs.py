@@ -103,6 +103,7 @@ def test_a_dead_endpoint_is_given_up_soon(gem, tmp_path, command):
         assert "attempts: 3" in one.error["message"]
 
 
+@pytest.mark.slow
 def test_figures_of_failures_stay_in_the_metrics(gem, tmp_path):
     """Programs that read the figures find numbers, not words."""
     gem("eval", "fail:step", "agent=random", "episodes=2")

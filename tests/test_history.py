@@ -192,6 +192,7 @@ class TestChat:
             ),
         ]
 
+    @pytest.mark.slow
     def test_on_reset_opens_a_chat_and_appends_text(self, tokenizer: Any) -> None:
         env = HistoryWrapper(
             script("one", "two", "three"),

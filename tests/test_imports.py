@@ -66,6 +66,7 @@ def facts(run_python: Any) -> Any:
     return json.loads(run_python(CODE))  # so nothing else is printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", ["import", "make", "list", "play"])
 def test_nothing_heavy_is_imported_to_play(facts: Any, after: str) -> None:
     assert facts[after] == []

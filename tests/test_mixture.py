@@ -62,6 +62,7 @@ def test_every_reset_and_step_names_the_component() -> None:
     assert seen == {"a", "b"}
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(st.integers(0, 2**40))
 def test_weights_are_shares_of_the_episodes(seed: int) -> None:

@@ -136,6 +136,7 @@ def test_an_entry_point_to_nothing_is_broken(
     assert found["report"]["acme_good"]["state"] == "loaded"
 
 
+@pytest.mark.slow
 def test_a_plugin_that_takes_long_is_loaded_and_called_slow(
     look: Look, install: Callable[..., Path]
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_plugin_that_takes_long_is_loaded_and_called_slow(
     assert "slow:A-v0" in found["ids"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("swap", [False, True])
 def test_an_id_of_two_distributions_names_both_and_their_others_work(
     swap: bool,  # noqa: FBT001 - a parameter of the test
@@ -193,6 +195,7 @@ def test_two_distributions_may_name_their_entry_points_alike(
     assert {"clash:Only-one", "acme:Count-v0"} <= set(found["ids"])
 
 
+@pytest.mark.slow
 def test_one_distribution_may_have_several_entry_points(
     look: Look, install: Callable[..., Path]
 ) -> None:
@@ -225,6 +228,7 @@ def test_gem_plugins_selects_what_is_loaded(
     assert ("GEM_PLUGINS leaves out:" in found["answers"]["acme:Nothing-v0"]) is leaves_out
 
 
+@pytest.mark.slow
 def test_a_distribution_is_selected_by_its_own_name_too(
     look: Look, install: Callable[..., Path]
 ) -> None:

@@ -21,6 +21,7 @@ class Level(enum.IntEnum):
     HARD = 3
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(seed=SEEDS, path=PATHS)
 def test_a_child_seed_is_a_seed_and_repeats(seed: int, path: list[int | str]) -> None:

@@ -33,6 +33,7 @@ def echo(*, length: int = 5, width: int = 2) -> tuple[int, int]:
 
 
 class TestIds:
+    @pytest.mark.slow
     @EXAMPLES
     @given(namespace=NAMESPACES, rest=RESTS)
     def test_namespace_and_rest_make_an_id(self, namespace: str, rest: str) -> None:
@@ -40,6 +41,7 @@ class TestIds:
         assert spec.namespace == namespace
         assert spec.config_path == f"{namespace}/{rest}"
 
+    @pytest.mark.slow
     @EXAMPLES
     @given(rest=RESTS)
     def test_only_environments_need_a_namespace(self, rest: str) -> None:
@@ -68,6 +70,7 @@ class TestIds:
                     EnvSpec(id=env_id, entry_point=echo)
                 assert repr(env_id) in str(caught.value)
 
+    @pytest.mark.slow
     @EXAMPLES
     @given(text=st.text(max_size=12))
     def test_any_text_is_an_id_or_refused(self, text: str) -> None:
@@ -174,6 +177,7 @@ class TestArguments:
             with pytest.raises(UnknownKwargError, match="It takes: width"):
                 check_kwargs(Wide().start, ["length"], "it")
 
+    @pytest.mark.slow
     @EXAMPLES
     @given(st.dictionaries(st.sampled_from(["length", "width"]), st.integers()))
     def test_with_kwargs_is_make_in_two_parts(self, kwargs: dict[str, int]) -> None:

@@ -172,6 +172,7 @@ def test_a_claim_of_one_start_is_checked_too():
     assert "variation" in findings(Coin, varies=False)
 
 
+@pytest.mark.slow
 def test_a_wrong_floor_a_wrong_ceiling_and_a_weak_oracle_are_found():
     assert "silent_agent" in findings(Coin, return_range=(-1.0, 3.0))
     assert "oracle" in findings(Coin, return_range=(-0.5, 1.0))

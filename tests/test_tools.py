@@ -259,6 +259,7 @@ class TestCalls:
         with pytest.raises(LookupError, match="answer"):
             env.step("answer")
 
+    @pytest.mark.slow
     @settings(deadline=None)
     @given(st.lists(st.sampled_from(["<add>1</add>", "<add>x</add>", "answer"]), max_size=12))
     def test_counters_count_in_any_order(self, actions: list[str]) -> None:

@@ -112,6 +112,7 @@ class TestForwarding:
 
 
 class TestTimeLimit:
+    @pytest.mark.slow
     @given(turns=st.integers(1, 8), max_steps=st.integers(1, 8))
     def test_the_episode_ends_at_its_own_end_or_at_the_limit(
         self, turns: int, max_steps: int

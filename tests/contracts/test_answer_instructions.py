@@ -38,6 +38,7 @@ def test_the_first_observation_of_a_command_shows_the_form_of_an_answer(namespac
             assert not forms or any(re.search(FORMS[name], text) for name in forms)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hub")
 @pytest.mark.parametrize(
     "env_id", ["math:Sample", "math:ASDiv2K", "eval:AIME24", "code:CodeContest"]

@@ -157,6 +157,7 @@ def test_a_correct_adapter_passes_every_check(harness: Harness) -> None:
     assert [one.check for one in results] == [*CHECKS, *BAD_INPUTS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("harness", "check", "message"),
     [
@@ -278,6 +279,7 @@ class TestTheScriptedModel:
         cut = model.sample([1, 2, 3], 1)
         assert (len(cut.ids), len(cut.logprobs), cut.is_complete) == (1, 1, False)
 
+    @pytest.mark.slow
     def test_scripted_replies_do_not_depend_on_the_order_of_the_samples(self) -> None:
         case = make_case(case_rows("Game", 2), samples=6)
         first, second = reference(case.fresh()), PushStub().play(case.fresh())

@@ -34,6 +34,7 @@ def _in_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["gem-core"])
 
 
+@pytest.mark.slow
 def test_a_function_is_given_its_keys_the_environments_and_a_folder(tmp_path):
     jobs: list[Job] = []
     words = [GUESS, "env.max_turns=7", "size=5", "name=12", "--format", "json"]
@@ -56,12 +57,14 @@ def test_help_shows_the_keys_with_their_defaults_and_the_examples(capsys):
     assert "agent=" not in shown
 
 
+@pytest.mark.slow
 def test_a_deprecated_key_still_works():
     jobs: list[Job] = []
     assert invoke(jobs.append, GUESS, "n=9") == 0
     assert jobs[0].keys.size == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [ConfigError("It is wrong."), OSError("It is wrong.")])
 def test_a_known_error_prints_one_message_and_gives_exit_status_1(error, capsys):
     def fail(job):
@@ -71,16 +74,19 @@ def test_a_known_error_prints_one_message_and_gives_exit_status_1(error, capsys)
     assert capsys.readouterr().err == "Error: It is wrong.\n"
 
 
+@pytest.mark.slow
 def test_a_command_ends_with_the_exit_status_that_its_function_returns():
     assert invoke(lambda job: 7, GUESS) == 7
 
 
+@pytest.mark.slow
 def test_an_invalid_value_is_named_in_the_error(capsys):
     assert invoke(print, GUESS, "size=0") == 1
     shown = capsys.readouterr().err
     assert "size: Input should be greater than or equal to 1; got 0" in shown
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_command_with_exit_status_130(capsys):
     def interrupt(job):
         raise KeyboardInterrupt

@@ -183,6 +183,7 @@ class TestParts:
         with pytest.raises(ContentError, match="got int"):
             content_parts({"text": "", "images": [A, 3]})
 
+    @pytest.mark.slow
     @settings(max_examples=EXAMPLES)
     @given(TEXTS, st.integers(0, 4))
     def test_place_images_corrects_the_number_of_placeholders(self, text: str, count: int) -> None:

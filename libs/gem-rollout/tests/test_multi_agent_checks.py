@@ -240,6 +240,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 def test_an_environment_that_keeps_the_contract_has_no_findings():
     report = check_multi_agent_env(Dice)
     assert report.ok, report.findings

@@ -468,6 +468,7 @@ class Party(MultiAgentEnv):
         return {}, rewards, ended, cut, {agent: {fate: self.steps} for agent, fate in fates.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=60 if thorough() else 15)
 @given(st.integers(1, 5), st.sampled_from(["sequential", "parallel"]), st.integers(0, 2**32))
 def test_a_view_gives_an_agent_what_it_gets_among_the_others(size, mode, seed):

@@ -159,6 +159,7 @@ def test_agents_that_cannot_be_made_are_refused(agents, message):
         agent_makers({"agent": agents})
 
 
+@pytest.mark.slow
 def test_a_long_override_that_cannot_be_parsed_is_shortened():
     for word in (f"agent.actions={'[' * 1_200}", f"agent.actions=[{'a, ' * 1_200}"):
         with pytest.raises(ConfigError, match="cannot be parsed") as caught:

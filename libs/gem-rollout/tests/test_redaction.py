@@ -224,6 +224,7 @@ WORDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_quoting")
 @pytest.mark.parametrize("more", [[], ["-m", "seed=0"]])
 def test_no_file_of_a_run_and_no_message_holds_a_secret(more, tmp_path, capfd):

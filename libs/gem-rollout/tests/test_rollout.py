@@ -154,6 +154,7 @@ def by_number(trajectories: Any) -> dict[int, dict[str, Any]]:
 
 
 class TestTheSameSeed:
+    @pytest.mark.slow
     @settings(max_examples=50 if thorough() else 15)
     @given(
         seed=st.integers(0, 2**40),

@@ -538,6 +538,7 @@ class TestABoundary:
         error = trajectory.turns[0].info["error"]
         assert (error["boundary"], error["type"]) == expected
 
+    @pytest.mark.slow
     def test_a_tool_that_runs_a_program_without_a_fault_has_no_boundary(self) -> None:
         (trajectory,) = collect(
             lambda: ToolWrapper(

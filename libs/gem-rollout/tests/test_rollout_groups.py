@@ -317,6 +317,7 @@ class TestAMixture:
         for number in numbers:
             assert whole[number] == whole[number - number % samples]
 
+    @pytest.mark.slow
     def test_a_mixture_has_the_shares_of_its_weights(self) -> None:
         run = collect(SOURCES, SilentAgent, episodes=1000, seed=1)
         counts = Counter(components_of(run).values())

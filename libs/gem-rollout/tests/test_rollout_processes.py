@@ -90,6 +90,7 @@ class Says(SilentAgent):
 
 
 class TestEpisodes:
+    @pytest.mark.slow
     @pytest.mark.parametrize("env_id", ["game:Minesweeper-v0-easy", "game:Wordle-v0-easy"])
     @pytest.mark.parametrize("agent", [RandomAgent, OracleAgent])
     def test_episodes_in_a_worker_are_the_same_as_here(self, env_id: str, agent: Any) -> None:
@@ -109,6 +110,7 @@ class TestEpisodes:
         assert played(in_processes(make_env), RandomAgent, **options) == one
         assert len({str(turns) for _, _, turns, *_ in one.values()}) > 2
 
+    @pytest.mark.slow
     def test_asynchronous_environments_in_a_worker_process_play_as_here(self) -> None:
         one = played(Slow, SilentAgent, episodes=5)
         two = played(in_processes(Slow), SilentAgent, episodes=5)

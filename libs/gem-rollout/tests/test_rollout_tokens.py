@@ -79,6 +79,7 @@ class TestTokens:
         with pytest.raises(DataError, match="2 sampled tokens and 1 log"):
             episode(turn(generation=sampled([1], [2, 3], [-0.1]))).tokens()
 
+    @pytest.mark.slow
     @settings(max_examples=100 if thorough() else 30)
     @given(st.lists(st.tuples(IDS, IDS, st.booleans(), st.booleans()), max_size=6))
     def test_sequences_have_all_tokens_in_their_order(self, parts: list[Any]) -> None:

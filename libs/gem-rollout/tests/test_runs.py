@@ -57,6 +57,7 @@ def test_a_file_of_trajectories_is_a_run_without_info(tmp_path):
     assert [one.env_id for one in run.trajectories()] == ["game:X"]
 
 
+@pytest.mark.slow
 def test_a_run_is_called_by_its_date_and_time_or_its_folder(tmp_path):
     assert create(tmp_path / "2026-01-31" / "10-20-30").name == "2026-01-31/10-20-30"
     assert create(tmp_path / "mine").name == "mine"
@@ -133,6 +134,7 @@ def test_an_environment_in_which_every_episode_failed_is_named():
     assert heading.startswith("1 of 2 episodes ended with an error")
 
 
+@pytest.mark.slow
 def test_a_record_that_is_nested_too_deeply_is_an_error(tmp_path):
     run = create(tmp_path)
     (tmp_path / "run.json").write_text("[" * 100_000 + "]" * 100_000)

@@ -79,6 +79,7 @@ def read(path: Path) -> list[Trajectory]:
 
 
 class TestARoundTrip:
+    @pytest.mark.slow
     @settings(max_examples=EXAMPLES)
     @given(found=st.lists(TRAJECTORIES, max_size=3))
     def test_a_file_keeps_every_value_that_json_has(
@@ -382,6 +383,7 @@ class TestAWriter:
         assert fields["turns"][0]["info"] == {"text": "a\nb\u2028c\r"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [100, 1000, 100_000])
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_a_line_that_is_nested_too_deeply_is_an_error(

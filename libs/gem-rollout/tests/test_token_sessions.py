@@ -146,6 +146,7 @@ class TestASession:
         assert len({tuple(one.ids) for one in prompts}) == 1
         assert len({one.seed for one in prompts}) == 4
 
+    @pytest.mark.slow
     def test_pushed_pulled_and_batched_episodes_are_the_same(self, tokenizer: Any) -> None:
         rows = env_rows("game:Mastermind-v0-easy", 6)
         generate = sampler(tokenizer)
@@ -340,6 +341,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
 
 
 class TestFaults:
+    @pytest.mark.slow
     def test_an_invalid_reply_is_a_fault_of_the_agent(
         self, tokenizer: Any, counting: Any, subtests: pytest.Subtests
     ) -> None:
@@ -541,6 +543,7 @@ class TestRows:
         with pytest.raises(TypeError, match="max_turns"):
             env_rows(GAME, 1, env_kwargs={"max_turn": 3})
 
+    @pytest.mark.slow
     def test_rows_are_played_with_the_tools_and_wrappers_of_overrides(self) -> None:
         envs = RowEnvs(["wrappers=[concat]", "env=game/Mastermind-v0-easy", "env.max_turns=3"])
         (row,) = env_rows(GAME, 1, env_kwargs={"max_turns": 2})
@@ -550,6 +553,7 @@ class TestRows:
         named = envs.make({"env": "game:Mastermind-v0-easy", "seed": 0})
         assert named.spec.kwargs["max_turns"] == 3
 
+    @pytest.mark.slow
     def test_the_composed_configuration_consists_of_dicts_and_lists(self) -> None:
         config = RowEnvs(["wrappers=[concat]", "env=game/Mastermind-v0-easy"]).config
         assert set(config) == {"env", "wrappers"}
@@ -557,6 +561,7 @@ class TestRows:
         assert RowEnvs(config).config == config
         assert RowEnvs().config == {}
 
+    @pytest.mark.slow
     def test_wrong_overrides_of_rows_are_errors(self) -> None:
         with pytest.raises(ConfigError, match="conct"):
             RowEnvs(["wrappers=[conct]"])

@@ -261,6 +261,7 @@ class TestRuns:
         assert inline == str(threading.get_ident()) != aside
 
     # The first draw is slow.
+    @pytest.mark.slow
     @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
     @given(st.dictionaries(st.sampled_from(["city", "days", "x"]), st.integers() | st.text()))
     def test_no_arguments_make_a_tool_raise(self, arguments: dict[str, Any]) -> None:

@@ -53,6 +53,7 @@ def test_shared_indentation_is_taken_off_and_other_kept() -> None:
     assert last_code_block("```\nif x:\n  y = '''\n   \n'''\n```") == "if x:\n  y = '''\n   \n'''"
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(before=st.text(alphabet="ab \n`", max_size=9), code=CODE, after=CODE)
 def test_the_text_between_the_last_fences_is_read(before: str, code: str, after: str) -> None:

@@ -60,6 +60,7 @@ def test_the_reward_is_the_weighted_sum_of_its_parts(step_of, rewards):
     assert step_of("seven", rewards=rewards).reward == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.lists(st.tuples(st.floats(-10, 10), st.floats(-10, 10)), min_size=1, max_size=6))
 def test_any_weights_and_values_are_summed(parts):

@@ -103,6 +103,7 @@ class TestACall:
         assert len(pids) == 1
         assert os.getpid() not in pids
 
+    @pytest.mark.slow
     @given(value=VALUES)
     @settings(deadline=None, max_examples=100 if thorough() else 20)
     def test_a_call_brings_any_value_back_unchanged(self, pool: WorkerPool, value: Any) -> None:
@@ -110,6 +111,7 @@ class TestACall:
         assert again == value
         assert type(again) is type(value)
 
+    @pytest.mark.slow
     def test_a_call_carries_arguments_and_results_of_any_size(
         self, pool: WorkerPool, subtests: pytest.Subtests
     ) -> None:
@@ -237,6 +239,7 @@ class TestACallThatIsLate:
             calls = [threads.submit(pool.call, "time:sleep", 0.2, deadline=1.0) for _ in range(6)]
             assert [call.result() for call in calls] == [None] * 6
 
+    @pytest.mark.slow
     def test_a_call_can_be_late_while_its_arguments_are_sent(self, pool: WorkerPool) -> None:
         with pytest.raises(DeadlineError):
             pool.call("worker_functions:length", bytes(64 << 20), deadline=0.001)
@@ -282,6 +285,7 @@ class TestAWorkerThatDies:
         wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the worker is buried")
         assert pool.call("os:getpid", deadline=LONG) != pid
 
+    @pytest.mark.slow
     def test_workers_and_their_template_are_replaced_if_all_die(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
@@ -293,6 +297,7 @@ class TestAWorkerThatDies:
         wait_for_end(worker)
         assert pool.call("os:getppid", deadline=LONG) != template
 
+    @pytest.mark.slow
     def test_a_call_whose_worker_dies_with_the_template_raises(
         self, make_pool: Callable[..., WorkerPool], tmp_path: Path
     ) -> None:
@@ -321,12 +326,14 @@ class TestMemory:
             pool.call("worker_functions:allocate", 300, deadline=LONG)
         assert pool.call("os:getpid", deadline=LONG) != before
 
+    @pytest.mark.slow
     def test_a_call_gets_the_memory_that_its_limit_allows(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
         pool = make_pool(memory_mib=256, size=1)
         assert pool.call("worker_functions:allocate", 200, deadline=LONG) == 200 << 20
 
+    @pytest.mark.slow
     def test_arguments_larger_than_the_memory_raise_and_are_not_sent_again_and_again(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
@@ -347,6 +354,7 @@ class TestMemory:
 
 
 class TestManyThreads:
+    @pytest.mark.slow
     def test_many_threads_share_the_workers_and_each_gets_its_own_answers(
         self, pool: WorkerPool
     ) -> None:
@@ -359,6 +367,7 @@ class TestManyThreads:
         with ThreadPoolExecutor(64) as threads:
             assert all(threads.map(ask, range(0, 64_000, 1000)))
 
+    @pytest.mark.slow
     def test_many_threads_never_have_more_workers_than_the_size(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
@@ -401,6 +410,7 @@ class TestAsync:
 
         assert asyncio.run(ask()) == list(range(100))
 
+    @pytest.mark.slow
     def test_asynchronous_calls_raise_what_other_calls_raise(self, pool: WorkerPool) -> None:
         async def ask() -> list[Any]:
             targets = [("time:sleep", 300), ("os:_exit", 3), ("json:loads", "{"), ("abs", 1)]
@@ -414,6 +424,7 @@ class TestAsync:
             WorkerCallError,
         ]
 
+    @pytest.mark.slow
     def test_asynchronous_calls_carry_megabytes(self, pool: WorkerPool) -> None:
         data = os.urandom(5 << 20)
 
@@ -469,6 +480,7 @@ class TestAsync:
         wait_for_end(cancelled)
         assert is_alive(other)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", [1, 2])
     def test_a_pool_keeps_its_size_when_calls_are_cancelled_at_any_moment(
         self, make_pool: Callable[..., WorkerPool], size: int
@@ -495,6 +507,7 @@ class TestAsync:
             ]
             assert len({call.result() for call in calls}) == size
 
+    @pytest.mark.slow
     def test_loops_of_several_threads_and_plain_calls_share_the_workers(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
@@ -551,6 +564,7 @@ class TestAPoolThatIsClosed:
         with pytest.raises(GemError, match="closed"):
             pool.call("os:getpid", deadline=LONG)
 
+    @pytest.mark.slow
     def test_a_closed_pool_ends_calls_that_are_under_way_and_that_wait(
         self, make_pool: Callable[..., WorkerPool], tmp_path: Path
     ) -> None:
@@ -581,6 +595,7 @@ class TestAPoolThatIsClosed:
         for pid in pids:
             wait_for_end(pid)
 
+    @pytest.mark.slow
     def test_a_forgotten_pool_leaves_no_process(self) -> None:
         pool = WorkerPool(size=1)
         pid = pool.call("os:getpid", deadline=LONG)
@@ -590,6 +605,7 @@ class TestAPoolThatIsClosed:
         assert gone() is None
         wait_for_end(pid)
 
+    @pytest.mark.slow
     def test_a_closed_pool_has_buried_the_workers_that_it_killed(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:

@@ -128,6 +128,7 @@ class TestTurns:
             assert [one.done for one in found] == [False] * (len(found) - 1) + [True]
             assert all(one.loss_mask and not one.response_is_truncated for one in found)
 
+    @pytest.mark.slow
     def test_turns_have_their_own_prompts_where_earlier_turns_are_rewritten(
         self, transition: Any
     ) -> None:
@@ -175,6 +176,7 @@ class TestTurns:
 
 
 class TestLimits:
+    @pytest.mark.slow
     @pytest.mark.parametrize("ignored", [False, True])
     def test_replies_that_were_cut_off_are_marked(
         self, tokenizer: Any, transition: Any, *, ignored: bool

@@ -91,6 +91,7 @@ class TestTheLimit:
         run(many(Endpoint(), limit, 500, workers=3))
         assert limit.limit == 8
 
+    @pytest.mark.slow
     def test_the_limit_stays_near_the_capacity(self) -> None:
         endpoint, limit = Endpoint(capacity=50), AdaptiveLimit(4, maximum=2048)
         run(many(endpoint, limit, 5000))
@@ -106,6 +107,7 @@ class TestTheLimit:
         # At four times its best latency the endpoint has 1.59 times the calls that it bears.
         assert limit.limit <= 60
 
+    @pytest.mark.slow
     def test_the_limit_can_ignore_latency(self) -> None:
         limit = AdaptiveLimit(4, maximum=64, latency_factor=None)
         run(many(Endpoint(capacity=20, slows=True), limit, 5000))
@@ -195,6 +197,7 @@ class TestTheLimit:
 
 
 class TestCallers:
+    @pytest.mark.slow
     @settings(max_examples=60 if thorough() else 20)
     @given(data=st.data(), initial=st.integers(1, 5), seed=st.integers(0, 10**6))
     def test_callers_never_exceed_the_limit_and_leave_nothing_behind(

@@ -279,6 +279,7 @@ def almost_answers(draw):
 
 
 class TestOddAnswers:
+    @pytest.mark.slow
     @given(body=almost_answers() | json_values)
     @settings(max_examples=300 if thorough() else 60)
     def test_any_json_is_read_as_an_answer_or_is_an_error(self, body):
@@ -341,6 +342,7 @@ class TestConnections:
             )
         )
 
+    @pytest.mark.slow
     def test_several_event_loops_leave_no_connection_behind(self, server):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -354,6 +356,7 @@ class TestConnections:
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
+    @pytest.mark.slow
     def test_agents_share_connections(self, server):
         server.latency = 0.01
 
@@ -371,6 +374,7 @@ class TestConnections:
         asyncio.run(run())
         assert server.connections == 1
 
+    @pytest.mark.slow
     def test_an_agent_may_move_to_another_event_loop(self, server):
         agent = agent_of(server.url)
         for _ in range(2):
@@ -379,6 +383,7 @@ class TestConnections:
         agent.close()
         gc.collect()
 
+    @pytest.mark.slow
     def test_an_event_loop_that_is_driven_by_hand_is_left_clean(self, server):
         loop = asyncio.new_event_loop()
         agent = agent_of(server.url)
@@ -465,6 +470,7 @@ except KeyboardInterrupt:
         assert printed == "interrupted\n", complaints
         assert complaints == ""
 
+    @pytest.mark.slow
     def test_an_agent_works_with_uvloop(self, server):
         uvloop = needs("uvloop")
 

@@ -66,6 +66,7 @@ def finding_of(template, name, **options):
 
 
 class TestTemplates:
+    @pytest.mark.slow
     def test_a_template_that_renders_all_as_it_is_extends(self):
         assert broken(CHAT_TEMPLATE) == set()
 
@@ -185,6 +186,7 @@ class TestProperties:
         finding = check_conversation(tokenizer, Conversation("any", messages))
         assert (finding.status == "ok") == extends
 
+    @pytest.mark.slow
     @given(replies=st.lists(texts, min_size=1, max_size=4))
     @settings(max_examples=60 if thorough() else 20)
     def test_a_transcript_keeps_tokens_and_says_when_it_cannot(self, made, replies):

@@ -60,6 +60,7 @@ def test_comparisons_are_ordered_from_strict_to_lenient(subtests):
             assert said == [place >= first for place in range(len(NAMES))]
 
 
+@pytest.mark.slow
 @given(st.lists(NUMBERS, min_size=1, max_size=5), st.sampled_from([1e-9, 1e-4, 0.1]))
 @settings(max_examples=100 if thorough() else 40)
 def test_the_tolerance_can_be_set(numbers, tolerance):
@@ -70,11 +71,13 @@ def test_the_tolerance_can_be_set(numbers, tolerance):
     assert not same(f"float:{tolerance}", text, far)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=20))
 def test_every_comparison_accepts_equal_texts(text):
     assert all(same(name, text, text) for name in NAMES)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=9), st.text(max_size=9))
 def test_a_lenient_comparison_accepts_all_that_a_strict_one_accepts(expected, output):
     said = [same(name, expected, output) for name in NAMES]

@@ -23,6 +23,7 @@ def asked(tests=DOUBLE, row=None, **options):
     return env
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tests", [DOUBLE, json.dumps(DOUBLE)])
 def test_a_program_that_passes_all_tests_gets_the_reward(tests):
     step = asked(tests).step(f"I think so:\n{RIGHT}\nDone.")

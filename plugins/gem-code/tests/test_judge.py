@@ -48,6 +48,7 @@ def test_the_first_failure_is_reported(verdict, code, kind, test):
     assert found.failure["input"] == DOUBLE["inputs"][test]
 
 
+@pytest.mark.slow
 def test_time_is_limited_in_each_test(verdict):
     code = "n = int(input())\nwhile n == 2: pass\nprint(2 * n)"
     assert failure(verdict(code, DOUBLE, timeout=0.3)) == ("wall_time", 1)
@@ -102,6 +103,7 @@ def test_functions_are_called_in_code_of_any_style(verdict, code):
     assert verdict(code, SQUARE) == Verdict(3, 3)
 
 
+@pytest.mark.slow
 def test_a_wrong_or_hostile_function_passes_no_test(subtests, verdict):
     for code, kind in [
         ("def square(n):\n    return -n", "wrong output"),
@@ -336,6 +338,7 @@ def test_test_programs_distinguish_correct_from_wrong_solutions(verdict, tests):
 PROGRAM = "for n in map(int, '123'):\n    assert square(n) == n * n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
@@ -362,6 +365,7 @@ def test_the_failure_of_a_test_program_is_reported(verdict, code, kind):
     assert found.failure["kind"].startswith(kind)
 
 
+@pytest.mark.slow
 def test_tests_of_all_forms_are_reported_in_their_order(verdict):
     tests = ["assert all(map(square, [1]))", "assert square(2) == 4", "assert square(3) == 9"]
     found = verdict("square = {1: 0, 2: 4}.get", tests, stop_early=False)
@@ -407,6 +411,7 @@ def test_expected_outputs_never_enter_the_sandbox(sandbox, tests):
     assert "31337" not in spy.seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "returned",
     [
@@ -433,6 +438,7 @@ def test_values_that_cost_the_host_time_fail_the_test(verdict, returned):
     assert result.passed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dict", "Counter", "OrderedDict", "set", "frozenset"])
 def test_a_container_of_colliding_keys_is_rejected(verdict, kind):
     """A program may write a message by hand, with numbers that all have the same hash."""
@@ -449,6 +455,7 @@ def f(x):
     assert failure(verdict(code, ["assert f(1) == {1}"])) == ("no value", 0)
 
 
+@pytest.mark.slow
 def test_a_test_that_makes_a_set_of_colliding_keys_fails(subtests, verdict):
     """The values are plain lists, and the test makes a set of them on the host."""
     for test in [
@@ -470,6 +477,7 @@ def f(n):
                 assert "keys have the same hash" in kind
 
 
+@pytest.mark.slow
 def test_a_test_may_make_a_set_of_many_equal_items(verdict):
     tests = [
         "assert set(f(5)) == {5}",
@@ -482,6 +490,7 @@ def test_a_test_may_make_a_set_of_many_equal_items(verdict):
     assert verdict(code, tests, stop_early=False).passed == len(tests)
 
 
+@pytest.mark.slow
 def test_a_forged_message_fails_the_test(subtests, verdict):
     """Whatever a program writes in the place of its value, it fails the test, not the host."""
     for message in [
@@ -507,6 +516,7 @@ def test_a_forged_message_fails_the_test(subtests, verdict):
                 assert verdict(code, [test]).passed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "test",
     [

@@ -108,6 +108,7 @@ def test_malformed_tests_are_rejected(subtests):
             read_suite(tests)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=6), min_size=1, max_size=20), st.integers(1, 25))
 @settings(max_examples=100 if thorough() else 40)
 def test_the_longest_inputs_are_kept_in_their_order(inputs, count):

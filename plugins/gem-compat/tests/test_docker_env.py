@@ -67,6 +67,7 @@ def bash(command, **more):
 FINISH = "<finish>\nmessage: done\n</finish>"
 
 
+@pytest.mark.slow
 def test_the_instruction_is_the_first_observation(make):
     observation, info = make().reset(seed=0)
     assert observation.startswith("The file names.txt has one name on each line.")
@@ -93,6 +94,7 @@ def test_only_the_first_call_is_run(make):
     assert "two" not in env.step(bash("echo one") + bash("echo two"))[0]
 
 
+@pytest.mark.slow
 def test_a_solved_task_is_paid_after_finish(make):
     env = make()
     env.reset()
@@ -102,6 +104,7 @@ def test_a_solved_task_is_paid_after_finish(make):
     assert info["tool_type"] == "terminal-finish"
 
 
+@pytest.mark.slow
 def test_finish_alone_is_paid_nothing(make):
     env = make()
     env.reset()
@@ -149,6 +152,7 @@ def test_a_failed_command_counts_and_the_last_one_ends_the_episode(make):
     assert (reward, terminated, truncated) == (0.0, True, True)
 
 
+@pytest.mark.slow
 def test_a_command_out_of_time_is_ended(make):
     env = make()
     env.reset()
@@ -159,6 +163,7 @@ def test_a_command_out_of_time_is_ended(make):
     assert "sleep" not in running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weights", "does", "reward"),
     [
@@ -208,6 +213,7 @@ def test_a_seed_decides_the_tasks(machines):
         assert len(set(drawn)) == 2
 
 
+@pytest.mark.slow
 def test_a_copy_goes_its_own_way(make):
     env = make()
     env.reset()
@@ -238,6 +244,7 @@ def test_no_tasks_are_an_error():
         DockerEnv([TaskConfig("x", "/nowhere", {})], ContainerConfig())
 
 
+@pytest.mark.slow
 def test_tags_that_are_never_closed_take_linear_time(make):
     env = make()
     env.reset()

@@ -67,6 +67,7 @@ def test_seeds_of_different_sign_differ_and_others_are_refused():
             gem.make("game:GuessTheNumber-v0", seed=seed)
 
 
+@pytest.mark.slow
 def test_every_seed_works_in_a_vector():
     vector = gem.make_vec(["rg:leg_counting", "math:Sample"], seed=-1)
     assert len(vector.reset(seed=-7)[0]) == 2
@@ -237,6 +238,7 @@ def test_a_registered_subclass_has_rows_and_a_scorer_of_its_own(registered):
     assert env.data == other.data
 
 
+@pytest.mark.slow
 def test_a_scorer_may_be_assigned_and_the_dataset_read():
     env = ReasoningGymEnv("leg_counting", size=3, seed=1)
     questions = [row["question"] for row in env.ds]
@@ -348,6 +350,7 @@ def test_answers_are_normalised_as_by_math(subtests):
             assert mathd_normalize_answer(answer) == normal
 
 
+@pytest.mark.slow
 def test_the_time_server_has_its_helpers():
     pytest.importorskip("mcp", reason="the time server needs gem-compat[mcp]")
     from gem.tools.mcp_server import time_mcp

@@ -117,6 +117,7 @@ def test_secrets_are_drawn_from_words_that_were_assigned(cls):
 # The end
 
 
+@pytest.mark.slow
 def test_an_environment_of_gem_core_repeats_its_end():
     env = gem.make("mcp:Sample")
     with pytest.raises(EpisodeEndedError, match="reset"):

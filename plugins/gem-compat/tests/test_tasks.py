@@ -35,6 +35,7 @@ def questions(env, count):
     return [env.reset()[0] for _ in range(count)]
 
 
+@pytest.mark.slow
 def test_rows_come_in_the_order_of_gem_llm():
     rows = dataset_of(SUMS)
     first = rows.shuffle(seed=3)
@@ -268,6 +269,7 @@ def test_samples_need_no_network(env_id):
     assert env.step(env.sample_random_action())[0] == TERMINAL_STATE
 
 
+@pytest.mark.slow
 def test_tasks_of_mcp_servers_end_with_the_first_message():
     env = MCPMarkEnv("filesystem", "library", seed=3)
     observation, info = env.reset()

@@ -225,6 +225,7 @@ def test_a_search_needs_a_server(monkeypatch):
         tool.execute_action("<search>x</search>")
 
 
+@pytest.mark.slow
 def test_a_search_that_fails_says_so(monkeypatch):
     monkeypatch.setenv("SEARCH_URL", "http://127.0.0.1:9/retrieve")
     valid, failed, output, parsed = SearchTool(timeout=2).execute_action("a <search>x</search> b")
@@ -256,6 +257,7 @@ def test_mcp_servers_are_called():
         tool.close()
 
 
+@pytest.mark.slow
 def test_mcp_configurations_are_checked(tmp_path):
     with pytest.raises(ValueError, match=r"reach|connect|answer"):
         MCPTool.from_url("http://127.0.0.1:9/mcp", auth="token", headers={"a": "b"})

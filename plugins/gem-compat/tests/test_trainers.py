@@ -206,6 +206,7 @@ def test_mathematics_is_graded_in_the_trainers_own_pool():
         env.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("extract_boxed", [False, True])
 def test_questions_of_one_seed_are_the_same_in_a_group(extract_boxed):

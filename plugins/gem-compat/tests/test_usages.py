@@ -89,6 +89,7 @@ def test_the_search_tool_shows_its_documents_in_a_chat(tokenizer, search_url, mo
     assert env.step(f"<answer>{gold}</answer>")[1] == 1.0
 
 
+@pytest.mark.slow
 def test_the_search_tool_finds_documents_by_itself(search_url):
     tool = SearchTool(search_url=search_url, topk=2)
     valid, failed, output, parsed = tool.execute_action("<search>capital of France</search> so")
@@ -152,6 +153,7 @@ def test_episodes_are_printed(capsys):
     assert capsys.readouterr().out == "{'a': 1}\n----- 1/2:\n'x'\n\n----- 2/2:\n2\n\n"
 
 
+@pytest.mark.slow
 def test_vectors_are_printed(capsys):
     vector = gem.make_vec(["game:TowerofHanoi-v0-easy"] * 3, seed=1)
     debug.run_and_print_episode(vector, lambda _: ["malformed"] * 3, ignore_done=True, max_steps=3)

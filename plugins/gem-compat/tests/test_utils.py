@@ -59,6 +59,7 @@ DIFFERENT = [
 ]
 
 
+@pytest.mark.slow
 def test_equal_answers_are_right_in_every_function(subtests):
     for answer, gold in EQUAL:
         with subtests.test(f"{answer} and {gold}"):
@@ -140,6 +141,7 @@ def test_boxes_come_with_and_without_their_marks():
     assert parsing.remove_boxed("{b}") is None
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 25)
 @given(st.text(alphabet="ab{} \\"), st.text(alphabet="ab {}\\"))
 def test_boxes_never_raise_and_hold_what_was_put_in(before, after):
@@ -177,6 +179,7 @@ def test_tuples_are_split(expression, elements):
     assert math_grader.split_tuple(expression) == elements
 
 
+@pytest.mark.slow
 def test_expressions_are_measured():
     assert math_grader.count_unknown_letters_in_expr("sqrt(x)+frac(y)") == 2
     plain = {"x+y": True, "x+y+z": False, "x^{2}": False, "x^(2)": False, "2^12": False}
@@ -218,6 +221,7 @@ def test_a_function_that_takes_too_long_is_ended():
     assert math_grader.run_with_timeout_signal(time.sleep, (5,), timeout_seconds=0.05) is None
 
 
+@pytest.mark.slow
 def test_an_outer_time_limit_outlives_an_inner_one():
     def work():
         with math_grader.timeout(0.2, "outer"):

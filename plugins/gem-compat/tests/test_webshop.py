@@ -62,6 +62,7 @@ def test_ids_have_the_parameters_of_gem_llm(split, mode):
     assert [env.step("")[1:4] for _ in range(15)][-2:] == [(-0.1, False, False), (-0.1, True, True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("last", "reward"), [("no box", -0.5), (INVALID, -0.5), (SEARCH, 0.0)])
 def test_both_flags_are_true_at_the_limit_whatever_the_last_action_is(last, reward):
     env = make(max_turns=2, error_tolerance=9, format_error_reward=-0.5)
@@ -371,6 +372,7 @@ def test_preprocessing_is_a_script(monkeypatch, capsys):
 WEIGHTS = st.lists(st.floats(0.01, 100), min_size=1, max_size=20)
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 25)
 @given(WEIGHTS, st.integers(0, 2**32), st.booleans())
 def test_every_drawn_index_is_one_of_the_weights(weights, seed, has_zero):

@@ -76,6 +76,7 @@ def test_another_instruction_may_be_given(tmp_path, gem, agent):
         assert one.turns[0].observation.count("boxed") <= 3
 
 
+@pytest.mark.slow
 def test_only_the_environments_of_a_mixture_that_need_it_have_an_instruction(tmp_path, gem, agent):
     mixture = ["+env@mixture.a=math/Sample", "+env@mixture.b=game/GuessTheNumber-v0-easy"]
     gem("run", *mixture, *agent, "episodes=12", "out=run", cwd=tmp_path)

@@ -13,6 +13,7 @@ def outcomes(trajectory, successes, **kwargs):
     return [trajectory(bool(one), group=group, **kwargs) for group, one in enumerate(successes)]
 
 
+@pytest.mark.slow
 def test_pairs_of_single_episodes_have_mcnemars_test(trajectory, write):
     first = write("first", outcomes(trajectory, [0] * 8 + [1] * 4))
     second = write("second", outcomes(trajectory, [1] * 7 + [0] * 2 + [1] * 3))
@@ -43,6 +44,7 @@ def test_episodes_of_a_task_are_averaged_before_they_are_paired(trajectory, writ
     assert success.test == "exact sign flips"
 
 
+@pytest.mark.slow
 def test_tasks_of_one_run_only_are_left_out_and_named(trajectory, write, ok):
     first = write("first", outcomes(trajectory, [0, 1, 1, 0]))
     second = write("second", outcomes(trajectory, [1, 1]))
@@ -60,6 +62,7 @@ def test_runs_without_a_task_in_common_cannot_be_compared(trajectory, write, gem
     assert "have no task in common" in done.stderr
 
 
+@pytest.mark.slow
 def test_several_comparisons_are_corrected(trajectory, write):
     paths = [
         write("base", outcomes(trajectory, [0] * 12)),
@@ -105,6 +108,7 @@ def test_a_verdict_names_the_required_number_of_pairs(trajectory, write):
     assert verdicts(pairings, found, Options())[0].startswith("better is better than first")
 
 
+@pytest.mark.slow
 def test_agents_of_one_run_are_compared_by_name(trajectory, write, ok, gem):
     run = write(
         "both",

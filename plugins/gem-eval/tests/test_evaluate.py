@@ -29,6 +29,7 @@ def keys(path):
     return [(t.env_id, t.agent, t.index) for t in read_trajectories(path / "trajectories.jsonl")]
 
 
+@pytest.mark.slow
 def test_a_runs_folder_has_its_configuration_trajectories_and_figures(tmp_path, ok):
     shown = ok("eval", f"env={GUESS}", "agent=oracle", "episodes=6", "out=run", cwd=tmp_path)
     assert "100.0% [61.0, 100.0]" in shown
@@ -156,6 +157,7 @@ MISTAKES = {
 """What is said about overrides that are wrong."""
 
 
+@pytest.mark.slow
 def test_a_mistake_is_reported_in_one_clear_message(tmp_path, gem, subtests):
     for overrides, message in MISTAKES.items():
         with subtests.test(overrides):
@@ -177,6 +179,7 @@ def test_a_run_goes_on_where_it_was_and_repeats_nothing(tmp_path, ok, gem):
     assert sorted(index for _, _, index in keys(tmp_path / "run")) == list(range(8))
 
 
+@pytest.mark.slow
 def test_a_line_that_was_cut_is_played_again(tmp_path, ok):
     base = ["eval", f"env={GUESS}", "agent=oracle", "episodes=3", "out=run"]
     ok(*base, cwd=tmp_path)

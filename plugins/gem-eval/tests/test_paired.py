@@ -49,6 +49,7 @@ def test_all_sign_flips_of_few_pairs_are_counted(gaps):
     assert p_value == pytest.approx(sum(one >= observed - 1e-12 for one in sums) / len(sums))
 
 
+@pytest.mark.slow
 def test_sign_flips_of_many_pairs_are_drawn_from_a_seed():
     rng = random.Random(1)
     gaps = [rng.gauss(0.3, 1) for _ in range(60)]
@@ -117,6 +118,7 @@ def test_power_agrees_with_statsmodels(pairs, difference, deviation):
         assert power_of(pairs, difference, deviation) == pytest.approx(expected, abs=2e-3)
 
 
+@pytest.mark.slow
 @SHORT
 @given(st.floats(0.02, 0.5), st.floats(0.2, 1), st.sampled_from([0.5, 0.8, 0.95]))
 def test_the_required_number_of_pairs_is_the_smallest_with_that_power(difference, deviation, power):

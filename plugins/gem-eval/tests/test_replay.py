@@ -74,6 +74,7 @@ def test_an_episode_that_continues_after_the_stored_actions_is_reported(played, 
     assert "The stored actions end before the episode ends" in shown
 
 
+@pytest.mark.slow
 def test_an_environment_with_other_observations_is_reported(played, ok):
     run = played("env=game/GuessTheNumber-v0-easy", "agent=oracle", "episodes=2")
     trajectories = list(Run.open(run).trajectories())

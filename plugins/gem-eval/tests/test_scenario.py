@@ -69,6 +69,7 @@ def test_a_limit_of_tokens_or_cost_ends_a_run_that_goes_on_at_another_address(tm
     assert metrics["rows"][0]["cost"] > 0.002
 
 
+@pytest.mark.slow
 def test_a_key_is_written_nowhere(tmp_path, ok):
     with EndpointServer(reply) as server:
         model = ["agent=openai", "agent.model=scripted", f"agent.base_url={server.url}"]

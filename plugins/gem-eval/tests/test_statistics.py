@@ -111,6 +111,7 @@ def test_the_interval_of_the_success_rate_covers_the_truth(count, k, shares):
     assert covered / trials > 0.925
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 5])
 def test_without_clusters_the_interval_would_be_too_short(k):
     """What the clusters are for: the plain interval misses far too often."""

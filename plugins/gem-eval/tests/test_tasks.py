@@ -59,6 +59,7 @@ def test_the_samples_of_a_task_share_its_row(tmp_path, ok, fork):
     assert len(set.union(*groups.values())) == 10
 
 
+@pytest.mark.slow
 def test_a_mixture_goes_through_the_rows_of_each_component(tmp_path, ok):
     names = ["+env@mixture.a=math/Sample", "+env@mixture.b=qa/Sample"]
     ok("eval", *names, "agent=random", "episodes=40", "out=run", cwd=tmp_path)

@@ -62,6 +62,7 @@ def test_the_last_box_counts(numbers, between):
     assert NUMBER.match(text)[1] == str(numbers[-1])
 
 
+@pytest.mark.slow
 @given(number=st.integers(), wrong=st.sampled_from(["", "x", "1 2", "1.5", "{3}", "\\text{3}"]))
 def test_the_last_box_that_fits_counts_rather_than_the_last_box(number, wrong):
     assert NUMBER.match(f"\\boxed{{{number}}} or \\boxed{{{wrong}}}")[1] == str(number)
@@ -84,6 +85,7 @@ def test_flags_reach_the_pattern():
     assert boxed("(up|down)").match("\\boxed{UP}") is None
 
 
+@pytest.mark.slow
 @given(number=st.integers(-(10**30), 10**30), sign=st.booleans())
 def test_numbers_are_read_exactly(number, sign):
     text = f"{number:+d}" if sign else str(number)

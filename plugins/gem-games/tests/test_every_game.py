@@ -53,6 +53,7 @@ def test_no_action_raises_an_error_with_or_without_a_box(subtests):
             say_anything(env_id)
 
 
+@pytest.mark.slow
 def test_an_action_that_is_not_text_is_rejected_and_uses_no_turn(subtests):
     for env_id in LEVELS:
         with subtests.test(env_id):

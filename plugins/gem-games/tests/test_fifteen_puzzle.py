@@ -96,6 +96,7 @@ def test_a_reply_without_a_valid_box_ends_the_game(action):
     assert at_board(NEARLY).step(action)[1:4] == (-0.1, True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("init_algo", ["monte_carlo", "pure_random"])
 def test_with_two_rows_all_unsolved_boards_are_equally_likely(init_algo):
     env = FifteenPuzzleEnv(num_rows=2, max_turns=10, init_algo=init_algo)

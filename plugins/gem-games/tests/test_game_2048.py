@@ -76,6 +76,7 @@ def test_each_tile_merges_once_and_pairs_nearest_the_side_first(line, direction,
     assert len(new_tiles([expected, [0] * 4, [0] * 4, [0] * 4], env.board)) == 1
 
 
+@pytest.mark.slow
 @given(data=st.data(), seed=st.integers(0, 10**6))
 @settings(max_examples=100 if thorough() else 40)
 def test_a_slide_moves_all_tiles_and_adds_one(data, seed):
@@ -126,6 +127,7 @@ def test_a_four_that_appears_earns_nothing():
     assert env.max_tile_achieved == 2
 
 
+@pytest.mark.slow
 def test_reaching_the_target_wins_and_the_rewards_add_up_to_one():
     for seed in range(10 if thorough() else 4):
         env, oracle, total = Game2048Env(target_tile=32, max_turns=200), Game2048Oracle(), 0.0

@@ -99,6 +99,7 @@ def test_every_hint_is_true(low, size, seed, data):
     assert (step.reward == 1.0) == (number == secret)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 def test_the_example_is_in_range_and_is_not_the_secret(seed):
     env = gem_core.make("game:GuessTheNumber-v0-random")
@@ -108,6 +109,7 @@ def test_the_example_is_in_range_and_is_not_the_secret(seed):
     assert example != env.game_number
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 def test_the_random_level_draws_range_and_turns_as_documented(seed):
     env = gem_core.make("game:GuessTheNumber-v0-random")
@@ -118,6 +120,7 @@ def test_the_random_level_draws_range_and_turns_as_documented(seed):
     assert (env.max_turns - 2) ** 2 < size <= (env.max_turns - 1) ** 2
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     low=st.none() | st.integers(-50, 10),

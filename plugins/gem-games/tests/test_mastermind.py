@@ -249,6 +249,7 @@ def test_random_actions_are_guesses_that_fit_the_rules(seed, repeats):
         ended = step.terminated or step.truncated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code_length", "num_numbers", "repeats"),
     [(1, 20, False), (10, 2, True), (4, 8, True), (6, 10, True), (8, 8, False), (8, 12, True)],

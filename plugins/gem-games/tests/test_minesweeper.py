@@ -126,6 +126,7 @@ def test_a_reply_without_a_valid_box_ends_the_game(action):
     assert env.step(action)[1:4] == (-0.1, True, False)
 
 
+@pytest.mark.slow
 @settings(max_examples=150 if thorough() else 40)
 @given(data=st.data(), rows=st.integers(2, 9), cols=st.integers(2, 9), seed=st.integers(0, 10**6))
 def test_the_first_reveal_is_safe_and_opens_an_area_where_it_can(data, rows, cols, seed):
@@ -267,6 +268,7 @@ def test_the_oracle_wins_as_often_as_possible(env_id, wrappers):
     assert wins >= WIN_RATES[env_id] - (0.15 if wrappers else 0.0)
 
 
+@pytest.mark.slow
 def test_the_oracle_loses_only_by_guessing():
     env, oracle = gem_core.make("game:Minesweeper-v0-hard"), MinesweeperOracle()
     for seed in range(60 if thorough() else 20):

@@ -174,6 +174,7 @@ def test_every_level_starts_with_all_boxes_and_the_player_off_the_goals(env_id):
     assert len(levels) >= 0.95 * count
 
 
+@pytest.mark.slow
 def test_every_easy_level_can_be_solved_in_the_stated_number_of_moves():
     env = gem_core.make("game:Sokoban-v0-easy")
     for seed in range(40 if thorough() else 15):
@@ -184,6 +185,7 @@ def test_every_easy_level_can_be_solved_in_the_stated_number_of_moves():
         assert fewest >= 4
 
 
+@pytest.mark.slow
 def test_hard_levels_can_be_solved_within_the_turn_limit():
     env = gem_core.make("game:Sokoban-v0-hard")
     for seed in range(6 if thorough() else 3):
@@ -194,6 +196,7 @@ def test_hard_levels_can_be_solved_within_the_turn_limit():
         assert env.solution_moves <= 0.8 * env.max_turns
 
 
+@pytest.mark.slow
 @settings(max_examples=40 if thorough() else 12)
 @given(
     seed=st.integers(0, 10**6), height=st.integers(5, 9), width=st.integers(5, 9), data=st.data()
@@ -257,6 +260,7 @@ def test_invalid_options_are_rejected(kwargs):
         SokobanEnv(**kwargs)
 
 
+@pytest.mark.slow
 def test_random_levels_keep_given_options_and_draw_the_rest():
     env = gem_core.make("game:Sokoban-v0-random")
     drawn = set()
@@ -272,6 +276,7 @@ def test_random_levels_keep_given_options_and_draw_the_rest():
     assert (env.dim_room, env.num_boxes, env.max_turns) == ((7, 9), 2, 17)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_id", IDS)
 def test_random_actions_are_legal_in_every_state(env_id):
     env = gem_core.make(env_id)

@@ -166,6 +166,7 @@ def test_the_rules_name_the_right_subgrids_and_counts(scale, box):
     assert "7 cells are empty, and you have 9 turns" in rules
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=100 if thorough() else 20)
 def test_the_example_of_the_rules_is_a_number_that_the_board_shows_already(seed):
@@ -275,6 +276,7 @@ def test_every_cell_of_scale_9_is_emptied_and_takes_every_number():
     assert max(empty.values()) < 150
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 25)
 @given(board=boards, seed=st.integers(0, 10**6))
 def test_the_solver_finds_the_solution_of_a_puzzle(board, seed):
@@ -283,6 +285,7 @@ def test_the_solver_finds_the_solution_of_a_puzzle(board, seed):
     assert solve(puzzle, scale) == list(solution)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 15), st.integers(1, 4)), max_size=8))
 @settings(max_examples=100 if thorough() else 40)
 def test_the_solver_tells_grids_without_a_solution_from_the_others(clues):
@@ -297,6 +300,7 @@ def test_the_solver_tells_grids_without_a_solution_from_the_others(clues):
         assert solution is None
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=100 if thorough() else 20)
 def test_the_puzzle_agrees_with_its_solution(seed):
@@ -315,6 +319,7 @@ def test_the_random_level_draws_one_of_two_tasks():
     assert drawn == {(4, 10, 15), (9, 50, 50)}
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 30)
 @given(
     seed=st.integers(0, 10**6),

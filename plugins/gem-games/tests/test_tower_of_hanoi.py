@@ -189,6 +189,7 @@ def test_the_random_level_draws_disks_with_the_turns_that_suit_them():
     assert drawn == {(3, 10), (4, 20), (5, 35)}
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     num_disks=st.none() | st.integers(1, 8),

@@ -289,6 +289,7 @@ def test_a_snapshot_of_another_world_brings_its_world_along():
     assert other.render() == one.render()
 
 
+@pytest.mark.slow
 @given(st.text())
 @settings(max_examples=100 if thorough() else 40)
 def test_any_title_can_be_written_in_a_box_and_found_there(title):
@@ -296,6 +297,7 @@ def test_any_title_can_be_written_in_a_box_and_found_there(title):
     assert last_box(rf"I go to \boxed{{wrong}}, no: \boxed{{{label}}} of course.") == label
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=3)))
 @settings(max_examples=100 if thorough() else 40)
 def test_labels_are_distinct_and_as_many_as_the_titles(titles):
@@ -405,6 +407,7 @@ def test_reading_finds_what_chance_does_not():
     assert wins("random") < 10
 
 
+@pytest.mark.slow
 def test_an_empty_reply_costs_a_fifth_in_every_turn():
     env = make("game:WikiGame-v0-hard")
     env.reset(seed=1)
@@ -419,6 +422,7 @@ def test_the_example_in_the_rules_is_never_a_link():
     assert "Python" not in info["suffix"]
 
 
+@pytest.mark.slow
 def test_the_oracle_takes_over_from_any_position():
     env = make("game:WikiGame-v0-easy", variant="freenav")
     oracle = WikiGameOracle()

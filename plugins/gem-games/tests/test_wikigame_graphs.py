@@ -121,6 +121,7 @@ def test_distances_are_known_or_none(sources, graph):
 # Worlds
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     pages=st.integers(60, 150),
@@ -150,6 +151,7 @@ def test_both_pages_of_a_fact_state_it_and_link_to_each_other(seed, pages, degre
     assert sum(entity.is_stub for entity in entities) == pytest.approx(dead_ends * pages, abs=1)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=10 if thorough() else 4)
 def test_the_dates_of_a_world_do_not_contradict_each_other(seed):
@@ -201,6 +203,7 @@ def test_the_number_the_seed_and_the_split_decide_a_world():
     assert not [other for other in others if other == text()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degree", [8, 12, 20])
 def test_a_world_has_about_the_degree_that_was_asked_for(degree):
     graph = Worlds(pages=600, degree=degree, dead_ends=0.1).graph(0)
@@ -228,6 +231,7 @@ def test_wordnet_has_three_thousand_concepts_with_definitions_and_links_among_th
 edges = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=40)
 
 
+@pytest.mark.slow
 @given(edges=edges, target=st.integers(0, 11))
 @settings(max_examples=100 if thorough() else 40)
 def test_distances_are_those_of_a_plain_search(edges, target):
@@ -317,6 +321,7 @@ def test_a_zim_file_has_the_pages_texts_and_links_of_the_wiki(zim):
         assert list(page.links) == links
 
 
+@pytest.mark.slow
 def test_a_zim_file_resolves_redirects_meanings_and_missing_names(zim):
     titles = list(pages_of_the_wiki())
     assert zim.page("The Old Name").title == titles[0]

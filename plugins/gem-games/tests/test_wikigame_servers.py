@@ -48,6 +48,7 @@ def env_of(name, wiki, **options):
     return make("game:WikiGame-v0-easy", graph=name, data=wiki.url, graph_options=options)
 
 
+@pytest.mark.slow
 @both
 def test_a_page_has_its_text_and_all_its_links(name, wiki):
     graph = graph_of(name, wiki)
@@ -111,12 +112,14 @@ def test_only_the_last_pages_are_kept(name, wiki, titles):
     assert len(graph._pages) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "failure"), some(product(WIKIS, [500, 503, "drop"])))
 def test_a_request_that_fails_once_is_repeated(name, wiki, failure, titles):
     wiki.failures.append(failure)
     assert graph_of(name, wiki).page(titles[0]).title == titles[0]
 
 
+@pytest.mark.slow
 @both
 def test_a_server_that_does_not_answer_in_time_is_a_fault(name, wiki, titles):
     wiki.failures.extend(["hang"] * 2)

@@ -45,6 +45,7 @@ def board(info):
     return [re.findall(r"[\[ ]([A-Z])[\] ]", row) for row in rows]
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     hardcore=st.booleans(),
@@ -70,6 +71,7 @@ def test_a_grid_holds_every_word_once(seed, hardcore, num_words, lengths):
         assert sum(line.count(word) for line in lines) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hardcore", [False, True])
 def test_every_range_of_lengths_starts_with_the_most_words_or_is_rejected(hardcore):
     longest = 15 if hardcore else 12
@@ -85,6 +87,7 @@ def test_every_range_of_lengths_starts_with_the_most_words_or_is_rejected(hardco
                 assert len(env.placed_words) == num_words
 
 
+@pytest.mark.slow
 def test_the_rules_state_the_level_and_an_example_that_is_not_a_word():
     for seed in range(100):
         env = WordSearchEnv(max_turns=20)

@@ -48,6 +48,7 @@ def test_each_secret_letter_accounts_for_one_mark_greens_first(guessed, secret, 
 letters = st.text("ABC", min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=100 if thorough() else 50)
 def test_marks_follow_the_count_rule(data):
@@ -193,6 +194,7 @@ def test_options_out_of_range_are_rejected(kwargs):
         WordleEnv(**kwargs)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), length=st.integers(3, 12))
 @settings(max_examples=50, deadline=None)
 def test_the_same_seed_starts_the_same_game_from_the_list(seed, length):

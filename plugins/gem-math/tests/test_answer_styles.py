@@ -33,6 +33,7 @@ currencies = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 30)
 @given(whole, counted)
 def test_a_number_may_be_followed_by_what_it_counts(number, words):
@@ -42,6 +43,7 @@ def test_a_number_may_be_followed_by_what_it_counts(number, words):
     assert not grade(answer, rf"{number}\text{{ pencils}}").correct
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 30)
 @given(whole, limits)
 def test_words_that_change_a_number_are_not_what_it_counts(number, words):
@@ -49,6 +51,7 @@ def test_words_that_change_a_number_are_not_what_it_counts(number, words):
     assert not grade(rf"{number}\text{{ {words}}}", f"{number}").correct
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 40)
 @given(currencies, whole, prices)
 def test_a_price_may_have_any_currency_and_a_rate(currency, number, rate):
@@ -78,6 +81,7 @@ def test_units_with_details_are_compared_by_what_they_measure(gold, answer, righ
     assert grade(answer, gold).correct is right
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 25)
 @given(small, st.sampled_from(["x", "n", r"\theta", "a_1"]), small)
 def test_a_value_may_stand_before_its_name(number, name, other):
@@ -87,6 +91,7 @@ def test_a_value_may_stand_before_its_name(number, name, other):
     assert grade(f"{other}={name}", f"{number}").correct == (number == other)
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 50)
 @given(
     whole,
@@ -179,6 +184,7 @@ def test_ordinals_are_not_fractions(gold, answer, right):
     assert grade(answer, gold).correct is right
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 8)
 @given(small, small)
 def test_a_point_is_written_in_many_ways_but_keeps_its_order(a, b):
@@ -203,6 +209,7 @@ def test_a_point_is_written_in_many_ways_but_keeps_its_order(a, b):
         assert not grade(other, column).correct
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 12)
 @given(small, small, small, small)
 def test_several_points_may_be_written_by_names(a, b, c, d):
@@ -215,6 +222,7 @@ def test_several_points_may_be_written_by_names(a, b, c, d):
     assert grade(rf"\pm({a},{b})", f"({a},{b}),({-a},{-b})").correct
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 20)
 @given(small, st.integers(1, 9), st.integers(2, 5), st.integers(2, 5))
 def test_terms_before_dots_may_be_few_or_many(first, step, few, many):
@@ -247,6 +255,7 @@ def test_other_notations_of_sets_and_units_are_understood(gold, answer, right):
     assert grade(answer, gold).correct is right
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 25)
 @given(st.lists(st.integers(0, 99), min_size=2, max_size=5), st.integers(100, 999))
 def test_a_list_without_spaces_has_no_thousands(numbers, large):

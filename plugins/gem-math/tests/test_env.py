@@ -309,6 +309,7 @@ def test_no_response_makes_a_step_raise_an_error(text: str, boxed: bool) -> None
     assert answered(action, deadline=0.1).reward in {0.0, 1.0}
 
 
+@pytest.mark.slow
 def test_the_sample_passes_the_conformance_checks() -> None:
     check_env("math:Sample", episodes=60).raise_for_findings()
 

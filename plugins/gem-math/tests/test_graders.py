@@ -18,6 +18,7 @@ def attempt(answer, *golds):
     return Attempt("?", "", answer, golds)
 
 
+@pytest.mark.slow
 def test_the_grader_is_imported_without_environments():
     code = (
         "import json, sys; from gem_math import Verdict, grade; "
@@ -34,6 +35,7 @@ def test_the_grader_is_imported_without_environments():
     assert modules & heavy == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grader", ["math", "math-verify", {"id": "math-verify", "deadline": 20}])
 @pytest.mark.parametrize(("answer", "reward"), [(r"\frac{12}{2}", 1.0), ("7", 0.0)])
 def test_another_grader_is_chosen_in_one_line(grader, answer, reward):

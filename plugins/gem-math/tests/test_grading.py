@@ -134,6 +134,7 @@ def test_the_verdict_names_the_method_that_decided(answer, gold, decided_by):
     assert grade(answer, gold, deadline=100).decided_by == decided_by
 
 
+@pytest.mark.slow
 @given(numbers)
 @settings(max_examples=100 if thorough() else 25)
 def test_a_fraction_equals_its_other_forms(value):
@@ -143,12 +144,14 @@ def test_a_fraction_equals_its_other_forms(value):
     assert grade(rf"\frac{{{2 * value.numerator}}}{{{2 * value.denominator}}}", latex).correct
 
 
+@pytest.mark.slow
 @given(numbers, numbers)
 @settings(max_examples=100 if thorough() else 50)
 def test_numbers_are_correct_exactly_if_they_are_equal(first, second):
     assert grade(str(first), str(second)).correct == (first == second)
 
 
+@pytest.mark.slow
 @given(st.integers(-(10**12), 10**12))
 @settings(max_examples=100 if thorough() else 40)
 def test_separators_of_thousands_change_nothing(number):
@@ -160,6 +163,7 @@ def test_separators_of_thousands_change_nothing(number):
         assert grade(form, str(number)).correct
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-50, 50), min_size=2, max_size=5, unique=True), st.randoms())
 @settings(max_examples=100 if thorough() else 25)
 def test_a_set_has_no_order_and_a_point_has_one(items, rng):
@@ -170,6 +174,7 @@ def test_a_set_has_no_order_and_a_point_has_one(items, rng):
     assert grade(f"({as_text[1]})", f"({as_text[0]})").correct == (items == shuffled)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(-9, 9), min_size=2, max_size=4).filter(any),
     st.integers(1, 5),
@@ -189,6 +194,7 @@ def test_a_factored_polynomial_equals_its_expansion_and_no_other(roots, scale):
     assert not grade(f"{factored}+1", expanded).correct
 
 
+@pytest.mark.slow
 @settings(max_examples=300 if thorough() else 60)
 @given(st.lists(fragments, max_size=12).map("".join), st.lists(fragments, max_size=8).map("".join))
 def test_no_answer_raises_and_every_answer_equals_itself(answer, gold):
@@ -199,12 +205,14 @@ def test_no_answer_raises_and_every_answer_equals_itself(answer, gold):
     assert verdict.correct == bool(answer.strip())
 
 
+@pytest.mark.slow
 @settings(max_examples=300 if thorough() else 60)
 @given(st.text(max_size=60), st.text(max_size=30))
 def test_no_text_makes_grading_raise_an_error(answer, gold):
     grade(answer, gold, deadline=0.5)
 
 
+@pytest.mark.slow
 @given(st.lists(fragments, max_size=14).map("".join))
 @settings(max_examples=100 if thorough() else 60)
 def test_the_parser_succeeds_or_raises_its_own_errors(text):
@@ -240,6 +248,7 @@ def test_a_huge_expression_is_wrong_and_needs_no_worker(bomb):
     assert verdict.decided_by in {"empty", "text", "value"}
 
 
+@pytest.mark.slow
 def test_an_endless_computation_ends_at_its_deadline_and_affects_no_other_answer():
     bomb = r"\int_0^1 x^{10^{10^{10}}} + \sum_{k=1}^{10^{9}} \sin(k^k) dx"
     verdicts = {}
@@ -259,6 +268,7 @@ def test_an_endless_computation_ends_at_its_deadline_and_affects_no_other_answer
     assert all(verdict.correct for verdict in verdicts.values()), verdicts
 
 
+@pytest.mark.slow
 def test_the_worker_does_not_run_answers_as_python(tmp_path):
     target = tmp_path / "written"
     code = f"__import__('pathlib').Path({str(target)!r}).touch()"

@@ -38,6 +38,7 @@ def test_an_independent_solution_finds_the_same_answer(subtests, solutions):
             assert solutions.same(solutions.solve(row["problem"]), answer)
 
 
+@pytest.mark.slow
 def test_a_problem_is_well_formed(subtests):
     for row in ROWS:
         with subtests.test(row["problem"]):
@@ -64,6 +65,7 @@ def test_there_are_many_different_problems_of_all_levels_and_topics():
     assert len({row["topic"] for row in ROWS}) >= 10
 
 
+@pytest.mark.slow
 def test_every_solution_belongs_to_a_problem(solutions):
     problems = [row["problem"] for row in ROWS]
     for start in solutions.WRITTEN:

@@ -118,6 +118,7 @@ def test_a_random_tautology_equals_no_equation(answer, gold):
     assert not grade(gold[0], answer).correct
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 30)
 @given(tautologies(), st.sampled_from(RELATIONS))
 def test_a_random_tautology_equals_no_relation_of_the_labelled_pairs(answer, gold):
@@ -130,6 +131,7 @@ def test_a_relation_between_numbers_equals_no_equation(a, b, sign, gold):
     assert not grade(f"{a}{sign}{b}", gold[0]).correct
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 15)
 @given(st.lists(whole, min_size=3, max_size=6, unique=True))
 def test_a_chain_of_different_numbers_equals_none_of_them(numbers):
@@ -140,6 +142,7 @@ def test_a_chain_of_different_numbers_equals_none_of_them(numbers):
         assert not grade(f"x={chain}", f"x={number}").correct
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 15)
 @given(
     st.lists(whole, min_size=2, max_size=6, unique=True), st.sampled_from([",", " or ", " and "])
@@ -162,6 +165,7 @@ def test_a_guess_equals_only_what_it_says(answer):
     assert all(grade(first, gold).correct for gold in others), (first, others)
 
 
+@pytest.mark.slow
 def test_a_false_or_undefined_answer_is_wrong(subtests):
     for answer, gold in [
         (r"1 \approx 2", "1"),
@@ -197,6 +201,7 @@ def test_a_false_or_undefined_answer_is_wrong(subtests):
             assert not grade(answer, gold).correct
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 25)
 @given(natural, natural)
 def test_expressions_that_agree_on_one_side_of_a_number_differ(a, b):
@@ -227,6 +232,7 @@ def test_antiderivatives_are_the_same_only_if_they_differ_by_a_number(terms, pow
     assert not grade(rf"{gold}+\sin(x/{factor})", gold).correct
 
 
+@pytest.mark.slow
 @settings(max_examples=50 if thorough() else 20)
 @given(st.integers(2, 12), st.data())
 def test_congruences_are_the_same_only_if_their_residues_are(modulus, data):

@@ -150,6 +150,7 @@ class TestDatasets:
         assert pixels == [figure(n).tobytes() for n in range(3, 11)]
         assert env.step(env.solution()).reward == 1.0
 
+    @pytest.mark.slow
     def test_a_parquet_file_keeps_the_bytes_of_the_images(
         self, dataset: Any, tmp_path: Path
     ) -> None:
@@ -161,6 +162,7 @@ class TestDatasets:
             assert env.reset()[0]["images"] == [Image(stored, "image/png")]
 
 
+@pytest.mark.slow
 def test_an_environment_of_figures_passes_the_conformance_checks() -> None:
     spec = gem_core.spec("math:Custom-Visual").with_kwargs(data=ROWS)
     check_env(spec, episodes=10).raise_for_findings()

@@ -37,6 +37,7 @@ def test_a_question_without_a_prompt_is_shown_alone(prompt):
     assert observation_of("Who {is} {} \\frac{1}{2}?", prompt=prompt) == "Who {is} {} \\frac{1}{2}?"
 
 
+@pytest.mark.slow
 @few
 @given(st.text(max_size=20).map(lambda text: f"{text}{{question}}{{x}}"))
 def test_braces_in_a_question_are_kept(question):

@@ -38,6 +38,7 @@ def test_normalisation_removes_case_punctuation_articles_and_spaces(text, normal
     assert normalize_answer(text) == normal
 
 
+@pytest.mark.slow
 @few
 @given(ASCII)
 @example("b\0a\0the")

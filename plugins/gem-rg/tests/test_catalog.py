@@ -12,6 +12,7 @@ from gem_core.errors import UnknownIdError
 from gem_rg import catalog, datasets, family
 
 
+@pytest.mark.slow
 def test_every_task_of_reasoning_gym_is_listed_and_no_other():
     assert sorted(catalog.DESCRIPTIONS) == datasets.task_names()
     assert gem_core.list_envs("rg:*") == [f"rg:{name}" for name in sorted(catalog.DESCRIPTIONS)]
@@ -29,6 +30,7 @@ def test_the_page_on_the_tasks_has_a_row_for_each():
     assert rows == list(catalog.DESCRIPTIONS)
 
 
+@pytest.mark.slow
 def test_only_the_workers_import_reasoning_gym():
     code = """
 import sys, gem_core

@@ -37,6 +37,7 @@ def test_values_may_be_written_as_in_yaml():
     assert gem_core.make("rg:time_intervals", config=as_objects).reset()[0] == question
 
 
+@pytest.mark.slow
 def test_parts_of_a_nested_value_may_be_set():
     env = gem_core.make("rg:arc_agi", config={"board_format_opts": {"col_delimiter": "|"}})
     assert re.search(r"\d\|\d", env.reset()[0])
@@ -134,6 +135,7 @@ def tasks_of(env, count=60):
     return counter
 
 
+@pytest.mark.slow
 def test_the_composite_mixes_many_tasks_by_default():
     assert len(tasks_of(gem_core.make("rg:composite"))) > 10
 
@@ -176,6 +178,7 @@ def test_a_composite_has_no_level_of_its_own():
         gem_core.make("rg:composite", level=1)
 
 
+@pytest.mark.slow
 def test_datasets_of_codeio_keep_their_difficulty():
     def questions(difficulty):
         env = gem_core.make("rg:codeio", config={"difficulty": difficulty}, hint="")

@@ -64,6 +64,7 @@ def test_an_exploding_sequence_is_rejected_in_time():
     assert env.step(env.solution()).reward == 1.0
 
 
+@pytest.mark.slow
 def test_an_item_that_takes_too_long_is_an_error_and_the_next_reset_continues():
     env = gem_core.make("rg:jugs", level=3, dataset_seed=1, time_limit=0.2)
     with pytest.raises(DeadlineError) as caught:
@@ -75,6 +76,7 @@ def test_an_item_that_takes_too_long_is_an_error_and_the_next_reset_continues():
         env.reset()
 
 
+@pytest.mark.slow
 def test_a_slow_item_does_not_delay_a_fast_one_of_its_batch():
     env = gem_core.make("rg:quantum_lock", time_limit=0.4)  # item 211 takes more than a second
     env.reset(idx=210)

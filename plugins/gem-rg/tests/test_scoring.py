@@ -82,6 +82,7 @@ def test_an_action_must_be_text():
         env.step(4)
 
 
+@pytest.mark.slow
 def test_an_answer_that_takes_too_long_to_score_scores_0():
     step = score("countdown", "9**99999999", score_limit=0.3)
     assert (step.reward, step.info["error"]) == (0.0, "not scored within 0.3 s")
@@ -121,6 +122,7 @@ def test_an_integral_is_accepted_in_any_form_but_not_uncomputed():
     assert score("simple_integration", f"integrate(diff({integral}))").reward == 0.0
 
 
+@pytest.mark.slow
 def test_a_game_of_life_is_scored_by_its_answer():
     golds = set()
     for idx in range(12):
@@ -151,6 +153,7 @@ def test_an_item_without_gold_is_solved_if_its_task_has_a_solver():
         env.solution()
 
 
+@pytest.mark.slow
 def test_an_answer_with_unbalanced_braces_is_given_in_tags():
     env = gem_core.make("rg:codeio")
     env.reset(idx=379)

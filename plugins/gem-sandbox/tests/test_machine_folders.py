@@ -28,6 +28,7 @@ def tools(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlay", [True, False])
 def test_a_machine_runs_programs_of_a_folder_of_the_host(tools, overlay, subtests):
     # Without overlayfs, /usr cannot be changed, so it gets no folder.
@@ -40,6 +41,7 @@ def test_a_machine_runs_programs_of_a_folder_of_the_host(tools, overlay, subtest
             assert machine.run(f"{inside}/say").stdout == "said\n"
 
 
+@pytest.mark.slow
 def test_what_a_machine_writes_there_stays_in_it_and_in_its_copies(tools):
     with (
         LocalProvider(folders={"/opt/tools": str(tools)}) as provider,

@@ -164,6 +164,7 @@ def test_a_dockerignore_that_cannot_be_read_is_named(provider, context, ignored)
         provider.prepare(context("FROM a\n", {".dockerignore": ignored}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "workdir", "user"),
     [
@@ -228,6 +229,7 @@ def test_any_dockerfile_is_built_or_refused(provider, context, lines, has_base, 
         started(provider, spec).close()
 
 
+@pytest.mark.slow
 def test_a_copied_folder_keeps_its_links_and_empty_folders(provider, context):
     spec = context("FROM a\nCOPY --chmod=750 tree /app/tree\n", {"tree/f": "1"})
     tree = Path(spec.build, "tree")
@@ -243,6 +245,7 @@ def test_a_copied_folder_keeps_its_links_and_empty_folders(provider, context):
     ]
 
 
+@pytest.mark.slow
 def test_names_of_files_may_be_any_bytes(provider, context):
     spec = context("FROM a\nCOPY . /app/\n")
     Path(spec.build, os.fsdecode(b"\xff")).write_text("1")
@@ -251,6 +254,7 @@ def test_names_of_files_may_be_any_bytes(provider, context):
         assert machine.run("cat $'\\377'; readlink link | od -An -tx1").stdout == "1 fe 0a\n"
 
 
+@pytest.mark.slow
 def test_the_owner_of_what_is_copied(provider, context):
     with provider.start(MachineSpec()) as machine:
         if not machine.run("touch f && chown 7:8 f").ok:
@@ -405,6 +409,7 @@ def test_a_build_goes_on_after_the_last_command_whose_lines_are_the_same(provide
     assert build("COPY rest .", {"rest": "4"})[0] != stamp
 
 
+@pytest.mark.slow
 def test_a_built_image_starts_as_fast_as_any(provider, context):
     """The image is unpacked once, not for each machine: its files are the same ones."""
     spec = context("FROM a\nRUN mkdir /app && head -c 3000000 /dev/urandom > /app/large\n")

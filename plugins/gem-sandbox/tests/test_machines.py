@@ -58,6 +58,7 @@ def test_a_user_of_one_id_has_the_same_machines():
     assert found.returncode == 0, found.stderr
 
 
+@pytest.mark.slow
 @needs_local
 def test_a_machine_writes_over_the_host_s_programs_and_the_host_does_not_change(machine):
     before = Path("/usr/bin/env").stat()
@@ -69,6 +70,7 @@ def test_a_machine_writes_over_the_host_s_programs_and_the_host_does_not_change(
     assert Path("/usr/bin/env").stat() == before
 
 
+@pytest.mark.slow
 @needs_local
 def test_a_machine_uses_the_host_s_devices_and_does_not_mark_them(machine, subtests):
     """They are the host's own: times or modes set here would be seen there."""
@@ -147,6 +149,7 @@ def test_a_broken_snapshot_is_refused_and_changes_nothing(machine, subtests):
             assert machine.shell().send("echo $x; ls").text == "1\nfile\n"
 
 
+@pytest.mark.slow
 @needs_local
 def test_what_a_machine_deleted_stays_deleted_in_a_fork(machine):
     """Deleted and replaced folders of the lower layer are marks in the upper one."""
@@ -186,6 +189,7 @@ def test_nothing_is_left_of_a_machine_whose_owner_ends(subtests):
                 time.sleep(0.02)
 
 
+@pytest.mark.slow
 @needs_local
 def test_a_dead_server_is_replaced_and_its_machines_say_so(provider):
     machine = provider.start(MachineSpec())
@@ -301,6 +305,7 @@ def test_a_fork_has_the_files_that_a_snapshot_has(provider, machine):
     assert machine.read("/app/one") == b"1\n"
 
 
+@pytest.mark.slow
 @needs_local
 def test_a_fork_is_made_while_processes_write(machine):
     """They are stopped meanwhile, and go on."""

@@ -92,6 +92,7 @@ def test_changes_are_those_that_overlayfs_has(machine):
         assert changes(machine) == changes(with_overlay)
 
 
+@pytest.mark.slow
 def test_what_is_not_kept_is_as_in_the_image(provider, machine):
     machine.run(CHANGE)
     kept = machine.snapshot(keep=lambda one: one.path.startswith("/app"))
@@ -116,6 +117,7 @@ def test_a_dockerfile_is_built(provider, tmp_path, monkeypatch):
         provider.prepare(spec)
 
 
+@pytest.mark.slow
 def test_a_snapshot_with_changed_programs_is_refused(provider):
     with LocalProvider() as other, other.start(MachineSpec()) as machine:
         if not machine.run("echo 1 > /usr/local/new").ok:

@@ -58,6 +58,7 @@ def test_making_it_warns_that_programs_are_not_isolated() -> None:
     assert not sandbox.isolated
 
 
+@pytest.mark.slow
 def test_programs_have_the_packages_of_this_interpreter(sandbox: Sandbox) -> None:
     execution = sandbox.run(Program("import sys, pytest; print(sys.executable)"))
     assert execution.stdout == sys.executable + "\n"
@@ -148,6 +149,7 @@ def test_nothing_outlives_a_host_that_is_killed() -> None:
     wait_until(lambda: gone(int(pid)) and not Path(folder).exists())
 
 
+@pytest.mark.slow
 def test_a_forked_process_has_its_own_runners(sandbox: Sandbox) -> None:
     sandbox.run(Program("pass"))
     read, write = os.pipe()
@@ -184,6 +186,7 @@ def test_at_least_one_worker_is_required() -> None:
         BACKENDS["process"](workers=0)
 
 
+@pytest.mark.slow
 def test_names_that_a_program_forgot_to_import_are_supplied(sandbox: Sandbox) -> None:
     source = "counts = Counter('abca')\nprint(counts['a'], math.isqrt(17))\n1 / 0"
     execution = sandbox.run(Program(source, supply_names=True))
@@ -193,6 +196,7 @@ def test_names_that_a_program_forgot_to_import_are_supplied(sandbox: Sandbox) ->
     assert "SyntaxError" in sandbox.run(Program("def", supply_names=True)).stderr
 
 
+@pytest.mark.slow
 def test_a_session_keeps_its_sandbox_alive() -> None:
     session = BACKENDS["process"]().session()
     session.run("x = 1")
@@ -213,6 +217,7 @@ def test_a_monitor_that_is_killed_leaves_no_process(sandbox: Sandbox) -> None:
     session.close()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The sandbox 'process'")
 def test_a_piece_of_a_session_that_is_cancelled_before_it_starts_does_not_run(
     tmp_path: Path,

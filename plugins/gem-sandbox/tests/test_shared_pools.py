@@ -48,6 +48,7 @@ def test_a_pool_is_closed_when_the_last_lease_ends() -> None:
     assert pools.lease("key", Pool) is not pool
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collects", ["the thread that leases", "another thread"])
 def test_a_sandbox_that_is_collected_during_another_lease_is_closed_after_it(collects: str) -> None:
     pools, pool = SharedPools(), Pool()

@@ -51,6 +51,7 @@ def test_the_sandbox_is_made_by_its_id():
     assert isinstance(sandbox.session(), SandboxSession)
 
 
+@pytest.mark.slow
 def test_a_program_reads_its_input_and_prints(sandbox):
     execution = run(sandbox, "print(sum(map(int, input().split())))", stdin="1 2 3")
     assert execution.ok
@@ -183,6 +184,7 @@ def test_a_pool_of_processes_works_where_shared_memory_can_be_private(sandbox):
         assert execution.stdout == "[1, 2]\n"
 
 
+@pytest.mark.slow
 def test_random_numbers_are_not_shared_between_runs(sandbox):
     source = "import random, os\nprint(random.random(), os.urandom(4))"
     assert len({run(sandbox, source).stdout for _ in range(4)}) == 4
@@ -341,6 +343,7 @@ def test_a_session_that_closes_all_its_pipes_is_ended_in_time(sandbox):
         session.close()
 
 
+@pytest.mark.slow
 def test_more_sessions_than_workers_live_side_by_side(sandbox):
     sessions = [sandbox.session() for _ in range(5)]
     try:

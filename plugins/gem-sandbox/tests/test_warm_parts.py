@@ -105,6 +105,7 @@ def test_only_programs_that_share_no_files_may_lock_them():
             assert allowed == locks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 @some_examples
 @given(data=st.data())
@@ -163,6 +164,7 @@ outcomes = st.builds(
 )
 
 
+@pytest.mark.slow
 @some_examples
 @given(st.lists(outcomes, max_size=5))
 def test_outcomes_survive_packing(outcomes):
@@ -170,6 +172,7 @@ def test_outcomes_survive_packing(outcomes):
     assert unpack_outcomes(packed) == outcomes
 
 
+@pytest.mark.slow
 @some_examples
 @given(st.lists(outcomes, min_size=1, max_size=3), st.data())
 def test_a_truncated_answer_is_an_error(outcomes, data):
@@ -278,6 +281,7 @@ def test_no_more_slots_are_held_than_there_are():
     assert max(most) <= 3
 
 
+@pytest.mark.slow
 def test_a_scope_that_misses_the_signal_to_end_gets_it_again():
     source = (
         "import signal\n"

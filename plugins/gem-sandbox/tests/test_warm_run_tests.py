@@ -25,6 +25,7 @@ def run_tests(sandbox, source, inputs, **options):
     return sandbox.run_tests(Program(textwrap.dedent(source), **options), inputs)
 
 
+@pytest.mark.slow
 def test_the_results_of_several_batches_come_in_order(sandbox):
     inputs = [str(number) for number in range(60)]
     executions = run_tests(sandbox, "print(int(input()) ** 2)", inputs)
@@ -40,6 +41,7 @@ def test_failures_in_the_middle_neither_end_nor_shift_the_rest(sandbox):
     ]
 
 
+@pytest.mark.slow
 def test_nothing_is_reported_after_the_last_wanted_run(sandbox, subtests):
     program = Program("print(input())")
     for last in (0, 1, 2, 5, 18):
@@ -133,6 +135,7 @@ print(sorted(name for name in os.listdir(".")))
     assert [each.stdout for each in others] == ["['main.py']\n"] * 5
 
 
+@pytest.mark.slow
 def test_the_memory_of_all_processes_counts_in_every_run(sandbox):
     source = """
 import os, time
@@ -151,6 +154,7 @@ print("fitted")
     assert executions[2].limit == "memory"
 
 
+@pytest.mark.slow
 def test_a_program_has_as_many_processes_as_allowed_in_every_run(sandbox, subtests):
     source = """
 import os, time

@@ -100,6 +100,7 @@ def check_that_nothing_is_left(sandbox, change, programs, executions):
     assert listed.stdout == "[] []\n"
 
 
+@pytest.mark.slow
 def test_access_times_of_a_folder_do_not_come_from_earlier_programs(sandbox):
     """The kernel reports a change of only the last access time like a read, not like a change."""
     source = """
@@ -128,6 +129,7 @@ def test_a_session_that_has_left_files_leaves_none_to_programs(sandbox):
         assert sandbox.run(look).stdout == found.stdout
 
 
+@pytest.mark.slow
 def test_programs_with_several_inputs_leave_no_files_to_other_programs(sandbox):
     look = Program(LOOK)
     found = sandbox.run(look)

@@ -221,6 +221,7 @@ def fact(goal, name):
     return next(one.say for one in goal.facts if one.name == name)
 
 
+@pytest.mark.slow
 def test_the_user_tells_the_user_id_when_asked(goals, subtests):
     for message in WHO:
         with subtests.test(message):

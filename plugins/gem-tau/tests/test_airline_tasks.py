@@ -129,6 +129,7 @@ def test_an_agent_that_does_nothing_is_paid_nothing() -> None:
         assert set(rewards(some(every), Repeater(text)).values()) == {0.0}
 
 
+@pytest.mark.slow
 def test_there_are_200_fixed_tasks_of_all_families() -> None:
     assert len({task.id for task in fixed()}) == 200
     assert {goal.kind for task in fixed() for goal in task.scenario.goals} == {
@@ -153,6 +154,7 @@ def test_the_fixed_tasks_are_different() -> None:
     assert len({repr(task.actions) for task in fixed()}) == 200
 
 
+@pytest.mark.slow
 def test_each_family_has_goals(subtests) -> None:
     for name, family in FAMILIES.items():
         with subtests.test(name):
@@ -170,6 +172,7 @@ def _drawn_wish(family, rng, records):
     return family.draw(Customer(rng, records, rng.choice(records.user_ids)))
 
 
+@pytest.mark.slow
 def test_train_and_test_have_different_users() -> None:
     train = find_tasks("airline-sample", split="train")
     assert isinstance(train, DrawnTasks)

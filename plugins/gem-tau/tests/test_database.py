@@ -69,6 +69,7 @@ class TestCanonical:
 
 
 class TestDatabase:
+    @pytest.mark.slow
     @examples
     @given(EDITS)
     def test_edits_never_reach_the_base(self, edits: list) -> None:

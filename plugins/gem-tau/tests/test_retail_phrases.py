@@ -333,6 +333,7 @@ def people():
     return {len(task.scenario.identity): task.scenario.identity for task in tasks()}
 
 
+@pytest.mark.slow
 def test_the_user_tells_the_identity_when_asked(goals, people, subtests):
     for number, identity in people.items():
         for message in IDENTITY.splitlines():
@@ -458,6 +459,7 @@ class Talker(BaseAgent):
         return self.last
 
 
+@pytest.mark.slow
 def test_an_assistant_that_says_it_in_any_ordinary_way_is_paid(subtests):
     env = make_dialogue(tasks=ListedTasks(tasks()), max_turns=60)
     for number in some(range(len(tasks()))):

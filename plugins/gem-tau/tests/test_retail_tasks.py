@@ -255,6 +255,7 @@ def keeps_limit(task, call, goal):
     return variants[new]["price"] - item["price"] <= limit
 
 
+@pytest.mark.slow
 @MANY
 @given(SEEDS, SHOPS)
 def test_a_seed_gives_the_same_task_again(seed, shop) -> None:
@@ -265,6 +266,7 @@ def test_a_seed_gives_the_same_task_again(seed, shop) -> None:
     assert one.communicate == two.communicate
 
 
+@pytest.mark.slow
 def test_seeds_give_different_tasks() -> None:
     texts = {draw_task(seed, 1).scenario.as_text() for seed in range(300)}
     assert len(texts) == 300
@@ -309,6 +311,7 @@ def test_a_number_as_a_word_is_not_said_otherwise() -> None:
     assert not any(word in values + RETAIL.policy for word in spelled)
 
 
+@pytest.mark.slow
 @given(st.integers(-(10**6), 10**6))
 def test_an_amount_has_two_decimals_that_nobody_leaves_out(cents) -> None:
     try:

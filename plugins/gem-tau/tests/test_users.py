@@ -104,6 +104,7 @@ def test_an_early_question_whether_there_is_more_does_not_end_the_dialogue() -> 
     assert STOP not in answers("Is there anything else I can help you with?")
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 25)
 @given(st.lists(st.text(max_size=40), max_size=12))
 def test_whatever_the_user_hears_it_never_stops_in_a_message_with_more_text(

@@ -192,11 +192,13 @@ def test_tests_cannot_be_found_before_grading(env):
     assert "test_outputs.py" not in step.observation
 
 
+@pytest.mark.slow
 def test_info_lists_files_that_are_left_behind(env):
     env.step("```bash\necho 42 > answer.txt; echo x > conftest.py; touch keep.py\n```")
     assert finished(env).info["left_behind"] == ["/app/conftest.py"]
 
 
+@pytest.mark.slow
 def test_a_file_that_the_instruction_names_is_taken_over(provider):
     task = TerminalTask(
         id="conftest",
@@ -225,6 +227,7 @@ until [ -e /tmp/changed ] || [ ! -e /proc/$(cat /tmp/left) ]; do sleep 0.01; don
 """Waits until the process that was left has changed the reward, or is not there any more."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["fresh", "shared"])
 def test_a_process_that_is_left_cannot_change_the_reward_of_the_tests(provider, monkeypatch, mode):
     """On a fresh machine a program of the agent leaves it, which the tests run."""

@@ -22,6 +22,7 @@ if not thorough():
     GRADED = [(family, DIFFICULTIES[i % 2], i % 3) for i, family in enumerate(FAMILIES)]
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_task_again_and_other_seeds_give_others(subtests):
     for family, level in CASES:
         with subtests.test(f"{family} {level}"):
@@ -79,6 +80,7 @@ def test_every_fault_of_a_script_changes_an_answer(script, tmp_path):
         assert not all(answers_rightly(faulty, given) for given in inputs), wrong
 
 
+@pytest.mark.slow
 def test_every_family_is_listed_and_drawn():
     modules = {path.stem for path in Path(families.__file__).parent.glob("*.py")}
     helpers = {"__init__", "draft", "words", "git_objects"}

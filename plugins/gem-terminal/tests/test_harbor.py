@@ -333,6 +333,7 @@ def test_any_table_is_read_or_refused(tmp_path, tables):
         read_harbor(make(tmp_path / "task", toml))
 
 
+@pytest.mark.slow
 @ONLY_CONFIG_ERRORS
 @given(
     name=st.sampled_from(

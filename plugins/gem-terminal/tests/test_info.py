@@ -45,6 +45,7 @@ def test_a_command_is_listed_with_its_prompt_its_output_and_its_exit_status(env)
     assert call(env, "true")["prompt"] == "/app/new"
 
 
+@pytest.mark.slow
 def test_input_of_a_running_command_has_no_prompt(env):
     env.command_timeout = 0.2
     begun = call(env, "read line; echo got $line")
@@ -62,6 +63,7 @@ def test_a_long_output_says_how_much_was_left_out(env):
     assert found["output"].endswith("100\n")
 
 
+@pytest.mark.slow
 def test_the_end_has_the_files_that_the_agent_has_changed_by_kind(env):
     call(
         env, "echo x > a; echo 3 >> old.txt; rm sub/gone.txt; mkdir -p deep/er empty; touch deep/b"
@@ -80,6 +82,7 @@ def test_an_agent_that_does_nothing_has_changed_nothing(env):
     assert step.info["changed_files"] == {"new": [], "changed": [], "deleted": []}
 
 
+@pytest.mark.slow
 def test_a_hundred_of_many_changed_files_are_listed(env):
     call(env, "touch f{1000..1149}")
     found = env.step("```bash\nfinish\n```").info["changed_files"]

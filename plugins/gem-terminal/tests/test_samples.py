@@ -35,6 +35,7 @@ def test_every_sample_runs_on_a_local_machine(subtests):
             assert task.machine.workdir == "/app"
 
 
+@pytest.mark.slow
 def test_the_folder_of_the_samples_has_nothing_else():
     [root] = {task.machine.build.rpartition("/")[0].rpartition("/")[0] for task in TASKS}
     assert [found.task for found in read_folder(root)] == TASKS
@@ -46,6 +47,7 @@ CHEATS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_program_that_ends_early_is_not_paid(bench, name):
     [task] = [task for task in TASKS if task.id.endswith(f"/{name}")]

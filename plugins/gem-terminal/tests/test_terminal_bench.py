@@ -189,6 +189,7 @@ KEYS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150 if thorough() else 25, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -63,6 +63,7 @@ def test_the_agent_and_the_tests_run_as_the_users_of_the_task(env, number):
     assert (step.reward, step.info["verifier_output"]) == (1.0, f"{tester}\n")
 
 
+@pytest.mark.slow
 def test_an_agent_cannot_write_what_its_user_cannot(users):
     task = replace(TASK, agent_user="nobody")
 

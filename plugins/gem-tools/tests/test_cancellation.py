@@ -132,6 +132,7 @@ def test_calls_in_threads_end_when_they_are_cancelled(sandbox: str) -> None:
     tool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The sandbox 'process'")
 @pytest.mark.parametrize("sandbox", SANDBOXES, indirect=True)
 def test_awaited_calls_end_when_they_are_cancelled(sandbox: str) -> None:
@@ -165,6 +166,7 @@ time.sleep(300)
 FREEZE = "<tool_call> <tool_name>freeze</tool_name> </tool_call>"
 
 
+@pytest.mark.slow
 def test_a_signal_that_does_not_wake_the_waiting_thread_is_handled() -> None:
     cancelled = threading.Event()
 

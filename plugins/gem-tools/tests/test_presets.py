@@ -35,6 +35,7 @@ def test_each_name_has_its_rewards_and_five_calls(name, good, bad, error):
     env.close()
 
 
+@pytest.mark.slow
 def test_a_preset_can_be_wrapped_by_others():
     env = made("python_tool", "concat", "episode_tracking")
     step = env.step(GOOD)
@@ -57,6 +58,7 @@ def test_a_preset_takes_parameters():
         made({"id": "python_tool", "tool_execute_error_reward": -1.0})
 
 
+@pytest.mark.slow
 def test_the_tool_by_itself_takes_its_rewards_from_tool_use():
     rewards = {"tool_reward": 0.05, "tool_success_reward": 0.25, "max_tool_uses": 5}
     env = gem_core.make("math:Sample", tools=["python"], tool_use=rewards)

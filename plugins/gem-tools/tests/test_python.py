@@ -97,6 +97,7 @@ def test_other_actions_are_not_calls_of_the_tool(subtests):
             assert parsed(action) is None
 
 
+@pytest.mark.slow
 @few
 @given(st.text(alphabet="ab ="), st.text(alphabet="xy =\n"), st.text())
 def test_the_text_kept_is_the_action_up_to_the_end_of_the_piece(before, code, after):
@@ -140,10 +141,12 @@ def test_what_a_program_prints_is_shown(tool, subtests):
             assert shown_output == output or (not ok and shown_output.endswith(output))
 
 
+@pytest.mark.slow
 def test_the_exit_status_is_in_info(tool):
     assert shown(tool, "exit(3)").info == {"exit_status": 3, "limit": None}
 
 
+@pytest.mark.slow
 def test_an_error_can_be_cut_to_its_last_line():
     code = "def f():\n    return 1 / 0\nprint('so far')\nf()"
     short = shown(PythonTool(keep_error_last_line=True), code)
@@ -163,12 +166,14 @@ def test_a_program_is_ended_after_the_given_timeout(keep):
     assert (result.ok, result.info["limit"]) == (False, "wall_time")
 
 
+@pytest.mark.slow
 def test_a_program_that_meets_another_limit_names_it():
     result = shown(PythonTool(memory=1 << 27), "x = bytearray(1 << 30)")
     assert not result.ok
     assert "it reached the limit of memory" in result.output
 
 
+@pytest.mark.slow
 def test_long_output_loses_its_middle():
     result = shown(PythonTool(longest_output=100), "print('a' * 500 + 'b' * 500)")
     assert result.ok
@@ -176,11 +181,13 @@ def test_long_output_loses_its_middle():
     assert result.output == f"{RESULT}{'a' * 50}{left_out}{'b' * 49}\n\n"
 
 
+@pytest.mark.slow
 def test_each_run_is_a_separate_program(tool):
     assert shown(tool, "x = 1").ok
     assert "NameError" in shown(tool, "print(x)").output
 
 
+@pytest.mark.slow
 def test_common_names_are_supplied_unless_that_is_not_wanted():
     assert shown(PythonTool(), "print(math.isqrt(17))").output == f"{RESULT}4\n\n"
     assert "NameError" in shown(PythonTool(supply_names=False), "math.isqrt(17)").output
@@ -216,6 +223,7 @@ def test_the_tools_keep_the_contract(tool_id):
     check_tool(tool_id, calls=calls).raise_for_findings()
 
 
+@pytest.mark.slow
 def test_a_call_costs_no_turn_and_the_answer_goes_to_the_environment():
     env = ToolWrapper(Echo(), tools=[PythonTool()])
     env.reset(seed=0)
@@ -239,6 +247,7 @@ def test_a_call_by_name_has_the_code_as_its_argument(tool, arguments, ok):
     assert ("4" in result.output) is ok
 
 
+@pytest.mark.slow
 def test_a_fork_calls_the_tool_after_its_original_is_closed():
     env = ToolWrapper(Echo(), tools=[PythonTool()])
     env.reset(seed=0)

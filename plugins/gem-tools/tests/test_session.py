@@ -26,11 +26,13 @@ def said(env, code):
     return env.step(f"<python>{code}</python>").observation.removeprefix(RESULT).strip()
 
 
+@pytest.mark.slow
 def test_variables_imports_and_files_stay(env):
     said(env, "import math\nx = 2\ndef f(n): return n + x\nopen('note', 'w').write('kept')")
     assert said(env, "print(math.sqrt(f(2)), open('note').read())") == "2.0 kept"
 
 
+@pytest.mark.slow
 def test_an_error_keeps_what_was_there(env):
     said(env, "x = 1")
     assert "ZeroDivisionError" in said(env, "y = 2\n1 / 0")
@@ -44,12 +46,14 @@ def test_a_run_that_met_a_limit_begins_anew_and_says_so(env):
     assert "NameError" in said(env, "print(x)")
 
 
+@pytest.mark.slow
 def test_an_episode_begins_with_nothing(env):
     said(env, "x = 1")
     env.reset()
     assert "NameError" in said(env, "print(x)")
 
 
+@pytest.mark.slow
 def test_a_fork_goes_on_by_itself_from_the_same_state(env):
     said(env, "x = [1]\nprint('once')")
     fork = env.fork()
@@ -60,6 +64,7 @@ def test_a_fork_goes_on_by_itself_from_the_same_state(env):
     fork.close()
 
 
+@pytest.mark.slow
 def test_a_snapshot_brings_the_state_back(env):
     empty = env.snapshot()
     said(env, "x = 1")

@@ -69,6 +69,7 @@ class TestCsv:
         writers.log(1, {"a": 4})
         assert rows_of(tmp_path)[1:] == [["0", "1", "3"], ["1", "4", ""]]
 
+    @pytest.mark.slow
     @settings(max_examples=100 if thorough() else 25)
     @given(RUN, RUN, st.integers(0, 12))
     def test_logged_metrics_are_read_back_and_a_resumed_run_replaces_later_steps(
@@ -431,6 +432,7 @@ class TestServices:
         assert json.loads((tmp_path / "trackio.json").read_text())["run"] != run
 
 
+@pytest.mark.slow
 def test_a_thousand_steps_stay_right_whatever_order_columns_come_in(tmp_path):
     rng, expected = random.Random(0), {}
     writers = opened(tmp_path, "csv")

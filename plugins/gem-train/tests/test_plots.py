@@ -150,6 +150,7 @@ class TestSeveralRuns:
 
 
 class TestSmoothing:
+    @pytest.mark.slow
     @SOME
     @given(VALUES, st.integers(1, 50))
     def test_it_stays_within_the_values_and_keeps_the_ends(self, values, reach):
@@ -160,6 +161,7 @@ class TestSmoothing:
         assert min(values) - slack <= min(found)
         assert max(found) <= max(values) + slack
 
+    @pytest.mark.slow
     @SOME
     @given(VALUES)
     def test_a_reach_of_one_changes_nothing(self, values):
@@ -180,6 +182,7 @@ class TestText:
         lines = text_curve([0, 1, 2, 3, 4, 5, 6, 7, 8], width=9, height=3).splitlines()
         assert lines == ["8 |      _-'", "  |   _-'", "0 |_-'", "  +---------"]
 
+    @pytest.mark.slow
     @SOME
     @given(VALUES, st.integers(1, 80), st.integers(2, 20))
     def test_it_has_a_mark_a_column_and_the_size_that_was_asked_for(self, values, width, height):
@@ -192,6 +195,7 @@ class TestText:
         for column in range(columns):
             assert sum(body[column] != " " for body in bodies) == 1
 
+    @pytest.mark.slow
     @SOME
     @given(VALUES, st.integers(1, 80))
     def test_a_sparkline_has_its_ends_at_the_least_and_the_greatest(self, values, width):

@@ -116,6 +116,7 @@ def test_parts_of_a_reward_are_summed_over_the_steps_of_an_episode():
     assert "rollout/plain/rewards/brief" not in found
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 25)
 @given(
     st.lists(

@@ -68,6 +68,7 @@ def test_the_source_shows_the_pieces_of_the_page(page):
     assert [text for text in texts if text != "\n"] == shown(page)
 
 
+@pytest.mark.slow
 @few
 @given(pages())
 def test_the_source_offers_what_can_be_clicked(page):
@@ -79,6 +80,7 @@ def test_the_source_offers_what_can_be_clicked(page):
     assert bool(soup.find(id="search_input")) == any(kind is Kind.BOX for kind, _ in page)
 
 
+@pytest.mark.slow
 @few
 @given(pages())
 def test_the_text_is_what_follows_the_instruction(page):

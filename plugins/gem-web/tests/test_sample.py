@@ -62,6 +62,7 @@ def test_the_shop_has_500_goals_and_a_fifth_of_them_are_for_tests():
     assert 0.15 <= len(GOALS["test"]) / len(ALL) <= 0.25
 
 
+@pytest.mark.slow
 @few
 @given(shops)
 def test_every_goal_is_met_by_its_product(shop):
@@ -75,6 +76,7 @@ def test_every_goal_is_met_by_its_product(shop):
         assert product.price < goal.price_upper
 
 
+@pytest.mark.slow
 @few
 @given(seeds)
 def test_every_goal_has_a_distractor_that_misses_exactly_one_thing(seed):
@@ -82,6 +84,7 @@ def test_every_goal_has_a_distractor_that_misses_exactly_one_thing(seed):
         assert 1 in {misses(product, goal) for product in same_kind(products, goal)}
 
 
+@pytest.mark.slow
 def test_distractors_miss_an_attribute_an_option_or_the_price():
     counts = {"attributes": 0, "options": 0, "price": 0}
     wished = families(0, 60)
@@ -103,6 +106,7 @@ def test_a_range_of_prices_is_on_one_side_of_the_limit(seed):
             assert (low <= goal.price_upper) == (product.price <= goal.price_upper)
 
 
+@pytest.mark.slow
 def test_the_title_of_a_product_finds_it():
     shop = Catalogue.of(PRODUCTS, GOALS)
     for number, product in enumerate(PRODUCTS):
@@ -172,6 +176,7 @@ def test_goals_ask_for_one_to_three_attributes_and_up_to_two_options():
     assert {len(goal.options) for goal in ALL} == {0, 1, 2}
 
 
+@pytest.mark.slow
 @few
 @given(shops)
 def test_no_two_values_of_a_product_count_as_the_same(shop):

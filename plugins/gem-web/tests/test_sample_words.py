@@ -6,6 +6,8 @@ These tests are about all that can be drawn, so they hold for a catalogue of any
 import itertools
 import re
 
+import pytest
+
 from gem_web.reward import colour_of
 from gem_web.sample.catalogue import KINDS
 from gem_web.sample.draw import _SYLLABLES, _TAILS, BRANDS, Draw, asin_of, brand_of, model_of
@@ -43,6 +45,7 @@ def test_a_shop_has_at_least_30_kinds_in_several_departments():
     assert len({kind.path[0] for kind in KINDS}) >= 9
 
 
+@pytest.mark.slow
 def test_no_two_attributes_are_similar():
     for kind in KINDS:
         names = [quality.name for quality in qualities(kind)]
@@ -71,6 +74,7 @@ def test_no_sentence_is_said_of_two_attributes():
         assert len(set(said)) == len(said)
 
 
+@pytest.mark.slow
 def test_no_two_values_of_a_product_count_as_the_same():
     for kind in KINDS:
         groups = [group for choice in kind.choices for group in choice.values]
@@ -114,6 +118,7 @@ def test_a_word_that_models_contain_is_found():
     assert not may_be_in_a_model("cotton")
 
 
+@pytest.mark.slow
 def test_names_of_products_are_unique():
     numbers = range(0, 400_000, 7)
     assert len({model_of(number, 5) for number in numbers}) == len(numbers)

@@ -64,6 +64,7 @@ def test_environments_of_a_process_share_a_folder(folder):
     assert one.unwrapped.catalogue is other.unwrapped.catalogue
 
 
+@pytest.mark.slow
 def test_threads_and_forked_processes_read_the_same_catalogue(folder):
     env = WebshopEnv(data=str(folder))
     env.reset(seed=0)

@@ -26,6 +26,7 @@ def test_index_writes_a_catalogue_that_environments_read(tmp_path):
     assert "a lamp" in env.reset(seed=0)[1]["prefix"]
 
 
+@pytest.mark.slow
 def test_index_refuses_to_replace_without_force(tmp_path):
     folder = write_public_files(tmp_path / "data", [public_item()])
     run("index", folder, tmp_path / "shop")

@@ -53,6 +53,7 @@ def test_tables_of_every_kind_have_a_row_for_each_episode_and_each_turn(tmp_path
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_texts_come_back_as_they_were(tmp_path, kind):
     """Quotes, line ends, commas, NUL and what looks like a formula."""

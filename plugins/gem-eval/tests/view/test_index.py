@@ -42,6 +42,7 @@ def all_rows(store, **query):
     return rows
 
 
+@pytest.mark.slow
 def test_an_index_is_read_again_without_reading_the_run(run, monkeypatch):
     """A second viewer takes the parts that the first one wrote."""
     open_store(run).close()
@@ -51,6 +52,7 @@ def test_an_index_is_read_again_without_reading_the_run(run, monkeypatch):
     assert (run / ".view").is_dir()
 
 
+@pytest.mark.slow
 def test_a_run_that_grows_is_followed(run):
     """New lines come in at a refresh, and small parts are merged."""
     with open_store(run) as store, TrajectoryFile(run / "trajectories.jsonl") as file:
@@ -65,6 +67,7 @@ def test_a_run_that_grows_is_followed(run):
         assert store.episode(rows[-1]["id"])["episode"]["index"] == 1004
 
 
+@pytest.mark.slow
 def test_an_incomplete_line_is_read_when_it_is_complete(run):
     """An episode appears when its line has ended."""
     path = run / "trajectories.jsonl"
@@ -78,6 +81,7 @@ def test_an_incomplete_line_is_read_when_it_is_complete(run):
         assert store.size == 300
 
 
+@pytest.mark.slow
 def test_a_run_that_was_replaced_is_read_anew(run):
     """Parts that do not fit the file are not used."""
     open_store(run).close()
@@ -87,6 +91,7 @@ def test_a_run_that_was_replaced_is_read_anew(run):
         assert len(overview(store)["envs"]) == 3
 
 
+@pytest.mark.slow
 def test_places_and_numbers_go_on_from_part_to_part(run, monkeypatch):
     monkeypatch.setattr("gem_eval.view.index._PART_ROWS", 64)
     with open_store(run) as store:
@@ -126,6 +131,7 @@ def test_questions_of_many_threads_are_answered_while_the_run_grows(run):
         assert store.page(EpisodeQuery())["total"] == 1200
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_left_alone(run, monkeypatch, tmp_path):
     """The index is then kept in a temporary folder, which goes at the end."""
     # Root may write anywhere, so the place of the index is taken by a file.
@@ -140,6 +146,7 @@ def test_a_folder_that_cannot_be_written_is_left_alone(run, monkeypatch, tmp_pat
     assert (run / ".view").read_text() == "in the way"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["env=a,[b,c]*?", "it's", "a b ü", "{x}", "--flag"])
 def test_a_folder_of_a_run_may_have_any_name(tmp_path, name):
     """Wildcards of DuckDB and SQL in a path are taken literally."""
@@ -169,6 +176,7 @@ def test_a_run_that_does_not_exist_is_reported(tmp_path):
         RunIndex(tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_an_empty_run_has_no_episodes(tmp_path):
     """Every question has an answer before the first episode has ended."""
     (tmp_path / "trajectories.jsonl").touch()
@@ -178,6 +186,7 @@ def test_an_empty_run_has_no_episodes(tmp_path):
         assert list(store.sample(5)) == []
 
 
+@pytest.mark.slow
 def test_runs_of_the_same_name_get_different_labels(tmp_path):
     """Series are agents of runs, and their names differ."""
     for parent in "ab":
@@ -189,6 +198,7 @@ def test_runs_of_the_same_name_get_different_labels(tmp_path):
         assert store.page(EpisodeQuery(series=3))["total"] == 40
 
 
+@pytest.mark.slow
 def test_old_files_have_a_task_for_each_episode(tmp_path):
     """Files from before there were groups are read, and their episodes count as independent."""
     path = tmp_path / "old.jsonl"
@@ -202,6 +212,7 @@ def test_old_files_have_a_task_for_each_episode(tmp_path):
         assert overview(store)["totals"]["tasks"] == 4
 
 
+@pytest.mark.slow
 def test_figures_that_are_not_numbers_are_left_out(tmp_path):
     """A return that is not finite is none, seeds keep all digits, lone surrogates do no harm."""
     path = tmp_path / "odd.jsonl"
@@ -354,6 +365,7 @@ def test_pages_have_the_rows_that_a_loop_over_the_episodes_finds(
     assert [row["number"] for row in rows] == expected
 
 
+@pytest.mark.slow
 def test_tasks_with_the_largest_difference_between_two_sides_come_first(tmp_path):
     """Tasks of both sides, the largest difference first."""
     for name, rewards in (("one", [0, 1, 0.5, 0]), ("two", [1, 1, 0, 0])):
@@ -375,6 +387,7 @@ def test_tasks_with_the_largest_difference_between_two_sides_come_first(tmp_path
         assert found["rows"][0]["id_b"] == "1-0"
 
 
+@pytest.mark.slow
 def test_the_run_itself_is_only_read(run):
     """Looking at a run does not touch its file."""
     path = run / "trajectories.jsonl"

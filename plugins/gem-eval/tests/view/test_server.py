@@ -74,6 +74,7 @@ PROBLEMS = {
 """What is said about requests that cannot be answered."""
 
 
+@pytest.mark.slow
 def test_names_of_this_machine_are_answered_with_any_port(server, subtests):
     for host in OUR_NAMES:
         with subtests.test(host):
@@ -156,6 +157,7 @@ def test_the_command_serves_until_it_is_ended(run, number):
     assert b"Traceback" not in errors
 
 
+@pytest.mark.slow
 def test_the_size_that_the_page_asks_for_follows_a_run_that_grows(tmp_path, monkeypatch):
     monkeypatch.setattr("gem_eval.view.server._REFRESH_SECONDS", 0.05)
     path = write_many(tmp_path / "run.jsonl", 10)

@@ -45,6 +45,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_an_unknown_option_is_told_with_a_near_name(play: Start) -> None:
     _, gateway, _ = play()
     with pytest.raises(ConfigError, match=r"no option 'sampel'\. Did you mean 'sample'"):
@@ -204,6 +205,7 @@ def test_calls_are_refused_until_the_log_is_read(tmp_path: Path) -> None:
     assert raised.value.status == 503
 
 
+@pytest.mark.slow
 def test_the_log_of_an_episode_is_for_its_owner_and_grows_with_what_is_new(
     start_engine: Start, start_gateway: Start, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def joined(events: list[Event], kind: type) -> str:
     return "".join(event.text for event in events if isinstance(event, kind))
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(replies())
 def test_a_stream_of_chat_adds_up_to_the_whole_answer(events: list[Event]) -> None:

@@ -37,6 +37,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @EACH
 @STREAM
 def test_a_refusal_of_the_engine_is_passed_on_in_the_words_of_the_dialect(

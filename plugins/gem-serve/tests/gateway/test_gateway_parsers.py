@@ -74,6 +74,7 @@ def split(text: str, cuts: Iterable[int]) -> list[str]:
     return [text[start:end] for start, end in pairwise(places)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", PARSERS)
 @EXAMPLES
 @given(
@@ -90,6 +91,7 @@ def test_any_split_of_any_text_gives_the_same_reply(
     assert joined(events_of(family, text, thinks=thinks)) == whole
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(st.lists(st.tuples(NAMES, VALUES), min_size=1, max_size=3), st.text("abc .", max_size=20))
 def test_the_calls_of_hermes_are_read(calls: list[tuple[str, dict]], before: str) -> None:
@@ -102,6 +104,7 @@ def test_the_calls_of_hermes_are_read(calls: list[tuple[str, dict]], before: str
     assert message["content"] == before.rstrip()
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(calls=st.lists(st.tuples(NAMES, VALUES), min_size=1, max_size=3), marked=st.booleans())
 def test_the_calls_of_llama_are_read(calls: list[tuple[str, dict]], *, marked: bool) -> None:
@@ -111,6 +114,7 @@ def test_the_calls_of_llama_are_read(calls: list[tuple[str, dict]], *, marked: b
     assert message["content"] == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [V3_CALL, V31_CALL], ids=["V3", "V3.1"])
 @EXAMPLES
 @given(calls=st.lists(st.tuples(NAMES, VALUES), min_size=1, max_size=3))

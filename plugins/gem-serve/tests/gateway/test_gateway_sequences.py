@@ -103,6 +103,7 @@ def test_each_sampled_token_is_trained_on_once(
     assert trajectory.episode_return == 1.0
 
 
+@pytest.mark.slow
 def test_a_linear_episode_is_one_sequence_where_tokens_continue(begin: Any, world: Any) -> None:
     engine, gateway = world
     for mode in ("engine", "continue"):
@@ -144,6 +145,7 @@ def test_lines_can_be_chosen_and_the_others_are_counted(begin: Any, world: Any) 
     assert trajectory.reset_info["gateway"]["left_out"] == {"aux": 1}
 
 
+@pytest.mark.slow
 def test_dropped_reasoning_is_restored_unless_it_must_not_be(begin: Any, world: Any) -> None:
     engine, gateway = world
     for restore in (True, False):
@@ -212,6 +214,7 @@ def test_a_call_with_other_tokens_before_an_equal_end_continues_nothing(
     assert len(trajectory.tokens()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["engine", "continue"])
 def test_a_message_with_other_tool_calls_is_not_replaced_by_the_recorded_reply(
     mode: str, begin: Any, world: Any, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests

@@ -38,6 +38,7 @@ def play(env, gateway):
     return play
 
 
+@pytest.mark.slow
 def test_an_episode_has_the_tokens_of_each_call_and_the_reward_of_the_environment(
     env, start_engine, start_gateway
 ):

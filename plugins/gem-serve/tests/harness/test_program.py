@@ -16,6 +16,7 @@ def run(machine, recipe, instruction="Do it.", timeout=60, **options):
     return run_program(machine, recipe, instruction, DOOR, timeout=timeout, **options)
 
 
+@pytest.mark.slow
 def test_a_program_is_told_the_url_the_model_and_the_instruction(machine):
     recipe = Recipe(
         program="{home}/tool",
@@ -34,6 +35,7 @@ def test_a_program_is_told_the_url_the_model_and_the_instruction(machine):
     assert (done.program, done.status, done.exit_status) == ("tool", "ended", 0)
 
 
+@pytest.mark.slow
 def test_the_home_directory_is_removed_and_the_next_run_has_another_one(machine):
     first = run(machine, bash("echo secret > ~/left; echo $HOME"), timeout=60)
     second = run(machine, bash("ls -A ~; echo $HOME"))
@@ -78,6 +80,7 @@ def test_a_missing_program_is_named_with_the_way_to_get_it(machine):
     assert machine.run("ls -A /home").stdout == ""
 
 
+@pytest.mark.slow
 def test_a_program_that_a_user_without_rights_runs_can_use_its_home(provider):
     from gem_core.machine import MachineSpec
 

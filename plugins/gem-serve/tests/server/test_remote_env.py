@@ -196,6 +196,7 @@ def test_a_vector_of_remote_environments_plays_like_a_local_one(serve: Serve) ->
     here.close()
 
 
+@pytest.mark.slow
 def test_no_episode_is_lost_or_played_twice_when_connections_drop(serve: Serve) -> None:
     running = serve()
     there, here = remote(running, reconnect=60), local(running)
@@ -255,6 +256,7 @@ def test_a_session_that_the_server_lost_is_named_and_reset_begins_another(serve:
     assert env.reset(seed=1) == env.reset(seed=1)
 
 
+@pytest.mark.slow
 def test_a_late_answer_is_an_error_and_the_next_episode_is_whole(serve: Serve, gate: Event) -> None:
     running = serve("stuck")
     gate.clear()
@@ -270,6 +272,7 @@ def test_a_late_answer_is_an_error_and_the_next_episode_is_whole(serve: Serve, g
     assert env.step("heads").observation == "4 left"
 
 
+@pytest.mark.slow
 def test_an_environment_that_is_garbage_collected_frees_its_session(serve: Serve) -> None:
     running = serve()
     env = remote(running)

@@ -91,6 +91,7 @@ def test_a_message_that_is_repeated_during_its_call_waits_for_the_same_answer(
     assert running.server.metrics.steps == 1
 
 
+@pytest.mark.slow
 def test_a_call_whose_number_is_not_the_next_is_refused_as_stale(serve: Serve) -> None:
     client = Client(serve())
     client.begin()
@@ -132,6 +133,7 @@ def small(serve: Serve) -> Running:
     return serve(max_bytes=200_000)
 
 
+@pytest.mark.slow
 def test_a_bad_message_gets_a_typed_error_and_no_session_notices(
     small: Running, subtests: pytest.Subtests
 ) -> None:
@@ -336,6 +338,7 @@ def test_limits_must_be_positive() -> None:
             Limits(**{name: 0})
 
 
+@pytest.mark.slow
 def test_a_step_that_hangs_is_given_up_and_its_session_ends(serve: Serve, gate: Event) -> None:
     running = serve("stuck", "coin", step_timeout=0.2)
     gate.clear()

@@ -68,6 +68,7 @@ def asked(reading: Reading) -> list[tuple[str, dict[str, Any]]]:
 
 
 class TestReading:
+    @pytest.mark.slow
     @few
     @given(CALLS, PROSE)
     def test_hermes_reads_every_call_as_it_was_meant(self, calls: list[Any], prose: str) -> None:

@@ -51,6 +51,7 @@ def test_a_process_serves_a_folder_over_stdio(tmp_path, call):
     assert "is outside the folder" in outside.output
 
 
+@pytest.mark.slow
 def test_reading_listing_and_searching(folder):
     assert folder.read_file("notes/a.txt") == "first\nsecond\n"
     assert folder.list_directory() == "b.bin\nnotes/\nway_out/"
@@ -116,6 +117,7 @@ def test_no_path_leads_out_of_the_folder(server, folder, subtests):
                 getattr(folder, name)(path)
 
 
+@pytest.mark.slow
 @few
 @given(st.lists(st.sampled_from(["..", ".", "notes", "way_out", "a.txt", "~", "//", "x"])))
 def test_any_path_ends_inside_the_folder_or_is_refused(server, tmp_path_factory, parts):

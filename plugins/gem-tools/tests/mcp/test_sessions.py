@@ -33,6 +33,7 @@ def mortal(plain_command):
         yield command
 
 
+@pytest.mark.slow
 def test_a_server_is_shared_by_its_tools_and_ends_with_the_last_of_them(
     plain_command, call, wait_until
 ):
@@ -137,6 +138,7 @@ def test_a_timeout_is_tried_again_as_often_as_asked(odd_command, call, tmp_path)
     tool.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_in_mid_call_is_started_again_and_the_call_repeated(
     mortal, call, tmp_path
 ):
@@ -147,6 +149,7 @@ def test_a_server_that_dies_in_mid_call_is_started_again_and_the_call_repeated(
     tool.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_always_dies_is_a_failed_call_and_others_go_on(mortal, call):
     tool = MCPTool(mortal, max_retries=1, **FAST)
     result = call(tool, "die")
@@ -177,6 +180,7 @@ def test_a_server_that_freezes_is_taken_for_dead_and_replaced(
     hasty.close()
 
 
+@pytest.mark.slow
 def test_a_killed_server_is_noticed_with_the_next_call(mortal, call, wait_until):
     tool = MCPTool(mortal, **FAST)
     pid = int(call(tool, "pid").output)

@@ -161,6 +161,7 @@ def test_tasks_are_chosen_by_category_or_name():
         MCPMarkEnv(select="shp")
 
 
+@pytest.mark.slow
 def test_a_task_set_of_others_is_found_set_up_and_verified(tasks):
     program = (
         "import json, os, sys\n"

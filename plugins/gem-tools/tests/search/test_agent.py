@@ -51,11 +51,13 @@ def play(searches, tool):
     return correct
 
 
+@pytest.mark.slow
 def test_an_agent_solves_every_question_through_the_server(server_url, sample_searches):
     tool = {"id": "search", "search_url": f"{server_url}/retrieve"}
     assert play(sample_searches, tool) == [True] * len(sample_searches)
 
 
+@pytest.mark.slow
 def test_an_agent_solves_every_question_in_process(sample_searches):
     assert all(play(sample_searches, {"id": "search", "backend": "bm25"}))
 

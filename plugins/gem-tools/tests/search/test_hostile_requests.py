@@ -47,6 +47,7 @@ def ask(port: int, body: bytes, host: str = "localhost", kind: str = "json") -> 
 GOOD = json.dumps({"query": "Peru"}).encode()
 
 
+@pytest.mark.slow
 def test_an_invalid_request_is_answered_with_400(port: int, subtests: pytest.Subtests) -> None:
     for body in [
         b"[" * 100_000,

@@ -70,6 +70,7 @@ def test_case_accents_and_endings_make_no_difference():
     assert words("running planets") == words("Run, planet!")
 
 
+@pytest.mark.slow
 @few
 @given(st.text())
 def test_any_text_can_be_searched_for(text):
@@ -126,6 +127,7 @@ def test_a_corpus_that_is_not_there_is_named(tmp_path):
         open_retriever(tmp_path / "nowhere.jsonl", BM25)
 
 
+@pytest.mark.slow
 def test_a_saved_index_is_loaded_without_reading_the_corpus_again(write_corpus, tmp_path):
     corpus, place = write_corpus(made_up_passages(200)), tmp_path / "deep" / "index"
     steps = []

@@ -120,6 +120,7 @@ def test_headers_are_sent_with_each_request(loopback):
 # Faults
 
 
+@pytest.mark.slow
 def test_an_overloaded_server_is_asked_again(loopback):
     statuses = [503, 429, 200]
 
@@ -167,6 +168,7 @@ def test_a_refusal_is_not_repeated(loopback, status):
     assert len(requests) == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_given_up_after_the_timeout(loopback):
     async def answer(request):
         await asyncio.sleep(30)
@@ -225,6 +227,7 @@ def test_without_a_cache_each_search_is_asked(loopback):
     assert len(requests) == 2
 
 
+@pytest.mark.slow
 def test_the_same_search_at_the_same_time_is_asked_once(loopback):
     requests = []
     backend = HttpBackend(url=loopback(counting(requests, 0.2)))
@@ -234,6 +237,7 @@ def test_the_same_search_at_the_same_time_is_asked_once(loopback):
     assert requests == [("cat", 3)]
 
 
+@pytest.mark.slow
 def test_a_cancelled_search_goes_on_for_others_that_wait_for_it(loopback):
     requests = []
     backend = HttpBackend(url=loopback(counting(requests, 0.3)))
@@ -249,6 +253,7 @@ def test_a_cancelled_search_goes_on_for_others_that_wait_for_it(loopback):
     assert len(requests) == 1
 
 
+@pytest.mark.slow
 def test_the_number_of_requests_is_limited_and_waiting_is_not_a_timeout(loopback):
     running, most = [], []
 
@@ -297,6 +302,7 @@ def test_an_event_loop_goes_on_while_a_search_waits(loopback):
     assert asyncio.run(wait()) == (CAT,)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork"
 )
@@ -470,6 +476,7 @@ def test_a_page_yields_the_paragraphs_that_its_snippet_comes_from(loopback):
     assert [d.contents for d in search(backend)] == [f'"Cats"\n{text}']
 
 
+@pytest.mark.slow
 @few
 @given(st.text(alphabet="<>/![]-=\"' apdivscript&;", max_size=60))
 @example("<![x]>")

@@ -4,6 +4,8 @@ import json
 import re
 from importlib.resources import files
 
+import pytest
+
 from gem_qa.scoring import normalize_answer
 from gem_tools.search import make_backend
 
@@ -31,6 +33,7 @@ def test_each_question_has_its_searches(sample_searches):
     assert [row["question"] for row in sample_searches] == list(GOLDS)
 
 
+@pytest.mark.slow
 def test_every_search_finds_its_passage_among_the_first_five(sample_searches):
     backend = make_backend("bm25")
     missed = []
