@@ -7,14 +7,30 @@ after another. What cannot be done that way runs inside the solution's process, 
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from gem_code.programs import TestProgram, is_forgeable, program_of
+from gem_code.executed import (
+    contains_an_assertion,
+    counted,
+    is_assertion,
+    runs_an_assertion,
+)
+from gem_code.programs import TestProgram, is_forgeable, program_of, uses_the_solution
 from gem_code.unroll import Condition, literal, unroll
 from gem_core.errors import DataError
 
 __all__ = ["Assertion", "read_assertions"]
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_STARTS = ("unittest.main", "pytest.main")
+_COUNT = """
+gem_assertions = []
+gem_asserted = lambda: gem_assertions.append(True)
+"""
+"""What counts the assertions of a test that runs in the solution's process."""
 
 
 @dataclass(frozen=True)
@@ -43,39 +59,56 @@ def read_assertions(sources: Sequence[str], function: str = "") -> list[Assertio
 
     Each ``assert`` at the top level is a test, as is each loop or other statement that contains
     one, each function ``test...()``, and each method ``test...`` of a class that is a ``TestCase``
-    or named ``Test...``. The other top-level statements before it are its setup. A program with
-    none of them is a single test, which calls ``check`` with the tested function if the program
-    defines it.
+    or named ``Test...``, inherited ones included. The other top-level statements before it are its
+    setup. A program with none of them is a single test, which calls ``check`` with the tested
+    function if the program defines it. What nothing would run is not a test.
 
     Args:
         sources: Consecutive pieces of a program.
         function: The name of the tested function, for ``check``.
 
     Raises:
-        DataError: The sources are not valid Python.
+        DataError: The sources are not valid Python, or nothing would run one of their assertions.
     """
     try:
-        parsed = [part for source in sources for part in ast.parse(source).body]
-        body = [part for part in parsed if not _is_left_out(part)]
+        body = _without_start([part for source in sources for part in ast.parse(source).body])
         found = [*_of_asserts(body, function), *_of_functions(body, function)]
-        return found if found or not body else [_of_all(body, function)]
+        tests = list(filter(None, found)) or list(filter(None, [_of_all(body, function)]))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise DataError(f"the tests are not valid Python: {error}") from None
+    if body and not tests:
+        raise DataError(_why_nothing_runs(body, function))
+    return tests
 
 
-def _is_left_out(part: ast.stmt) -> bool:
-    """Whether a statement only starts the tests, as the main program, or imports the solution."""
-    match part:
-        case ast.If(test=ast.Compare(left=ast.Name("__name__"))):
-            return True
-        case ast.Expr(value=ast.Call(func=func)):
-            return ast.unparse(func) in ("unittest.main", "pytest.main")
-        case ast.ImportFrom(module="solution", names=[ast.alias("*")]):
-            return True
-    return False
+def _why_nothing_runs(body: Sequence[ast.stmt], function: str) -> str:
+    if _checks(body) and not function:
+        return "the tests define check(), so the tested function must be named (function_key=)"
+    if not any(map(contains_an_assertion, body)):
+        return "the tests have no assertion"
+    return "no assertion of the tests is run and uses the solution"
 
 
-def _of_asserts(body: Sequence[ast.stmt], function: str) -> Iterator[Assertion]:
+def _without_start(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return statements without what only starts the tests, or imports the solution.
+
+    Assertions of the main program are tests like others.
+    """
+    kept: list[ast.stmt] = []
+    for part in body:
+        match part:
+            case ast.If(test=ast.Compare(left=ast.Name("__name__")), body=main):
+                kept += main if any(map(contains_an_assertion, main)) else []
+            case ast.Expr(value=ast.Call(func=func)) if ast.unparse(func) in _STARTS:
+                pass
+            case ast.ImportFrom(module="solution", names=[ast.alias("*")]):
+                pass
+            case _:
+                kept.append(part)
+    return kept
+
+
+def _of_asserts(body: Sequence[ast.stmt], function: str) -> Iterator[Assertion | None]:
     setup: list[ast.stmt] = []
     for part in body:
         if _asserts(part):
@@ -86,12 +119,8 @@ def _of_asserts(body: Sequence[ast.stmt], function: str) -> Iterator[Assertion]:
 
 def _asserts(part: ast.stmt) -> bool:
     """Whether a statement is an assertion, or contains one that it runs."""
-    if isinstance(part, ast.Assert):
-        return True
-    if isinstance(part, ast.With) and "raises" in ast.unparse(part.items[0].context_expr):
-        return True
     runs = ast.For | ast.While | ast.With | ast.If | ast.Try
-    return isinstance(part, runs) and any(isinstance(node, ast.Assert) for node in ast.walk(part))
+    return is_assertion(part) or (isinstance(part, runs) and contains_an_assertion(part))
 
 
 def _assertion(
@@ -101,8 +130,8 @@ def _assertion(
     *,
     given: Sequence[tuple[str, ast.expr]] = (),
     start: Sequence[ast.stmt] | None = None,
-) -> Assertion:
-    """Return a test.
+) -> Assertion | None:
+    """Return a test; None if it would run no assertion.
 
     Args:
         setup: The statements before it.
@@ -117,44 +146,62 @@ def _assertion(
         return Assertion(text, unrolled.setup, unrolled.calls, unrolled.conditions)
     whole = [*setup, *(test if start is None else start)]
     program = program_of(whole, function=function)
+    if not runs_an_assertion(whole) or not uses_the_solution(whole, program.names):
+        return None
     if not is_forgeable(whole, program.names):
         return Assertion(text, program=program)
     passed = Condition("the test passes", ast.Constant(True), 0, True)
-    return Assertion(text, _source(whole), ("True",), (passed,), forgeable=True)
+    calls = ("bool(gem_assertions)",)
+    return Assertion(text, _counted_inside(whole), calls, (passed,), forgeable=True)
 
 
-def _of_functions(body: Sequence[ast.stmt], function: str) -> Iterator[Assertion]:
+def _counted_inside(body: Sequence[ast.stmt]) -> str:
+    """Return a test for the solution's process, which counts its assertions itself."""
+    tree = counted(ast.parse(_source(body)))
+    first = sum(isinstance(part, ast.ImportFrom) and part.module == "__future__" for part in body)
+    tree.body[first:first] = ast.parse(_COUNT).body
+    return ast.unparse(tree)
+
+
+def _of_functions(body: Sequence[ast.stmt], function: str) -> Iterator[Assertion | None]:
     setup = [part for part in body if not _asserts(part)]
+    classes = {part.name: part for part in body if isinstance(part, ast.ClassDef)}
     for part in body:
-        if isinstance(part, ast.FunctionDef) and part.name.startswith("test"):
+        if isinstance(part, _FUNCTIONS) and part.name.startswith("test"):
             yield from _of_function(setup, part, function)
-        elif isinstance(part, ast.ClassDef) and _is_test_case(part):
-            yield from _of_class(setup, part, function)
+        elif isinstance(part, ast.ClassDef):
+            case = _case_of(part, classes)
+            if case.is_run:
+                yield from _of_class(setup, case, function)
 
 
 def _of_function(
-    setup: Sequence[ast.stmt], test: ast.FunctionDef, function: str
-) -> Iterator[Assertion]:
+    setup: Sequence[ast.stmt], test: _Function, function: str
+) -> Iterator[Assertion | None]:
     names, cases = _parameters(test)
     test.decorator_list = [each for each in test.decorator_list if not _parametrizes(each)]
     for values in cases:
         given = list(zip(names, values, strict=False))
-        call = ast.Call(ast.Name(test.name, ast.Load()), list(values), [])
+        call: ast.expr = ast.Call(ast.Name(test.name, ast.Load()), list(values), [])
         plain = not test.decorator_list and len(test.args.args) == len(given)
         yield _assertion(
             setup,
             test.body if plain else [test],
             function,
             given=given if all(literal(value) for value in values) else (),
-            start=[ast.Expr(call)],
+            start=_awaited(call) if isinstance(test, ast.AsyncFunctionDef) else [ast.Expr(call)],
         )
+
+
+def _awaited(call: ast.expr) -> list[ast.stmt]:
+    return ast.parse(f"import asyncio\nasyncio.run({ast.unparse(call)})").body
 
 
 def _parametrizes(decorator: ast.expr) -> bool:
     return isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith(".parametrize")
 
 
-def _parameters(test: ast.FunctionDef) -> tuple[list[str], list[Sequence[ast.expr]]]:
+def _parameters(test: _Function) -> tuple[list[str], list[Sequence[ast.expr]]]:
     """Return the parameters of a test function, and their values for each of its runs."""
     for decorator in test.decorator_list:
         match decorator:
@@ -173,29 +220,77 @@ def _row(row: ast.expr, length: int) -> Sequence[ast.expr]:
     return row.elts if length > 1 and isinstance(row, ast.Tuple | ast.List) else [row]
 
 
-def _is_test_case(part: ast.ClassDef) -> bool:
-    bases = [ast.unparse(base).rpartition(".")[2] for base in part.bases]
-    return "TestCase" in bases or (part.name.startswith("Test") and not bases)
+class _Case(NamedTuple):
+    """A class of tests, with what it inherits from other classes of the tests.
+
+    Attributes:
+        definition: The class.
+        methods: Its methods and the inherited ones, by name.
+        bases: The last names of those of its bases and their bases that libraries define.
+        is_derived: Whether it inherits from a class of the tests.
+    """
+
+    definition: ast.ClassDef
+    methods: dict[str, _Function]
+    bases: set[str]
+    is_derived: bool
+
+    @property
+    def is_unittest(self) -> bool:
+        """Whether it is a test case of unittest."""
+        return any(base.endswith("TestCase") for base in self.bases)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether unittest or pytest runs it."""
+        return self.is_unittest or (self.definition.name.startswith("Test") and not self.bases)
+
+    @property
+    def tests(self) -> list[_Function]:
+        """The methods that are tests; unittest awaits them in some classes only."""
+        found = [one for name, one in self.methods.items() if name.startswith("test")]
+        if self.is_unittest and not found and "runTest" in self.methods:
+            found = [self.methods["runTest"]]
+        awaits = "IsolatedAsyncioTestCase" in self.bases
+        return [one for one in found if awaits or isinstance(one, ast.FunctionDef)]
 
 
-def _of_class(setup: Sequence[ast.stmt], case: ast.ClassDef, function: str) -> Iterator[Assertion]:
-    methods = [part for part in case.body if isinstance(part, ast.FunctionDef)]
-    tests = [part for part in methods if part.name.startswith("test")]
-    alone = len(methods) == len(tests)
+def _case_of(part: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> _Case:
+    methods: dict[str, _Function] = {}
+    bases: set[str] = set()
+    derived = False
+    for base in reversed(part.bases):
+        name = ast.unparse(base)
+        if name in classes:
+            others = {one: classes[one] for one in classes if one != name}
+            inherited = _case_of(classes[name], others)
+            methods |= inherited.methods
+            bases |= inherited.bases
+            derived = True
+        elif name != "object":
+            bases.add(name.rpartition(".")[2])
+    methods |= {one.name: one for one in part.body if isinstance(one, _FUNCTIONS)}
+    return _Case(part, methods, bases, derived)
+
+
+def _of_class(
+    setup: Sequence[ast.stmt], case: _Case, function: str
+) -> Iterator[Assertion | None]:
+    name, tests = case.definition.name, case.tests
+    alone = len(case.methods) == len(tests) and not case.is_derived
     for test in tests:
-        start = f"{case.name}({test.name!r}).debug()"
-        if not case.bases:
-            start = f"{case.name}().{test.name}()"
-        elif any(part.name == "setUpClass" for part in methods):
-            start = f"{case.name}.setUpClass()\n{start}"
-        yield _assertion(
-            setup, test.body if alone else [case], function, start=ast.parse(start).body
-        )
+        start = f"{name}({test.name!r}).debug()"
+        if not case.is_unittest:
+            start = f"{name}().{test.name}()"
+        elif "setUpClass" in case.methods:
+            start = f"{name}.setUpClass()\n{start}"
+        body = test.body if alone else [case.definition]
+        yield _assertion(setup, body, function, start=ast.parse(start).body)
 
 
-def _of_all(body: Sequence[ast.stmt], function: str) -> Assertion:
+def _of_all(body: Sequence[ast.stmt], function: str) -> Assertion | None:
     """Return a program as one test."""
-    checks = [part for part in body if isinstance(part, ast.FunctionDef) and part.name == "check"]
+    checks = _checks(body)
     calls = [part for part in body if _calls_check(part)]
     if len(calls) == 1 and checks:
         function = ast.unparse(calls[0].value.args[0])  # type: ignore[attr-defined]
@@ -209,6 +304,10 @@ def _of_all(body: Sequence[ast.stmt], function: str) -> Assertion:
     return _assertion(
         body, check.body, function, given=[(name, candidate) for name in names], start=[start]
     )
+
+
+def _checks(body: Sequence[ast.stmt]) -> list[ast.FunctionDef]:
+    return [part for part in body if isinstance(part, ast.FunctionDef) and part.name == "check"]
 
 
 def _calls_check(part: ast.stmt) -> bool:

@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from gem_code.plain import gem_check_hashes, gem_hashed_items
@@ -19,6 +20,8 @@ __all__ = ["MAX_SIZE", "Approx", "evaluate", "is_condition", "value_name"]
 
 MAX_SIZE = 1_000_000
 """The maximum length of a repeated sequence or range, in items, and of a number, in bits."""
+MAX_FRACTIONS = 10**11
+"""The maximum of a sum of fractions: their number times the squared bits of all denominators."""
 _VALUE = "value "
 """The start of the name of a value; no name in a program has a space."""
 
@@ -148,6 +151,10 @@ def _type(value: Any) -> type:
 
 
 def _total(items: Any) -> Any:
+    items = list(items)
+    bits = sum(one.denominator.bit_length() for one in items if isinstance(one, Fraction))
+    if len(items) * bits**2 > MAX_FRACTIONS:  # about the time that it takes
+        raise ValueError("a sum of fractions is too large")
     return sum(items)
 
 

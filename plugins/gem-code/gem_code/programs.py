@@ -12,9 +12,11 @@ import symtable
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gem_code.executed import counted
+from gem_code.unroll import literal
 from gem_workers import common_names
 
-__all__ = ["TestProgram", "is_forgeable", "program_of"]
+__all__ = ["TestProgram", "is_forgeable", "program_of", "uses_the_solution"]
 
 _BUILTINS = frozenset(dir(builtins))
 _INSIDE = frozenset(
@@ -30,7 +32,7 @@ class TestProgram(NamedTuple):
     """A test program to run beside the solution.
 
     Attributes:
-        source: Its source.
+        source: Its source, which counts its assertions (``gem_code.executed``).
         names: The names that it expects of the solution.
     """
 
@@ -45,7 +47,7 @@ def program_of(body: Sequence[ast.stmt], *, function: str = "") -> TestProgram:
         body: The statements.
         function: The name of the tested function, if it is known.
     """
-    tree = _CallsForEffect().visit(ast.parse(_source(body)))
+    tree = _CallsForEffect().visit(counted(ast.parse(_source(body))))
     return TestProgram(ast.unparse(tree), _names(ast.parse(_source(body)), function))
 
 
@@ -150,6 +152,11 @@ def _is_common(name: str, tree: ast.Module, free: set[str]) -> bool:
 
 def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
+def uses_the_solution(body: Sequence[ast.stmt], names: Sequence[str]) -> bool:
+    """Whether statements use the solution, by a name that only it can define or from inside."""
+    return bool(names) or is_forgeable(body, [""])
 
 
 def is_forgeable(body: Sequence[ast.stmt], names: Sequence[str]) -> bool:
@@ -260,6 +267,8 @@ class _Forgeable:
         if not name.id[0].isupper() or name.id.isupper():
             return False
         parent = self._parents[name]
+        if isinstance(parent, ast.Call) and parent.func is name and self._is_value(parent):
+            return False
         if not isinstance(parent, ast.Call):
             return not isinstance(parent, ast.Attribute | ast.ExceptHandler)
         if parent.func is not name:
@@ -270,6 +279,13 @@ class _Forgeable:
                 return False
             case holder:
                 return not isinstance(holder, ast.Attribute | ast.Expr)
+
+    def _is_value(self, call: ast.Call) -> bool:
+        """Whether a result is compared with literals, so that it is not an object of a class."""
+        match self._parents[call]:
+            case ast.Compare(left=left, comparators=others):
+                return all(one is call or literal(one) for one in (left, *others))
+        return False
 
     def _is_operated_on(self, node: ast.AST) -> bool:
         """Whether an object of the solution's classes is used for more than its methods."""

@@ -91,8 +91,8 @@ def _relayed(
         answer, printed = clock.run(solution, f"gem_answer({request!r})", GEM_MARK)
         piece = f"gem_go_on({json.dumps(answer)!r}, {printed!r})"
         message, _ = clock.run(tests, piece, secret)
-    if message.get("passed") is True:
-        return None
+    if "passed" in message:
+        return None if message["passed"] is True else "no assertion"
     if message.get("unsupported"):
         return f"not supported: {message['unsupported']}"
     return "wrong output" if message.get("failed") is True else "error"

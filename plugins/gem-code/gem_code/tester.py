@@ -30,6 +30,8 @@ GEM_SECRET = [""]
 """The start of each message to the host."""
 GEM_EXCEPTIONS: GemAny = {}
 """The exceptions of the solution that the test program names."""
+GEM_REACHED: GemAny = {"call": False, "assertion": False}
+"""Whether the test program has called the solution, and whether an assertion followed."""
 
 
 class GemUnsupportedError(TypeError):
@@ -108,6 +110,7 @@ def gem_ask(
         iterates: Whether this asks an iterator for the next item.
     """
     request = {"object": remote.gem_number, "get": get, "arguments": arguments}
+    GEM_REACHED["call"] |= call is not None
     with GEM_LOCK:
         request["call"] = gem_encode(call and [list(call[0]), call[1]], gem_sent)
         GEM_REQUESTS.put({"ask": request})
@@ -163,6 +166,11 @@ def gem_change_by_call(function: GemAny, /, *arguments: GemAny, **named: GemAny)
     return function(*arguments, **named)
 
 
+def gem_asserted() -> None:
+    """Count an assertion that holds."""
+    GEM_REACHED["assertion"] |= GEM_REACHED["call"]
+
+
 def gem_exception(kinds: GemAny, values: GemAny, text: GemAny, *, iterates: GemAny) -> GemAny:
     """Return an exception of the most special type that is known here, with the same text.
 
@@ -206,8 +214,12 @@ def gem_start(source: GemAny, names: GemAny, found: GemAny, secret: GemAny) -> N
     """
     GEM_SECRET[0], found = secret, gem_json.loads(found)
     module = gem_sys.modules["solution"] = gem_types.ModuleType("solution")
-    module.__dict__.update(gem_bind(names, found))
-    space = {"__name__": "solution", **module.__dict__, "gem_change_by_call": gem_change_by_call}
+    bound = gem_bind(names, found)
+    remote = [isinstance(one, GemRemote) for one in bound.values()]
+    GEM_REACHED["call"] = bool(remote) and not any(remote)
+    module.__dict__.update(bound)
+    own = {"gem_change_by_call": gem_change_by_call, "gem_asserted": gem_asserted}
+    space = {"__name__": "solution", **module.__dict__, **own}
     code = compile(source, "tests.py", "exec", dont_inherit=True)
     gem_threading.stack_size(1 << 24)
     gem_threading.Thread(target=gem_test, args=[code, space], daemon=True).start()
@@ -223,7 +235,7 @@ def gem_test(code: GemAny, space: GemAny) -> None:
         failed = isinstance(error, AssertionError)
         GEM_REQUESTS.put({"failed": failed, "unsupported": unsupported})
     else:
-        GEM_REQUESTS.put({"passed": True})
+        GEM_REQUESTS.put({"passed": GEM_REACHED["assertion"]})
 
 
 def gem_go_on(answer: GemAny, printed: GemAny) -> None:
