@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,6 +24,11 @@ from gem_core.observation import Info
 from gem_core.records import json_value
 from gem_rollout.redaction import hide, hide_in_json, known_secrets
 from gem_rollout.trajectory import Trajectory, check_version
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["EpisodeKey", "TrajectoryFile", "private", "read_keys", "read_trajectories"]
 
@@ -45,16 +51,20 @@ class TrajectoryFile:
 
     Raises:
         ConfigError: The file holds something other than trajectories, or trajectories of a newer
-            version of the format.
+            version of the format; or somebody else has it open.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.path.is_file():
+        self._file = open(self.path, "ab", buffering=0, opener=private)  # noqa: SIM115
+        try:
+            _lock(self._file, self.path)
             _refuse_other_content(self.path)
             _drop_cut_line(self.path)
-        self._file = open(self.path, "ab", buffering=0, opener=private)  # noqa: SIM115
+        except BaseException:
+            self._file.close()
+            raise
         self._secrets = known_secrets()
 
     def append(self, trajectory: Trajectory) -> None:
@@ -107,6 +117,24 @@ class TrajectoryFile:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _lock(file: FileIO, path: Path) -> None:
+    """Lock a file until it is closed, where the operating system and the file system can.
+
+    Raises:
+        ConfigError: Somebody else has locked it.
+    """
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ConfigError(
+            f"Another run is writing {path}: choose another out, or wait until it has ended."
+        ) from None
+    except OSError:  # a file system without locks
+        return
 
 
 def private(path: str, flags: int) -> int:

@@ -394,3 +394,14 @@ def test_a_line_that_is_nested_too_deeply_is_an_error(
     for read in (read_trajectories, read_keys):
         with pytest.raises(ConfigError, match="line 1, is not a trajectory"):
             list(read(path))
+
+
+def test_a_file_that_another_run_writes_is_refused_until_it_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "trajectories.jsonl"
+    with TrajectoryFile(path) as file:
+        with pytest.raises(ConfigError, match="Another run is writing"):
+            TrajectoryFile(path)
+        file.append(trajectory())
+    with TrajectoryFile(path) as file:
+        file.append(trajectory())
+    assert len(list(read_trajectories(path))) == 2

@@ -146,8 +146,8 @@ def _remove_errors(path: Path) -> None:
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     run = Run(path)
-    with TrajectoryFile(fresh) as file:
+    with TrajectoryFile(path), TrajectoryFile(fresh) as file:
         for trajectory in run.trajectories():
             if trajectory.error is None:
                 file.append(trajectory)
-    fresh.replace(path)
+        fresh.replace(path)

@@ -115,6 +115,9 @@ class Episode:
         self.reward: float | None = None
         self.reward_info: dict[str, Any] = {}
         self.closed: dict[str, Any] | None = None
+        self.closing = asyncio.Lock()
+        self.is_written = False
+        """Whether the trajectory is in the file; of an earlier process it is taken to be."""
         self.refused = 0
         self._by_body: dict[str, list[Call]] = {}
         self._begun = 0
@@ -170,7 +173,7 @@ class Episode:
         elif kind == "refused":
             self.refused += 1
         elif kind == "close":
-            self.closed = line
+            self.closed, self.is_written = line, True
 
     def open_call(
         self, ask: Ask, dialect: str, body_key: str, *, is_retry: bool

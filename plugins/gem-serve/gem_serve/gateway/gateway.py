@@ -186,19 +186,23 @@ class Gateway:
         return self.version
 
     async def close(self, episode: Episode, **how: Any) -> Trajectory:
-        """Close an episode, and write its trajectory.
+        """Close an episode, and write its trajectory unless an earlier call has written it.
 
         Args:
             episode: The episode.
             how: ``truncated`` and ``error`` of the trajectory.
+
+        Raises:
+            OSError: The trajectory cannot be written, as on a full disk; another call tries again.
         """
-        is_first = episode.closed is None
-        await episode.close(**how)
-        trajectory = trajectory_of(episode)
-        if is_first and self.folder is not None:
-            if self._file is None:
-                self._file = TrajectoryFile(self.folder / "trajectories.jsonl")
-            self._file.append(trajectory)
+        async with episode.closing:
+            await episode.close(**how)
+            trajectory = trajectory_of(episode)
+            if not episode.is_written and self.folder is not None:
+                if self._file is None:
+                    self._file = TrajectoryFile(self.folder / "trajectories.jsonl")
+                self._file.append(trajectory)
+                episode.is_written = True
         return trajectory
 
     def forget(self, episode: Episode) -> None:
