@@ -59,9 +59,10 @@ class TrajectoryFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open(self.path, "ab", buffering=0, opener=private)  # noqa: SIM115
         try:
-            _lock(self._file, self.path)
-            _refuse_other_content(self.path)
-            _drop_cut_line(self.path)
+            if self.path.is_file():
+                _lock(self._file, self.path)
+                _refuse_other_content(self.path)
+                _drop_cut_line(self.path)
         except BaseException:
             self._file.close()
             raise
