@@ -14,7 +14,6 @@ from typing import NamedTuple
 from gem_code.executed import (
     contains_an_assertion,
     counted,
-    is_assertion,
     runs_an_assertion,
 )
 from gem_code.programs import TestProgram, is_forgeable, program_of, uses_the_solution
@@ -26,9 +25,13 @@ __all__ = ["Assertion", "read_assertions"]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _STARTS = ("unittest.main", "pytest.main")
+MAX_CASES = 10_000
+"""The maximum number of cases of a parametrized test."""
 _COUNT = """
 gem_assertions = []
-gem_asserted = lambda: gem_assertions.append(True)
+def gem_asserted(value=None):
+    gem_assertions.append(True)
+    return value
 """
 """What counts the assertions of a test that runs in the solution's process."""
 
@@ -72,8 +75,10 @@ def read_assertions(sources: Sequence[str], function: str = "") -> list[Assertio
     """
     try:
         body = _without_start([part for source in sources for part in ast.parse(source).body])
-        found = [*_of_asserts(body, function), *_of_functions(body, function)]
-        tests = list(filter(None, found)) or list(filter(None, [_of_all(body, function)]))
+        found = list(filter(None, _of_functions(body, function)))
+        others = [part for part in body if not _asserts(part)]
+        rest = [] if found else [_of_all(others, function)]
+        tests = [*filter(None, _of_asserts(body, function)), *found, *filter(None, rest)]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise DataError(f"the tests are not valid Python: {error}") from None
     if body and not tests:
@@ -92,13 +97,15 @@ def _why_nothing_runs(body: Sequence[ast.stmt], function: str) -> str:
 def _without_start(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Return statements without what only starts the tests, or imports the solution.
 
-    Assertions of the main program are tests like others.
+    Assertions that only the main program runs are tests like others.
     """
+    helpers = [part for part in body if isinstance(part, _FUNCTIONS) and not _is_test(part)]
     kept: list[ast.stmt] = []
     for part in body:
         match part:
-            case ast.If(test=ast.Compare(left=ast.Name("__name__")), body=main):
-                kept += main if any(map(contains_an_assertion, main)) else []
+            case ast.If(test=test, body=main) if "__name__" in ast.unparse(test):
+                main = _without_start(main)
+                kept += main if runs_an_assertion([*helpers, *main]) else []
             case ast.Expr(value=ast.Call(func=func)) if ast.unparse(func) in _STARTS:
                 pass
             case ast.ImportFrom(module="solution", names=[ast.alias("*")]):
@@ -106,6 +113,10 @@ def _without_start(body: Sequence[ast.stmt]) -> list[ast.stmt]:
             case _:
                 kept.append(part)
     return kept
+
+
+def _is_test(part: ast.stmt) -> bool:
+    return isinstance(part, _FUNCTIONS) and part.name.startswith("test")
 
 
 def _of_asserts(body: Sequence[ast.stmt], function: str) -> Iterator[Assertion | None]:
@@ -120,7 +131,7 @@ def _of_asserts(body: Sequence[ast.stmt], function: str) -> Iterator[Assertion |
 def _asserts(part: ast.stmt) -> bool:
     """Whether a statement is an assertion, or contains one that it runs."""
     runs = ast.For | ast.While | ast.With | ast.If | ast.Try
-    return is_assertion(part) or (isinstance(part, runs) and contains_an_assertion(part))
+    return isinstance(part, ast.Assert | ast.Expr | runs) and contains_an_assertion(part)
 
 
 def _assertion(
@@ -151,14 +162,16 @@ def _assertion(
     if not is_forgeable(whole, program.names):
         return Assertion(text, program=program)
     passed = Condition("the test passes", ast.Constant(True), 0, True)
-    calls = ("bool(gem_assertions)",)
+    called = f"all(map(callable, [{', '.join(program.called)}]))"
+    calls = (f"bool(gem_assertions) and {called}",)
     return Assertion(text, _counted_inside(whole), calls, (passed,), forgeable=True)
 
 
 def _counted_inside(body: Sequence[ast.stmt]) -> str:
     """Return a test for the solution's process, which counts its assertions itself."""
     tree = counted(ast.parse(_source(body)))
-    first = sum(isinstance(part, ast.ImportFrom) and part.module == "__future__" for part in body)
+    futures = [isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in tree.body]
+    first = max((number for number, is_future in enumerate(futures, 1) if is_future), default=0)
     tree.body[first:first] = ast.parse(_COUNT).body
     return ast.unparse(tree)
 
@@ -179,10 +192,13 @@ def _of_function(
     setup: Sequence[ast.stmt], test: _Function, function: str
 ) -> Iterator[Assertion | None]:
     names, cases = _parameters(test)
-    test.decorator_list = [each for each in test.decorator_list if not _parametrizes(each)]
+    test.decorator_list = [each for each in test.decorator_list if not _marks(each)]
+    if not test.decorator_list and not _needed(test) <= {*names}:
+        return
     for values in cases:
         given = list(zip(names, values, strict=False))
-        call: ast.expr = ast.Call(ast.Name(test.name, ast.Load()), list(values), [])
+        named = [ast.keyword(name, value) for name, value in given]
+        call: ast.expr = ast.Call(ast.Name(test.name, ast.Load()), [], named)
         plain = not test.decorator_list and len(test.args.args) == len(given)
         yield _assertion(
             setup,
@@ -193,8 +209,18 @@ def _of_function(
         )
 
 
+def _needed(test: _Function) -> set[str]:
+    """Return the parameters that need a value: a fixture, unless the test is parametrized."""
+    count = len(test.args.args) - len(test.args.defaults)
+    return {one.arg for one in test.args.args[:count]}
+
+
 def _awaited(call: ast.expr) -> list[ast.stmt]:
     return ast.parse(f"import asyncio\nasyncio.run({ast.unparse(call)})").body
+
+
+def _marks(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator).startswith(("pytest.mark.", "mark.")) or _parametrizes(decorator)
 
 
 def _parametrizes(decorator: ast.expr) -> bool:
@@ -203,21 +229,28 @@ def _parametrizes(decorator: ast.expr) -> bool:
 
 def _parameters(test: _Function) -> tuple[list[str], list[Sequence[ast.expr]]]:
     """Return the parameters of a test function, and their values for each of its runs."""
-    for decorator in test.decorator_list:
+    names: list[str] = []
+    cases: list[Sequence[ast.expr]] = [()]
+    for decorator in filter(_parametrizes, test.decorator_list):
         match decorator:
-            case ast.Call(args=[names, ast.List(elts=rows) | ast.Tuple(elts=rows)]):
-                known = literal(names)
-                if not _parametrizes(decorator) or not known:
-                    continue
-                listed = (
-                    known[0].replace(",", " ").split() if isinstance(known[0], str) else known[0]
-                )
-                return list(listed), [_row(row, len(listed)) for row in rows]
-    return [], [()]
+            case ast.Call(args=[listed, ast.List(elts=rows) | ast.Tuple(elts=rows), *_]):
+                for known in literal(listed):
+                    parts = known.replace(",", " ").split() if isinstance(known, str) else known
+                    new = [*map(str, parts)] if isinstance(parts, list | tuple) else []
+                    names += new
+                    if len(cases) * len(rows) > MAX_CASES:
+                        raise DataError(f"{test.name} has more than {MAX_CASES} cases")
+                    cases = [(*case, *_row(row, len(new))) for case in cases for row in rows]
+    return names, cases
 
 
 def _row(row: ast.expr, length: int) -> Sequence[ast.expr]:
-    return row.elts if length > 1 and isinstance(row, ast.Tuple | ast.List) else [row]
+    match row:
+        case ast.Call(func=func, args=args) if ast.unparse(func) in ("pytest.param", "param"):
+            return args
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) if length > 1:
+            return parts
+    return [row]
 
 
 class _Case(NamedTuple):
@@ -258,34 +291,42 @@ class _Case(NamedTuple):
 def _case_of(part: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> _Case:
     methods: dict[str, _Function] = {}
     bases: set[str] = set()
-    derived = False
-    for base in reversed(part.bases):
-        name = ast.unparse(base)
-        if name in classes:
-            others = {one: classes[one] for one in classes if one != name}
-            inherited = _case_of(classes[name], others)
-            methods |= inherited.methods
-            bases |= inherited.bases
-            derived = True
-        elif name != "object":
-            bases.add(name.rpartition(".")[2])
-    methods |= {one.name: one for one in part.body if isinstance(one, _FUNCTIONS)}
-    return _Case(part, methods, bases, derived)
+    waiting, seen = [part], {part.name}
+    while waiting:
+        one = waiting.pop(0)
+        methods = {each.name: each for each in one.body if isinstance(each, _FUNCTIONS)} | methods
+        for name in map(ast.unparse, one.bases):
+            if name not in classes:
+                bases |= {name.rpartition(".")[2]} - {"object"}
+            elif name not in seen:
+                seen.add(name)
+                waiting.append(classes[name])
+    return _Case(part, methods, bases, len(seen) > 1)
 
 
-def _of_class(
-    setup: Sequence[ast.stmt], case: _Case, function: str
-) -> Iterator[Assertion | None]:
+def _of_class(setup: Sequence[ast.stmt], case: _Case, function: str) -> Iterator[Assertion | None]:
     name, tests = case.definition.name, case.tests
     alone = len(case.methods) == len(tests) and not case.is_derived
     for test in tests:
         start = f"{name}({test.name!r}).debug()"
         if not case.is_unittest:
-            start = f"{name}().{test.name}()"
+            if len(_needed(test)) > 1:
+                continue
+            start = _started(case, test)
         elif "setUpClass" in case.methods:
             start = f"{name}.setUpClass()\n{start}"
         body = test.body if alone else [case.definition]
         yield _assertion(setup, body, function, start=ast.parse(start).body)
+
+
+def _started(case: _Case, test: _Function) -> str:
+    """Return what pytest does with a test of a class."""
+    lines = [f"gem_case = {case.definition.name}()"]
+    for before in ("setup_class", "setup_method"):
+        if before in case.methods:
+            others = ["None"] * (len(_needed(case.methods[before])) - 1)
+            lines.append(f"gem_case.{before}({', '.join(others)})")
+    return "\n".join([*lines, f"gem_case.{test.name}()"])
 
 
 def _of_all(body: Sequence[ast.stmt], function: str) -> Assertion | None:

@@ -8,23 +8,26 @@ others count their assertions while they run (``counted``).
 import ast
 from collections.abc import Iterator, Sequence
 
-__all__ = ["contains_an_assertion", "counted", "is_assertion", "runs_an_assertion"]
+__all__ = ["calls_an_argument", "contains_an_assertion", "counted", "runs_an_assertion"]
 
 _CONTEXTS = ("raises", "warns")
 """Context managers of pytest that assert something when they end."""
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_CALLERS = (*_CONTEXTS, "assertRaises", "assertWarns", "assert_raises", "assert_warns")
+"""Functions that assert something if they are given a function to call."""
 _CALLED_BY_UNITTEST = frozenset(
     {"setUp", "setUpClass", "tearDown", "tearDownClass", "asyncSetUp", "asyncTearDown"}
 )
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_JUMPS = (ast.Return, ast.Break, ast.Continue)
 
 
 def contains_an_assertion(part: ast.AST) -> bool:
     """Return whether a part of a program is or contains an assertion, run or not."""
-    return any(isinstance(node, ast.stmt) and is_assertion(node) for node in ast.walk(part))
+    return any(map(is_assertion, ast.walk(part)))
 
 
-def is_assertion(part: ast.stmt) -> bool:
-    """Return whether a statement is an assertion.
+def is_assertion(part: ast.AST) -> bool:
+    """Return whether a part of a program is an assertion.
 
     That is ``assert``, a call such as ``self.assertEqual()`` or
     ``numpy.testing.assert_allclose()``, and a block that must raise.
@@ -32,22 +35,41 @@ def is_assertion(part: ast.stmt) -> bool:
     match part:
         case ast.Assert():
             return True
-        case ast.Expr(value=ast.Call(func=func) | ast.Await(value=ast.Call(func=func))):
-            return _last_name(func).startswith("assert")
+        case ast.Call(func=func, args=args):
+            name = _last_name(func)
+            return len(args) > 1 if name.startswith(_CALLERS) else name.startswith("assert")
         case ast.With(items=items) | ast.AsyncWith(items=items):
             return any(map(_must_raise, items))
     return False
 
 
-def _decides(part: ast.stmt) -> bool:
+def calls_an_argument(function: ast.expr) -> bool:
+    """Return whether a function is an assertion that its second argument raises, or warns."""
+    return _last_name(function).startswith(_CALLERS)
+
+
+def _decides(part: ast.AST) -> bool:
     """Return whether a test holds as far as it goes where it reaches the end of a statement.
 
-    That is an assertion, or an ``if`` or ``try`` that fails the test in one of its branches.
+    That is so if it fails in one of the branches.
     """
     match part:
-        case ast.If(body=body, orelse=orelse) | ast.Try(body=body, orelse=orelse):
-            return any(map(_fails, [*body, *orelse]))
-    return is_assertion(part)
+        case ast.If(orelse=[ast.If() as other]):
+            return _may_fail(part) or _decides(other)
+        case ast.If() | ast.Try() | ast.Match():
+            return _may_fail(part)
+        case ast.For(orelse=otherwise) | ast.While(orelse=otherwise):
+            return any(map(_fails, otherwise))
+    return False
+
+
+def _may_fail(part: ast.AST) -> bool:
+    """Return whether one of the blocks of a statement always fails the test."""
+    match part:
+        case ast.Match(cases=cases):
+            return any(map(_may_fail, cases))
+    blocks = (getattr(part, name, []) for name in ("body", "orelse"))
+    return any(_fails(one) for block in blocks if isinstance(block, list) for one in block)
 
 
 def _must_raise(item: ast.withitem) -> bool:
@@ -67,6 +89,57 @@ def _fails(part: ast.stmt) -> bool:
     return False
 
 
+def _calculates(scope: ast.AST) -> bool:
+    """Return whether a function returns a value: what it raises is no result of a test."""
+    waiting = list(ast.iter_child_nodes(scope))
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Return) and not isinstance(part.value, ast.Constant | None):
+            return True
+        if not isinstance(part, _SCOPES):
+            waiting += ast.iter_child_nodes(part)
+    return False
+
+
+class _Decisions(ast.NodeVisitor):
+    """Finds the parts of a program where a test holds as far as it goes, once they are executed.
+
+    These are its assertions, statements that fail in one of their branches, and jumps that avoid a
+    failure.
+    """
+
+    def __init__(self) -> None:
+        self.found: set[ast.AST] = set()
+        self._calculates = False
+        self._avoids = False
+        """Whether a jump avoids a failure."""
+
+    def visit(self, node: ast.AST) -> None:
+        """Visit a part."""
+        before = self._calculates, self._avoids
+        if isinstance(node, _SCOPES):
+            self._calculates, self._avoids = _calculates(node), False
+        avoids = isinstance(node, _JUMPS) and self._avoids
+        if is_assertion(node) or (not self._calculates and (avoids or _decides(node))):
+            self.found.add(node)
+        self._avoids |= _may_fail(node)
+        self.generic_visit(node)
+        self._calculates, self._avoids = before
+
+    def visit_withitem(self, node: ast.withitem) -> None:
+        """Visit a context manager, which is not called yet if it is an assertion."""
+        parts = ast.iter_child_nodes(node.context_expr if _must_raise(node) else node)
+        for part in parts:
+            self.visit(part)
+
+
+def _decisions(body: Sequence[ast.stmt]) -> set[ast.AST]:
+    finder = _Decisions()
+    for part in body:
+        finder.visit(part)
+    return finder.found
+
+
 def _last_name(func: ast.expr) -> str:
     return ast.unparse(func).rpartition(".")[2]
 
@@ -76,40 +149,37 @@ def runs_an_assertion(body: Sequence[ast.stmt]) -> bool:
 
     A function or method runs only if something that runs mentions its name, if only as a text.
     """
-    running, mentioned = _Running(), set(_CALLED_BY_UNITTEST)
-    waiting = list(body)
-    while waiting:
-        for part in waiting:
-            running.visit(part)
-        mentioned |= running.names
-        waiting = running.take(mentioned)
+    running = _Running(_decisions(body))
+    running.waiting += body
+    while running.waiting:
+        running.visit(running.waiting.pop())
     return running.has_assertion
 
 
 class _Running(ast.NodeVisitor):
-    """Collects what statements that run mention, and the functions that they define."""
+    """Visits what runs, and collects what follows: the functions that it mentions."""
 
-    def __init__(self) -> None:
-        self.names: set[str] = set()
+    def __init__(self, decisions: set[ast.AST]) -> None:
+        self.waiting: list[ast.stmt] = []
         self.has_assertion = False
-        self._defined: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
-
-    def take(self, mentioned: set[str]) -> list[ast.stmt]:
-        """Return the statements of functions that are mentioned, which run, too."""
-        taken = [one for one in self._defined if one.name in mentioned or _is_special(one.name)]
-        self._defined = [one for one in self._defined if one not in taken]
-        return [part for one in taken for part in one.body]
+        self._decisions = decisions
+        self._mentioned = set(_CALLED_BY_UNITTEST)
+        self._defined: dict[str, list[ast.stmt]] = {}
+        """The statements of functions that are not mentioned yet."""
 
     def visit(self, node: ast.AST) -> None:
         """Visit a part that runs, but not the body of a function that it defines."""
-        if isinstance(node, ast.stmt) and _decides(node):
-            self.has_assertion = True
+        self.has_assertion |= node in self._decisions
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            self._defined.append(node)
+            runs = node.name in self._mentioned or _is_special(node.name)
+            later = self.waiting if runs else self._defined.setdefault(node.name, [])
+            later += node.body
             for part in (*node.decorator_list, node.args):
                 self.visit(part)
             return
-        self.names |= set(_names_of(node))
+        for name in _names_of(node):
+            self._mentioned.add(name)
+            self.waiting += self._defined.pop(name, [])
         self.generic_visit(node)
 
 
@@ -125,14 +195,23 @@ def _is_special(name: str) -> bool:
 
 def counted(tree: ast.Module) -> ast.Module:
     """Return a program that calls ``gem_asserted()`` after each of its assertions; change it."""
-    changed: ast.Module = _Counted().visit(tree)
-    return ast.fix_missing_locations(changed)
+    _Counted(_decisions(tree.body)).visit(tree)
+    return ast.fix_missing_locations(tree)
 
 
 class _Counted(ast.NodeTransformer):
+    def __init__(self, decisions: set[ast.AST]) -> None:
+        self._decisions = decisions
+
     def visit(self, node: ast.AST) -> ast.AST | list[ast.AST]:
-        """Add the call after an assertion."""
+        """Add the call after an assertion, or before a jump."""
+        awaits = isinstance(node, ast.Await) and node.value in self._decisions
+        if awaits:
+            self._decisions.discard(node.value)  # type: ignore[attr-defined]
         changed = self.generic_visit(node)
-        if not isinstance(node, ast.stmt) or not _decides(node):
+        if not awaits and node not in self._decisions:
             return changed
-        return [changed, ast.parse("gem_asserted()").body[0]]
+        if isinstance(node, ast.expr):
+            return ast.Call(ast.Name("gem_asserted", ast.Load()), [changed], [])  # type: ignore[list-item]
+        count = ast.parse("gem_asserted()").body[0]
+        return [count, changed] if isinstance(node, _JUMPS) else [changed, count]

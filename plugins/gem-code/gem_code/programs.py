@@ -12,7 +12,7 @@ import symtable
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gem_code.executed import counted
+from gem_code.executed import calls_an_argument, counted
 from gem_code.unroll import literal
 from gem_workers import common_names
 
@@ -34,10 +34,12 @@ class TestProgram(NamedTuple):
     Attributes:
         source: Its source, which counts its assertions (``gem_code.executed``).
         names: The names that it expects of the solution.
+        called: Those of them that it calls.
     """
 
     source: str
     names: tuple[str, ...]
+    called: tuple[str, ...]
 
 
 def program_of(body: Sequence[ast.stmt], *, function: str = "") -> TestProgram:
@@ -47,8 +49,10 @@ def program_of(body: Sequence[ast.stmt], *, function: str = "") -> TestProgram:
         body: The statements.
         function: The name of the tested function, if it is known.
     """
-    tree = _CallsForEffect().visit(counted(ast.parse(_source(body))))
-    return TestProgram(ast.unparse(tree), _names(ast.parse(_source(body)), function))
+    tree = ast.parse(_source(body))
+    names = _names(tree, function)
+    called = tuple(sorted(_called(tree) & {*names}))
+    return TestProgram(ast.unparse(_CallsForEffect().visit(counted(tree))), names, called)
 
 
 def _source(body: Sequence[ast.stmt]) -> str:
@@ -148,6 +152,24 @@ def _is_common(name: str, tree: ast.Module, free: set[str]) -> bool:
         parents = _parents(tree)
         return all(isinstance(parents.get(use), ast.Attribute) for use in uses)
     return not free <= common_names.NAMES.keys()
+
+
+def _called(tree: ast.Module) -> set[str]:
+    """Return the names that a program calls, or passes to one of its functions."""
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    called = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                called.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(), attr=name)):
+                called.add(name)
+        match node:
+            case ast.Call(func=func, args=args) if (
+                calls_an_argument(func) or ast.unparse(func) in own
+            ):
+                called |= {one.id for one in args if isinstance(one, ast.Name)}
+    return called
 
 
 def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:

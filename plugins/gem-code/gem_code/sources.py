@@ -56,7 +56,8 @@ def started_tests(program: TestProgram, found: Any, secret: str) -> str:
         secret: The start of the messages of the session.
     """
     names, known = list(program.names), json.dumps(found)
-    start = f"gem_start({_quoted(program.source)}, {names!r}, {known!r}, {secret!r})"
+    given = f"{names!r}, {list(program.called)!r}, {known!r}, {secret!r}"
+    start = f"gem_start({_quoted(program.source)}, {given})"
     return f"{_own('plain', 'tester')}\n{_supply(program.source, names)}\n{start}\n"
 
 

@@ -166,9 +166,10 @@ def gem_change_by_call(function: GemAny, /, *arguments: GemAny, **named: GemAny)
     return function(*arguments, **named)
 
 
-def gem_asserted() -> None:
-    """Count an assertion that holds."""
+def gem_asserted(value: GemAny = None) -> GemAny:
+    """Count an assertion that holds, and return its value."""
     GEM_REACHED["assertion"] |= GEM_REACHED["call"]
+    return value
 
 
 def gem_exception(kinds: GemAny, values: GemAny, text: GemAny, *, iterates: GemAny) -> GemAny:
@@ -203,12 +204,13 @@ def gem_bind(names: GemAny, found: GemAny) -> GemAny:
     return bound
 
 
-def gem_start(source: GemAny, names: GemAny, found: GemAny, secret: GemAny) -> None:
+def gem_start(source: GemAny, names: GemAny, called: GemAny, found: GemAny, secret: GemAny) -> None:
     """Start a test program, and write its first message.
 
     Args:
         source: The source of the program.
         names: The names that the program expects of the solution.
+        called: Those of them that it calls.
         found: Those that the solution has defined, with their encoded values, in JSON.
         secret: The start of each message to the host.
     """
@@ -216,7 +218,7 @@ def gem_start(source: GemAny, names: GemAny, found: GemAny, secret: GemAny) -> N
     module = gem_sys.modules["solution"] = gem_types.ModuleType("solution")
     bound = gem_bind(names, found)
     remote = [isinstance(one, GemRemote) for one in bound.values()]
-    GEM_REACHED["call"] = bool(remote) and not any(remote)
+    GEM_REACHED["call"] = bool(remote) and not any(remote) and not called
     module.__dict__.update(bound)
     own = {"gem_change_by_call": gem_change_by_call, "gem_asserted": gem_asserted}
     space = {"__name__": "solution", **module.__dict__, **own}

@@ -144,8 +144,6 @@ def test_tests_that_need_the_process_of_the_solution_are_forgeable(subtests):
         "import asyncio\nassert asyncio.run(f(1)) == 2",
         "assert eval('f(1)') == 2",
         "assert f.__doc__",
-        "assert sum([1, 2]) == 3",
-        "assert True",
     ]:
         with subtests.test(source):
             assert form(source) == ["forgeable"]

@@ -9,6 +9,8 @@ from gem_core.errors import DataError
 
 RIGHT = """
 def square(number):
+    if isinstance(number, str):
+        raise TypeError("a text")
     return number * number
 
 def Total(numbers):
@@ -102,6 +104,126 @@ def test_square():
     for number, result in zip([3, 4], [square(3), square(4)]):
         assert result == number ** 2
 """,
+    "a function that only the main program calls": """
+def main():
+    assert square(3) == 9
+if __name__ == '__main__':
+    main()
+""",
+    "a main program whose condition is reversed": """
+if '__main__' == __name__:
+    assert square(3) == 9
+""",
+    "a function that is called after other assertions": """
+assert square(0) in (0, None, '')
+def run():
+    assert square(3) == 9
+run()
+""",
+    "an exception after other assertions": """
+assert square(0) in (0, None, '')
+if square(3) != 9:
+    raise ValueError
+""",
+    "a match statement": """
+def test_a():
+    match square(3):
+        case 9:
+            pass
+        case _:
+            raise ValueError
+""",
+    "a branch that fails after another one": """
+def test_a():
+    r = square(3)
+    if r == 9:
+        pass
+    elif r != 9:
+        raise ValueError
+""",
+    "a loop that fails unless it is left": """
+def test_a():
+    for n in range(5):
+        if square(n) == 9:
+            break
+    else:
+        raise ValueError
+""",
+    "a return that avoids a failure": """
+def test_a():
+    try:
+        square('a')
+    except TypeError:
+        return
+    raise AssertionError('x')
+""",
+    "a continue that avoids a failure": """
+def test_a():
+    for bad in ('a', 'b'):
+        try:
+            square(bad)
+        except TypeError:
+            continue
+        assert False
+""",
+    "an assertion in a comprehension": """
+import unittest
+class T(unittest.TestCase):
+    def test_a(self):
+        [self.assertEqual(square(n), n * n) for n in range(1, 4)]
+""",
+    "an assertion in a lambda function": """
+import unittest
+class T(unittest.TestCase):
+    def test_a(self):
+        go = lambda n: self.assertEqual(square(n), n * n)
+        for n in range(1, 4): go(n)
+""",
+    "an assertion in a conditional expression": """
+import unittest
+class T(unittest.TestCase):
+    def test_a(self):
+        self.assertTrue(square(3) == 9) if square(2) == 4 else self.fail('x')
+""",
+    "a function that is given to pytest.raises": """
+import pytest
+def test_a():
+    pytest.raises(TypeError, square, 'a')
+""",
+    "setup_method": """
+class TestA:
+    def setup_method(self):
+        self.n = 3
+    def test_a(self):
+        assert square(self.n) == 9
+""",
+    "setup_class": """
+class TestA:
+    @classmethod
+    def setup_class(cls):
+        cls.n = 3
+    def test_a(self):
+        assert square(self.n) == 9
+""",
+    "two decorators that parametrize": """
+import pytest
+@pytest.mark.parametrize('a', [2, 3])
+@pytest.mark.parametrize('b', [4, 9])
+def test_a(a, b):
+    assert square(a) * b == a * a * b
+""",
+    "pytest.param": """
+import pytest
+@pytest.mark.parametrize('a,b', [pytest.param(2, 4, id='x'), (3, 9)])
+def test_a(a, b):
+    assert square(a) == b
+""",
+    "an import from the future after a text": """
+'''doc'''
+from __future__ import annotations
+async def test_a():
+    assert square(3) == 9
+""",
 }
 NOT_RUN = {
     "a function": "def run():\n    assert square(3) == 9",
@@ -117,6 +239,12 @@ NOT_RUN = {
     ),
     "a call without an assertion": "def test_square():\n    square(3)",
     "an assertion without the solution": "assert sum([1, 2]) == 3",
+    "an assertion of nothing": "assert True",
+    "a fixture": "def test_square(tmp_path):\n    assert square(3) == 9",
+    "an assertion that is not called": (
+        "import unittest\nclass More(unittest.TestCase):\n    def test_square(self):\n"
+        "        self.assertRaises(TypeError)\n        square(3)"
+    ),
     "a function that another one calls that is not called": (
         "def one():\n    assert square(3) == 9\n\ndef two():\n    one()"
     ),
@@ -132,6 +260,7 @@ def passes(sandbox):
     return run
 
 
+@pytest.mark.slow
 def test_every_assertion_that_runs_is_a_test_that_a_constant_solution_fails(passes, subtests):
     for name, tests in RUN.items():
         with subtests.test(name):
@@ -162,6 +291,7 @@ def test_assertions_that_nothing_runs_are_left_out_beside_others():
         "def test_it():\n    if parts(3):\n        assert parts(3) == [3]",
     ],
 )
+@pytest.mark.slow
 def test_a_solution_whose_values_leave_no_assertion_to_execute_fails(passes, tests):
     assert passes("def parts(number):\n    return [number]", tests)
     assert not passes("def parts(number):\n    return []", tests)
@@ -170,6 +300,75 @@ def test_a_solution_whose_values_leave_no_assertion_to_execute_fails(passes, tes
 def test_an_assertion_before_the_first_call_does_not_count(passes):
     tests = "def test_it():\n    assert callable(square)\n    square(3)"
     assert not passes(RIGHT, tests)
+
+
+@pytest.mark.slow
+def test_what_is_called_must_be_a_function(passes, subtests):
+    for name, tests in {
+        "a block that must raise": (
+            "import pytest\ndef test_it():\n    with pytest.raises(TypeError):\n        square('a')"
+        ),
+        "a function that must raise": "import pytest\npytest.raises(TypeError, square, 'a')",
+        "check": (
+            "import pytest\ndef check(one):\n    with pytest.raises(TypeError):\n"
+            "        one('a')\ncheck(square)"
+        ),
+        "an asynchronous test": (
+            "import pytest\nasync def test_it():\n    with pytest.raises(TypeError):\n"
+            "        await square('a')"
+        ),
+    }.items():
+        with subtests.test(name):
+            assert passes(RIGHT, tests)
+            assert not passes("square = 0", tests)
+            assert not passes("", tests)
+    assert passes("LIMIT = 3", "for _ in range(1):\n    assert LIMIT == 3")
+
+
+@pytest.mark.slow
+def test_what_a_reference_raises_is_no_assertion(passes):
+    tests = """
+def reference(number):
+    if number < 0:
+        raise ValueError
+    return [number]
+
+def test_it():
+    reference(3)
+    for one in parts(3):
+        assert one == 3
+"""
+    assert passes("def parts(number):\n    return [number]", tests)
+    assert not passes("def parts(number):\n    return []", tests)
+
+
+def test_check_is_a_test_beside_assertions():
+    tests = "assert square(0) == 0\ndef check(candidate):\n    assert candidate(3) == 9"
+    suite = read_suite(tests, "square")
+    assert len(suite.cases) == 2
+
+
+@pytest.mark.slow
+def test_huge_tests_are_read_in_a_short_time(subtests):
+    classes = "class C0: pass\nclass D0: pass\n" + "".join(
+        f"class {name}{n}(C{n - 1}, D{n - 1}): pass\n" for n in range(1, 25) for name in "CD"
+    )
+    for name, tests in {
+        "classes with many ways to the same base": f"{classes}assert square(3) == 9",
+        "functions that call each other": "".join(
+            f"def f{n}():\n    f{n + 1}()\n" for n in range(100)
+        )
+        + "def f100():\n    assert square(3) == 9\nf0()",
+    }.items():
+        with subtests.test(name):
+            assert len(read_suite(tests).cases) == 1
+    for name, tests in {
+        "many cases": "@pytest.mark.parametrize('n', [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])\n" * 9
+        + "def test_it(n):\n    assert square(n)",
+        "a deep expression": f"assert square({'-' * 5000}1)",
+    }.items():
+        with subtests.test(name), pytest.raises(DataError):
+            read_suite(tests)
 
 
 def test_a_function_with_a_capital_letter_is_not_forgeable(passes):
