@@ -71,7 +71,8 @@ def read_assertions(sources: Sequence[str], function: str = "") -> list[Assertio
         function: The name of the tested function, for ``check``.
 
     Raises:
-        DataError: The sources are not valid Python, or nothing would run one of their assertions.
+        DataError: The sources are not valid Python, need fixtures, or nothing would run one of
+            their assertions.
     """
     try:
         body = _without_start([part for source in sources for part in ast.parse(source).body])
@@ -79,6 +80,8 @@ def read_assertions(sources: Sequence[str], function: str = "") -> list[Assertio
         others = [part for part in body if not _asserts(part)]
         rest = [] if found else [_of_all(others, function)]
         tests = [*filter(None, _of_asserts(body, function)), *found, *filter(None, rest)]
+    except DataError:
+        raise
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise DataError(f"the tests are not valid Python: {error}") from None
     if body and not tests:
@@ -194,6 +197,8 @@ def _of_function(
     names, cases = _parameters(test)
     test.decorator_list = [each for each in test.decorator_list if not _marks(each)]
     if not test.decorator_list and not _needed(test) <= {*names}:
+        if not _is_called(setup, test.name):
+            raise DataError(f"{test.name}() needs values of fixtures, which are not supported")
         return
     for values in cases:
         given = list(zip(names, values, strict=False))
@@ -207,6 +212,11 @@ def _of_function(
             given=given if all(literal(value) for value in values) else (),
             start=_awaited(call) if isinstance(test, ast.AsyncFunctionDef) else [ast.Expr(call)],
         )
+
+
+def _is_called(body: Sequence[ast.stmt], name: str) -> bool:
+    nodes = [node for part in body for node in ast.walk(part)]
+    return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
 
 
 def _needed(test: _Function) -> set[str]:

@@ -226,6 +226,9 @@ async def test_a():
 """,
 }
 NOT_RUN = {
+    "a test that needs a fixture": (
+        "def test_square(number):\n    assert square(number) == 9\n\nassert square(2) == 4"
+    ),
     "a function": "def run():\n    assert square(3) == 9",
     "a method of a class": "class Checks:\n    def run(self):\n        assert square(3) == 9",
     "a mixin": (
