@@ -54,6 +54,8 @@ def admin_app(
             return _error(error.status, error.message)
         except ConfigError as error:
             return _error(400, str(error))
+        except OSError as error:  # such as a full disk
+            return _error(507, str(error))
 
     app = web.Application(middlewares=[guard])
     routes = _Admin(gateway, url)

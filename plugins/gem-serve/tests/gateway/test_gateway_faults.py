@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gem_rollout import training_rows
+from gem_core.errors import GemError
+from gem_rollout import TrajectoryFile, read_trajectories, training_rows
 from gem_serve.gateway import call as call_module
 from gem_serve.gateway.testing.checks import differences
 from gem_serve.gateway.testing.http import opened, post
@@ -331,3 +333,22 @@ def test_a_disk_that_is_full_fails_the_call_and_not_the_gateway(
     assert answer.status == 500
     assert "No space left" in answer.json["error"]["message"]
     assert post(url, {**body, "max_tokens": 50}).status == 200
+
+
+def test_a_trajectory_that_could_not_be_written_is_written_once_by_the_next_close(
+    start_engine: Any, start_gateway: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = start_gateway(start_engine(script=words).url, tmp_path)
+    episode = gateway.admin.create()
+    assert post(f"{episode.url}/v1/chat/completions", BODIES["chat/completions"]).status == 200
+
+    def refuse(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrajectoryFile, "append", refuse)
+        with pytest.raises(GemError, match="No space left"):
+            gateway.admin.close(episode.episode)
+    gateway.admin.close(episode.episode)
+    gateway.admin.close(episode.episode)
+    assert len(list(read_trajectories(tmp_path / "trajectories.jsonl"))) == 1
