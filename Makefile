@@ -23,8 +23,8 @@ PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 # A worker more would take longer to collect the tests than it then saves.
 CORES := $(shell nproc 2>/dev/null || echo 2)
-# gem-adapters and gem-compat give other names to what the other folders test.
-QUICK := tests $(filter-out plugins/gem-adapters plugins/gem-compat,$(PARTS))
+# The core, the libraries, and the plugins that others build on.
+QUICK := tests libs $(addprefix plugins/gem-,agents code eval games math qa sandbox serve terminal tools)
 
 .PHONY: demo demo-train test test-core test-adapters test-gateway-sdks test-gateway-engines test-harness quick lint bench baselines docs site clean
 
@@ -60,7 +60,7 @@ demo-train: $(VENV)/.installed  ## Train a tiny model from nothing: a warm start
 test: $(VENV)/.installed  ## Run every test
 	@$(PYTEST) $(ARGS)
 
-quick: $(VENV)/.installed  ## Run the tests that are not marked slow, in the folders of QUICK
+quick: $(VENV)/.installed  ## Run the fast tests of the core, the libraries and the plugins that others build on
 	@$(PYTEST) -n $(CORES) -m 'not slow' $(QUICK) $(ARGS)
 
 test-core: $(VENV)/.installed  ## Run the tests of the core

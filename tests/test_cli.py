@@ -225,6 +225,7 @@ def test_a_full_disk_is_one_clear_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_plugin_can_add_a_command(install, plugins_in):
     plugins_in(install("commanding"))
     assert ok("hello", "you") == "Hello, you!\n"
@@ -433,6 +434,7 @@ def test_check_prints_its_measurements():
     assert "oracle 1.00" in shown
 
 
+@pytest.mark.slow
 def test_plugins_lists_plugins_and_whether_they_are_selected(plugins_in):
     assert "gem-games" in ok("plugins")
     plugins_in()

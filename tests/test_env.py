@@ -108,6 +108,7 @@ def play(env: Env, actions: list[Action]) -> list[Step]:
 
 
 class TestSeeds:
+    @pytest.mark.slow
     @EVERY_KIND
     @EXAMPLES
     @given(seed=SEEDS, actions=ACTIONS, before=ACTIONS)
@@ -157,6 +158,7 @@ class TestSeeds:
         env.reset()
         assert random.getstate() == before
 
+    @pytest.mark.slow
     @EVERY_KIND
     @EXAMPLES
     @given(seed=SEEDS, actions=ACTIONS)

@@ -199,6 +199,7 @@ def games_in_processes() -> dict[str, list[list[Any]]]:
 
 
 class TestTheSameSeed:
+    @pytest.mark.slow
     @pytest.mark.parametrize("env_id", GAMES)
     def test_gives_the_same_game_alone_and_under_every_executor(
         self, env_id: str, games_in_processes: dict[str, list[list[Any]]]
@@ -214,6 +215,7 @@ class TestTheSameSeed:
                 assert episodes(vector, seeds, STEPS) == alone
         assert games_in_processes[env_id] == alone
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("executor", EXECUTORS)
     @pytest.mark.parametrize("max_workers", [1, 3])
     def test_gives_the_same_episodes_with_any_number_of_workers(
@@ -246,6 +248,7 @@ class TestTheSameSeed:
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 class TestEveryExecutor:
+    @pytest.mark.slow
     def test_can_be_used_after_it_has_raised_a_fault(
         self, make_vector: Callable[..., VectorEnv], executor: str
     ) -> None:
@@ -261,6 +264,7 @@ class TestEveryExecutor:
         }
         assert vector.step(["a", "b", "c"]).observations == ["a 2", "b 1", "c 2"]
 
+    @pytest.mark.slow
     def test_truncates_the_episode_of_a_fault(
         self, make_vector: Callable[..., VectorEnv], executor: str
     ) -> None:
@@ -273,6 +277,7 @@ class TestEveryExecutor:
             assert info["final_info"]["error"]["type"] == "ValueError"
         assert vector.step(["a", "b"]).observations == ["a 1", "b 1"]
 
+    @pytest.mark.slow
     def test_runs_asynchronous_environments_beside_others(
         self, make_vector: Callable[..., VectorEnv], executor: str
     ) -> None:
@@ -283,6 +288,7 @@ class TestEveryExecutor:
             vector.step(["a", "b", "raise"])
         assert sorted(fault.value.completed) == [0, 1]
 
+    @pytest.mark.slow
     def test_runs_asynchronous_environments_at_once(
         self, make_vector: Callable[..., VectorEnv], executor: str
     ) -> None:
@@ -312,6 +318,7 @@ class TestEveryExecutor:
         vector.send(["a", "a"])
         vector.close()
 
+    @pytest.mark.slow
     def test_passes_on_an_error_in_making_an_environment(
         self, make_vector: Callable[..., VectorEnv], executor: str, tmp_path: Path
     ) -> None:
@@ -331,6 +338,7 @@ class TestEveryExecutor:
             make_vector([make_good, make_bad], executor, **workers)
         assert (tmp_path / "closed").exists()
 
+    @pytest.mark.slow
     def test_closes_every_environment(
         self, make_vector: Callable[..., VectorEnv], executor: str, tmp_path: Path
     ) -> None:
@@ -349,6 +357,7 @@ class TestEveryExecutor:
         with pytest.raises(GemError, match="closed"):
             vector.reset()
 
+    @pytest.mark.slow
     def test_calls_a_method_of_every_environment(
         self, make_vector: Callable[..., VectorEnv], executor: str
     ) -> None:
@@ -361,6 +370,7 @@ class TestEveryExecutor:
         vector.call("restore", snapshots[0])
         assert vector.step(["a"] * 3).observations == ["a 1"] * 3
 
+    @pytest.mark.slow
     def test_refuses_arguments_that_it_does_not_take(
         self, make_vector: Callable[..., VectorEnv], executor: str
     ) -> None:

@@ -74,6 +74,7 @@ class TestText:
         env = HistoryWrapper(script("one", "two", "three"), include_action=True)
         assert shown(env, ["a", "b\n"])[-1] == "one\na\ntwo\nb\nthree\n"
 
+    @pytest.mark.slow
     @EXAMPLES
     @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=8), TEXT)
     def test_the_history_is_the_sum_of_its_lines(

@@ -60,6 +60,7 @@ def test_a_good_plugin_is_loaded_and_its_ids_are_known(look: Look, good: Path) -
     assert GAME in found["ids"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "error", "problem"),
     [
@@ -125,6 +126,7 @@ def test_all_broken_plugins_at_once_leave_the_good_ones(
     assert found["answers"]["x:Y"].count("failed to load") == len(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["no_such_module", "acme_good:nothing", "acme_good.deeper"])
 def test_an_entry_point_to_nothing_is_broken(
     value: str, look: Look, good: Path, install: Callable[..., Path]
@@ -171,6 +173,7 @@ def test_an_id_of_two_distributions_names_both_and_their_others_work(
     assert found["answers"][GAME].startswith("made")
 
 
+@pytest.mark.slow
 def test_a_clash_is_solved_by_selecting_one_of_them(
     look: Look, install: Callable[..., Path]
 ) -> None:
@@ -184,6 +187,7 @@ def test_a_clash_is_solved_by_selecting_one_of_them(
     ]
 
 
+@pytest.mark.slow
 def test_two_distributions_may_name_their_entry_points_alike(
     look: Look, install: Callable[..., Path]
 ) -> None:
@@ -206,6 +210,7 @@ def test_one_distribution_may_have_several_entry_points(
     assert "acme:Count-v0" in found["ids"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("selection", "loaded"),
     [
@@ -237,6 +242,7 @@ def test_a_distribution_is_selected_by_its_own_name_too(
         assert look(folder, selected=selection)["report"]["clash_one"]["state"] == "loaded"
 
 
+@pytest.mark.slow
 def test_a_broken_plugin_that_is_not_selected_is_not_even_imported(
     look: Look, install: Callable[..., Path]
 ) -> None:
@@ -244,6 +250,7 @@ def test_a_broken_plugin_that_is_not_selected_is_not_even_imported(
     assert found["report"]["bad_exit"]["state"] == "not selected"
 
 
+@pytest.mark.slow
 def test_the_parts_of_core_are_there_without_any_plugin(look: Look) -> None:
     assert {status["state"] for status in look(selected="")["report"].values()} == {"not selected"}
     assert "episode_tracking" in [spec.id for spec in default_registry().list(WrapperSpec)]
@@ -268,6 +275,7 @@ print(ids)
     ]
 
 
+@pytest.mark.slow
 def test_plugins_are_loaded_once_by_however_many_threads(
     good: Path, plugins_in: Callable[..., None]
 ) -> None:

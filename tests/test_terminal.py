@@ -140,6 +140,7 @@ def test_what_an_environment_prints_does_not_reach_the_results(
                 assert what in done.stderr
 
 
+@pytest.mark.slow
 def test_a_module_that_takes_long_to_import_is_named(tmp_path, monkeypatch):
     """An entry point is imported when it is used, long after its plugin was loaded."""
     (tmp_path / "waits_long.py").write_text(
@@ -155,6 +156,7 @@ def test_a_module_that_takes_long_to_import_is_named(tmp_path, monkeypatch):
     assert "The module 'waits_long' is still being imported" in sys.stderr.getvalue()
 
 
+@pytest.mark.slow
 def test_a_plugin_that_takes_long_to_load_is_named(install, plugins_in, monkeypatch):
     plugins_in(install("hanging"))
     monkeypatch.setenv("GEM_PLUGINS", "hanging")

@@ -221,6 +221,7 @@ class Leaking(PushStub):
         raise asyncio.CancelledError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("harness", "name", "message"),
     [

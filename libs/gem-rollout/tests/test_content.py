@@ -194,6 +194,7 @@ class TestParts:
             "[image]", PLACEHOLDER
         ) == text.replace("[image]", PLACEHOLDER)
 
+    @pytest.mark.slow
     @settings(max_examples=EXAMPLES)
     @given(TEXTS, st.integers(1, 4))
     def test_content_parts_are_the_text_and_the_images(self, text: str, count: int) -> None:

@@ -412,6 +412,7 @@ class TestSelector:
         selector.next()
         assert selector.get_active_agents() == ["b"]
 
+    @pytest.mark.slow
     @settings(max_examples=EXAMPLES)
     @given(st.integers(1, 6), st.lists(st.none() | st.integers(0, 5)))
     def test_a_selector_goes_round_like_a_ring(self, size, operations):

@@ -247,6 +247,7 @@ def test_an_environment_that_keeps_the_contract_has_no_findings():
     assert report.subject == "Dice"
 
 
+@pytest.mark.slow
 def test_each_defect_is_found_by_the_check_for_it(subtests):
     for env_class, check in BROKEN.items():
         with subtests.test(env_class.__name__):

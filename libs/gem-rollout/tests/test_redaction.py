@@ -275,6 +275,7 @@ def test_the_printed_configuration_holds_no_secret(flags, capfd):
     assert HIDDEN in shown
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_quoting")
 @pytest.mark.parametrize("word", ["agent.api_key=[", "agent.extra={api_key: [", "+x='{token: "])
 def test_an_override_that_cannot_be_read_is_quoted_without_secrets(word, capfd):

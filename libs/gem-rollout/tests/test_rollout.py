@@ -337,6 +337,7 @@ class TestWorkAtOnce:
         found = collect(Once, lambda: Meeting(size, waiting), episodes=size, concurrency=size)
         assert len(list(found)) == size
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("asynchronous", [False, True])
     def test_each_blocking_environment_has_a_thread(self, *, asynchronous: bool) -> None:
         size, waiting = 40, list["asyncio.Future[None]"]()

@@ -295,6 +295,7 @@ class TestADeadline:
         assert run.report.envs["Three"].stragglers == 2
         assert run.report.envs["Three"].abandoned == 0
 
+    @pytest.mark.slow
     def test_a_deadline_ends_the_episode_of_an_environment_that_is_late(self) -> None:
         policy = FaultPolicy(turn_deadline=0.1)
         run = collect(SleepyEnv, SilentAgent, episodes=2, policy=policy)
@@ -305,6 +306,7 @@ class TestADeadline:
             assert len(late.turns) == 1
         assert run.report.envs["SleepyEnv"].stragglers == 2
 
+    @pytest.mark.slow
     def test_the_deadline_of_an_episode_holds_for_its_reset(self) -> None:
         class Slow(SleepyEnv):
             async def start(self) -> tuple[Observation, Info]:
@@ -340,6 +342,7 @@ class TestADeadline:
         assert trajectory.error["type"] == "TimeoutError"
         assert run.report.total.stragglers == 0
 
+    @pytest.mark.slow
     def test_an_episode_that_missed_a_deadline_can_be_retried(self) -> None:
         policy = FaultPolicy(on_error="retry", turn_deadline=0.1)
         (trajectory,) = collect(Three, Sleepy, episodes=1, policy=policy)

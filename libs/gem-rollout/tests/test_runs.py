@@ -18,6 +18,7 @@ def create(path):
     return Run.create(path, command=words, config=CONFIG, envs=["math:Sample"], agents=["openai"])
 
 
+@pytest.mark.slow
 def test_a_run_records_what_was_run(tmp_path):
     run = create(tmp_path / "new" / "run")
     info = run.info()
@@ -28,6 +29,7 @@ def test_a_run_records_what_was_run(tmp_path):
     assert list(Run.open(run.path).trajectories()) == []
 
 
+@pytest.mark.slow
 def test_secrets_are_not_written(tmp_path):
     run = create(tmp_path)
     assert "sk-1" not in (run.path / "run.json").read_text()
@@ -39,6 +41,7 @@ def test_secrets_are_not_written(tmp_path):
     assert run.info()["config"]["env"] == CONFIG["env"]
 
 
+@pytest.mark.slow
 def test_only_the_owner_can_read_a_run(tmp_path):
     run = create(tmp_path)
     with TrajectoryFile(run.trajectories_path) as file:
@@ -63,10 +66,12 @@ def test_a_run_is_called_by_its_date_and_time_or_its_folder(tmp_path):
     assert create(tmp_path / "mine").name == "mine"
 
 
+@pytest.mark.slow
 def test_the_name_of_a_run_may_have_a_dot(tmp_path):
     assert create(tmp_path / "qwen2.5-7b").name == "qwen2.5-7b"
 
 
+@pytest.mark.slow
 def test_a_path_without_a_run_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="There is no run at"):
         Run.open(tmp_path / "missing")
@@ -81,6 +86,7 @@ def test_a_path_without_a_run_is_refused(tmp_path):
         run.info()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_continued_keeps_what_it_has(tmp_path):
     run = create(tmp_path)
     first = run.info()

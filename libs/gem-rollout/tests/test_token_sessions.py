@@ -362,6 +362,7 @@ class TestFaults:
                     asyncio.run(feed(FaultPolicy(on_error="raise"), ids, logprobs))
                 assert counting.closed == counting.made == 2
 
+    @pytest.mark.slow
     def test_a_fault_of_one_environment_leaves_the_others_alone(self, tokenizer: Any) -> None:
         class Fragile(Counting):
             number = 0

@@ -182,6 +182,7 @@ def test_forks_and_restored_snapshots_continue_like_the_original(env):
     assert firsts(env, 30) == expected
 
 
+@pytest.mark.slow
 def test_a_snapshot_contains_only_the_current_row(make_sums, sums):
     small, large = make_sums(data=sums(10)), make_sums(data=sums(10_000))
     small.reset(idx=1)
@@ -190,6 +191,7 @@ def test_a_snapshot_contains_only_the_current_row(make_sums, sums):
     assert large.fork().rows is large.rows
 
 
+@pytest.mark.slow
 def test_an_environment_of_tasks_passes_the_conformance_kit(spec_of, sums):
     check_env(spec_of(data=sums(200)), episodes=5).raise_for_findings()
 

@@ -359,6 +359,7 @@ class TestObjects:
 
 
 class TestInMake:
+    @pytest.mark.slow
     def test_a_decorated_function_is_a_tool(self) -> None:
         env = gem_core.make(
             "game:GuessTheNumber-v0-easy",

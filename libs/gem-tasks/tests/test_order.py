@@ -26,6 +26,7 @@ def walk(order, cursor, steps):
     return numbers
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.integers(1, 400), KEYS)
 def test_permute_is_a_permutation_and_unpermute_is_its_inverse(count, key):
@@ -34,6 +35,7 @@ def test_permute_is_a_permutation_and_unpermute_is_its_inverse(count, key):
     assert [unpermute(image, count, key) for image in images] == list(range(count))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.integers(2**20, 2**40), KEYS, st.data())
 def test_a_large_range_is_permuted_within_itself(count, key, data):
@@ -43,6 +45,7 @@ def test_a_large_range_is_permuted_within_itself(count, key, data):
     assert unpermute(image, count, key) == position
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3, 5, 8, 17])
 def test_every_row_comes_first_about_equally_often_over_many_keys(count):
     rng = random.Random(0)
@@ -51,6 +54,7 @@ def test_every_row_comes_first_about_equally_often_over_many_keys(count):
     assert all(300 < times < 500 for times in firsts.values())
 
 
+@pytest.mark.slow
 def test_neighbours_do_not_stay_together():
     order = [permute(position, 10_000, 7) for position in range(10_000)]
     together = sum(abs(a - b) == 1 for a, b in itertools.pairwise(order))
@@ -83,6 +87,7 @@ def test_shards_are_a_partition(count, shards, shuffle, key):
     assert sorted(seen) == list(range(count))
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.integers(1, 60), st.booleans(), KEYS, st.data())
 def test_seek_finds_a_row_in_its_epoch(count, shuffle, key, data):

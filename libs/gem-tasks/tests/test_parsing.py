@@ -61,6 +61,7 @@ def test_the_text_between_the_last_fences_is_read(before: str, code: str, after:
     assert last_code_block(fenced.lstrip("`")) == f"x = 0\n{code}".rstrip()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)  # a search of quadratic time takes minutes
 @pytest.mark.parametrize("text", ["```", "```python\n", "``` ", "```a", "`", "```\n\n", "``` \t"])
 def test_long_texts_of_fences_are_read_in_time(text: str) -> None:

@@ -92,6 +92,7 @@ VALUES = st.recursive(
 
 
 class TestACall:
+    @pytest.mark.slow
     def test_a_call_returns_what_the_function_returns(self, pool: WorkerPool) -> None:
         assert pool.call("math:hypot", 3.0, 4.0, deadline=LONG) == 5.0
         assert pool.call("os.path:join", "a", "b", deadline=math.inf) == os.path.join("a", "b")  # noqa: PTH118
@@ -183,6 +184,7 @@ class TestACall:
         assert first > 0
         assert pool.call("worker_functions:same", "next", deadline=LONG) == "next"
 
+    @pytest.mark.slow
     def test_a_call_holds_no_socket_but_its_own(self, pool: WorkerPool) -> None:
         with ThreadPoolExecutor(3) as threads:
             list(threads.map(lambda _: pool.call("time:sleep", 0.1, deadline=LONG), range(3)))
@@ -317,6 +319,7 @@ class TestAWorkerThatDies:
 
 
 class TestMemory:
+    @pytest.mark.slow
     def test_a_call_that_needs_too_much_memory_raises_and_its_worker_is_replaced(
         self, make_pool: Callable[..., WorkerPool]
     ) -> None:
@@ -555,6 +558,7 @@ print(count() - before)
 
 
 class TestAPoolThatIsClosed:
+    @pytest.mark.slow
     def test_a_closed_pool_refuses_calls(self, make_pool: Callable[..., WorkerPool]) -> None:
         pool = make_pool()
         pool.call("os:getpid", deadline=LONG)

@@ -81,6 +81,7 @@ async def many(endpoint: Endpoint, limit: AdaptiveLimit, calls: int, workers: in
 
 
 class TestTheLimit:
+    @pytest.mark.slow
     def test_the_limit_grows_to_its_maximum_while_nothing_is_wrong(self) -> None:
         endpoint, limit = Endpoint(), AdaptiveLimit(4, maximum=256)
         run(many(endpoint, limit, 3000))

@@ -394,6 +394,7 @@ class TestConnections:
         loop.close()
         gc.collect()
 
+    @pytest.mark.slow
     def test_a_call_that_is_cancelled_gives_up_its_place(self, server):
         server.set_faults(["hang"])
 
@@ -426,6 +427,7 @@ class TestConnections:
         asyncio.run(run())
         assert server.most_in_flight == 3
 
+    @pytest.mark.slow
     def test_large_requests_are_sent(self, server):
         async def run():
             agent = agent_of(server.url)

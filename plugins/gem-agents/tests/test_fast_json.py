@@ -17,6 +17,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(value=values)
 def test_written_values_are_json_of_the_standard_library(value):

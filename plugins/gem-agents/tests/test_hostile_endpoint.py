@@ -70,6 +70,7 @@ class TestSize:
             ask(flood)
         assert sent < 200
 
+    @pytest.mark.slow
     def test_a_compressed_answer_is_not_unpacked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("gem_agents.client._LARGEST_ANSWER", 2 * MIB)
         bomb = gzip.compress(b" " * (10 * MIB), 9)
@@ -82,6 +83,7 @@ class TestSize:
         assert caught.value.status == 400
         assert len(str(caught.value)) < 1000
 
+    @pytest.mark.slow
     def test_an_answer_of_some_megabytes_is_read(self) -> None:
         text = "x" * (5 * MIB)
         answer = {"choices": [{"message": {"role": "assistant", "content": text}}]}

@@ -70,6 +70,7 @@ class TestTemplates:
     def test_a_template_that_renders_all_as_it_is_extends(self):
         assert broken(CHAT_TEMPLATE) == set()
 
+    @pytest.mark.slow
     def test_a_template_that_trims_breaks_texts_with_spaces_at_the_ends(self):
         assert broken(TRIMS) == {
             "spaces at the end",
@@ -78,6 +79,7 @@ class TestTemplates:
             "code",
         }
 
+    @pytest.mark.slow
     def test_a_template_that_drops_reasoning_breaks_conversations_with_reasoning_only(self):
         assert broken(FORGETS_THOUGHTS) == {THINK}
         problem = finding_of(FORGETS_THOUGHTS, THINK).problem
@@ -88,6 +90,7 @@ class TestTemplates:
     def test_a_template_that_moves_the_system_message_breaks_conversations_with_one(self):
         assert broken(MOVES_SYSTEM) == {"system message", "tools and a system message"}
 
+    @pytest.mark.slow
     def test_a_template_that_rewrites_calls_breaks_conversations_with_calls(self):
         assert broken(REWRITES_CALLS) == CALLS
 
@@ -96,6 +99,7 @@ class TestTemplates:
         assert (finding.status, finding.problem) == ("refused", None)
         assert "no system" in finding.message
 
+    @pytest.mark.slow
     def test_variables_reach_the_template(self):
         template = "{% if keep %}" + CHAT_TEMPLATE + "{% else %}" + TRIMS + "{% endif %}"
         assert broken(template, keep=True) == set()
@@ -166,6 +170,7 @@ def made():
 
 
 class TestProperties:
+    @pytest.mark.slow
     @given(replies=st.lists(texts, min_size=1, max_size=4), words=st.lists(texts, max_size=8))
     @settings(max_examples=30 if thorough() else 10)
     def test_ok_means_that_prompts_begin_with_what_was_sampled(self, replies, words):

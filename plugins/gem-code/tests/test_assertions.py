@@ -95,6 +95,7 @@ def test_only_calls_enter_the_process_of_the_solution():
     assert (found.setup, found.calls) == ("import math", calls)
 
 
+@pytest.mark.slow
 def test_tests_that_must_be_run_are_run_in_another_process(subtests):
     for source in [
         "import random\ndef test_a():\n    n = random.random()\n    assert f(n) == n",
@@ -124,6 +125,7 @@ def test_tests_that_must_be_run_are_run_in_another_process(subtests):
             assert not found.forgeable
 
 
+@pytest.mark.slow
 def test_tests_that_need_the_process_of_the_solution_are_forgeable(subtests):
     for source in [
         "assert Point(1, 2) == Point(1, 2)",

@@ -68,6 +68,7 @@ def test_the_last_block_counts():
     assert asked().step(f"{RIGHT}\nBetter:\n{PARTLY}").reward == 0.0
 
 
+@pytest.mark.slow
 def test_the_tests_with_the_longest_inputs_are_run():
     tests = {"inputs": ["100", "2", "30"], "outputs": ["200", "wrong", "60"]}
     assert asked(tests, max_tests=2).step(RIGHT).info["total"] == 2

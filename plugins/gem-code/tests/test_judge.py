@@ -84,6 +84,7 @@ def test_an_error_of_a_checker_is_a_failure(verdict):
     assert failure(said("print(2)"))[0].startswith("not comparable: ValueError")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [
@@ -158,6 +159,7 @@ def test_values_of_assertions_are_compared_as_python_values(verdict, gold, right
     assert verdict(f"f = lambda: {right}", tests).passed == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tests",
     [

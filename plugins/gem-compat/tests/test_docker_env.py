@@ -111,6 +111,7 @@ def test_finish_alone_is_paid_nothing(make):
     assert env.step(FINISH)[1] == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["I am done.", "<think>x</think>", "<bash>cmd: ls"])
 def test_an_action_without_a_call_ends_the_episode_unpaid(make, action):
     env = make()
@@ -139,6 +140,7 @@ def test_an_error_in_the_yaml_is_told_and_not_counted(make, body, said):
     assert env.error_count == 0
 
 
+@pytest.mark.slow
 def test_a_failed_command_counts_and_the_last_one_ends_the_episode(make):
     env = make(max_retry=2)
     env.reset()

@@ -102,6 +102,7 @@ def test_an_entry_point_that_leads_nowhere_is_an_import_error(registered, entry_
         gem.make("test:Broken-v0")
 
 
+@pytest.mark.slow
 def test_what_gem_llm_does_not_have_is_made_by_gem_core():
     env = gem.make("mcp:Sample", seed=1)
     observation, info = env.reset(1)

@@ -207,6 +207,7 @@ def test_the_prompt_leaves_the_row_alone():
     assert shown["answer"] == "x"
 
 
+@pytest.mark.slow
 def test_programs_are_judged():
     env = CodeEnv(dataset=[DOUBLE])
     assert env.reset(seed=3) == ("Double the number.", {})

@@ -318,6 +318,7 @@ def test_without_data_the_error_says_how_to_make_it(tmp_path, monkeypatch):
         WebshopEnv()
 
 
+@pytest.mark.slow
 def test_the_command_that_the_error_names_converts_the_database(tmp_path, monkeypatch):
     from gem_web.commands import command
 
@@ -334,6 +335,7 @@ def test_the_command_that_the_error_names_converts_the_database(tmp_path, monkey
     assert pickle.loads(pickle.dumps(env)).catalogue is env.catalogue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["all", "documents", "database"])
 def test_preprocessing_converts_the_database_once(tmp_path, monkeypatch, capsys, mode):
     write_database(tmp_path / ".cache" / "webshop")

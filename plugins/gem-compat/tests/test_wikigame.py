@@ -57,6 +57,7 @@ def test_wrong_arguments_raise_what_gem_llm_raises(arguments, error, message):
         WikiGameEnv(**arguments)
 
 
+@pytest.mark.slow
 def test_other_arguments_are_ignored_with_a_warning():
     with pytest.warns(UserWarning, match="takes no turns"):
         WikiGameEnv(turns=3)
@@ -81,6 +82,7 @@ def test_rewards_and_errors_are_those_of_gem_llm():
     assert issubclass(DisambiguationException, Exception)
 
 
+@pytest.mark.slow
 def test_a_mediawiki_is_read_through_its_trawler_and_asked_again_after_each_reset():
     with MediaWiki(PAGES) as wiki:
         arguments = {"url": wiki.url, "query_delay_ms": 0}

@@ -80,6 +80,7 @@ def test_several_comparisons_are_corrected(trajectory, write):
     assert every[0].p_corrected == pytest.approx(3 * every[0].p_value)
 
 
+@pytest.mark.slow
 def test_environments_are_compared_together_and_each(trajectory, write):
     runs = [
         write(
@@ -96,6 +97,7 @@ def test_environments_are_compared_together_and_each(trajectory, write):
     ]
 
 
+@pytest.mark.slow
 def test_a_verdict_names_the_required_number_of_pairs(trajectory, write):
     first = write("first", outcomes(trajectory, [0, 1] * 10))
     second = write("second", outcomes(trajectory, [1, 0] * 9 + [1, 1]))
@@ -128,6 +130,7 @@ def test_one_agent_alone_has_nothing_to_be_compared_with(trajectory, write):
         candidates_of([str(run)])
 
 
+@pytest.mark.slow
 def test_differences_in_configuration_and_first_observations_are_reported(trajectory, write, ok):
     first = write("first", outcomes(trajectory, [1, 0]), env={"id": "x", "max_turns": 3})
     second = write(

@@ -60,6 +60,7 @@ def test_the_clustered_standard_error_agrees_with_statsmodels(clusters):
     assert se == pytest.approx(fit.bse[0], rel=1e-6, abs=1e-7)
 
 
+@pytest.mark.slow
 @SHORT
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=30))
 def test_with_one_episode_a_task_the_standard_error_is_the_textbooks(values):
@@ -145,6 +146,7 @@ def test_a_share_of_none_or_all_still_has_an_interval():
     assert proportion_estimate([[1.0] * 4] * 10).low == pytest.approx(wilson(1, 10)[0])
 
 
+@pytest.mark.slow
 @SHORT
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.data())
 def test_pass_at_k_is_the_share_of_subsets_with_a_success(outcomes, data):

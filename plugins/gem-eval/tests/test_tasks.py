@@ -102,6 +102,7 @@ def with_id(trajectory, task_id, *args, **kwargs):
     return made
 
 
+@pytest.mark.slow
 def test_a_run_without_ids_is_compared_by_seed_with_one_that_has_them(trajectory, write, ok):
     old = write("old", [trajectory(group % 2, group=group) for group in range(6)])
     new = write("new", [with_id(trajectory, f"q{g}", True, group=g) for g in range(6)])

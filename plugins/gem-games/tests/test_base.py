@@ -48,6 +48,7 @@ def started(cls=Echo):
     return env
 
 
+@pytest.mark.slow
 @given(before=PROSE, number=st.integers(), left=PADDING, right=PADDING, after=PROSE)
 @settings(max_examples=100 if thorough() else 30)
 def test_a_box_is_found_in_any_text_and_with_any_padding(before, number, left, right, after):
@@ -55,6 +56,7 @@ def test_a_box_is_found_in_any_text_and_with_any_padding(before, number, left, r
     assert NUMBER.match(text)[1] == str(number)
 
 
+@pytest.mark.slow
 @given(numbers=st.lists(st.integers(), min_size=1), between=PROSE)
 @settings(max_examples=100 if thorough() else 30)
 def test_the_last_box_counts(numbers, between):
@@ -92,6 +94,7 @@ def test_numbers_are_read_exactly(number, sign):
     assert int(NUMBER.match(f"\\boxed{{{text}}}")[1]) == number
 
 
+@pytest.mark.slow
 @given(length=st.integers(1, 6000), digit=st.sampled_from("0123456789"))
 @example(length=4000, digit="9")
 @example(length=4001, digit="0")

@@ -70,6 +70,7 @@ def test_the_letters_never_outnumber_the_turns(id_):
         assert len(letter_cells(env)) == env.total_letter_cells <= env.max_turns
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     hardcore=st.sampled_from([True, False, None]),

@@ -114,6 +114,7 @@ def test_random_actions_are_well_formed_to_the_end(subtests):
                 assert min(step.reward for step in play_randomly(env)) > FORMAT_ERROR_REWARD
 
 
+@pytest.mark.slow
 def test_an_unknown_option_is_rejected_with_a_near_name(subtests):
     for env_id in IDS:
         with (

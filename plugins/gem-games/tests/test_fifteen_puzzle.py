@@ -134,6 +134,7 @@ def test_with_three_rows_every_start_can_be_solved_within_the_limit():
     assert len(gaps) == 9
 
 
+@pytest.mark.slow
 @settings(max_examples=60 if thorough() else 25)
 @given(
     rows=st.integers(2, 5),

@@ -154,6 +154,7 @@ def test_invalid_options_are_rejected(parameters):
         GuessTheNumberEnv(**parameters)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 def test_random_actions_are_guesses_in_range(seed):
     env = gem_core.make("game:GuessTheNumber-v0-random")

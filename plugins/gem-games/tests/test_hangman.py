@@ -162,6 +162,7 @@ def test_options_out_of_range_are_rejected(kwargs):
         HangmanEnv(**kwargs)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), guesses=st.lists(st.sampled_from("ABCDEFGHIJKLMNOPQRSTUVWXYZ")))
 @settings(max_examples=60, deadline=None)
 def test_rewards_always_add_up_to_what_is_shown(seed, guesses):

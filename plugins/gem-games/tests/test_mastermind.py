@@ -176,6 +176,7 @@ def test_code_and_example_fit_the_rules_and_differ(task, seed):
     assert env.game_code != example
 
 
+@pytest.mark.slow
 def test_every_code_comes_with_every_other_one_as_its_example():
     env = MastermindEnv(code_length=2, num_numbers=3)
     pairs = Counter()

@@ -223,6 +223,7 @@ def test_if_every_cell_is_flagged_a_random_action_removes_a_flag():
     assert "took the flag" in env.step(env.sample_random_action()).observation
 
 
+@pytest.mark.slow
 @settings(max_examples=60 if thorough() else 25)
 @given(data=st.data(), seed=st.integers(0, 10**6))
 def test_the_probabilities_of_mines_are_exact(data, seed):

@@ -154,6 +154,7 @@ def test_the_mapping_follows_the_boxes():
         assert set(env.box_mapping.values()) == cells_with(env.room_state, {3, 4})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_id", IDS)
 def test_every_level_starts_with_all_boxes_and_the_player_off_the_goals(env_id):
     env = gem_core.make(env_id)
@@ -213,6 +214,7 @@ def test_levels_of_any_size_are_solvable_within_their_budget(seed, height, width
     assert solve(level.floor, width, level.goals, (level.boxes, level.player), limit=budget)
 
 
+@pytest.mark.slow
 @settings(max_examples=30 if thorough() else 12)
 @given(st.integers(0, 10**6), st.integers(5, 7), st.integers(6, 7), st.integers(1, 2))
 def test_a_search_without_greed_finds_the_fewest_moves(seed, height, width, boxes):

@@ -249,6 +249,7 @@ def test_a_puzzle_has_exactly_the_requested_empty_cells_and_one_solution(board, 
     assert count_solutions(puzzle, scale) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [4, 9])
 def test_a_puzzle_with_the_most_empty_cells_has_one_solution_too(scale):
     for seed in range(20 if thorough() else 8):
@@ -361,6 +362,7 @@ def test_invalid_options_are_rejected_by_name(parameters, name):
         SudokuEnv(**parameters)
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 15)
 @given(seed=st.integers(0, 10**6))
 def test_random_actions_go_to_empty_cells(seed):

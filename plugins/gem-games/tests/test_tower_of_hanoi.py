@@ -154,6 +154,7 @@ def test_the_limit_earns_the_share_of_disks_on_c(towers, text, share):
     assert step[2:4] == (False, True)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([*MOVES, "\\boxed{A A}"]), max_size=40), st.integers(1, 6))
 @settings(max_examples=100 if thorough() else 40)
 def test_no_move_ever_puts_a_disk_on_a_smaller_one_or_loses_one(actions, num_disks):
@@ -214,6 +215,7 @@ def test_invalid_options_are_rejected(parameters):
         TowerofHanoiEnv(**parameters)
 
 
+@pytest.mark.slow
 def test_the_oracle_wins_every_episode_in_the_fewest_moves(subtests):
     for env_id, wrappers in some(itertools.product(IDS, [[], ["concat"], ["concat_with_action"]])):
         with subtests.test(f"{env_id} {wrappers}"):

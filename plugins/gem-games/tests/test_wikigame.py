@@ -479,6 +479,7 @@ def test_a_person_sees_numbered_links_in_columns_of_the_terminals_width():
     assert env.person.screen("You read: This is A.", {}, 80).count("This is A.") == 1
 
 
+@pytest.mark.slow
 def test_a_person_can_play_it_in_the_terminal():
     played = CliRunner().invoke(
         command, ["game:WikiGame-v0-easy", "--seed", "4"], input="1\nzzz\n:undo\n:oracle\n:quit\n"

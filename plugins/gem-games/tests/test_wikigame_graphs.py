@@ -58,6 +58,7 @@ def sources(tmp_path_factory):
 every_graph = pytest.mark.parametrize("graph", ["world", "wordnet", "folder", "zim", "kiwix", "mw"])
 
 
+@pytest.mark.slow
 @every_graph
 def test_the_oracle_wins_in_every_variant_on_every_graph(subtests, sources, graph):
     for variant in VARIANTS:
@@ -76,6 +77,7 @@ def test_the_oracle_wins_in_every_variant_on_every_graph(subtests, sources, grap
                 assert len(rewards) <= 4
 
 
+@pytest.mark.slow
 @every_graph
 def test_a_seed_repeats_an_episode_and_a_fork_continues_it(subtests, sources, graph):
     def play(env):
@@ -110,6 +112,7 @@ def test_environments_of_a_process_share_a_graph(sources, graph):
     assert other._source.graph(one._number) is one.graph
 
 
+@pytest.mark.slow
 @every_graph
 def test_distances_are_known_or_none(sources, graph):
     env = make("game:WikiGame-v0-easy", graph=graph, **sources[graph])
@@ -168,6 +171,7 @@ def test_the_dates_of_a_world_do_not_contradict_each_other(seed):
         assert len(entity.of("married") + entity.of("married", is_subject=False)) <= 1
 
 
+@pytest.mark.slow
 def test_no_sentence_of_a_world_has_an_unfilled_place():
     for seed in range(3 if thorough() else 1):
         graph = make_world(draw_facts(random.Random(seed), "train", 300, 20, 0.1))
@@ -192,6 +196,7 @@ def test_worlds_for_training_and_testing_have_no_title_in_common():
     assert not titles["train"] & titles["test"]
 
 
+@pytest.mark.slow
 def test_the_number_the_seed_and_the_split_decide_a_world():
     def text(**options):
         number = options.pop("number", 0)
@@ -215,6 +220,7 @@ def test_a_world_has_about_the_degree_that_was_asked_for(degree):
 # WordNet
 
 
+@pytest.mark.slow
 def test_wordnet_has_three_thousand_concepts_with_definitions_and_links_among_them():
     graph = WordNet().graph(0)
     pages = [graph.page(label) for label in graph.labels]

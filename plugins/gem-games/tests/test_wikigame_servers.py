@@ -104,6 +104,7 @@ def test_every_page_is_asked_for_once(name, wiki, titles):
     assert len(wiki.requests) == 2 * asked
 
 
+@pytest.mark.slow
 @both
 def test_only_the_last_pages_are_kept(name, wiki, titles):
     graph = graph_of(name, wiki, kept=3)

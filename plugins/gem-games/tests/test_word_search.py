@@ -232,6 +232,7 @@ def test_random_actions_are_well_formed_and_within_the_grid(id_):
                 break
 
 
+@pytest.mark.slow
 def test_the_oracle_finds_listed_words_without_a_miss():
     played = collect(
         lambda: gem_core.make("game:WordSearch-v0-hard", show_words=True),

@@ -132,6 +132,7 @@ def test_a_chain_of_sums_counts_if_each_side_is_the_value(top, wrong):
     assert not grade(f"{chain}={total}", f"x={wrong}", deadline=100).correct
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 25)
 @given(
     small,

@@ -124,6 +124,7 @@ class TestGolds:
         env.reset(seed=0)
         assert env.step(env.solution()).reward == 1.0
 
+    @pytest.mark.slow
     @given(st.text(alphabet=r"a1{}\ $.", min_size=1).filter(str.strip))
     @settings(max_examples=100 if thorough() else 30)
     def test_the_solution_contains_the_gold(self, text: str) -> None:

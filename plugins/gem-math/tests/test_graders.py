@@ -81,6 +81,7 @@ def test_the_deadline_must_be_positive():
             make_grader({"id": grader, "deadline": 0})
 
 
+@pytest.mark.slow
 def test_parts_are_added_to_the_reward_of_mathematics():
     env = gem_core.make(
         "math:Custom", data=ROWS, rewards={"correctness": 1.0, "format": 0.1, "math-verify": 0.5}

@@ -125,6 +125,7 @@ def test_a_random_tautology_equals_no_relation_of_the_labelled_pairs(answer, gol
     assert not grade(answer, gold).correct
 
 
+@pytest.mark.slow
 @given(whole, whole, st.sampled_from(["=", "<", ">", r"\le", r"\ge", r"\ne"]), equations)
 @settings(max_examples=100 if thorough() else 40)
 def test_a_relation_between_numbers_equals_no_equation(a, b, sign, gold):

@@ -75,6 +75,7 @@ def prove(goal, facts, rules):
     return (True, min(proofs)) if proofs else (False, max(failures))
 
 
+@pytest.mark.slow
 def test_the_answer_and_the_depth_follow_from_the_text(rows, subtests):
     for number, row in enumerate(rows):
         with subtests.test(row=number):

@@ -49,6 +49,7 @@ def test_ascii_text_is_normalised_as_in_squad(text):
     assert normalize_answer(text) == " ".join("".join(words).split())
 
 
+@pytest.mark.slow
 @few
 @given(ANSWERS)
 @example("e-\u0301")
@@ -133,6 +134,7 @@ def test_f1_is_between_0_and_1_and_1_for_an_exact_match(answer, golds):
         assert f1(answer, golds) == 1.0
 
 
+@pytest.mark.slow
 @few
 @given(st.text(min_size=1, max_size=12).filter(str.strip))
 def test_every_text_with_content_matches_itself(text):

@@ -22,6 +22,7 @@ def score(name, answer, idx=0, **parameters):
     return env.step(f"<answer>{answer}</answer>")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -135,6 +136,7 @@ def test_a_game_of_life_is_scored_by_its_answer():
     assert golds == {"True", "False"}
 
 
+@pytest.mark.slow
 def test_twenty_four_must_use_the_given_numbers():
     assert score("puzzle24", "(1 + 2 + 3) * 4").reward == 0.01
     env = gem_core.make("rg:puzzle24", config={"min_value": 6, "max_value": 6})

@@ -45,6 +45,7 @@ def exists(client: Any, name: str) -> bool:
     return any(container.id == name for container in there)
 
 
+@pytest.mark.slow
 def test_a_container_may_do_no_more_than_it_must(client: Any, sandbox: Sandbox) -> None:
     sandbox.run(Program("pass"))
     (container,) = owned(client)

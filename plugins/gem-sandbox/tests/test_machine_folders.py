@@ -93,6 +93,7 @@ def test_the_host_answers_on_a_port_of_the_machine(provider):
     assert found == [b"hello\n"]
 
 
+@pytest.mark.slow
 def test_the_port_of_a_machine_can_be_reached_neither_from_the_host_nor_from_others():
     with LocalProvider() as provider, provider.start(MachineSpec()) as machine:
         with machine.listen() as listener, provider.start(MachineSpec()) as other:

@@ -298,6 +298,7 @@ def test_a_damaged_cache_is_rebuilt(context, cache, damage):
             file.write_bytes(damage)
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_no_error(context, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
     spec = context("FROM a\nRUN mkdir -p /app && echo 1 > /app/f\n")

@@ -89,6 +89,7 @@ def test_a_machine_uses_the_host_s_devices_and_does_not_mark_them(machine, subte
                 assert "Read-only file system" in said or "not permitted" in said
 
 
+@pytest.mark.slow
 @needs_local
 def test_a_folder_is_an_image(provider, tmp_path):
     write_small_root(tmp_path)
@@ -139,6 +140,7 @@ def test_ids_of_providers_are_checked():
         gem_core.make_machine("local", speed=3)
 
 
+@pytest.mark.slow
 @needs_local
 def test_a_broken_snapshot_is_refused_and_changes_nothing(machine, subtests):
     machine.shell().send("x=1; touch file")

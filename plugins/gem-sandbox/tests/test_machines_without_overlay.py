@@ -36,6 +36,7 @@ def test_machines_without_overlayfs_keep_the_contract(check):
     check_machine(lambda: LocalProvider(overlay=False), checks=[check]).raise_for_findings()
 
 
+@pytest.mark.slow
 def test_programs_are_there_and_cannot_be_changed(machine):
     found = machine.run("ls /usr/bin/env; touch /usr/new; rm /usr/bin/env")
     assert found.stdout == "/usr/bin/env\n"

@@ -92,6 +92,7 @@ def test_a_traceback_shows_the_programs_lines_and_nothing_of_ours(sandbox):
     assert "gem" not in execution.stderr.replace("/tmp/gem-sandbox-", "")
 
 
+@pytest.mark.slow
 def test_the_exit_status_is_that_of_an_interpreter(sandbox, subtests):
     for source, status in (
         ("", 0),
@@ -156,6 +157,7 @@ def test_standard_streams_can_be_opened_by_number_and_name(sandbox):
         assert run(sandbox, source, stdin="x" * 100_000).stdout == "x" * 100_000 + "\n"
 
 
+@pytest.mark.slow
 def test_threads_processes_and_deep_recursion_work(sandbox):
     source = """
         import sys, subprocess, threading, multiprocessing
@@ -378,6 +380,7 @@ def test_many_concurrent_runs_succeed(sandbox):
     assert len(beats) > 5, "the event loop was blocked"
 
 
+@pytest.mark.slow
 def test_threads_share_a_sandbox(sandbox):
     outputs = {}
 

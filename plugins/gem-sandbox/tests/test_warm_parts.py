@@ -54,6 +54,7 @@ def decide(program, machine, number, *arguments):
             return operand
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_filter_allows_what_is_listed_and_nothing_else(machine):
     program, column = call_filter(machine), machine == "aarch64"

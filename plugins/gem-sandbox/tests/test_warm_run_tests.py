@@ -32,6 +32,7 @@ def test_the_results_of_several_batches_come_in_order(sandbox):
     assert [int(each.stdout) for each in executions] == [number**2 for number in range(60)]
 
 
+@pytest.mark.slow
 def test_failures_in_the_middle_neither_end_nor_shift_the_rest(sandbox):
     inputs = [str(number) for number in range(20)]
     source = "n = int(input()); assert n % 7 != 3; print(n)"
@@ -101,6 +102,7 @@ print("done")
     assert [each.stdout for each in executions[1:]] == ["done\n"] * 2
 
 
+@pytest.mark.slow
 def test_random_numbers_and_threads_are_those_of_a_new_process(sandbox):
     source = """
         import os, random, threading
@@ -117,6 +119,7 @@ def test_random_numbers_and_threads_are_those_of_a_new_process(sandbox):
     assert all(each.stdout.split()[1:3] == ["True", "True"] for each in executions)
 
 
+@pytest.mark.slow
 def test_what_a_run_left_running_is_gone_before_the_next(sandbox):
     source = (
         FIRST

@@ -119,6 +119,7 @@ def test_access_times_of_a_folder_do_not_come_from_earlier_programs(sandbox):
         assert sandbox.run(look).stdout == "True\n"
 
 
+@pytest.mark.slow
 def test_a_session_that_has_left_files_leaves_none_to_programs(sandbox):
     look = Program(LOOK)
     found = sandbox.run(look)

@@ -190,6 +190,7 @@ def test_other_arguments_of_the_source_are_refused() -> None:
         sample(data="folder")
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 10)
 @given(seeds)
 def test_a_seed_decides_a_task(seed) -> None:

@@ -24,6 +24,7 @@ def tables(request):
     return airline(request.param).tables
 
 
+@pytest.mark.slow
 def test_an_airline_has_the_size_of_tau_benchs(tables) -> None:
     assert {name: len(table) for name, table in tables.items()} == {
         "users": 500,

@@ -52,6 +52,7 @@ class TestCanonical:
         assert not same(["a", "b"], ["b", "a"])
         assert same(("a", 1), ["a", 1])
 
+    @pytest.mark.slow
     @examples
     @given(JSON)
     def test_a_digest_does_not_depend_on_the_order_of_keys(self, value: object) -> None:

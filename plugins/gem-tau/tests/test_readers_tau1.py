@@ -130,6 +130,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 def test_what_a_module_may_not_have_is_named_with_file_and_line(tmp_path, subtests) -> None:
     folder = tau1_folder(tmp_path)
     for text, problem in FAULTS:

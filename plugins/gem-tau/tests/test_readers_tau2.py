@@ -285,6 +285,7 @@ UNPLAYABLE = [
 ]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_played_is_named_with_file_task_and_field(tmp_path, subtests) -> None:
     path = tau2_folder(tmp_path) / "tasks.json"
     for task, problem in UNPLAYABLE:

@@ -104,6 +104,7 @@ def test_a_number_gives_the_same_shop_again() -> None:
     assert again.digest == shop(3).digest != shop(4).digest
 
 
+@pytest.mark.slow
 def test_a_snapshot_has_the_number_and_not_the_tables() -> None:
     stored = pickle.dumps(Database(shop(5)))
     assert len(stored) < 500

@@ -268,6 +268,7 @@ def tally(size, *outcomes):
 
 
 class TestPassAll:
+    @pytest.mark.slow
     def test_it_is_the_share_of_subsets_of_k_episodes_that_all_succeed(self):
         states = {0: ["paid", "paid", "failed"], 1: ["paid", "paid", "paid"]}
         found = tally(6, *((g, s, states[g][s]) for g in states for s in range(3)))

@@ -67,6 +67,7 @@ def test_calculate_refuses_what_is_not_arithmetic(tools: LibraryTools, expressio
     assert result.output.startswith("Error: ")
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if thorough() else 25)
 @given(st.text(alphabet="0123456789.+-*/() e_", max_size=40))
 def test_calculate_never_raises(expression: str) -> None:

@@ -217,12 +217,14 @@ MALFORMED = [
 ]
 
 
+@pytest.mark.slow
 def test_a_task_that_needs_what_machines_do_not_have_is_refused_with_the_reason(folder, subtests):
     for toml, files, reason in UNSUPPORTED:
         with subtests.test(reason), pytest.raises(UnsupportedTaskError, match=reason):
             read_harbor(make(folder, toml, **files))
 
 
+@pytest.mark.slow
 def test_a_malformed_task_is_refused_with_the_field(folder, subtests):
     for toml, message in MALFORMED:
         with subtests.test(f"{message}: {toml[:60]}"):
@@ -369,6 +371,7 @@ def test_any_content_is_read_or_refused(tmp_path, name, content):
         read_harbor(folder)
 
 
+@pytest.mark.slow
 @ONLY_CONFIG_ERRORS
 @given(
     name=st.sampled_from(

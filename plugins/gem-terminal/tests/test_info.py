@@ -38,6 +38,7 @@ def call(env, command):
     return step.info["tool_calls"][0]
 
 
+@pytest.mark.slow
 def test_a_command_is_listed_with_its_prompt_its_output_and_its_exit_status(env):
     first = call(env, "mkdir new; cd new; printf '\\033[1mx\\033[0m'; false")
     assert (first["prompt"], first["directory"]) == ("/app", "/app/new")
@@ -77,6 +78,7 @@ def test_the_end_has_the_files_that_the_agent_has_changed_by_kind(env):
     }
 
 
+@pytest.mark.slow
 def test_an_agent_that_does_nothing_has_changed_nothing(env):
     step = env.step("```bash\nfinish\n```")
     assert step.info["changed_files"] == {"new": [], "changed": [], "deleted": []}

@@ -26,6 +26,7 @@ def test_a_sample_pays_for_its_solution_and_not_for_nothing(bench, task):
         assert bench.grade(machine, task) == 1
 
 
+@pytest.mark.slow
 def test_every_sample_runs_on_a_local_machine(subtests):
     for task in TASKS:
         with subtests.test(task.id):

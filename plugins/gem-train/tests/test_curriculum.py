@@ -55,6 +55,7 @@ SOME = settings(max_examples=100 if thorough() else 12)
 
 
 class TestEveryCurriculum:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("name", "options"), CASES)
     @SOME
     @given(episodes=EPISODES)
@@ -68,6 +69,7 @@ class TestEveryCurriculum:
             assert min(weights.values()) >= 0
             assert sum(weights.values()) > 0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("name", "options"), CASES)
     @SOME
     @given(before=EPISODES, after=EPISODES)
@@ -280,6 +282,7 @@ class TestASimulatedLearner:
         assert share["solved"] < 0.25
         assert share["hopeless"] < 0.25
 
+    @pytest.mark.slow
     def test_learning_progress_masters_levels_sooner_than_equal_shares_do(self, seed):
         adapted = Learner(NAMES).steps_to_mastery(made("learning_progress"), seed)
         equal = made("fixed", weights=dict.fromkeys(NAMES, 1))

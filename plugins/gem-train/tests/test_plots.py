@@ -167,6 +167,7 @@ class TestSmoothing:
     def test_a_reach_of_one_changes_nothing(self, values):
         assert smoothed(values, 1) == values
 
+    @pytest.mark.slow
     @SOME
     @given(st.integers(3, 100), st.integers(1, 50))
     def test_a_straight_line_stays_where_it_is(self, count, reach):

@@ -125,6 +125,7 @@ def test_a_value_without_a_colour_stands_for_itself():
     assert option_hits(["12 pack of"], ["pack of 12"]) == 1
 
 
+@pytest.mark.slow
 @few
 @given(
     st.lists(st.sampled_from(["red", "navy", "large", "pack of 2"]), max_size=4),

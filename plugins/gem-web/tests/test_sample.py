@@ -151,6 +151,7 @@ def test_asins_and_titles_are_unique():
     assert all(re.fullmatch(r"[A-Z0-9]{10}", asin) for asin in ASINS)
 
 
+@pytest.mark.slow
 @few
 @given(shops)
 def test_an_instruction_says_all_that_a_goal_asks_for_and_not_which_product(shop):

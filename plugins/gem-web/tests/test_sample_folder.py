@@ -31,6 +31,7 @@ def read(source):
     return list(source.products())
 
 
+@pytest.mark.slow
 def test_products_are_read_as_they_were_written(read):
     assert [one.asin for one in read] == [one.asin for one in PRODUCTS]
     for one, other in zip(read, PRODUCTS, strict=True):
@@ -64,6 +65,7 @@ def test_goals_are_read_as_they_were_written(source, read):
         assert grade(products[goal.asin], goal.options, goal, find_nouns("words")).reward == 1.0
 
 
+@pytest.mark.slow
 def test_made_goals_cover_the_same_products(folder, read):
     made = find_source(folder, synthetic=True)
     list(made.products())

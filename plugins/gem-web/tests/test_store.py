@@ -88,6 +88,7 @@ def play(env, seed):
     return do(env, "search[shirt]", "click[next >]").observation
 
 
+@pytest.mark.slow
 def test_a_catalogue_is_replaced_only_when_asked(tmp_path):
     write(tmp_path / "shop")
     with pytest.raises(DataError, match="exists already; --force"):

@@ -83,6 +83,7 @@ def test_sub_pages_show_the_product():
         do(env, "click[< prev]")
 
 
+@pytest.mark.slow
 @settings(max_examples=30 if thorough() else 10)
 @given(st.integers(0, 2**32))
 def test_random_visits_never_leave_the_shop_and_continue_after_a_snapshot(seed):

@@ -133,6 +133,7 @@ def play(env, agent, idx):
             return reward
 
 
+@pytest.mark.slow
 def test_goals_are_drawn_by_their_weights():
     env = small_env()
     drawn = [env.reset(seed=seed)[1]["idx"] for seed in range(600)]

@@ -79,6 +79,7 @@ def test_a_line_of_many_megabytes_is_exported_whole(tmp_path):
     assert len(turn["action"]) == 20_000_000
 
 
+@pytest.mark.slow
 def test_an_empty_run_gives_tables_without_rows(tmp_path):
     (tmp_path / "run.jsonl").touch()
     assert run_export(tmp_path / "run.jsonl").exit_code == 0

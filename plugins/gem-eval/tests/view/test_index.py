@@ -159,6 +159,7 @@ def test_a_folder_of_a_run_may_have_any_name(tmp_path, name):
         assert [row["number"] for row in all_rows(store)] == [0, 1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["[]\n", "{}\n", "no\n", '{"turns": 3}\n', "\xff\n"])
 def test_a_line_that_is_not_a_trajectory_is_named(tmp_path, line):
     """The message has the file and the place."""

@@ -114,6 +114,7 @@ def test_only_the_files_of_the_page_are_served(server, subtests):
             assert ask(server, path)[0].status == 404
 
 
+@pytest.mark.slow
 def test_a_bad_request_is_explained(server, subtests):
     for path, problem in PROBLEMS.items():
         with subtests.test(path):

@@ -83,6 +83,7 @@ def test_the_admin_api_needs_its_token(start_engine: Start, start_gateway: Start
         GatewayServer(Engine("http://127.0.0.1:1"), admin_host="0.0.0.0")  # noqa: S104
 
 
+@pytest.mark.slow
 def test_metrics_count_calls_and_tokens(start_engine: Start, start_gateway: Start) -> None:
     engine = start_engine()
     gateway = start_gateway(engine.url, own=True)

@@ -166,6 +166,7 @@ def test_a_refusal_of_the_engine_has_its_status_and_message(*, stream: bool, pla
     assert (answer.status, answer.json["error"]["code"]) == (400, "context_length_exceeded")
 
 
+@pytest.mark.slow
 @EACH
 @STREAM
 def test_an_engine_is_asked_only_for_fields_that_it_has(*, stream: bool, play: Start) -> None:
@@ -208,6 +209,7 @@ def test_an_engine_is_sent_the_reasoning_of_earlier_replies(mode: str, play: Sta
     assert "<think>It may.</think>" in engine.tokenizer.decode(engine.log[0].prompt_ids)
 
 
+@pytest.mark.slow
 @EACH
 @MODES
 def test_programs_of_other_dialects_call_tools(

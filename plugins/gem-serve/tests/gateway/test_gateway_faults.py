@@ -90,6 +90,7 @@ def test_an_answer_that_the_engine_breaks_off_can_be_asked_for_again(play: Any) 
     assert differences([gateway.admin.close(episode.episode)], engine.log[1:]) == []
 
 
+@pytest.mark.slow
 @EACH
 @pytest.mark.parametrize("mode", ["engine", "continue"])
 def test_a_context_that_is_too_short_is_told_in_words_that_programs_know(
@@ -122,6 +123,7 @@ def test_an_episode_whose_last_call_has_no_room_is_truncated(play: Any) -> None:
     assert not turn.terminated
 
 
+@pytest.mark.slow
 @EACH
 @STREAM
 def test_a_reply_without_exact_tokens_is_answered_and_not_trained_on(

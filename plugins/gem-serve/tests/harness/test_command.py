@@ -70,6 +70,7 @@ def test_the_exit_status_is_1_if_every_episode_failed(harness):
     assert "without asking the model anything" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "where", "part"),
     [

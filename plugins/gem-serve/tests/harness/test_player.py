@@ -142,6 +142,7 @@ def test_a_program_that_dies_of_the_engines_fault_is_an_error(env, start_engine,
     assert sum(turn.reward for turn in trajectory.turns) == 0
 
 
+@pytest.mark.slow
 def test_a_missing_program_ends_the_run(play):
     with pytest.raises(ProgramMissingError, match="no-such-tool"):
         play(Recipe(program="no-such-tool", dialect="chat"))

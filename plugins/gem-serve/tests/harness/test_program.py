@@ -45,6 +45,7 @@ def test_the_home_directory_is_removed_and_the_next_run_has_another_one(machine)
     assert machine.run(f"ls {home}").exit_status != 0
 
 
+@pytest.mark.slow
 def test_the_gateway_is_the_only_network(machine):
     script = "cat /proc/net/dev | tail -n +3; echo x > /dev/tcp/198.51.100.1/80"
     done = run(machine, bash(script))
@@ -65,6 +66,7 @@ def test_all_processes_are_killed_at_the_deadline_even_if_they_left_the_tree(mac
     assert machine.processes() == []
 
 
+@pytest.mark.slow
 def test_garbage_that_a_program_prints_is_kept_as_text_and_cut_in_the_middle(machine):
     script = r"printf '\xff\x00\x1b[31mred\x1b[0m'; head -c 100000 /dev/zero | tr '\0' x; echo end"
     done = run(machine, bash(script), output_limit=1000)
@@ -73,6 +75,7 @@ def test_garbage_that_a_program_prints_is_kept_as_text_and_cut_in_the_middle(mac
     assert len(done.stdout) < 2000
 
 
+@pytest.mark.slow
 def test_a_missing_program_is_named_with_the_way_to_get_it(machine):
     recipe = Recipe(program="no-such-tool", dialect="chat", install="npm install -g tool")
     with pytest.raises(ProgramMissingError, match=r"no-such-tool.*npm install -g tool.*--programs"):

@@ -157,6 +157,7 @@ def test_options_of_reset_reach_the_environment(serve: Serve) -> None:
         env.reset(seed=1, coinz=9)
 
 
+@pytest.mark.slow
 def test_calls_return_awaitables_in_an_event_loop_and_values_elsewhere(serve: Serve) -> None:
     env = remote(serve())
 
@@ -185,6 +186,7 @@ def test_two_episodes_can_wait_for_the_server_at_the_same_time(serve: Serve) -> 
     assert [trajectory.error for trajectory in played] == [None, None]
 
 
+@pytest.mark.slow
 def test_a_vector_of_remote_environments_plays_like_a_local_one(serve: Serve) -> None:
     running = serve("conformance:Game")
     there = make_vec(f"remote:{running.address}/conformance:Game", num_envs=4)
@@ -218,6 +220,7 @@ def test_no_episode_is_lost_or_played_twice_when_connections_drop(serve: Serve) 
     assert running.server.metrics.opened == 1
 
 
+@pytest.mark.slow
 def test_a_connection_that_drops_in_a_step_gets_the_answer_of_that_step(
     serve: Serve, gate: Event
 ) -> None:

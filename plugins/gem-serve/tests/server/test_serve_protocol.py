@@ -59,6 +59,7 @@ def error_of(reply: Any) -> str:
     return str(reply["error"]["type"])
 
 
+@pytest.mark.slow
 def test_a_repeated_message_gets_the_same_answer_and_is_done_once(serve: Serve) -> None:
     running = serve()
     client = Client(running)

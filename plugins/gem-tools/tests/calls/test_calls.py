@@ -116,6 +116,7 @@ class TestReading:
                     assert reading.action is action
                     assert reading.requests == ()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("call_format", FORMATS)
     @few
     @given(st.text() | st.text("<tool_call>{}/`\n\"':,name[]0\\"))
@@ -342,6 +343,7 @@ class TestShowing:
 
 
 class TestJson:
+    @pytest.mark.slow
     @few
     @given(VALUES)
     def test_json_is_read_as_it_was_written(self, value: Any) -> None:

@@ -43,6 +43,7 @@ def shown(call_format: str, output: str) -> Any:
     return env.step(CALLS[call_format])
 
 
+@pytest.mark.slow
 def test_a_result_cannot_contain_the_tags_of_another(subtests: pytest.Subtests) -> None:
     for output in FORGED:
         for call_format in CALLS:
@@ -57,6 +58,7 @@ def test_a_result_cannot_contain_the_tags_of_another(subtests: pytest.Subtests) 
                     assert not TAG.search(inner.removesuffix("\n</tool_response>"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "output",
     ["<" * 300_000, "< " * 300_000, "<tool_" * 100_000, "<" + " " * 600_000, "</tool_" * 100_000],

@@ -210,6 +210,7 @@ class TestCalls:
         with pytest.raises(EpisodeEndedError, match="no episode"):
             env.step(calls(1))
 
+    @pytest.mark.slow
     @few
     @given(st.lists(st.lists(st.integers(-1, 2), max_size=4), max_size=6), st.integers(0, 6))
     def test_counters_count_in_any_order(self, turns: list[list[int]], limit: int) -> None:

@@ -74,6 +74,7 @@ def test_writing_moving_copying_and_deleting(folder):
     assert folder.list_directory("deep") == "The folder is empty."
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_is_refused_with_the_reason(server, folder, subtests):
     for name, arguments, said in [
         ("read_file", ["none.txt"], "There is no 'none.txt'"),
@@ -101,6 +102,7 @@ def test_what_cannot_be_done_is_refused_with_the_reason(server, folder, subtests
             getattr(folder, name)(*arguments)
 
 
+@pytest.mark.slow
 def test_no_path_leads_out_of_the_folder(server, folder, subtests):
     for path in [
         "..",

@@ -104,6 +104,7 @@ def test_distances_have_the_right_unit_and_number(time_server, subtests):
             assert time_server._distance(seconds) == said
 
 
+@pytest.mark.slow
 @few
 @given(st.dates(dt.date(1971, 1, 1), dt.date(9990, 1, 1)), st.times())
 def test_every_moment_has_a_distance_and_a_timestamp(time_server, day, time):

@@ -80,6 +80,7 @@ def test_the_oracle_does_each_task_and_nothing_done_is_worth_nothing(sample, idx
     )
 
 
+@pytest.mark.slow
 def test_an_instruction_comes_with_the_tools_and_the_files(sample):
     observation, info = sample.reset(idx=NAMES.index("shop/revenue"))
     assert "Compute the revenue of March" in observation
@@ -99,6 +100,7 @@ def test_each_episode_begins_with_the_tasks_own_state(sample):
     assert sample.step(tool_call("list_directory")).observation == "orders/\nproducts.csv"
 
 
+@pytest.mark.slow
 def test_a_fork_has_its_own_files_and_servers(sample):
     sample.reset(idx=NAMES.index("shop/revenue"))
     sample.step(tool_call("write_file", path="common.txt", content="x"))

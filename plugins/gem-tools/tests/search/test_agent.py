@@ -62,6 +62,7 @@ def test_an_agent_solves_every_question_in_process(sample_searches):
     assert all(play(sample_searches, {"id": "search", "backend": "bm25"}))
 
 
+@pytest.mark.slow
 def test_an_agent_solves_no_question_with_another_corpus(sample_searches, write_corpus):
     corpus = str(write_corpus([{"title": "Cat", "text": "It purrs."}]))
     played = play(sample_searches, {"id": "search", "backend": {"id": "bm25", "corpus": corpus}})

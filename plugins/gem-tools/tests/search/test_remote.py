@@ -83,6 +83,7 @@ def test_documents_without_scores_and_without_their_level_are_read(loopback):
     assert search(HttpBackend(url=loopback(answer), wire="json")) == (CAT._replace(score=None),)
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_not_a_result_is_an_error_that_shows_it(loopback, subtests):
     for body in [
         b"",

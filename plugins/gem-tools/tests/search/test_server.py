@@ -187,6 +187,7 @@ def test_a_signal_ends_the_server_once_its_requests_are_answered(run_server, num
         assert process.stderr.read() == ""
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_reported_in_a_sentence(server_url):
     done = gem("serve-search", "--port", server_url.rpartition(":")[2])
     assert done.returncode == 1
@@ -217,6 +218,7 @@ def test_an_index_that_the_server_saves_is_loaded_again(run_server, write_corpus
     assert passage["contents"] == '"Cat"\nIt purrs.'
 
 
+@pytest.mark.slow
 @few
 @given(st.binary(max_size=40), st.sampled_from(["", "application/json", "application/msgpack"]))
 def test_any_body_is_read_or_refused(body, content_type):
