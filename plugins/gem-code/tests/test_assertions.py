@@ -1,5 +1,7 @@
 """Tests are unrolled into calls and conditions, run as programs beside the solution, or flagged."""
 
+import pytest
+
 from gem_code.assertions import read_assertions
 
 PARAMETRIZED = """
