@@ -326,7 +326,7 @@ def test_progress_is_live_at_a_terminal(tmp_path):
     if child == 0:
         os.chdir(tmp_path)
         os.environ["TERM"] = "xterm"
-        os.execv(sys.executable, [*EVAL, "agent=random", "episodes=1000", "out=run"])
+        os.execv(sys.executable, [*EVAL, "agent=random", "episodes=3000", "out=run"])
     seen = b""
     try:
         while chunk := os.read(descriptor, 4096):
@@ -335,7 +335,7 @@ def test_progress_is_live_at_a_terminal(tmp_path):
         pass
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    assert b"/1000" in seen
+    assert b"/3000" in seen
     assert b"turns/s" in seen
     assert b"left" in seen
 
