@@ -20,7 +20,9 @@ import os, time
 def count():
     with open("stamps", "a") as file: file.write(f"{time.monotonic()}\\n")
 """
-UNTIL_IT_COUNTS = "while not os.path.exists('stamps'): time.sleep(0.01)"
+UNTIL_IT_COUNTS = """
+while not os.path.exists('stamps') or not os.path.getsize('stamps'): time.sleep(0.01)
+"""
 LONGEST_PAUSE = """
 def stamps():
     return [float(line) for line in open("stamps")]
@@ -57,8 +59,11 @@ if os.fork() == 0:
     "an alarm": """
 import signal
 if os.fork() == 0:
-    signal.signal(signal.SIGALRM, lambda *_: count())
-    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    def go_on(*_):
+        count()
+        signal.setitimer(signal.ITIMER_REAL, 0.001)  # again and again, but never inside itself
+    signal.signal(signal.SIGALRM, go_on)
+    go_on()
     while True: time.sleep(10)
 """,
     "a thread that starts programs": """
