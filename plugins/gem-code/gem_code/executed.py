@@ -90,7 +90,7 @@ def _fails(part: ast.stmt) -> bool:
 
 
 def _calculates(scope: ast.AST) -> bool:
-    """Return whether a function returns a value: what it raises is no result of a test."""
+    """Return whether a function returns a value; what it raises is then not a test's result."""
     waiting = list(ast.iter_child_nodes(scope))
     while waiting:
         part = waiting.pop()

@@ -206,19 +206,18 @@ def test_the_tests_have_all_protected_forms_and_a_solution_passes_them(sandbox, 
     assert verdict.failure is None
 
 
+def check_forgeries(subtests, paths, suite, sandbox):
+    for path in paths:
+        with subtests.test(path.stem):
+            code, limits = path.read_text(), limits_of(path)
+            verdict = judge(code, suite, sandbox=sandbox, limits=limits, stop_early=False)
+            assert verdict.passed == 0, verdict
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_forgery_passes_no_test(subtests, sandbox, suite, part):
-    for path in FORGERIES[part::PARTS]:
-        with subtests.test(path.stem):
-            verdict = judge(
-                path.read_text(),
-                suite,
-                sandbox=sandbox,
-                limits=limits_of(path),
-                stop_early=False,
-            )
-            assert verdict.passed == 0, verdict
+    check_forgeries(subtests, FORGERIES[part::PARTS], suite, sandbox)
 
 
 @pytest.mark.slow
@@ -227,13 +226,4 @@ def test_a_forgery_passes_in_no_sandbox_and_a_solution_in_each(subtests, name):
     suite = suite_of([CHECK, RANDOM_CHECK])
     with contextlib.closing(make_backend(name)) as sandbox:
         assert judge(SOLVED, suite, sandbox=sandbox, limits=Limits(timeout=20)).failure is None
-        for path in some(FORGERIES):
-            with subtests.test(path.stem):
-                verdict = judge(
-                    path.read_text(),
-                    suite,
-                    sandbox=sandbox,
-                    limits=limits_of(path),
-                    stop_early=False,
-                )
-                assert verdict.passed == 0, verdict
+        check_forgeries(subtests, some(FORGERIES), suite, sandbox)

@@ -19,7 +19,7 @@ LEVELS = [
     for _, levels in groupby(IDS, key=lambda env_id: env_id.partition("-")[0])
     for env_id in some(levels)
 ]
-"""Of each game two levels, or all in a thorough run."""
+"""Two levels of each game; all of them in a thorough run."""
 WRAPPERS = ([], ["concat"], ["concat_with_action"])
 few_examples = settings(
     max_examples=10 if thorough() else 3,

@@ -29,7 +29,7 @@ def odd_command() -> list[str]:
 
 @pytest.fixture(scope="session")
 def plain_command() -> list[str]:
-    """The command of a server that starts at once, for tests of processes."""
+    """The command of a server that starts fast, for tests of processes."""
     return PLAIN
 
 

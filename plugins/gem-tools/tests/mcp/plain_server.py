@@ -1,6 +1,6 @@
-"""A server on its standard streams without the SDK, which starts at once.
+"""A server on its standard streams without the SDK, so that it starts fast.
 
-``plain_server.py [FOLDER]``. Like many servers it also prints a line that is no message.
+``plain_server.py [FOLDER]``. Like many servers it also prints a line that is not a message.
 """
 
 import json
