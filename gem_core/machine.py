@@ -117,11 +117,15 @@ class FileChange:
         kind: What is there now. A folder is listed if it is new, if its owner or mode has changed,
             and if something below it has; ``replaced`` is one that hides the folder of the image.
         in_image: Whether the image has this path.
+        target: Where a link leads, as it is written; empty for all but links.
+        size: The bytes of a regular file; 0 for all but files.
     """
 
     path: str
     kind: Literal["file", "folder", "replaced", "link", "deleted", "other"]
     in_image: bool
+    target: str = ""
+    size: int = 0
 
 
 @dataclass(frozen=True)

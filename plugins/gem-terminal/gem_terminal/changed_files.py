@@ -5,7 +5,7 @@ from typing import Any
 
 from gem_core.errors import MachineError
 from gem_core.machine import FileChange, Machine
-from gem_terminal.takeover import is_reserved
+from gem_workers.carried_files import is_reserved
 
 __all__ = ["ChangedFiles"]
 

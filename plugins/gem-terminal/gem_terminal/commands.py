@@ -28,6 +28,8 @@ class _Row:
     """Whether a machine of gem-core can run the task."""
     machine: str
     reason: str
+    forgeable: str = ""
+    """How an agent could write its own reward; empty if it cannot."""
     unread: Sequence[str] = ()
 
 
@@ -51,6 +53,9 @@ command.add_command(check)
 )
 def tasks(folder: str, layout: str) -> None:
     """List the tasks in FOLDER: what runs here, on which machine, and why not.
+
+    A task is forgeable if its tests may run a program of the agent, which could then write the
+    reward: the first such line is shown.
 
     Exit with status 1 if no task can be read.
     """
@@ -76,16 +81,19 @@ def _row(found: TaskFolder) -> _Row:
         machine, reason = machine_for(found.task)
     except ConfigError as error:
         return _Row(found.task.id, path, found.format, False, "", f"malformed: {error}")
-    return _Row(found.task.id, path, found.format, True, machine, reason, found.task.unread)
+    task = found.task
+    forgeable = "graded on the agent's machine" if task.mode == "shared" else task.forgeable
+    return _Row(task.id, path, found.format, True, machine, reason, forgeable, task.unread)
 
 
 def _table(rows: Sequence[_Row]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ("id", "format", "runs", "machine", "why", "not used"):
+    for heading in ("id", "format", "runs", "machine", "why", "forgeable", "not used"):
         table.add_column(heading, overflow="fold")
     for row in rows:
         runs = Text("yes", "green") if row.runs else Text("no", "yellow")
-        table.add_row(row.id, row.format, runs, row.machine, row.reason, ", ".join(row.unread))
+        unread = ", ".join(row.unread)
+        table.add_row(row.id, row.format, runs, row.machine, row.reason, row.forgeable, unread)
     return table
 
 
@@ -94,5 +102,6 @@ def _summary(rows: Sequence[_Row]) -> str:
         for machine in ("local", "docker"):
             yield f"{sum(row.machine == machine for row in rows):,} on {machine}"
         yield f"{sum(not row.runs for row in rows):,} not"
+        yield f"{sum(bool(row.forgeable) for row in rows):,} forgeable"
 
     return f"\n{len(rows):,} tasks: {', '.join(parts())}."

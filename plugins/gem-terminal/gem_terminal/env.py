@@ -8,7 +8,7 @@ import textwrap
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast, get_args
 
 from gem_core import Action, BaseAgent, BaseEnv, Env, Info, Observation, Step
 from gem_core.api import make_machine_provider
@@ -30,7 +30,7 @@ from gem_terminal.functions import FUNCTIONS
 from gem_terminal.task import TerminalTask
 from gem_terminal.tasks import Tasks, find_tasks
 from gem_terminal.terminal_text import plain_text
-from gem_terminal.verify import Grade, Verifier
+from gem_terminal.verify import Carry, Grade, Verifier
 
 __all__ = ["SolutionOracle", "TerminalEnv"]
 
@@ -54,6 +54,8 @@ _NO_COMMAND = "This answer contains no command. Write one ```bash block."
 _SKIPPED = "[not run]"
 _HARMLESS = ("ls", "pwd", "cat /etc/os-release", "find . | sort | head", "finish")
 _ROOT = {"root", "0"}
+_LISTED = 100
+"""The number of paths in ``info["left_behind"]``."""
 _NO_CALL = "This answer contains neither a call nor a ```bash block."
 
 
@@ -72,7 +74,10 @@ class TerminalEnv(BaseEnv):
     An action is an answer with a ``bash`` block or, with a call format, calls of ``FUNCTIONS``. The
     observation is what the commands printed, without escapes, with the exit status and the
     directory. The reward comes at the end and is what the task's tests say; an agent that does
-    nothing gets 0. A machine or tests that fail raise an error: they are a fault, not a reward.
+    nothing gets 0. A machine or tests that fail raise an error: they are a fault, not a reward,
+    unless they fail because of what the agent did (``info["ended_by"]``, and a reward of 0).
+
+    ``info["forgeable"]`` says whether the agent could write its own reward; see ``Verifier``.
 
     ``info["seconds"]`` has the wall time of ``prepare`` and ``start`` of the machine, and of
     ``verify``; it is kept apart from the agent's. ``info["tool_calls"]`` has what was run: with its
@@ -99,6 +104,7 @@ class TerminalEnv(BaseEnv):
         grade_truncated: Whether a truncated episode is graded.
         mode: ``fresh`` to grade on a fresh machine with the agent's files, ``shared`` to grade on
             the agent's machine; None for the task's.
+        carry: Which files of the agent are carried to the fresh machine; see ``Verifier``.
 
     Raises:
         ConfigError: A limit is not above 0, or a value is not known.
@@ -124,6 +130,7 @@ class TerminalEnv(BaseEnv):
         agent_timeout: float | None = None,
         grade_truncated: bool = True,
         mode: Literal["fresh", "shared"] | None = None,
+        carry: Carry = "declared",
     ) -> None:
         limits = {
             "max_turns": max_turns,
@@ -136,6 +143,8 @@ class TerminalEnv(BaseEnv):
                 raise ConfigError(f"{name} must be above 0; got {value!r}.")
         if mode not in {None, "fresh", "shared"}:
             raise ConfigError(f"mode must be 'fresh' or 'shared'; got {mode!r}.")
+        if carry not in get_args(Carry):
+            raise ConfigError(f"carry must be 'declared' or 'all'; got {carry!r}.")
         if instructions not in {"text", "schemas"}:
             raise ConfigError(f"instructions must be 'text' or 'schemas'; got {instructions!r}.")
         super().__init__()
@@ -143,7 +152,7 @@ class TerminalEnv(BaseEnv):
         self._provider = (
             machine if isinstance(machine, MachineProvider) else make_machine_provider(machine)
         )
-        self._verifier = Verifier(self._provider)
+        self._verifier = Verifier(self._provider, carry=carry)
         self._format = None if call_format is None else _format(call_format)
         self._catalog = Catalog([cast("Tool", _Terminal())])
         self.instructions = instructions
@@ -158,6 +167,7 @@ class TerminalEnv(BaseEnv):
         self.turns = 0
         self.seconds = 0.0
         self._is_running = False
+        self._is_forgeable = False
         self._directory = ""
 
     @property
@@ -186,9 +196,10 @@ class TerminalEnv(BaseEnv):
             self._provider.prepare(task.machine)
             prepared = time.monotonic()
             self._machine = self._provider.start(_agents_machine(task))
+            self._is_forgeable = bool(self._verifier.why_forgeable(task))
         self._directory = self._machine.spec.workdir
         seconds = {"prepare": prepared - begin, "start": time.monotonic() - prepared}
-        info: Info = {"task_id": task.id, "seconds": seconds}
+        info: Info = {"task_id": task.id, "seconds": seconds, "forgeable": self._is_forgeable}
         if idx is not None:
             info["idx"] = idx
         if self._format is not None and self.instructions == "schemas":
@@ -243,7 +254,10 @@ class TerminalEnv(BaseEnv):
         calls: list[dict[str, Any]] = []
         is_finished = False
         for request in reading.requests:
-            output, call = self._run(request)
+            try:
+                output, call = self._run(request)
+            except MachineError as error:
+                return self._lost(error, info)
             outputs.append(output)
             calls.append(call)
             is_finished = request.function == _FINISH
@@ -262,6 +276,18 @@ class TerminalEnv(BaseEnv):
             reward = self._grade(info)
         self._close_machine()
         return Step(observation, reward, is_finished, bool(limit), info)
+
+    def _lost(self, error: MachineError, info: Info) -> Step:
+        """End the episode with 0: the agent has ended its machine, as others can be started.
+
+        Raises:
+            MachineError: They cannot.
+        """
+        with boundary("sandbox"):
+            self._provider.start(_agents_machine(self._running_task)).close()
+        self._close_machine()
+        info |= {"ended_by": str(error), "forgeable": self._is_forgeable, "correct": False}
+        return Step(f"The machine has ended: {error}", 0.0, True, False, info)
 
     def _limit_reached(self) -> str:
         if self.seconds >= self.seconds_allowed:
@@ -300,10 +326,14 @@ class TerminalEnv(BaseEnv):
             return problem, call
         begin = time.monotonic()
         with boundary("sandbox"):
-            if request.function == "shell":
-                output, record = self._shell(**request.arguments)
-            else:
-                output, record = self._write(**request.arguments)
+            try:
+                if request.function == "shell":
+                    output, record = self._shell(**request.arguments)
+                else:
+                    output, record = self._write(**request.arguments)
+            except MachineError as error:
+                self.machine.processes()  # raises if the machine itself has ended
+                output, record = str(error), {"output": str(error), "ok": False}
         self.seconds += time.monotonic() - begin
         return output, {**call, **record}
 
@@ -357,6 +387,7 @@ class TerminalEnv(BaseEnv):
         with boundary("grader"):
             grade: Grade = self._verifier.grade(self.machine, self._running_task)
         info["correct"] = grade.reward >= 1.0
+        info["forgeable"] = self._is_forgeable
         info["verifier_output"] = grade.output
         info["seconds"] = {"verify": grade.seconds}
         if grade.rewards:
@@ -364,7 +395,9 @@ class TerminalEnv(BaseEnv):
         if grade.changes:
             info["changed_files"] = dict(grade.changes)
         if grade.left:
-            info["left_behind"] = list(grade.left)
+            info["left_behind"] = list(grade.left[:_LISTED])
+        if grade.ended_by:
+            info["ended_by"] = grade.ended_by
         return grade.reward
 
     def solution(self) -> str:

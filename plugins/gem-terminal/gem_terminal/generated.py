@@ -1,11 +1,9 @@
 """Tasks drawn from a seed: endless, and different from any that were published.
 
-What a task expects is computed when it is drawn. On the machine, ``checker.py`` compares it with
-the content of files; programs of the agent run only where the task is to write one.
+What a task expects is computed when it is drawn, and compared with what is on the machine from the
+host; programs of the agent run only where the task is to write one.
 """
 
-import json
-from pathlib import Path
 from random import Random
 from typing import Literal, get_args
 
@@ -17,14 +15,6 @@ from gem_terminal.task import TerminalTask
 __all__ = ["Difficulty", "generate_task"]
 
 Difficulty = Literal["easy", "hard"]
-
-_CHECKER = Path(__file__).with_name("checker.py")
-_TEST = """\
-#!/bin/bash
-# Neither the folder of the agent nor its user's packages are searched for modules.
-mkdir -p /logs/verifier
-exec python3 -I -S /tests/check.py
-"""
 
 
 def generate_task(
@@ -51,12 +41,10 @@ def generate_task(
         id=f"{name}-{difficulty}-{seed}",
         instruction=draft.instruction,
         machine=MachineSpec(workdir="/app", files=draft.files),
-        tests={
-            "test.sh": _TEST.encode(),
-            "check.py": _CHECKER.read_bytes(),
-            "checks.json": json.dumps(list(draft.checks)).encode(),
-        },
-        verifier_timeout=120.0,
+        reward="checks",
+        checks=tuple(draft.checks),
+        artifacts=("/app",),
+        other_user=draft.other_user,
         solution={"solve.sh": draft.solution.encode()},
         metadata={"family": name, "difficulty": difficulty, "seed": seed},
     )

@@ -5,6 +5,7 @@ Schema 1.0 to 1.4, with the older names ``version``, ``memory``, ``storage`` and
 """
 
 import math
+import posixpath
 import shlex
 import tomllib
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from gem_core.errors import ConfigError
 from gem_core.machine import MachineSpec
 from gem_terminal.compose import Service, read_compose
 from gem_terminal.fields import Fields, size_of
+from gem_terminal.forgeable import why_forgeable
 from gem_terminal.task import TerminalTask, UnsupportedTaskError
 from gem_workers.dockerfile import read_dockerfile, user_of, workdir_of
 from gem_workers.untrusted_files import has_file, read_files, read_text
@@ -26,6 +28,9 @@ _SCHEMAS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 _COMPOSE = "docker-compose.yaml"
 _NETWORK_MODES = ("no-network", "public", "allowlist")
 _MIB = 1 << 20
+_OURS = "gem-core"
+_TESTS_RUN = ("no-programs", "programs-as-other-user")
+"""What a task may say of its tests, in ``[metadata.gem-core]``: which programs of the agent run."""
 
 
 def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = None) -> TerminalTask:
@@ -52,6 +57,13 @@ def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = Non
         raise ConfigError(f"{folder / 'tests' / 'test.sh'} is missing.")
     mode, not_used = _mode(folder, verifier)
     package = tables["task"].text("name")
+    metadata = top.table("metadata")
+    ours = metadata.table(_OURS)
+    runs = ours.text("tests_run")
+    if runs not in {"", *_TESTS_RUN}:
+        raise ConfigError(
+            f"metadata.{_OURS}.tests_run must be one of {', '.join(_TESTS_RUN)}; got {runs[:40]!r}."
+        )
     return TerminalTask(
         id=package or folder.resolve().name,
         instruction=_instruction(folder),
@@ -68,8 +80,12 @@ def read_harbor(folder: str | Path, *, variables: Mapping[str, str] | None = Non
         agent_user=agent.user("user"),
         solution=_solution(folder),
         solution_env=solution.variables("env", variables or {}),
-        metadata={**tables["task"].rest(), **top.table("metadata").rest()},
+        artifacts=_artifacts(top, environment.machine.workdir),
+        forgeable="" if runs else why_forgeable(tests),
+        other_user=runs == _TESTS_RUN[1],
+        metadata={**tables["task"].rest(), **metadata.rest()},
         unread=(
+            *ours.left(),
             *top.left(),
             *agent.left(),
             *verifier.left(),
@@ -86,6 +102,18 @@ def _parse(folder: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: also an int of too many digits
         raise ConfigError(f"{folder / 'task.toml'} cannot be parsed as TOML: {error}") from error
+
+
+def _artifacts(top: Fields, workdir: str) -> tuple[str, ...]:
+    """Return the paths that a task declares; a relative one is below the working directory."""
+    paths = []
+    for number, item in enumerate(top.items("artifacts"), start=1):
+        table = item if isinstance(item, Mapping) else {"source": item}
+        source = Fields(table, f"artifacts: item {number}").text("source")
+        if not source:
+            raise ConfigError(f"artifacts: item {number} has no source.")
+        paths.append(posixpath.normpath(posixpath.join("/", workdir, source)))
+    return tuple(paths)
 
 
 def _check_schema(top: Fields) -> None:

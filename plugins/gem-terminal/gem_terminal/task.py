@@ -7,11 +7,15 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from gem_core.errors import ConfigError
-from gem_core.machine import MachineSpec
+from gem_core.machine import MachineSpec, check_path
 
-__all__ = ["TerminalTask", "UnsupportedTaskError"]
+__all__ = ["Check", "TerminalTask", "UnsupportedTaskError"]
+
+Check = Mapping[str, Any]
+"""A check from the host: its kind and its fields; see ``gem_terminal.checks``."""
 
 _TIMEOUTS = ("build_timeout", "agent_timeout", "verifier_timeout")
+_REWARDS = ("harbor", "pytest", "checks")
 
 
 class UnsupportedTaskError(ConfigError):
@@ -43,7 +47,14 @@ class TerminalTask:
             the machine that the agent used (``shared``), with the processes that it left.
         reward: Where the reward comes from: ``harbor`` for ``/logs/verifier/reward.json``, or
             ``reward.txt`` beside it; ``pytest`` for the results in the output of
-            ``verify_command``.
+            ``verify_command``; ``checks`` for ``checks``, which need no tests.
+        checks: What is checked from the host; see ``gem_terminal.checks``.
+        artifacts: Absolute paths of files and folders that are carried to the machine that grades,
+            besides the working directory and folders of data.
+        forgeable: How a program of the agent could write the reward while the tests run it; empty
+            if none could.
+        other_user: Whether the tests run programs of the agent as another user, so that the task is
+            forgeable on machines that have one user only.
         metadata: What else the author says about the task.
         unread: Names of fields that the reader did not use, such as ``environment.skills_dir``.
 
@@ -57,7 +68,7 @@ class TerminalTask:
     prebuilt: str = ""
     internet: bool = False
     build_timeout: float = 600.0
-    tests: Mapping[str, bytes]
+    tests: Mapping[str, bytes] = field(default_factory=dict)
     verify_command: str = "bash /tests/test.sh"
     verifier_timeout: float = 600.0
     verifier_env: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +78,11 @@ class TerminalTask:
     solution: Mapping[str, bytes] = field(default_factory=dict)
     solution_env: Mapping[str, str] = field(default_factory=dict)
     mode: Literal["fresh", "shared"] = "fresh"
-    reward: Literal["harbor", "pytest"] = "harbor"
+    reward: Literal["harbor", "pytest", "checks"] = "harbor"
+    checks: tuple[Check, ...] = ()
+    artifacts: tuple[str, ...] = ()
+    forgeable: str = ""
+    other_user: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
 
@@ -81,11 +96,19 @@ class TerminalTask:
                 raise ConfigError(f"{name} must be a number of seconds above 0; got {value!r}.")
         if self.mode not in {"fresh", "shared"}:
             raise ConfigError(f"mode must be 'fresh' or 'shared'; got {self.mode!r}.")
-        if self.reward not in {"harbor", "pytest"}:
-            raise ConfigError(f"reward must be 'harbor' or 'pytest'; got {self.reward!r}.")
+        self._check_reward()
         for path in (*self.tests, *self.solution):
             pure = PurePosixPath(path)
             if not pure.parts or pure.is_absolute() or ".." in pure.parts or "\0" in path:
                 raise ConfigError(
                     f"A file of a task has a relative path without '..'; got {path!r}."
                 )
+
+    def _check_reward(self) -> None:
+        if self.reward not in _REWARDS:
+            raise ConfigError(f"reward must be one of {', '.join(_REWARDS)}; got {self.reward!r}.")
+        wanted = "checks" if self.reward == "checks" else "tests"
+        if not getattr(self, wanted):
+            raise ConfigError(f"A task with reward={self.reward!r} has {wanted}.")
+        for path in self.artifacts:
+            check_path(path)

@@ -9,6 +9,7 @@ from gem_core.errors import ConfigError
 from gem_core.machine import MachineSpec
 from gem_terminal.compose import Service, read_compose, read_yaml
 from gem_terminal.fields import Fields
+from gem_terminal.forgeable import why_forgeable
 from gem_terminal.task import TerminalTask, UnsupportedTaskError
 from gem_workers.dockerfile import read_dockerfile, user_of, workdir_of
 from gem_workers.untrusted_files import has_file, read_bytes, read_files
@@ -57,12 +58,13 @@ def read_terminal_bench(
     in_same_shell = fields.flag("run_tests_in_same_shell", default=False)
     solution, not_read = _solution(folder)
     metadata = _metadata(fields)
+    tests = {**read_files(folder, "tests"), "run-tests.sh": read_bytes(folder, "run-tests.sh")}
     return TerminalTask(
         id=folder.resolve().name,
         instruction=fields.text("instruction").strip(),
         machine=_machine(folder, service),
         internet=True,
-        tests={**read_files(folder, "tests"), "run-tests.sh": read_bytes(folder, "run-tests.sh")},
+        tests=tests,
         verify_command="bash /tests/run-tests.sh",
         verifier_timeout=fields.number("max_test_timeout_sec", 60.0),
         verifier_env={"TEST_DIR": "/tests"},
@@ -70,6 +72,7 @@ def read_terminal_bench(
         solution=solution,
         mode="shared" if in_same_shell else "fresh",
         reward="pytest",
+        forgeable=why_forgeable(tests),
         metadata=metadata,
         unread=(
             *(["run_tests_in_same_shell"] if in_same_shell else []),

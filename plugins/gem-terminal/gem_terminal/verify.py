@@ -1,32 +1,45 @@
-"""Grade a machine: lay the tests, run them, and read the reward that they write."""
+"""Grade a machine: carry the agent's files to a fresh one, run the tests, and read their reward."""
 
 import contextlib
 import json
 import math
 import re
+import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from gem_core.errors import GemError, MachineError
-from gem_core.machine import FileChange, Machine, MachineProvider, MachineSpec
+from gem_core.errors import GemError, MachineError, SnapshotError
+from gem_core.machine import FileChange, Machine, MachineProvider, MachineSnapshot, MachineSpec
 from gem_core.sandbox import Execution
 from gem_terminal.changed_files import ChangedFiles
-from gem_terminal.takeover import Takeover
+from gem_terminal.checks import OTHER_USER, failed_checks
 from gem_terminal.task import TerminalTask
+from gem_workers.carried_files import CarriedFiles
 
-__all__ = ["Grade", "GradingError", "Verifier"]
+__all__ = ["Carry", "Grade", "GradingError", "Verifier"]
+
+Carry = Literal["declared", "all"]
 
 _LOGS = "/logs/verifier"
 _REWARD_FILES = (f"{_LOGS}/reward.json", f"{_LOGS}/reward.txt")
 _SHOWN = 2_000
 _LARGEST = 1 << 20
+_ROOM = 1 << 28
+"""Bytes of disk and of memory that tests may use, besides what the agent may."""
 _RESULT = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b[ \t]+(\S+)", re.MULTILINE)
-_COMMANDS = (
-    "IFS=:; for folder in $PATH /bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin; do "
-    'ls -1 "$folder" 2>/dev/null; done | sort -u'
+_MISSING = re.compile(
+    r"No module named '?(?P<module>\w+)|(?P<command>[\w.+-]+): (?:command )?not found$",
+    re.MULTILINE,
 )
+_PREPARE = (
+    f"set -e; rm -rf /logs /tests; mkdir -p {_LOGS} /tests; chown 0:0 / /logs; chmod 755 / /logs; "
+    f"chmod 700 {_LOGS} /tests"
+)
+"""Both may be links that the agent has made, in the mode ``shared``."""
+_MODULES = "python3 -I -c 'import pkgutil; print(*{one.name for one in pkgutil.iter_modules()})'"
+_HAS_USERS = f'file=$(mktemp) && chown {OTHER_USER}:{OTHER_USER} "$file"'
 
 
 class GradingError(GemError, RuntimeError):
@@ -43,8 +56,11 @@ class Grade:
         tests: The names of pytest's tests that have results, and whether each has passed.
         output: The end of what the tests printed.
         seconds: Seconds of wall time of the tests.
-        left: Paths of the agent's files that were left behind, as tests might have run with them.
+        left: Paths of the agent's files that were left behind.
         changes: Paths that the agent has changed, by kind; empty in the mode ``shared``.
+        ended_by: Why there is no reward but 0, where the agent's files or programs kept the tests
+            from giving one; empty if the tests gave it.
+        missing: Modules and commands that were not found while the tests ran.
     """
 
     reward: float
@@ -54,6 +70,16 @@ class Grade:
     seconds: float = 0.0
     left: tuple[str, ...] = ()
     changes: Mapping[str, Any] = field(default_factory=dict)
+    ended_by: str = ""
+    missing: frozenset[str] = frozenset()
+
+
+class _Image(NamedTuple):
+    """What a machine of an image has before an agent has touched it."""
+
+    modules: frozenset[str]
+    env: Mapping[str, str]
+    has_users: bool
 
 
 class Verifier:
@@ -61,73 +87,139 @@ class Verifier:
 
     Args:
         provider: Starts the machines that grade.
+        carry: Which files of the agent are carried to a fresh machine: ``declared`` for those of
+            the working directory, of folders of data, and those that the task declares; ``all``
+            for nearly all, with which an agent can decide what its work is graded with.
     """
 
-    def __init__(self, provider: MachineProvider) -> None:
+    def __init__(self, provider: MachineProvider, *, carry: Carry = "declared") -> None:
         self._provider = provider
-        self._commands: dict[tuple[str, str], frozenset[str]] = {}
+        self._carry = carry
+        self._images: dict[tuple[str, str], _Image] = {}
+        self._untouched: dict[tuple[str, str, str], Grade | Exception] = {}
+
+    def why_forgeable(self, task: TerminalTask) -> str:
+        """Return how an agent could write its own reward; empty if it cannot.
+
+        Raises:
+            MachineError: A machine is needed to find out, and cannot be started.
+        """
+        if task.mode == "shared":
+            return "the tests run on the agent's machine"
+        if self._carry == "all":
+            return "all files of the agent are carried to the machine that grades"
+        if task.forgeable or not task.other_user:
+            return task.forgeable
+        return "" if self._image(task.machine).has_users else "machines have one user only here"
 
     def grade(self, machine: Machine, task: TerminalTask) -> Grade:
         """Grade what an agent has done; the machine is of no use afterwards.
+
+        Where this fails, an untouched machine is graded, once for each task. If that fails too, the
+        task or the host is at fault; if not, it is due to what the agent has left, and paid 0.
 
         Args:
             machine: The agent's machine.
             task: The task.
 
         Raises:
-            GradingError: The tests wrote no finite reward, or did not end in time.
+            GradingError: The tests write no finite reward, do not end in time, or need what the
+                machine does not have.
             MachineError: A machine failed.
         """
+        begin = time.monotonic()
+        spec = replace(machine.spec, user=task.machine.user)  # not the agent's
+        try:
+            grade = self._grade(machine, task, spec)
+        except (GradingError, MachineError, SnapshotError) as fault:
+            self._check_untouched(task, spec, fault)
+            return Grade(0.0, ended_by=str(fault), seconds=time.monotonic() - begin)
+        if grade.reward < 1 and grade.missing:
+            untouched = self._untouched_grade(task, spec)
+            if isinstance(untouched, Grade) and (missing := grade.missing & untouched.missing):
+                raise GradingError(
+                    f"The tests of {task.id!r} need {', '.join(sorted(missing))}, which the "
+                    f"machine does not have, and would pay nobody: {grade.output}"
+                )
+        return grade
+
+    def _grade(self, machine: Machine, task: TerminalTask, spec: MachineSpec) -> Grade:
         if task.mode == "shared":
             return self._run(machine, task)
         machine.kill_all()
-        spec = replace(machine.spec, user=task.machine.user)  # not the agent's
-        takeover = Takeover(instruction=task.instruction, commands=self._names_of_commands(spec))
+        carried = self._carried(task, spec)
         changes = ChangedFiles.on(machine)
 
         def keeps(change: FileChange) -> bool:
             changes.add(change)
-            return takeover.keeps(change)
+            return carried.keeps(change)
 
-        snapshot = machine.snapshot(keep=keeps)
-        fresh = self._provider.start(spec, snapshot)
-        try:
-            for path in takeover.left:
-                if path in spec.files:
-                    fresh.write(path, spec.files[path])
+        with self._start(spec, machine.snapshot(keep=keeps)) as fresh:
+            for path, content in spec.files.items():
+                if path in carried.left or not carried.would_keep(path):
+                    fresh.write(path, content)
             grade = self._run(fresh, task)
-            return replace(grade, left=tuple(takeover.left), changes=changes.to_info())
-        finally:
-            fresh.close()
+            return replace(grade, left=tuple(carried.left), changes=changes.to_info())
 
-    def _names_of_commands(self, spec: MachineSpec) -> frozenset[str]:
-        """Return the names of the commands of an image, as a machine that no agent has touched."""
+    def _start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> Any:
+        """Start a machine with room for the tests; return it as a context that closes it."""
+        roomy = replace(spec, disk=spec.disk + _ROOM, memory=spec.memory + _ROOM)
+        return contextlib.closing(self._provider.start(roomy, snapshot))
+
+    def _carried(self, task: TerminalTask, spec: MachineSpec) -> CarriedFiles:
+        modules, env = frozenset[str](), spec.env
+        if task.reward != "checks":  # which run no program in a folder of the agent
+            image = self._image(spec)
+            modules, env = image.modules, {**image.env, **spec.env}
+        return CarriedFiles(
+            spec.workdir,
+            declared=task.artifacts,
+            instruction=task.instruction,
+            modules=modules,
+            env=env,
+            everything=self._carry == "all",
+        )
+
+    def _image(self, spec: MachineSpec) -> _Image:
         key = spec.image, spec.build
-        if key not in self._commands:
-            machine = self._provider.start(spec)
-            try:
-                found = machine.run(_COMMANDS)
-            finally:
-                machine.close()
-            self._commands[key] = frozenset(found.stdout.split("\n"))
-        return self._commands[key]
+        if key not in self._images:
+            with self._start(spec) as machine:
+                modules = machine.run(_MODULES, cwd="/").stdout.split()
+                lines = machine.run("env -0", cwd="/").stdout.split("\0")
+                env = dict(line.split("=", 1) for line in lines if "=" in line)
+                has_users = machine.run(_HAS_USERS, user="root", cwd="/").ok
+            self._images[key] = _Image(frozenset(modules), env, has_users)
+        return self._images[key]
+
+    def _check_untouched(self, task: TerminalTask, spec: MachineSpec, fault: GemError) -> None:
+        """Raise unless an untouched machine can be graded, so that a fault is due to the agent."""
+        if not isinstance(fault, GradingError):  # perhaps no machine can be started any more
+            with self._start(spec):
+                pass
+        untouched = self._untouched_grade(task, spec)
+        if not isinstance(untouched, Grade):
+            raise type(fault)(f"{fault} This happens without an agent too.") from untouched
+
+    def _untouched_grade(self, task: TerminalTask, spec: MachineSpec) -> Grade | Exception:
+        key = task.id, spec.image, spec.build
+        if key not in self._untouched:
+            with self._start(spec) as machine:
+                try:
+                    self._untouched[key] = self._run(machine, task)
+                except (GradingError, MachineError) as error:
+                    self._untouched[key] = error
+        return self._untouched[key]
 
     def _run(self, machine: Machine, task: TerminalTask) -> Grade:
-        # Both may be links that the agent has made, in the mode "shared".
-        made = f"rm -rf /logs /tests && mkdir -p {_LOGS} && chmod 777 {_LOGS}"
-        machine.run(made, user="root", cwd="/")
-        for path, content in task.tests.items():
-            machine.write(f"/tests/{path}", content, mode=0o755)
         start = time.monotonic()
-        execution = machine.run(
-            task.verify_command,
-            timeout=task.verifier_timeout,
-            user=_user(task),
-            env=task.verifier_env,
-        )
+        if task.reward == "checks":
+            failed = failed_checks(machine, task.checks)
+            seconds = time.monotonic() - start
+            return Grade(float(not failed), output="\n".join(failed)[-_SHOWN:], seconds=seconds)
+        execution = _execute(machine, task)
         seconds = time.monotonic() - start
-        machine.kill_all()  # before the reward is read: nothing writes it any more
-        output = f"{execution.stdout}{execution.stderr}"[-_SHOWN:]
+        everything = f"{execution.stdout}{execution.stderr}"
+        output, missing = everything[-_SHOWN:], _missing(everything, task)
         if execution.limit is not None:
             raise GradingError(
                 f"The tests of {task.id!r} were ended by the limit {execution.limit} after "
@@ -135,11 +227,36 @@ class Verifier:
             )
         if task.reward == "pytest":
             tests = _results(task, execution)
-            return Grade(float(all(tests.values())), tests=tests, output=output, seconds=seconds)
+            reward = float(all(tests.values()))
+            return Grade(reward, tests=tests, output=output, seconds=seconds, missing=missing)
         value = _read(machine, task, output)
         rewards = value if isinstance(value, dict) else {}
-        reward = _total(rewards) if isinstance(value, dict) else value
-        return Grade(reward, rewards, output=output, seconds=seconds)
+        return Grade(_total(value), rewards, output=output, seconds=seconds, missing=missing)
+
+
+def _execute(machine: Machine, task: TerminalTask) -> Execution:
+    """Lay the tests, where nobody but their user can reach them, and run them to their end."""
+    prepared = machine.run(_PREPARE, user="root", cwd="/")
+    if not prepared.ok:
+        raise MachineError(f"The folders of the tests cannot be made: {prepared.stderr}")
+    for path, content in task.tests.items():
+        machine.write(f"/tests/{path}", content, mode=0o755)
+    user = _user(task) or machine.spec.user
+    if user not in {"root", "0"}:
+        machine.run(f"chown -R {shlex.quote(user)} {_LOGS} /tests", user="root", cwd="/")
+    execution = machine.run(
+        task.verify_command, timeout=task.verifier_timeout, user=user, env=task.verifier_env
+    )
+    machine.kill_all()  # before the reward is read: nothing writes it any more
+    return execution
+
+
+def _missing(output: str, task: TerminalTask) -> frozenset[str]:
+    """Return what was not found, without what the task asks the agent for."""
+    found = {match["module"] or match["command"] for match in _MISSING.finditer(output)}
+    solution = b"\n".join(task.solution.values()).decode("utf-8", "replace")
+    told = f"{task.instruction}\n{solution}"
+    return frozenset(name for name in found if not re.search(rf"\b{re.escape(name)}\b", told))
 
 
 def _user(task: TerminalTask) -> str | None:
@@ -165,6 +282,7 @@ def _results(task: TerminalTask, execution: Execution) -> dict[str, bool]:
 
 def _read(machine: Machine, task: TerminalTask, output: str) -> float | dict[str, float]:
     """Return the reward that the tests have written: a number, or numbers by name."""
+    found = []
     for path in _REWARD_FILES:
         with contextlib.suppress(MachineError):
             text = machine.read(path, limit=_LARGEST).decode("utf-8", "replace").strip()
@@ -174,11 +292,18 @@ def _read(machine: Machine, task: TerminalTask, output: str) -> float | dict[str
                     f"The tests of {task.id!r} wrote {text[:200]!r} to {path}, which is neither a "
                     f"finite number nor an object of finite numbers."
                 )
-            return value
-    raise GradingError(
-        f"The tests of {task.id!r} wrote neither {' nor '.join(_REWARD_FILES)}. They printed: "
-        f"{output or 'nothing'}"
-    )
+            found.append(value)
+    if not found:
+        raise GradingError(
+            f"The tests of {task.id!r} wrote neither {' nor '.join(_REWARD_FILES)}. They printed: "
+            f"{output or 'nothing'}"
+        )
+    if len(set(map(_total, found))) > 1:
+        raise GradingError(
+            f"The tests of {task.id!r} wrote two rewards that differ: {found[0]!r} to "
+            f"{_REWARD_FILES[0]} and {found[1]!r} to {_REWARD_FILES[1]}."
+        )
+    return found[0]
 
 
 def _parsed(text: str) -> float | dict[str, float] | None:
@@ -201,6 +326,8 @@ def _is_finite(value: object) -> bool:
     return False
 
 
-def _total(rewards: Mapping[str, float]) -> float:
-    """Return the part named ``reward``, or else the mean of all."""
-    return rewards["reward"] if "reward" in rewards else sum(rewards.values()) / len(rewards)
+def _total(value: float | dict[str, float]) -> float:
+    """Return a number as it is; of several the one named ``reward``, or else their mean."""
+    if not isinstance(value, dict):
+        return value
+    return value["reward"] if "reward" in value else sum(value.values()) / len(value)

@@ -1,80 +1,34 @@
 """Machines for the tests of tasks, and the way from a task to its reward."""
 
-import contextlib
-import posixpath
-import shlex
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from gem_core.errors import MachineError
-from gem_core.machine import Machine, MachineSpec
-from gem_terminal.task import TerminalTask
-from gem_workers.dockerfile import read_dockerfile
+from gem_core.machine import MachineSpec
+from gem_tasks.task_source import ListedTasks
+from gem_terminal.env import TerminalEnv
 
 
 class Bench:
-    """Starts machines for tasks, runs their solutions and their tests."""
+    """Plays tasks on machines of one provider."""
 
     def __init__(self, provider) -> None:
         self._provider = provider
 
-    @contextlib.contextmanager
-    def start(self, task: TerminalTask) -> Iterator[Machine]:
-        spec = task.machine
-        limits = {"workdir": spec.workdir, "env": spec.env, "memory": spec.memory}
-        with self._provider.start(MachineSpec(files=spec.files, **limits)) as machine:
-            if spec.build:
-                build(machine, Path(spec.build))
-            yield machine
+    def play(self, task, *commands, solve=False, **options):
+        """Play an episode: the solution, or nothing, then the commands; return its last step."""
+        with TerminalEnv(tasks=ListedTasks([task]), machine=self._provider, **options) as env:
+            env.reset(seed=0)
+            if solve:
+                env.step(env.solution())
+            for command in commands:
+                env.step(f"```bash\n{command}\n```")
+            return env.step(env.finish_action)
 
-    def solve(self, machine: Machine, task: TerminalTask) -> None:
-        for path, content in task.solution.items():
-            machine.write(f"/solution/{path}", content)
-        done = machine.run("bash /solution/solve.sh", env=task.solution_env)
-        assert done.ok, done.stdout + done.stderr
-
-    def grade(self, machine: Machine, task: TerminalTask) -> float:
-        """Run the tests with all processes ended, as on a fresh machine with the same files."""
-        if task.mode == "fresh":
-            machine.kill_all()
-        for path, content in task.tests.items():
-            machine.write(f"/tests/{path}", content)
-        machine.run("rm -rf /logs/verifier; mkdir -p /logs/verifier")
-        done = machine.run(task.verify_command, env=task.verifier_env, timeout=60)
-        try:
-            return float(machine.read("/logs/verifier/reward.txt"))
-        except MachineError:
-            pytest.fail(f"There is no reward: {done.stdout}{done.stderr}")
-
-
-def build(machine: Machine, folder: Path) -> None:
-    """Carry out the COPY, RUN and WORKDIR of a sample's Dockerfile."""
-    workdir = "/"
-    for each in read_dockerfile(folder):
-        if each.name == "WORKDIR":
-            workdir = each.arguments
-            machine.run(f"mkdir -p {shlex.quote(workdir)}", cwd="/")
-        elif each.name == "COPY":
-            *sources, target = shlex.split(each.arguments)
-            for source in sources:
-                copy(machine, folder / source, posixpath.join(workdir, target))
-        elif each.name == "RUN":
-            done = machine.run(each.arguments, cwd=workdir)
-            assert done.ok, done.stdout + done.stderr
-        else:
-            assert each.name == "FROM", each
-
-
-def copy(machine: Machine, source: Path, target: str) -> None:
-    if source.is_file():
-        target += source.name if target.endswith("/") else ""
-        machine.write(target, source.read_bytes())
-        return
-    for path in sorted(source.rglob("*")):
-        if path.is_file():
-            copy(machine, path, f"{target.rstrip('/')}/{path.relative_to(source)}")
+    def pays(self, task, *commands, solve=False):
+        """Return the reward of an episode, and check that nothing kept the tests from giving it."""
+        step = self.play(task, *commands, solve=solve)
+        assert "ended_by" not in step.info, step.info["ended_by"]
+        return step.reward
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """Generated tasks: the seed decides, the solution is paid, and nothing done is not."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from selection import thorough
 
 from gem_core.errors import ConfigError
-from gem_terminal import checker, families
+from gem_terminal import checks, families
 from gem_terminal.families import FAMILIES, failing_script
 from gem_terminal.generated import generate_task
 
@@ -33,17 +32,15 @@ def test_a_seed_gives_the_same_task_again_and_other_seeds_give_others(subtests):
             assert tasks == again
             files = {json.dumps(sorted(map(repr, task.machine.files.items()))) for task in tasks}
             assert len(files) == 8
-            assert len({task.tests["checks.json"] for task in tasks}) == 8
+            assert len({json.dumps(task.checks) for task in tasks}) == 8
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "level", "seed"), GRADED)
 def test_a_generated_task_pays_for_its_solution_and_not_for_nothing(bench, family, level, seed):
     task = generate_task(seed, difficulty=level, family=family)
-    with bench.start(task) as machine:
-        assert bench.grade(machine, task) == 0
-        bench.solve(machine, task)
-        assert bench.grade(machine, task) == 1
+    assert bench.pays(task) == 0
+    assert bench.pays(task, solve=True) == 1
 
 
 @pytest.mark.slow
@@ -97,21 +94,30 @@ def test_an_unknown_difficulty_or_family_is_an_error():
 
 
 @pytest.mark.slow
-def test_a_program_of_the_agent_does_not_find_the_answers(bench):
-    task = next(
-        task
-        for task in (generate_task(seed, family="script") for seed in range(20))
-        if "/app/totals.py" in task.machine.files
+def test_what_is_expected_is_not_on_the_machine(bench):
+    task = generate_task(1, family="script")
+    path = task.checks[0]["command"][1]
+    assert not task.tests
+    assert bench.pays(task, f"echo 'cat /tests/* /logs/*; ls /tests /logs' > {path}") == 0
+
+
+@pytest.mark.slow
+def test_a_server_that_changes_the_asking_program_is_not_paid(bench):
+    task = generate_task(0, family="processes")
+    [serves] = [check for check in task.checks if check["kind"] == "serves"]
+    forged = f"#!/bin/bash\necho '\"{serves['body']}\"'\n"
+    start = "cp forged /usr/bin/python3; cp forged /usr/local/bin/python3; sleep 60 >/dev/null &"
+    step = bench.play(
+        task,
+        f"cat > /app/forged <<'END'\n{forged}END\nchmod +x /app/forged",
+        f"cat > /app/start.sh <<'END'\ncd /app; {start}\nEND",
     )
-    cheat = (
-        "import json, sys\n"
-        "text = sys.stdin.read()\n"
-        "for check in json.load(open('/tests/checks.json')):\n"
-        "    if check.get('stdin') == text: print(check['stdout'])\n"
-    )
-    with bench.start(task) as machine:
-        machine.write("/app/totals.py", cheat)
-        assert bench.grade(machine, task) == 0
+    assert step.reward == 0
+
+
+def test_no_generated_task_is_forgeable():
+    for family in FAMILIES:
+        assert not generate_task(0, family=family).forgeable
 
 
 @pytest.mark.parametrize(
@@ -127,12 +133,23 @@ def test_a_program_of_the_agent_does_not_find_the_answers(bench):
         ({"a": None}, {"a": None}, True),
     ],
 )
-def test_json_is_compared_by_value_and_type(tmp_path, found, expected, same):
-    file = tmp_path / "found.json"
-    file.write_text(json.dumps(found))
-    assert checker._json(str(file), expected) is same
+def test_json_is_compared_by_value_and_type(found, expected, same):
+    assert checks._same(found, expected) is same
 
 
-def test_a_pipe_in_the_place_of_a_file_does_not_block_the_checks(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    assert not checker._passes({"kind": "text", "path": str(tmp_path / "pipe"), "text": ""})
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "mkfifo /app/report.json",
+        "truncate -s 1T /app/report.json",
+        "ln -s /dev/zero /app/report.json",
+        "mkdir /app/report.json",
+        "head -c 400000 /dev/zero | tr '\\0' '[' > /app/report.json",
+        "head -c 5000 /dev/zero | tr '\\0' 9 > /app/report.json",
+        "rm -rf /app; ln -s /app /app",
+        "rm -rf /app; touch /app",
+    ],
+)
+def test_a_hostile_answer_is_paid_nothing_and_is_not_a_fault(bench, hostile):
+    assert bench.play(generate_task(0, family="json"), hostile).reward == 0

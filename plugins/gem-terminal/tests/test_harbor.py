@@ -403,3 +403,39 @@ def test_any_shape_of_folder_is_read_or_refused(tmp_path, name, kind):
         path.symlink_to({"loop": path.name, "outside": "/etc", "dangling": "nowhere"}[kind])
     with contextlib.suppress(ConfigError):
         read_harbor(folder)
+
+
+def test_declared_paths_and_what_the_tests_run_are_read(folder):
+    toml = (
+        'artifacts = ["/etc/hosts", "out/a.csv", {source = "/var/lib/x/", destination = "x"}]\n'
+        '[metadata.gem-core]\ntests_run = "programs-as-other-user"\n'
+        '[environment]\nworkdir = "/app"\n'
+    )
+    task = read_harbor(make(folder, toml, **{"tests/test.sh": "bash /app/x.sh\n"}))
+    assert task.artifacts == ("/etc/hosts", "/app/out/a.csv", "/var/lib/x")
+    assert (task.forgeable, task.other_user) == ("", True)
+    assert task.metadata == {}
+    assert "artifacts" not in task.unread
+
+
+def test_tests_that_run_a_program_are_forgeable_unless_the_task_says_otherwise(folder):
+    tests = {"tests/test.sh": "bash /app/x.sh\n"}
+    assert read_harbor(make(folder, **tests)).forgeable == "tests/test.sh, line 1: bash /app/x.sh"
+    told = '[metadata.gem-core]\ntests_run = "no-programs"\n'
+    assert read_harbor(make(folder, told, **tests)).forgeable == ""
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ("artifacts = 1", "artifacts must be a list"),
+        ("artifacts = [1]", "must be a text"),
+        ("artifacts = [{}]", "has no source"),
+        ('artifacts = [""]', "has no source"),
+        ('[metadata.gem-core]\ntests_run = "all"', "must be one of no-programs"),
+        ('[metadata]\ngem-core = "x"', "metadata.gem-core must be a table"),
+    ],
+)
+def test_what_a_task_declares_wrongly_is_refused(folder, toml, message):
+    with pytest.raises(ConfigError, match=message):
+        read_harbor(make(folder, toml))

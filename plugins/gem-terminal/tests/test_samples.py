@@ -19,11 +19,9 @@ def test_there_are_24_samples_in_the_order_of_their_ids():
 @pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id.partition("/")[2])
 def test_a_sample_pays_for_its_solution_and_not_for_nothing(bench, task):
-    with bench.start(task) as machine:
-        assert bench.grade(machine, task) == 0
-    with bench.start(task) as machine:
-        bench.solve(machine, task)
-        assert bench.grade(machine, task) == 1
+    assert not task.forgeable
+    assert bench.pays(task) == 0
+    assert bench.pays(task, solve=True) == 1
 
 
 @pytest.mark.slow
@@ -43,8 +41,10 @@ def test_the_folder_of_the_samples_has_nothing_else():
 
 
 CHEATS = {
-    "bash-functions": {"/app/lib.sh": "echo same; exit 0"},
-    "backup-script": {"/app/backup.sh": "echo 4; exit 0"},
+    "bash-functions": "echo 'echo same; exit 0' > lib.sh",
+    "backup-script": "echo 'echo 4; exit 0' > backup.sh",
+    "greeter-service": "echo 'echo 1 > /logs/verifier/reward.txt; kill -9 $PPID' > run.sh",
+    "port-conflict": "echo 'echo 1 > /logs/verifier/reward.txt; kill $PPID' > services/users.conf",
 }
 
 
@@ -52,17 +52,11 @@ CHEATS = {
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_program_that_ends_early_is_not_paid(bench, name):
     [task] = [task for task in TASKS if task.id.endswith(f"/{name}")]
-    with bench.start(task) as machine:
-        for path, content in CHEATS[name].items():
-            machine.write(path, content)
-        assert bench.grade(machine, task) == 0
+    assert bench.pays(task, CHEATS[name]) == 0
 
 
 @pytest.mark.slow
 def test_a_merged_program_that_ends_the_interpreter_is_not_paid(bench):
     [task] = [task for task in TASKS if task.id.endswith("/git-finish-merge")]
-    with bench.start(task) as machine:
-        bench.solve(machine, task)
-        change = "echo 'import os; os._exit(0)' > prices.py; git commit -qa --amend -m Merge"
-        assert machine.run(change, cwd="/app/shop").ok
-        assert bench.grade(machine, task) == 0
+    change = "cd shop; echo 'import os; os._exit(0)' > prices.py; git commit -qa --amend -m Merge"
+    assert bench.pays(task, change, solve=True) == 0

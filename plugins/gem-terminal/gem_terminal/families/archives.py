@@ -8,8 +8,9 @@ import zipfile
 from collections.abc import Mapping
 from random import Random
 
-from gem_terminal.families.draft import Check, Draft, digest, python
+from gem_terminal.families.draft import Draft, digest, python
 from gem_terminal.families.words import WORDS, sentence
+from gem_terminal.task import Check
 
 __all__ = ["draw"]
 

@@ -4,12 +4,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
-__all__ = ["Check", "Draft", "Family", "digest", "in_words", "python"]
+from gem_terminal.task import Check
 
-Check = dict[str, Any]
-"""A check of ``gem_terminal.checker``: its kind and its fields."""
+__all__ = ["Draft", "Family", "digest", "in_words", "python"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +20,14 @@ class Draft:
         files: Files to create: absolute path to content.
         checks: What must hold in the end. Nothing done must fail one of them at least.
         solution: A bash script that solves the task.
+        other_user: Whether a check runs programs of the agent as another user.
     """
 
     instruction: str
     files: Mapping[str, bytes]
     checks: Sequence[Check]
     solution: str
+    other_user: bool = False
 
 
 class Family(Protocol):

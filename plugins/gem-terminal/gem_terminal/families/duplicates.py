@@ -51,6 +51,7 @@ def draw(random: Random, *, hard: bool) -> Draft:
         else "Remove the other files."
     )
     remaining = paths if hard else {path: content for content, path in first.items()}
+    linked = [f"{_AT}/{line.split(chr(9))[0]}" for line in removed]
     return Draft(
         instruction=(
             f"Some files below {_AT} have exactly the same content. Of files with the same content "
@@ -64,10 +65,7 @@ def draw(random: Random, *, hard: bool) -> Draft:
             {"kind": "text", "path": "/app/removed.tsv", "text": "".join(removed)},
             {"kind": "names", "path": _AT, "names": list(remaining)},
             *(digest(f"{_AT}/{path}", content) for path, content in remaining.items()),
-            *(
-                {"kind": "link", "path": f"{_AT}/{line.split(chr(9))[0]}"}
-                for line in (removed if hard else [])
-            ),
+            *([{"kind": "links", "paths": linked}] if hard else []),
         ],
         solution=python(_SOLUTION.replace("LINK", _LINK if hard else "pass")),
     )

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from gem_terminal.families.draft import Check, Draft
+from gem_terminal.families.draft import Draft
 from gem_terminal.families.words import FIRST, WORDS
+from gem_terminal.task import Check
 
 __all__ = ["draw"]
 

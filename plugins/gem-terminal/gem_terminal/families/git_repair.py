@@ -2,9 +2,10 @@
 
 from random import Random
 
-from gem_terminal.families.draft import Check, Draft
+from gem_terminal.families.draft import Draft
 from gem_terminal.families.git_objects import Repository
 from gem_terminal.families.words import WORDS, sentence
+from gem_terminal.task import Check
 
 __all__ = ["draw"]
 

@@ -49,10 +49,7 @@ def _easy(random: Random) -> Draft:
             "/app/modes.txt": table.encode(),
             **{path: f"{sentence(random)}\n".encode() for path in paths},
         },
-        checks=[
-            {"kind": "mode", "path": path, "mode": mode}
-            for path, mode in zip(paths, modes, strict=True)
-        ],
+        checks=[{"kind": "modes", "modes": dict(zip(paths, modes, strict=True))}],
         solution=_EASY,
     )
 
@@ -83,7 +80,7 @@ def _hard(random: Random) -> Draft:
         ),
         files={path: text.encode() for path, text in files.items()},
         checks=[
-            *({"kind": "mode", "path": path, "mode": mode} for path, mode in modes.items()),
+            {"kind": "modes", "modes": modes},
             *({"kind": "text", "path": path, "text": text} for path, text in files.items()),
         ],
         solution=python(_HARD),

@@ -96,4 +96,5 @@ def draw(random: Random, *, hard: bool) -> Draft:
             f"sed -i 's/^PORT=.*/PORT={port}/' /app/service.conf\n"
             f'sed -i \'s/"text":/"message":/\' /app/data/{name}\n'
         ),
+        other_user=True,
     )

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from gem_terminal.families.draft import Check, Draft, python
+from gem_terminal.families.draft import Draft, python
 from gem_terminal.families.words import CITIES, WORDS, people
+from gem_terminal.task import Check
 
 __all__ = ["draw"]
 

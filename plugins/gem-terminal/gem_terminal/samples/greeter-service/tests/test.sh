@@ -1,14 +1,23 @@
 #!/bin/bash
 mkdir -p /logs/verifier
 if python3 -I - <<'END'
-import json, subprocess, time, urllib.error, urllib.request
+import json, os, subprocess, time, urllib.error, urllib.request
+def nobody():
+    # A program of the agent must not reach the reward. Some machines have one user only.
+    try:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    except OSError:
+        pass
 with open("/app/config/service.json") as file:
     config = json.load(file)
 assert config["greeting"] == "Hello"
 config["greeting"] = "Good day"
 with open("/app/config/service.json", "w") as file:
     json.dump(config, file)
-subprocess.run(["bash", "/app/run.sh"], check=True, timeout=20)
+subprocess.run(["chown", "-Rh", "65534:65534", "/app"])
+subprocess.run(["bash", "/app/run.sh"], preexec_fn=nobody, stdin=subprocess.DEVNULL, check=True, timeout=20)
 def get(path):
     for attempt in range(100):
         try:

@@ -1,10 +1,19 @@
 #!/bin/bash
 mkdir -p /logs/verifier
 if python3 -I - <<'END'
-import hashlib, subprocess, time, urllib.request
+import hashlib, os, subprocess, time, urllib.request
+def nobody():
+    # A program of the agent must not reach the reward. Some machines have one user only.
+    try:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    except OSError:
+        pass
 digest = hashlib.sha256(open("/app/server.py", "rb").read()).hexdigest()
 assert digest == "f5ad975ef0ceb65213f4d98e0ee0e3d91e313d688316214eea9b3c0c12abde97"
-subprocess.run(["bash", "/app/start-all.sh"], check=True, timeout=20)
+subprocess.run(["chown", "-Rh", "65534:65534", "/app"])
+subprocess.run(["bash", "/app/start-all.sh"], preexec_fn=nobody, stdin=subprocess.DEVNULL, check=True, timeout=20)
 for name, port in [("catalog", 8101), ("orders", 8102), ("users", 8103)]:
     for attempt in range(100):
         try:
