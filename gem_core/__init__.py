@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gem_core.machine import MachineSpec
     from gem_core.observation import Action, Info, Observation, visible_text
     from gem_core.sandbox import Execution, Program, Sandbox, SandboxSession
+    from gem_core.secret import Secret
     from gem_core.specs import (
         AgentSpec,
         CallFormatSpec,
@@ -71,6 +72,7 @@ _MODULES = {
     "machine": ("MachineSpec",),
     "observation": ("Action", "Info", "Observation", "visible_text"),
     "sandbox": ("Execution", "Program", "Sandbox", "SandboxSession"),
+    "secret": ("Secret",),
     "specs": (
         "AgentSpec",
         "CallFormatSpec",
@@ -136,6 +138,7 @@ __all__ = [
     "Sandbox",
     "SandboxSession",
     "SandboxSpec",
+    "Secret",
     "Step",
     "Tool",
     "ToolCall",

@@ -43,6 +43,7 @@ __all__ = [
     "build",
     "describe_validation_error",
     "factory_from_config",
+    "parameter_types",
     "part_kwargs",
 ]
 
@@ -270,18 +271,23 @@ def _spec(kind: type[S], where: str, value: Any, problems: _Problems) -> S | Non
         return None
 
 
+def parameter_types(target: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations of a target's parameters, by name; empty if they cannot be read."""
+    function = target.__init__ if inspect.isclass(target) else target
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except Exception:  # noqa: BLE001 - annotations may name what is not importable at run time
+        return {}
+
+
 def part_kwargs(target: Callable[..., Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return keyword arguments, converted to the types of the target's annotations.
 
     Raises:
         pydantic.ValidationError: A value does not have its parameter's type.
     """
-    function = target.__init__ if inspect.isclass(target) else target
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except Exception:  # noqa: BLE001 - annotations may name what is not importable at run time
-        hints = {}
-    fields: dict[str, Any] = {name: (_checkable(hints.get(name, Any)), ...) for name in kwargs}
+    types = parameter_types(target)
+    fields: dict[str, Any] = {name: (_checkable(types.get(name, Any)), ...) for name in kwargs}
     model = pydantic.create_model(
         "Parameters", __config__=pydantic.ConfigDict(arbitrary_types_allowed=True), **fields
     )

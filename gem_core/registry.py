@@ -94,9 +94,7 @@ class Registry:
         if not isinstance(spec_id, str):
             raise UnknownIdError(f"The id of a {kind.kind} is text; got {spec_id!r}.")
         known = self._specs.get(kind.kind, {})
-        is_path = "/" in spec_id.partition(":")[0]
-        candidates = [spec_id, spec_id.replace("/", ":", 1)] if is_path else [spec_id]
-        for candidate in candidates:
+        for candidate in _spellings(spec_id):
             if (kind.kind, candidate) in self._clashes:
                 first, second = self._clashes[kind.kind, candidate]
                 raise DuplicateIdError(_clash_message(known[candidate], first, second))
@@ -107,6 +105,12 @@ class Registry:
         if kind.by_entry_point and ":" in spec_id:
             return kind(id=spec_id, entry_point=spec_id)
         raise UnknownIdError(self._unknown_message(kind, spec_id))
+
+    def named(self, spec_id: str) -> list[Spec]:
+        """Return the specs of all kinds that have an id, or its config path."""
+        ids = _spellings(spec_id)
+        found = [specs[one] for specs in self._specs.values() for one in ids if one in specs]
+        return found or [spec for one in ids if (spec := self._from_family(one)) is not None]
 
     def _from_family(self, env_id: str) -> EnvSpec | None:
         namespace, _, rest = env_id.partition(":")
@@ -170,6 +174,12 @@ class Registry:
     def make(self, kind: type[Spec], spec_id: str, **kwargs: Any) -> Any:
         """Make the object that an id names; it raises as ``find`` and ``Spec.make`` do."""
         return self.find(kind, spec_id).make(**kwargs)
+
+
+def _spellings(spec_id: str) -> list[str]:
+    """Return an id; for a config path, also the id that it stands for."""
+    is_path = "/" in spec_id.partition(":")[0]
+    return [spec_id, spec_id.replace("/", ":", 1)] if is_path else [spec_id]
 
 
 def _refuse_twin(spec: Spec, others: Iterable[Spec]) -> None:

@@ -28,7 +28,7 @@ from gem_core.options import message_of, warn_deprecated
 from gem_core.plugins import default_registry
 from gem_core.specs import AgentSpec, check_kwargs, load_entry_point
 from gem_rollout.answer_instruction import DEFAULT, KEY
-from gem_rollout.composition import WITHOUT_SECRETS, compose
+from gem_rollout.composition import WITHOUT_SECRETS, compose, printed_flags
 from gem_rollout.environments import env_factories, env_sources, envs_by_name
 from gem_rollout.executor import EXECUTOR
 from gem_rollout.overrides import (
@@ -43,7 +43,7 @@ from gem_rollout.overrides import (
     with_executor,
     with_suite,
 )
-from gem_rollout.redaction import hide, remembered, secrets_in_words, typed
+from gem_rollout.redaction import declared_by, hide, remembered, secrets_in, typed
 
 __all__ = [
     "INTERRUPTED",
@@ -254,7 +254,7 @@ class HydraCommand(click.Command):
         super().format_options(ctx, formatter)
 
     def _run(self, words: tuple[str, ...], form: str, **flags: Any) -> int:
-        with remembered(secrets_in_words(words)):
+        with declared_by(self._keys), remembered(secrets_in({}, words)):
             try:
                 return self._run_words(words, form, flags)
             except GemError as error:
@@ -290,7 +290,8 @@ class HydraCommand(click.Command):
 
         typed_keys = [override.partition("=")[0] for override in overrides]
         hidden = [word for word in WITHOUT_SECRETS if word.partition("=")[0] not in typed_keys]
-        compose(task, store, [program, *_flag_words(flags), *hidden, *overrides], flags)
+        words_of_flags = _flag_words(printed_flags(flags))
+        compose(task, store, [program, *words_of_flags, *hidden, *overrides], flags)
         return max(statuses, default=0)
 
     def _without_format(self, overrides: list[str], form: str) -> tuple[list[str], str]:

@@ -27,6 +27,7 @@ from gem_core.mixture import Component
 from gem_core.plugins import default_registry
 from gem_core.specs import EnvSpec, check_kwargs
 from gem_rollout.answer_instruction import instructed
+from gem_rollout.redaction import redact
 
 __all__ = ["env_factories", "env_sources", "envs_by_name", "named_specs"]
 
@@ -105,7 +106,8 @@ def _listed(envs: Any) -> Iterator[tuple[str, EnvSpec]]:
     """Yield the environments of one or several ids, patterns, or mappings with an id."""
     for number, entry in enumerate([envs] if isinstance(envs, str | Mapping) else envs):
         for spec, parameters in _specs(f"envs.{number}", entry):
-            shown = ", ".join(f"{name}={_shown(value)}" for name, value in parameters.items())
+            told = redact({"id": spec.id, **parameters})
+            shown = ", ".join(f"{name}={_shown(told[name])}" for name in parameters)
             yield f"{spec.id}({shown})" if shown else spec.id, spec
 
 

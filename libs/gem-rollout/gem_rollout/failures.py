@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from gem_rollout.redaction import hide
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["Failure", "Failures"]
@@ -36,7 +35,7 @@ class Failure(NamedTuple):
         """Return the failure of a trajectory's ``error``; None without an error."""
         if not error:
             return None
-        message = hide(str(error.get("message", "")).partition("\n")[0])
+        message = str(error.get("message", "")).partition("\n")[0]
         short = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
         frames = list(_FRAME.finditer(str(error.get("traceback", ""))))
         place = "{file}:{line} in {name}".format(**frames[-1].groupdict()) if frames else ""

@@ -29,7 +29,7 @@ from gem_core.specs import (
     WrapperSpec,
     check_kwargs,
 )
-from gem_rollout.redaction import redact_words, typed
+from gem_rollout.redaction import HIDDEN, typed
 from gem_rollout.signatures import parameters_of
 from gem_rollout.suites import Suite, SuiteSpec
 
@@ -41,6 +41,7 @@ __all__ = [
     "help_of_group",
     "kinds_of_groups",
     "renamed_overrides",
+    "unreadable",
     "with_environments",
     "with_executor",
     "with_suite",
@@ -92,10 +93,6 @@ def help_of_group(kind: type[Spec]) -> Iterator[tuple[str, str]]:
             for name, value in values.items()
         )
         yield spec.id, f"{text}. {shown}"
-
-
-_LONGEST = 300
-"""The number of characters of a long override that are shown."""
 
 
 def with_environments(words: Sequence[str]) -> list[str]:
@@ -294,12 +291,20 @@ def _parsed(text: str) -> Override:
     try:
         return OverridesParser.create().parse_override(text)
     except (HydraException, RecursionError) as error:
-        shown, why = redact_words([text])[0], str(error)
-        raise ConfigError(
-            f"{shown[:_LONGEST]!r} cannot be parsed: {why[:_LONGEST]}"
-            if len(shown) > _LONGEST
-            else f"{shown!r} cannot be parsed: {why}"
-        ) from error
+        raise unreadable(text) from error
+
+
+def unreadable(override: str) -> ConfigError:
+    """Return the error of an override that cannot be parsed; it may hold a secret, so no quote."""
+    key, _, value = override.partition("=")
+    if HIDDEN in value:
+        return ConfigError(
+            f"The value of {key!r} was not recorded, as it is secret. Give it again."
+        )
+    return ConfigError(
+        f"The value of {key!r} cannot be parsed. Are all brackets and quotes closed? A text with "
+        f"special characters needs quotes within the quotes of the shell: \"{key}='...'\"."
+    )
 
 
 def _with_silent(override: Override) -> Override:

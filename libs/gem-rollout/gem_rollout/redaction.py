@@ -1,309 +1,251 @@
-"""Secrets are not written: neither into a run's folder nor into messages.
+"""Masks secrets where a configuration or a command line is written or printed, and nowhere else.
 
-``redact`` finds secrets in a configuration by where they are and by what they look like, and puts
-``(hidden)`` in their place. A value is hidden if
-
-- its key contains a word such as ``token``, ``key``, ``secret``, ``password``, ``auth``, ``cookie``
-  or ``private``, in any spelling (``API-Key``, ``apiKey``). Keys such as ``tokenizer`` and
-  ``answer_key`` are known to be harmless. Booleans stay, and so do numbers of up to nine digits
-  (``max_tokens``), except passwords;
-- it is below ``env``, the environment variables of a server, or below ``headers``;
-- it is the userinfo, the query or the fragment of a URL;
-- it follows a flag such as ``--api-key`` in a list or in a line of arguments;
-- it has the form of a known token: ``sk-...``, ``ghp_...``, ``hf_...``, ``AKIA...``, a JWT.
-
-What was hidden in the configuration of a command is remembered while the command runs, so that
-``hide`` also finds it in the text of an error or in a trajectory.
+A value is secret if it is that of a parameter whose type is ``gem_core.Secret`` (or pydantic's
+``SecretStr``), or, for parts that declare nothing, if the whole words of its key say so:
+``api_key`` and ``authToken`` do, ``turkey``, ``max_tokens`` and ``api_key_env`` do not. In a URL,
+the userinfo and query parameters with such a name are secret too. The text of a value is never
+searched for anything else. docs/rollouts.md has the rules.
 """
 
 import contextlib
+import fnmatch
+import functools
+import glob
 import json
-import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+import sys
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, QuotedString
-from hydra.errors import HydraException
+import pydantic
+
+from gem_core.config import parameter_types
+from gem_core.errors import GemError
+from gem_core.plugins import default_registry
+from gem_core.secret import SecretParts
+from gem_core.specs import EnvSpec, Spec, load_entry_point
 
 __all__ = [
     "HIDDEN",
+    "declared_by",
     "hide",
-    "hide_in_json",
-    "known_secrets",
     "redact",
     "redact_words",
     "remembered",
     "secrets_in",
-    "secrets_in_words",
     "typed",
+    "with_hidden",
 ]
 
 HIDDEN = "(hidden)"
+_SHORTEST = 8
+"""A secret with fewer characters stays in messages, where it may be an ordinary word."""
 
-_HARMLESS = re.compile(
-    r"tokeni[sz](?:er|ers|ed|e|ation|ing)|keywords?|keyboard|hotkey|keyframes?|keypoints?|monkey"
-    r"|authors?(?!i)|authored|key(?:column|field)s?"
-    r"|(?:answer|question|primary|foreign|sort|group|text|image|prompt|label|input|output|row"
-    r"|column|solution|problem|context|reward|metric|test|function)keys?|keyenv(?:var)?s?|(?:eos|bos|pad|unk|sep|cls|mask|stop|special)tokens?"
-)
-"""Words that contain the name of a secret, in lower case and without separators."""
-_PASSWORD = re.compile(r"secret|passw|passphrase|passcode|passkey|^pass$|pwd|credential|creds?$")
 _SECRET = re.compile(
-    _PASSWORD.pattern
-    + r"|token|key|auth|cookie|bearer|private|jwt|webhook|dsn$|connectionstring|sess(?:ion)?id"
-    r"|^session$|^(?:pw|pat|sig|otp|hmac)$|signature$"
+    r"(?:^|_)(?:password|passwd|secret|credentials?|authorization)(?:_|$)"
+    r"|(?:^|_)(?:token|cookie|apikey|(?:api|access|private|secret|auth|encryption|signing)_key)$"
 )
-_PASS = re.compile(r"(?:^|[_\-.\s]|(?<=[a-z])(?=P))[pP]ass$|(?:^|[_\-.])PASS$")
-_VARIABLES = re.compile(
-    r"^(?:extra|additional|default|server|process|container|docker|child|user|job|worker)?"
-    r"(?:env|environ|environment|env(?:ironment)?var(?:iable)?s?|envset)$"
+_HARMLESS = re.compile(
+    r"(?:^|_)(?:env|var|name|file|path|dir|folder|url|ids?|count|limit|length|size|max|min"
+    r"|(?:eos|bos|pad|unk|sep|cls|mask|stop|start|end|image|video|audio|per|max|min)_token)$"
 )
-_HEADERS = re.compile(r"headers?$")
-_BARE = {"key", "keys", "token", "tokens", "auth", "private", "session", "pass"}
-"""Names that are also words of prose: a colon after them does not make them a key."""
-_PLAIN = re.compile(
-    r"(?:true|false|null|none|[+-]?(?:\d{1,9}(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE
-)
+"""Keys that have the word, and hold no secret; their words are joined by ``_``."""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
-_USERINFO = re.compile(
-    r"\b([a-z][a-z0-9+.-]*://)(?:[^\s/?#@'\"<>]*@)*?"
-    r"((?:[^\s/?#'\"<>]+|[^\s/?#:@'\"<>]*:(?!\d+/)[^\s@'\"<>]+))@",
-    re.IGNORECASE,
-)
-_QUERY = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s?#'\"<>]*\?)([^\s#'\"<>]+)")
-_FRAGMENT = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://[^\s#'\"<>]*#)([^\s'\"<>]*=[^\s'\"<>]*)")
-_PROXY = re.compile(r"^(?://)?([^\s:/@=]+:[^\s/@]+)@[\w.-]+(?::\d+)?(?:/.*)?$")
-_SHAPES = re.compile(
-    r"\bsk-(?=[\w-]*\d)[\w-]{6,}"
-    r"|\b(?:gh[opsur]_|github_pat_|glpat-|xapp-|npm_|pypi-|[srp]k_(?:live|test)_|whsec_|gsk_|xai-"
-    r"|nvapi-|dop_v1_|shpat_|tvly-|pplx-|jina_|r8_)(?=[\w-]*[\dA-Z])[\w-]{6,}"
-    r"|\bxox[abeoprs]-[\w-]{6,}"
-    r"|\bhf_(?=[A-Za-z]*[\dA-Z])[A-Za-z0-9]{6,}"
-    r"|\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{8,}"
-    r"|\bAIza[\w-]{16,}|\bya29\.[\w-]{8,}|\bSG\.[\w-]{8,}\.[\w-]{8,}"
-    r"|\beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?"
-    r"|(?<=hooks\.slack\.com/services/)[\w/-]+|(?<=/api/webhooks/)[\w/-]+"
-    r"|\b(?:bot)?\d{8,10}:[\w-]{30,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
-    re.DOTALL,
-)
-_SCHEME = re.compile(
-    r"\b(bearer\s+)([\w.~+/=-]{4,})|\b((?:basic|token|digest|apikey)\s+)((?=[\w.~+/-]*[\d=])[\w.~+/=-]{8,})",
-    re.IGNORECASE,
-)
-_VALUE = r"\"[^\"\n]*\"?|'[^'\n]*'?"
-_FLAG = re.compile(rf"(?<![\w-])(--?[A-Za-z][\w.-]*)(\s*=\s*|\s+)({_VALUE}|[^\s'\"]+)")
-_ASSIGNED = re.compile(
-    rf"([A-Za-z_][\w.-]*)(\\*[\"']?\s*[:=]\s*\\*)((?:bearer|basic|token|digest)\s+[^\s,}}'\"]+|{_VALUE}"
-    r"|[^\s,;}\])&\"'\\]+)",
-    re.IGNORECASE,
-)
-_LINE = re.compile(r"(?i)((?:set-|proxy-)?(?:cookie2?|authorization)\s*:\s*)([^\n\"'}]+)")
-_HEADER_FLAGS = {"-H", "--header", "--headers"}
-_VARIABLE_FLAGS = {"-e", "--env"}
-_USER_FLAGS = {"-u", "--user", "--proxy-user", "-U"}
+_FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
+_KEY = re.compile(r"[+~]*\w[\w.@/-]*")
+_ARGUMENT = re.compile(r"(-{0,2}[A-Za-z][\w.-]*)(=|:\s*)(.+)", re.DOTALL)
+_URL = re.compile(r"\b([a-z][a-z0-9+.-]{0,20}://)([^\s/?#'\"<>]*)([^\s'\"<>]*)", re.IGNORECASE)
+_QUERY = re.compile(r"([?&#;])([^=&#;]+)=([^&#;]*)")
+_INTERPOLATION = re.compile(r"\$\{[\w.:]+\}")
+
+
+def _sounds_secret(name: str) -> bool:
+    """Return whether the words of a key say that its value is secret."""
+    words = re.sub(r"[\d_.-]+", "_", _HUMP.sub("_", name)).strip("_").lower()
+    return bool(_SECRET.search(words)) and not _HARMLESS.search(words)
+
+
+class _Place(NamedTuple):
+    """What is known of a place in a configuration.
+
+    Args:
+        is_secret: Whether all that is there is secret.
+        keys: Keys of which this is true at any depth below.
+        types: The types of the keys, if it is not a part with an id.
+    """
+
+    is_secret: bool = False
+    keys: frozenset[str] = frozenset()
+    types: Mapping[str, Any] = {}
+
+    def at(self, part: Mapping[Any, Any]) -> "_Place":
+        """Return this place with the types of the mapping that is there."""
+        return self._replace(types={**self.types, **_types_of_part(part)})
+
+    def below(self, key: str, value: Any) -> "_Place":
+        """Return the place of a key of the mapping that is here."""
+        # The name that a user gives a part, such as agent.secret_agent, says nothing.
+        is_part = isinstance(value, Mapping) and isinstance(value.get("id"), str)
+        if self.is_secret or key in self.keys or (_sounds_secret(key) and not is_part):
+            return _Place(is_secret=True)
+        declared = list(_declared(self.types.get(key)))
+        return _Place(
+            is_secret=any(not one.keys for one in declared),
+            keys=self.keys.union(*(one.keys for one in declared)),
+            types=_types_of(self.types.get(key)),
+        )
+
+
+def _declared(annotation: Any) -> Iterator[SecretParts]:
+    """Yield what a type declares as secret, anywhere within it."""
+    if isinstance(annotation, SecretParts):
+        yield annotation
+    elif annotation is pydantic.SecretStr:
+        yield SecretParts()
+    for inner in typing.get_args(annotation):
+        yield from _declared(inner)
+
+
+def _types_of_part(part: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the types of the parameters of a part with an id; empty if they cannot be found."""
+    part_id, found = part.get("id"), dict[str, Any]()
+    for load in _loaders(part_id) if isinstance(part_id, str) else ():
+        with contextlib.suppress(GemError):  # whoever makes the part reports it
+            target = load()
+            found |= _types_of(target) or parameter_types(target)
+    return found
+
+
+def _loaders(part_id: str) -> Iterator[Callable[[], Any]]:
+    """Yield functions that import what has an id, or what ``module:NAME`` names."""
+    specs: Sequence[Spec] = ()
+    with contextlib.suppress(GemError):
+        registry, is_pattern = default_registry(), not {"*", "?"}.isdisjoint(part_id)
+        specs = registry.list(EnvSpec, part_id) if is_pattern else registry.named(part_id)
+    yield from (spec.load for spec in specs)
+    if not specs and part_id.partition(":")[0] in sys.modules:
+        yield functools.partial(load_entry_point, part_id)
+
+
+def _types_of(model: Any) -> dict[str, Any]:
+    """Return the types of a pydantic model's fields; empty for anything else."""
+    if not (isinstance(model, type) and issubclass(model, pydantic.BaseModel)):
+        return {}
+    with contextlib.suppress(Exception):  # annotations may name what cannot be imported
+        return typing.get_type_hints(model, include_extras=True)
+    return {}
+
+
+_command: ContextVar[type[pydantic.BaseModel] | None] = ContextVar("command", default=None)
+_known: ContextVar[frozenset[str]] = ContextVar("known", default=frozenset())
+
+
+def _root() -> _Place:
+    """Return the place of a whole configuration."""
+    return _Place(types=_types_of(_command.get()))
 
 
 class _Redactor:
-    """Replaces secrets in plain data, and collects them."""
+    """Replaces secrets in plain data, and collects them.
 
-    def __init__(self) -> None:
+    Args:
+        text_keys: Whether all keys become strings, as in JSON.
+    """
+
+    def __init__(self, *, text_keys: bool = False) -> None:
         self.found: set[str] = set()
+        self._text_keys = text_keys
 
-    def value(self, value: Any, key: str = "", hidden: str = "") -> Any:
-        """Return a value without secrets.
-
-        Args:
-            value: Plain data.
-            key: The key of the value.
-            hidden: Why the whole value is secret: ``all``, ``password`` or ``key``; empty if it
-                is not.
-        """
-        hidden = hidden or _reason(key, value)
+    def value(self, value: Any, place: _Place) -> Any:
+        """Return a value without secrets."""
         if isinstance(value, Mapping):
-            return self._mapping(value, hidden)
+            here = place.at(value)
+            return {
+                str(key) if self._text_keys else key: self.value(item, here.below(str(key), item))
+                for key, item in value.items()
+            }
         if isinstance(value, list | tuple):
-            return self._items(value, hidden)
-        if hidden:
-            return value if _may_stay(value, hidden) else self._hide(value)
-        return self.text(value) if isinstance(value, str) else value
+            pairs = zip(["", *value], value, strict=False)
+            return [self._item(previous, item, place) for previous, item in pairs]
+        if place.is_secret:
+            return self._hide(value)
+        return self._text(value) if isinstance(value, str) else value
 
-    def words(self, words: Iterable[str]) -> list[str]:
-        """Return the words of a command without secrets."""
+    def _item(self, previous: Any, item: Any, place: _Place) -> Any:
+        """Return an item of a list, which may be an argument of a program, given the one before."""
+        if place.is_secret or not isinstance(item, str):
+            return self.value(item, place)
+        follows_flag = isinstance(previous, str) and bool(_FLAG.fullmatch(previous))
+        if follows_flag and _sounds_secret(previous):
+            return self._hide(item)
+        found = _ARGUMENT.fullmatch(item)
+        if found and _sounds_secret(found[1]):
+            is_assigned = found[2] == "=" and not re.search(r"\s", item)
+            if is_assigned or follows_flag or item[0] == "-":
+                return f"{found[1]}{found[2]}{self._hide(found[3])}"
+        return self._text(item)
+
+    def words(self, words: Iterable[str], config: Mapping[str, Any]) -> list[str]:
+        """Return the words of a command line without secrets, given the configuration."""
         words = list(words)
         pairs = zip(["", *words], words, strict=False)
-        return [_word(self, previous, word) for previous, word in pairs]
+        return [self._word(previous, word, config) for previous, word in pairs]
 
-    def _mapping(self, value: Mapping[Any, Any], hidden: str) -> dict[str, Any]:
-        shown = {}
-        for name, item in value.items():
-            named = _name_beside(value) if name in ("value", "val") else ""
-            reason = hidden or _reason(named, "")
-            shown[self.text(str(name))] = self.value(item, str(name), reason)
-        return shown
+    def _word(self, previous: str, word: str, config: Mapping[str, Any]) -> str:
+        key, equals, text = word.partition("=")
+        is_value = _FLAG.fullmatch(previous) and _sounds_secret(previous)
+        if is_value or not equals or not _KEY.fullmatch(key):
+            return str(self._item(previous, word, _Place()))
+        place = _place_of(key, config)
+        values = _values_of(word, text)
+        shown = [self.value(value, place) for value in values]
+        return word if shown == values else f"{key}={','.join(map(typed, shown))}"
 
-    def _items(self, values: Sequence[Any], hidden: str) -> list[Any]:
-        if len(values) == 2 and isinstance(values[0], str) and values[0][:1] != "-":
-            return [self.value(values[0], "", hidden), self.value(values[1], values[0], hidden)]
-        items: list[Any] = []
-        previous = ""
-        for item in values:
-            shown = self.value(item, "", hidden) if hidden else self.argument(previous, item)
-            items.append(shown)
-            previous = item if isinstance(item, str) else ""
-        return items
+    def _text(self, text: str) -> str:
+        """Return a text with the secrets of its URLs replaced."""
+        return _URL.sub(self._url, text) if "://" in text else text
 
-    def argument(self, flag: str, item: Any) -> Any:
-        """Return an item of a list without secrets, given the flag before it."""
-        if isinstance(item, str) and (
-            own := re.match(r"(-e)([A-Z_][A-Z0-9_]*=.*)", item, re.DOTALL)
-        ):
-            return f"{own[1]}{self._of_flag(own[1], own[2])}"
-        if isinstance(item, str) and (
-            own := re.match(r"(--?[A-Za-z][\w.-]*)=(.*)", item, re.DOTALL)
-        ):
-            shown = self._of_flag(own[1], own[2])
-            return self.value(item) if shown is None else f"{own[1]}={shown}"
-        if not isinstance(item, str) or not re.fullmatch(r"--?[A-Za-z][\w.-]*", flag):
-            return self.value(item)
-        shown = self._of_flag(flag, item)
-        return self.value(item) if shown is None else shown
+    def _url(self, found: re.Match[str]) -> str:
+        scheme, authority, rest = found.groups()
+        user, at, host = authority.rpartition("@")
+        if ":" in user or scheme.lower().startswith("http"):
+            user = self._hide(user)
+        return scheme + user + at + host + _QUERY.sub(self._parameter, rest)
 
-    def _of_flag(self, flag: str, text: str) -> str | None:
-        """Return the value of a flag without secrets; None if it is an ordinary flag."""
-        if flag in _HEADER_FLAGS | _VARIABLE_FLAGS:
-            name, sign, rest = text.partition(":" if flag in _HEADER_FLAGS else "=")
-            return f"{name}{sign}{self._hide(rest)}" if rest.strip() else text
-        reason = "all" if flag in _USER_FLAGS else _reason(flag.lstrip("-"), text)
-        if not reason or _may_stay(text, reason):
-            return None
-        return self._hide(text)
+    def _parameter(self, found: re.Match[str]) -> str:
+        sign, name, value = found.groups()
+        return f"{sign}{name}={self._hide(value) if _sounds_secret(name) else value}"
 
-    def text(self, text: str) -> str:
-        """Return a string of a configuration without secrets."""
-        text = self.message(text)
-        text = _PROXY.sub(lambda match: match[0].replace(match[1], self._hide(match[1]), 1), text)
-        text = _LINE.sub(lambda match: match[1] + self._hide(match[2]), text)
-        text = _FLAG.sub(self._flag_in_text, text)
-        return _ASSIGNED.sub(self._assigned_in_text, text)
-
-    def message(self, text: str) -> str:
-        """Return a text without what has the form of a secret."""
-        text = _USERINFO.sub(lambda match: f"{match[1]}{self._hide(match[2])}@", text)
-        text = _QUERY.sub(lambda match: match[1] + self._hide(match[2]), text)
-        text = _FRAGMENT.sub(lambda match: match[1] + self._hide(match[2]), text)
-        text = _SHAPES.sub(lambda match: self._hide(match[0]), text)
-        return _SCHEME.sub(
-            lambda match: (match[1] or match[3]) + self._hide(match[2] or match[4]), text
-        )
-
-    def _flag_in_text(self, match: re.Match[str]) -> str:
-        flag, sign, given = match.groups()
-        bare = given.strip("\"'")
-        shown = self._of_flag(flag, bare)
-        if shown is None or bare.startswith(HIDDEN[:-1]):
-            return match[0]
-        return f"{flag}{sign}{given.replace(bare, shown)}"
-
-    def _assigned_in_text(self, match: re.Match[str]) -> str:
-        key, sign, given = match.groups()
-        bare = given.strip("\"'")
-        before = match.string[: match.start()].rstrip()[-1:]
-        is_quoted = sign[0] in "\\\"'" or before in ("{", ",")
-        is_prose = ":" in sign and key.lower() in _BARE and not is_quoted
-        reason = "" if is_prose else _reason(key, "")
-        if bare.startswith(HIDDEN[:-1]) or not bare or not reason or _may_stay(bare, reason):
-            return match[0]
-        return f"{key}{sign}{given.replace(bare, self._hide(bare))}"
-
-    def _hide(self, value: Any) -> str:
-        text = str(value).strip()
-        if HIDDEN[:-1] not in text:
-            self.found |= {text, *re.split(r"[\s:&=;,]+", text)}
+    def _hide(self, value: Any) -> Any:
+        """Return what stands for a secret; where there is none, the value itself."""
+        is_absent = value is None or isinstance(value, bool) or value in ("", HIDDEN)
+        if is_absent or _INTERPOLATION.fullmatch(str(value)):
+            return value
+        self.found.add(str(value))
         return HIDDEN
 
 
-def _name_beside(pair: Mapping[Any, Any]) -> str:
-    """Return the name of a value in a mapping such as ``{name: API_KEY, value: X}``."""
-    names = (pair.get(key) for key in ("name", "key", "var", "variable"))
-    return next((name for name in names if isinstance(name, str)), "")
-
-
-def _reason(key: str, value: Any) -> str:
-    """Return why the value of a key is secret, or an empty string."""
-    plain = re.sub(r"[^a-z0-9]", "", key.lower())
-    if _HEADERS.search(plain):
-        return "all"
-    if _VARIABLES.match(plain) and _are_variables(value):
-        return "all"
-    plain = _HARMLESS.sub("", plain)
-    if _PASSWORD.search(plain) or _PASS.search(key):
-        return "password"
-    return "key" if _SECRET.search(plain) else ""
-
-
-def _are_variables(value: Any) -> bool:
-    """Return whether the value of ``env`` is environment variables, and not an environment."""
-    if isinstance(value, Mapping):
-        return not isinstance(value.get("id"), str)
-    return isinstance(value, list | tuple) or (isinstance(value, str) and "=" in value)
-
-
-def _may_stay(value: Any, reason: str) -> bool:
-    if value is None or value in ("", HIDDEN):
-        return True
-    if reason == "all":
-        return False
-    if isinstance(value, bool):
-        return True
-    if reason == "password":
-        return str(value).lower() in ("true", "false", "null", "none")
-    return _PLAIN.fullmatch(str(value)) is not None or str(value).startswith("${")
-
-
-def redact(value: Any) -> Any:
-    """Return plain data, such as a configuration, without secrets; keys become strings."""
-    return _Redactor().value(value)
-
-
-def secrets_in(value: Any) -> set[str]:
-    """Return the texts that ``redact`` hides."""
-    redactor = _Redactor()
-    redactor.value(value)
-    return redactor.found
-
-
-def redact_words(words: Iterable[str]) -> list[str]:
-    """Return the words of a command without secrets, also those within Hydra's dicts and lists."""
-    return _Redactor().words(words)
-
-
-def secrets_in_words(words: Iterable[str]) -> set[str]:
-    """Return the texts that ``redact_words`` hides."""
-    redactor = _Redactor()
-    redactor.words(words)
-    return redactor.found
-
-
-def _word(redactor: _Redactor, previous: str, word: str) -> str:
-    key, equals, text = word.partition("=")
-    if not equals or key.startswith("-"):
-        return str(redactor.argument(previous, word))
-    values = _values_of(word, text)
-    *parents, name = re.split(r"[.@/]", key.lstrip("+~"))
-    parents = parents[1:] if parents[:1] == ["env"] else parents
-    hidden = next(filter(None, (_reason(parent, {}) for parent in parents)), "")
-    shown = [redactor.value(value, name, hidden) for value in values]
-    if shown == values:
-        return redactor.text(key) + word[len(key) :]
-    return f"{redactor.text(key)}={','.join(map(typed, shown))}"
+def _place_of(key: str, config: Mapping[str, Any]) -> _Place:
+    """Return the place that an override such as ``agent.openai.api_key`` or ``env@envs.a`` sets."""
+    group, _, package = key.lstrip("+~").partition("@")
+    place, here = _root(), config
+    for name in re.split(r"[./]", package or group):
+        value = here.get(name)
+        place = place.at(here).below(name, value)
+        here = value if isinstance(value, Mapping) else {}
+    return place
 
 
 def _values_of(word: str, text: str) -> list[Any]:
     """Return the value of an override, or those of a sweep; its text if it cannot be parsed."""
+    # Only a command line pays for these imports.
+    from hydra.core.override_parser.overrides_parser import OverridesParser  # noqa: PLC0415
+    from hydra.core.override_parser.types import ChoiceSweep  # noqa: PLC0415
+    from hydra.errors import HydraException  # noqa: PLC0415
+
     with contextlib.suppress(HydraException, RecursionError):
         override = OverridesParser.create().parse_override(word)
         if not override.is_sweep_override():
@@ -311,11 +253,13 @@ def _values_of(word: str, text: str) -> list[Any]:
         sweep = override.value()
         if isinstance(sweep, ChoiceSweep):
             return [_unquoted(choice) for choice in sweep.list]
+    with contextlib.suppress(ValueError, RecursionError):
+        return [json.loads(text)]
     return [text]
 
 
 def _unquoted(value: Any) -> Any:
-    if isinstance(value, QuotedString):
+    if hasattr(value, "text"):  # a QuotedString
         return value.text
     if isinstance(value, dict):
         return {str(_unquoted(key)): _unquoted(item) for key, item in value.items()}
@@ -333,51 +277,76 @@ def typed(value: Any) -> str:
     return str(value)
 
 
-_remembered: Counter[str] = Counter()
+def redact(config: Any, *, text_keys: bool = True) -> Any:
+    """Return a configuration, or a part of one, without secrets.
+
+    Args:
+        config: Plain data.
+        text_keys: Whether all keys become strings, as in JSON.
+    """
+    return _Redactor(text_keys=text_keys).value(config, _root())
+
+
+def redact_words(words: Iterable[str], config: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the words of a command without secrets.
+
+    Args:
+        words: The words.
+        config: The configuration that the command composes from them; without it, only the words
+            themselves say what is secret.
+    """
+    return _Redactor().words(words, config or {})
+
+
+def secrets_in(config: Any, words: Sequence[str] = ()) -> set[str]:
+    """Return the texts that are hidden in a configuration and in the words of its command."""
+    redactor = _Redactor()
+    redactor.value(config, _root())
+    redactor.words(words, config)
+    return redactor.found
+
+
+@contextlib.contextmanager
+def declared_by(keys: type[pydantic.BaseModel]) -> Iterator[None]:
+    """Let a model declare the secrets among the top-level keys of configurations."""
+    token = _command.set(keys)
+    try:
+        yield
+    finally:
+        _command.reset(token)
 
 
 @contextlib.contextmanager
 def remembered(secrets: Iterable[str]) -> Iterator[None]:
-    """Let ``hide`` replace these texts while the context is open."""
-    values = Counter({value for value in secrets if _is_distinctive(value)})
-    _remembered.update(values)
+    """Let ``hide`` replace these texts, if they are long enough."""
+    token = _known.set(_known.get() | {one for one in secrets if len(one) >= _SHORTEST})
     try:
         yield
     finally:
-        _remembered.subtract(values)
+        _known.reset(token)
 
 
-def known_secrets() -> list[str]:
-    """Return the secrets of the running commands and of the environment, the longest first."""
-    environment = {
-        value
-        for name, value in os.environ.items()
-        if _reason(name, value) and _is_distinctive(value) and not value.startswith(("/", "~"))
-    }
-    return sorted(environment | set(+_remembered), key=len, reverse=True)
+def hide(message: str) -> str:
+    """Return a message of a command, which may quote its configuration, without its secrets."""
+    for secret in sorted(_known.get(), key=len, reverse=True):
+        for quoted in (secret, repr(secret)[1:-1]):
+            message = message.replace(quoted, HIDDEN)
+    return message
 
 
-def _is_distinctive(text: str) -> bool:
-    """Return whether a secret can be told from ordinary words and numbers in a text."""
-    return len(text) >= 6 and not text.isdecimal() and not (text.isalpha() and len(text) < 16)
+def with_hidden(old: Any, new: Any) -> Any:
+    """Return the recorded configuration of a run, with what was hidden in it taken from a new one.
 
-
-def hide(text: str, secrets: Iterable[str] | None = None) -> str:
-    """Return a message without secrets: those that are known, and what has the form of one.
-
-    Args:
-        text: The message.
-        secrets: The known secrets; None for ``known_secrets()``.
+    Earlier versions hid more than this one, also within texts. A text of the new configuration is
+    taken if it is the recorded one around what was hidden.
     """
-    for secret in known_secrets() if secrets is None else secrets:
-        text = text.replace(secret, HIDDEN)
-    return _Redactor().message(text)
-
-
-def hide_in_json(line: bytes, secrets: Iterable[str]) -> bytes:
-    """Return a line of JSON without the given secrets."""
-    for secret in secrets:
-        for is_ascii in (True, False):
-            inner = json.dumps(secret, ensure_ascii=is_ascii)[1:-1]
-            line = line.replace(inner.encode(errors="surrogatepass"), HIDDEN.encode())
-    return line
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return {key: with_hidden(one, new.get(key)) for key, one in old.items()}
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [with_hidden(*pair) for pair in zip(old, new, strict=True)]
+    if old == HIDDEN:
+        return old if new in (None, "") else new
+    if isinstance(old, str) and isinstance(new, str) and HIDDEN in old:
+        pattern = "*".join(map(glob.escape, old.split(HIDDEN)))
+        return new if fnmatch.fnmatchcase(new, pattern) else old
+    return old

@@ -71,8 +71,8 @@ class Run:
         Args:
             path: The folder.
             command: The command and its arguments, word by word.
-            config: The composed configuration, as plain data. Secrets are written neither here
-                nor in the command; ``gem_rollout.redaction`` says what counts as one.
+            config: The composed configuration, as plain data. ``gem_rollout.redaction`` leaves out
+                its secrets, and those of the command.
             envs: Ids of the environments.
             agents: Names of the agents.
             more: Further keys of ``info``.
@@ -82,7 +82,7 @@ class Run:
         old = run.info() if run.has_episodes else {}
         info = {
             "versions": _versions(),
-            "command": shlex.join(redact_words(command)),
+            "command": shlex.join(redact_words(command, config)),
             "config": redact(config),
             "created": old.get("created", time.time()),
             "envs": list(dict.fromkeys([*old.get("envs", []), *envs])),

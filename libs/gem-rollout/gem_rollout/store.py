@@ -12,7 +12,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from io import FileIO
 from pathlib import Path
@@ -20,9 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gem_core.errors import ConfigError
-from gem_core.observation import Info
 from gem_core.records import json_value
-from gem_rollout.redaction import hide, hide_in_json, known_secrets
 from gem_rollout.trajectory import Trajectory, check_version
 
 try:
@@ -44,8 +42,6 @@ _NEVER_INFINITE = frozenset({str, int, bool, type(None)})
 class TrajectoryFile:
     """Appends trajectories to a file; use it as a context manager.
 
-    Secrets of the running command are not written (``gem_rollout.redaction``).
-
     Args:
         path: The file; if it does not exist it is made, with its folder, for its owner alone.
 
@@ -66,7 +62,6 @@ class TrajectoryFile:
         except BaseException:
             self._file.close()
             raise
-        self._secrets = known_secrets()
 
     def append(self, trajectory: Trajectory) -> None:
         """Write one trajectory.
@@ -77,7 +72,7 @@ class TrajectoryFile:
         Raises:
             OSError: The disk is full or the file is gone; earlier lines are intact.
         """
-        line = hide_in_json(_to_line(self._without_secrets(trajectory)), self._secrets)
+        line = _to_line(trajectory)
         start = self._file.seek(0, os.SEEK_END)
         try:
             written = 0
@@ -90,19 +85,6 @@ class TrajectoryFile:
             if isinstance(error, OSError):
                 raise OSError(error.errno, error.strerror, str(self.path)) from error
             raise
-
-    def _without_secrets(self, trajectory: Trajectory) -> Trajectory:
-        """Return the trajectory with errors that quote no secret."""
-        if trajectory.error is None and not trajectory.failures:
-            return trajectory
-        error = None if trajectory.error is None else self._shown(trajectory.error)
-        return replace(trajectory, error=error, failures=[*map(self._shown, trajectory.failures)])
-
-    def _shown(self, error: Info) -> Info:
-        return {
-            key: hide(value, self._secrets) if isinstance(value, str) else value
-            for key, value in error.items()
-        }
 
     def close(self) -> None:
         """Close the file."""

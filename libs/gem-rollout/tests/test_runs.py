@@ -8,7 +8,7 @@ from gem_rollout.failures import Failure, Failures
 from gem_rollout.runs import Run
 
 CONFIG = {
-    "agent": {"openai": {"api_key": "sk-1", "max_tokens": 5, "headers": {"a": "b"}}},
+    "agent": {"openai": {"api_key": "sk-1", "max_tokens": 5, "headers": {"Cookie": "b"}}},
     "env": {"id": "math:Sample", "answer_key": "answer", "api_key": None},
 }
 
@@ -36,7 +36,7 @@ def test_secrets_are_not_written(tmp_path):
     assert run.info()["config"]["agent"]["openai"] == {
         "api_key": "(hidden)",
         "max_tokens": 5,
-        "headers": {"a": "(hidden)"},
+        "headers": {"Cookie": "(hidden)"},
     }
     assert run.info()["config"]["env"] == CONFIG["env"]
 

@@ -28,6 +28,7 @@ from gem_agents.errors import (
 from gem_agents.fast_json import read_json
 from gem_agents.sessions import SharedSession, acquire_session
 from gem_core.errors import ConfigError
+from gem_core.secret import Secret
 
 __all__ = ["Client", "Timing", "retry_after"]
 
@@ -80,7 +81,7 @@ class Client:
     def __init__(
         self,
         base_url: str,
-        api_key: str | None,
+        api_key: Secret | None,
         *,
         timeout: float,
         max_attempts: int,
@@ -104,7 +105,7 @@ class Client:
         self._max_seconds = max_seconds
         self._max_in_flight = max_in_flight
         self._session: SharedSession | None = None
-        self._urls: dict[str, yarl.URL] = {}
+        self._urls: dict[str, tuple[yarl.URL, str]] = {}
 
     async def post(
         self, path: str, body: bytes, read: Callable[[Mapping[str, Any]], Out]
@@ -120,9 +121,10 @@ class Client:
             EndpointError: The endpoint refused, or all attempts failed.
         """
         session = await self._connected()
-        url = self._urls.get(path)
-        if url is None:
-            url = self._urls[path] = yarl.URL(f"{self._base_url}/{path}")
+        if path not in self._urls:
+            whole = yarl.URL(f"{self._base_url}/{path}")
+            self._urls[path] = whole, str(whole.with_user(None))  # errors quote no password
+        url, shown = self._urls[path]
         started, attempt = time.perf_counter(), 0
         while True:
             attempt += 1
@@ -131,11 +133,11 @@ class Client:
                 async with session.limit.slot() as slot:
                     asked = time.perf_counter()
                     try:
-                        status, headers, data = await self._send(session, url, body)
+                        status, headers, data = await self._send(session, url, shown, body)
                         if status >= 300:
                             pause = retry_after(headers, time.time())
-                            raise error_of_status(status, str(url), self._text(data))
-                        answer = self.read(data, str(url), read)
+                            raise error_of_status(status, shown, self._text(data))
+                        answer = self.read(data, shown, read)
                     except EndpointError as error:
                         if error.status in _OVERLOADED or isinstance(error, TimeoutError):
                             # The limit pauses no longer than this client would wait.
@@ -169,7 +171,7 @@ class Client:
         return session
 
     async def _send(
-        self, session: SharedSession, url: yarl.URL, body: bytes
+        self, session: SharedSession, url: yarl.URL, shown: str, body: bytes
     ) -> tuple[int, Mapping[str, str], bytes]:
         # aiohttp warns about large bytes objects, because it writes them in one go.
         data = body if len(body) < _LARGE else BytesIO(body)
@@ -184,25 +186,25 @@ class Client:
             )
             _answered.add(self._base_url)
             # A response that was read to its end, or failed, releases its connection by itself.
-            return response.status, response.headers, await self._body(response)
+            return response.status, response.headers, await self._body(response, shown)
         except TimeoutError as error:
             raise EndpointTimeoutError(
-                f"{url} did not answer within {self._timeout.total:g} s.", url=str(url)
+                f"{shown} did not answer within {self._timeout.total:g} s.", url=shown
             ) from error
         except aiohttp.ClientConnectorError as error:
             raise UnreachableError(
-                f"{url} cannot be reached; check base_url, and whether the server is running: "
+                f"{shown} cannot be reached; check base_url, and whether the server is running: "
                 f"{error}.",
-                url=str(url),
+                url=shown,
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             raise UnreachableError(
-                f"{url} cannot be reached, or the connection was lost: "
+                f"{shown} cannot be reached, or the connection was lost: "
                 f"{type(error).__name__}: {error}.",
-                url=str(url),
+                url=shown,
             ) from error
 
-    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _body(self, response: aiohttp.ClientResponse, url: str) -> bytes:
         """Return the decompressed body, of which no more than the limit is ever in memory."""
         is_error = response.status >= 300
         most = _LARGEST_ERROR if is_error else _LARGEST_ANSWER
@@ -220,7 +222,6 @@ class Client:
         response.close()
         if is_error:
             return bytes(body[:most])
-        url = str(response.url)
         raise ReplyTooLargeError(
             f"The answer of {url} is larger than {most:,} bytes. Request fewer tokens or "
             f"log-probabilities, or ask the endpoint's operator.",

@@ -13,6 +13,7 @@ from gem_core.content import images_of
 from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation, visible_text
+from gem_core.secret import Secret
 from gem_core.seeding import child_seed
 from gem_rollout.history import history_wrapper
 
@@ -39,9 +40,9 @@ class OpenAIAgent(BaseAgent):
         model: Name of the model.
         base_url: URL of the endpoint, including ``/v1``; None for the environment variable
             ``OPENAI_BASE_URL``, or else OpenAI's own endpoint.
-        api_key: The key; None for the value of the environment variable ``api_key_env``. The key
-            does not appear in trajectories or messages, but configurations are written to run
-            folders, so prefer ``api_key_env``.
+        api_key: The key; None for the value of the environment variable ``api_key_env``. Run
+            folders record neither. Other users of a machine can see the arguments of a command, so
+            prefer ``api_key_env`` there.
         api_key_env: Name of the environment variable with the key.
         api: ``chat`` or ``completions``.
         system: The system message; for completions, text before everything else.
@@ -78,7 +79,7 @@ class OpenAIAgent(BaseAgent):
         *,
         model: str,
         base_url: str | None = None,
-        api_key: str | None = None,
+        api_key: Secret | None = None,
         api_key_env: str = "OPENAI_API_KEY",
         api: Literal["chat", "completions"] = "chat",
         system: str | None = None,

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from gem_core.errors import ConfigError
+from gem_core.secret import Secret
 from gem_rollout.limits import Limits
 from gem_rollout.models.pretrained import pretrained_options
 from gem_rollout.token_agent import TokenAgent
@@ -49,7 +50,7 @@ class VllmAgent(TokenAgent):
         model: Any,
         base_url: str | None = None,
         served_model: str | None = None,
-        api_key: str | None = None,
+        api_key: Secret | None = None,
         engine: Mapping[str, Any] | None = None,
         tokenizer: Any = None,
         end_ids: Sequence[int] | None = None,

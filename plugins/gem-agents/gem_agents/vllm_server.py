@@ -22,6 +22,7 @@ from gem_agents.errors import BadRequestError, MalformedReplyError
 from gem_agents.fast_json import write_json
 from gem_agents.replies import Answer, read_completion
 from gem_core.errors import ConfigError, GemError
+from gem_core.secret import Secret
 from gem_rollout.background import BackgroundLoop
 from gem_rollout.sampler import Request, Sampled
 from gem_rollout.token_text import TokenText
@@ -64,7 +65,7 @@ class VllmServer:
         tokenizer: Any,
         end_ids: frozenset[int] | None = None,
         model: str | None = None,
-        api_key: str | None = None,
+        api_key: Secret | None = None,
         timeout: float = 600.0,
         max_in_flight: int = 4096,
     ) -> None:

@@ -199,6 +199,15 @@ class TestErrors:
         assert "hidden-77" not in str(caught.value) + caught.value.body
         assert "***" in caught.value.body
 
+    @pytest.mark.parametrize("fault", ["malformed", "401", "cut", "hang"])
+    def test_no_error_has_the_password_of_the_url(self, server, fault):
+        server.set_faults([fault])
+        url = server.url.replace("http://", "http://me:hidden-88@")
+        with pytest.raises(errors.EndpointError) as caught:
+            ask(url, api_key=None, api_key_env="NO_KEY", max_attempts=1, timeout=0.5)
+        assert "hidden-88" not in str(caught.value) + caught.value.url
+        assert server.url in caught.value.url
+
     def test_the_error_of_a_long_episode_explains_the_cause(self, server):
         server.set_faults(["context"])
         with pytest.raises(errors.ContextLengthError, match="longer than the model's context"):

@@ -9,7 +9,7 @@ from gem_core.errors import ConfigError
 from gem_core.seeding import child_seed
 from gem_eval.episodes import Episode
 from gem_rollout import TrajectoryFile
-from gem_rollout.redaction import redact
+from gem_rollout.redaction import redact, with_hidden
 from gem_rollout.runs import Run
 
 __all__ = ["check_same", "differences", "known_episodes", "with_earlier"]
@@ -51,7 +51,7 @@ def check_same(run: Run, config: Mapping[str, Any]) -> None:
         raise ConfigError(f"{run.path} has no configuration in run.json: choose another out.")
     if "k" in old:
         old = {**old, "samples": old["k"]}  # as version 0.1 called it
-    old, new = redact(old), redact(config)
+    old, new = redact(with_hidden(old, config)), redact(config)
     lines = [line for key in _SAME for line in differences(key, old.get(key), new.get(key))]
     before, now = (_named(one.get("envs")) for one in (old, new))
     for name in sorted(set(before) & set(now)):

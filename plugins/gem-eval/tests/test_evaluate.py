@@ -221,6 +221,21 @@ def test_a_run_is_not_continued_with_another_configuration(tmp_path, ok, gem, su
 
 
 @pytest.mark.slow
+def test_a_run_of_a_version_that_hid_ordinary_text_is_continued(tmp_path, ok, gem):
+    base = ["eval", f"env={GUESS}", "agent=oracle", "out=run"]
+    told = "answer_instruction='Author_key: 5. Guess.'"
+    ok(*base, told, "episodes=1", cwd=tmp_path)
+    path = tmp_path / "run" / "run.json"
+    path.write_text(path.read_text().replace("Author_key: 5.", "Author_key: (hidden)"))
+    ok(*base, told, "episodes=2", "resume=true", cwd=tmp_path)
+    assert Run(tmp_path / "run").info()["config"]["answer_instruction"] == "Author_key: 5. Guess."
+    path.write_text(path.read_text().replace("Author_key: 5.", "Author_key: (hidden)"))
+    other = "answer_instruction='Author_key: 5. Say it.'"
+    refused = gem(*base, other, "episodes=3", "resume=true", cwd=tmp_path)
+    assert "answer_instruction: 'Author_key: (hidden) Guess.' -> " in refused.stderr
+
+
+@pytest.mark.slow
 def test_errors_are_reported_and_can_be_repeated(tmp_path, ok, gem):
     """The scripted action is not text, so that the game refuses it."""
     base = ["eval", f"env={GUESS}", "agent=scripted", "out=run", "episodes=2"]

@@ -16,7 +16,7 @@ from gem_tau.oracle import DialogueOracle
 from gem_tau.rewards import Evidence, grade
 from gem_tau.sources import ListedTasks
 from gem_tau.task import Assertion, Call, Mention
-from gem_tau.users import ModelUser, ScriptedUser
+from gem_tau.users import ModelUser, ScriptedUser, user_record
 
 STOP = "###STOP###"
 LEND = '{"name": "lend", "arguments": {"reader_id": "r1", "book_id": "b1"}}'
@@ -39,6 +39,16 @@ def play(env, *actions):
     env.reset(seed=0)
     steps = [env.step(action) for action in actions]
     return steps[-1]
+
+
+def test_the_record_of_the_user_has_its_parameters_without_secrets() -> None:
+    agent = {"id": "openai", "model": "m", "api_key": "planted", "max_tokens": 5}
+    for user in ({"id": "model", "agent": agent}, agent):
+        shown = str(user_record(user))
+        assert shown == str(user).replace("planted", "(hidden)")
+    said = replayed("The cookie: password=5", "Token: abc")
+    assert user_record(said) == said
+    assert user_record("scripted") == {"id": "scripted"}
 
 
 @pytest.mark.slow

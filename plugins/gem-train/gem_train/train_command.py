@@ -25,7 +25,7 @@ from gem_rollout.commands import (
 )
 from gem_rollout.executor import executor_of
 from gem_rollout.progress import print_line
-from gem_rollout.redaction import redact
+from gem_rollout.redaction import redact, with_hidden
 from gem_rollout.runs import Run
 from gem_train.config import TrainConfig
 from gem_train.metrics.csv_file import METRICS_FILE, read_metrics
@@ -188,7 +188,7 @@ _MAY_CHANGE = (
 
 
 def _check_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    old, new = redact(old), redact(new)
+    old, new = redact(with_hidden(old, new)), redact(new)
     changed = [
         line
         for key in sorted(new)

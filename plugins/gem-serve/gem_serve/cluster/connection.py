@@ -4,11 +4,15 @@ import logging
 import os
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from gem_core.errors import ConfigError, EntryPointError
+from gem_core.secret import SecretParts
 
-__all__ = ["Connection", "load_ray"]
+__all__ = ["Connection", "RuntimeEnv", "load_ray"]
+
+RuntimeEnv = Annotated[Mapping[str, Any], SecretParts(("env_vars",))]
+"""Ray's ``runtime_env``: what workers need besides what is installed."""
 
 _lock = threading.Lock()
 _users = 0

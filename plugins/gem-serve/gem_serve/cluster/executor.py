@@ -21,7 +21,7 @@ from gem_core.notices import notice_after
 from gem_core.vector.executor import QueueExecutor, Request, Result
 from gem_core.vector.slot import Fault, Slot
 from gem_serve.cluster.actors import GemSlots
-from gem_serve.cluster.connection import Connection
+from gem_serve.cluster.connection import Connection, RuntimeEnv
 from gem_serve.cluster.pool import check_numbers, fitting
 from gem_serve.cluster.roster import PATIENCE
 from gem_serve.cluster.versions import check_versions, installed_versions
@@ -58,7 +58,7 @@ class RayExecutor(QueueExecutor):
         actors: int | None = None,
         cpus: float = 1.0,
         resources: Mapping[str, float] | None = None,
-        runtime_env: Mapping[str, Any] | None = None,
+        runtime_env: RuntimeEnv | None = None,
     ) -> None:
         super().__init__()
         check_numbers(actors, cpus)

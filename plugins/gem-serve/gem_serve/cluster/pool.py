@@ -20,7 +20,7 @@ from gem_core.errors import (
     WorkerDiedError,
 )
 from gem_serve.cluster.actors import GemWorker
-from gem_serve.cluster.connection import Connection
+from gem_serve.cluster.connection import Connection, RuntimeEnv
 from gem_serve.cluster.roster import CLOSED, Member, Roster
 from gem_workers.cancellation import cancellable
 
@@ -66,7 +66,7 @@ class RayPool:
         actors: int | None = None,
         cpus: float = 1.0,
         resources: Mapping[str, float] | None = None,
-        runtime_env: Mapping[str, Any] | None = None,
+        runtime_env: RuntimeEnv | None = None,
         name: str = "gem",
     ) -> None:
         check_numbers(actors, cpus)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gem_core.errors import ConfigError, GemError
+from gem_core.secret import Secret
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["CreatedEpisode", "GatewayClient", "GatewayError"]
@@ -46,7 +47,7 @@ class GatewayClient:
         timeout: Most seconds for an answer.
     """
 
-    def __init__(self, url: str, token: str | None = None, *, timeout: float = 60.0) -> None:
+    def __init__(self, url: str, token: Secret | None = None, *, timeout: float = 60.0) -> None:
         self._url, self._timeout = url.rstrip("/"), timeout
         self._headers = {"Content-Type": "application/json"}
         if token is not None:

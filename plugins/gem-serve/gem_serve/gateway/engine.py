@@ -7,6 +7,7 @@ import aiohttp
 import orjson
 
 from gem_core.errors import ConfigError
+from gem_core.secret import Secret
 from gem_serve.gateway.answers import ChatReader, Piece, TextReader, data_of, loads, refusal
 from gem_serve.gateway.apis import api_of
 from gem_serve.gateway.events import Ask, CallError, Message
@@ -37,7 +38,7 @@ class Engine:
         url: str,
         *,
         model: str | None = None,
-        api_key: str | None = None,
+        api_key: Secret | None = None,
         kind: str = "vllm",
         timeout: float = 3600.0,
     ) -> None:

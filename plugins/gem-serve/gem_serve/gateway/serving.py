@@ -8,6 +8,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from gem_core.errors import ConfigError
+from gem_core.secret import Secret
 from gem_serve.gateway.admin import admin_app
 from gem_serve.gateway.client import GatewayClient
 from gem_serve.gateway.engine import Engine
@@ -50,7 +51,7 @@ class GatewayServer:
         port: int = 0,
         admin_host: str = "127.0.0.1",
         admin_port: int = 0,
-        admin_token: str | None = None,
+        admin_token: Secret | None = None,
         public_url: str | None = None,
     ) -> None:
         if admin_host not in {"127.0.0.1", "localhost", "::1"} and not admin_token:

@@ -19,6 +19,7 @@ from gem_core.errors import ConfigError
 from gem_core.options import complete_envs, completions
 from gem_core.plugins import default_registry
 from gem_rollout.progress import ProgressView, print_line
+from gem_rollout.redaction import redact_words
 from gem_rollout.runs import Run
 from gem_rollout.store import TrajectoryFile
 from gem_rollout.trajectory import Trajectory
@@ -186,6 +187,8 @@ def _run(
     plain = {name: given[name] for name in ("episodes", "samples", "seed", "timeout", "engine")}
     config = {"program": program, "env": {"id": env_id, **settings}, "options": options, **plain}
     words = ["gem-core", *sys.argv[1:]]
+    for part in ({"id": env_id}, {"id": program}):  # of --set and of --recipe
+        words = redact_words(words, part)
     return Run.create(out, command=words, config=config, envs=[env_id], agents=[program])
 
 

@@ -21,6 +21,7 @@ from gem_core.errors import (
     near_names,
 )
 from gem_core.observation import Action, Info, Observation
+from gem_core.secret import Secret
 from gem_core.seeding import check_seed, fresh_seed
 from gem_core.specs import EnvSpec
 from gem_serve.errors import ConnectionLostError, SessionLostError
@@ -66,7 +67,7 @@ class RemoteEnv:
         address: str,
         name: str,
         *,
-        token: str | None = None,
+        token: Secret | None = None,
         timeout: float = 60.0,
         reconnect: float = 30.0,
         tls: bool = False,

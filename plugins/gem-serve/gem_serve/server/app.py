@@ -8,6 +8,7 @@ from aiohttp import WSMsgType, web
 
 from gem_core.errors import ConfigError, GemError
 from gem_core.factory import EnvFactory
+from gem_core.secret import Secret
 from gem_serve.errors import RateError, error_reply
 from gem_serve.server.calls import Calls
 from gem_serve.server.guard import STATUS, Guard
@@ -44,7 +45,7 @@ class Server:
         factories: Mapping[str, EnvFactory],
         *,
         limits: Limits | None = None,
-        token: str | None = None,
+        token: Secret | None = None,
         secret: bytes | None = None,
     ) -> None:
         if not factories:
@@ -185,7 +186,7 @@ def make_app(
     factories: Mapping[str, EnvFactory],
     *,
     limits: Limits | None = None,
-    token: str | None = None,
+    token: Secret | None = None,
     secret: bytes | None = None,
 ) -> web.Application:
     """Return an aiohttp application that serves environments; see ``Server``."""

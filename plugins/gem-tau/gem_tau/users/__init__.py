@@ -14,6 +14,7 @@ from typing import Any
 from gem_core.agent import Agent, HumanAgent, ScriptedAgent
 from gem_core.api import make_agent
 from gem_core.errors import ConfigError, UnknownKwargError
+from gem_rollout.redaction import redact
 from gem_tau.users.model import ModelUser
 from gem_tau.users.scripted import ScriptedUser
 
@@ -67,11 +68,7 @@ def user_record(user: Any) -> dict[str, Any]:
     if not isinstance(user, str | Mapping):
         return {"id": type(user).__name__}
     name, parameters = _parts(user)
-    if not parameters:
-        return {"id": name}
-    from gem_rollout.redaction import redact  # noqa: PLC0415 - it imports Hydra
-
-    return {"id": name, **redact(parameters)}
+    return dict(redact({"id": name, **parameters}))
 
 
 def _parts(user: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -9,15 +9,19 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from gem_core.errors import ConfigError, near_names
 from gem_core.records import json_value
+from gem_core.secret import SecretParts
 
 __all__ = ["Config", "Server", "read_config"]
 
-Config = str | os.PathLike[str] | Sequence[str] | Mapping[str, Any]
+Config = Annotated[
+    str | os.PathLike[str] | Sequence[str] | Mapping[str, Any],
+    SecretParts(("env", "headers", "auth")),
+]
 """A URL, the path of a JSON file, a command as a list, one server, or ``{"mcpServers": ...}``."""
 Transport = Literal["stdio", "http", "sse", "python"]
 

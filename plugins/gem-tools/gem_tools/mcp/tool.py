@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from gem_core.errors import ConfigError
 from gem_core.observation import Action
 from gem_core.records import json_value
+from gem_core.secret import Secret
 from gem_core.tool import BaseTool, Function, ToolCall, ToolResult
 from gem_tools import background
 from gem_tools.mcp.config import Config, Server, read_config
@@ -138,8 +139,8 @@ class MCPTool(BaseTool):
         self,
         config: Config,
         *,
-        auth: Any = None,
-        headers: Mapping[str, str] | None = None,
+        auth: Secret | Any = None,
+        headers: Mapping[str, Secret] | None = None,
         log_handler: Callable[..., Any] | None = None,
         progress_handler: Callable[..., Any] | None = None,
         sampling_handler: Callable[..., Any] | None = None,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem_core.errors import ConfigError
+from gem_core.secret import Secret
 from gem_tools.search.backend import Document, SearchError
 from gem_tools.search.pages import matching_paragraphs
 from gem_tools.search.remote import RemoteBackend
@@ -45,7 +46,7 @@ class GoogleBackend(RemoteBackend):
         self,
         *,
         url: str = "https://www.googleapis.com/customsearch/v1",
-        api_key: str | None = None,
+        api_key: Secret | None = None,
         cse_id: str | None = None,
         snippet_only: bool = False,
         page_timeout: float = 2.0,

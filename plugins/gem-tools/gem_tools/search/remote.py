@@ -7,6 +7,7 @@ overloaded. All connections of a backend are kept and reused.
 
 import asyncio
 import random
+import re
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
@@ -156,7 +157,7 @@ class RemoteBackend(ABC):
         """
         import aiohttp  # noqa: PLC0415 - only a search pays for it
 
-        session, where = self._here().session, url.partition("?")[0]
+        session, where = self._here().session, re.sub("//[^/]*@", "//", url.partition("?")[0])
         try:
             async with session.request(method, url, **options) as response:  # type: ignore[arg-type]  # passed on as they are
                 body = await _read(response.content, where)
@@ -186,7 +187,7 @@ async def _read(stream: "aiohttp.StreamReader", where: str) -> bytes:
 
 
 def _checked(where: str, status: int, body: bytes, content_type: str) -> Answer:
-    # Messages leave out the query of the URL, which may contain a key.
+    # Messages leave out the userinfo and the query of the URL, which may contain a key.
     said = body[:_SHOWN].decode("utf-8", "replace").strip()
     if status in _BUSY:
         raise UnavailableError(f"{where} answered with status {status}: {said}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from gem_core.errors import ConfigError
 from gem_core.records import json_value
+from gem_core.secret import Secret
 from gem_tools.search.backend import Document, SearchError
 from gem_tools.search.remote import Answer, RemoteBackend
 
@@ -34,7 +35,7 @@ class SerpBackend(RemoteBackend):
         self,
         *,
         url: str = "https://serpapi.com/search",
-        api_key: str | None = None,
+        api_key: Secret | None = None,
         engine: str = "google",
         concurrency: int = 8,
         retries: int = 2,

@@ -178,12 +178,13 @@ def test_a_server_that_does_not_answer_is_given_up_after_the_timeout(loopback):
         search(HttpBackend(url=loopback(answer)), timeout=0.2)
 
 
-def test_the_address_of_an_unreachable_server_is_named():
+@pytest.mark.parametrize("user", ["", "me:password@"])
+def test_the_address_of_an_unreachable_server_is_named_without_a_password(user):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/retrieve"
-        with pytest.raises(SearchError, match=f"{url} cannot be reached"):
-            search(HttpBackend(url=url, retries=1))
+        place = f"127.0.0.1:{taken.getsockname()[1]}/retrieve"
+        with pytest.raises(SearchError, match=f"http://{place} cannot be reached"):
+            search(HttpBackend(url=f"http://{user}{place}", retries=1))
 
 
 def test_a_failure_is_not_kept(loopback):
