@@ -160,7 +160,7 @@ class DockerEnv(Env):
     def _verifier(self) -> Verifier:
         if self._provider is None:
             raise NoMachineError("No machine has been started yet: call reset() first.")
-        return Verifier(self._provider)
+        return Verifier(self._provider, carry="all")  # GEM grades the agent's own machine
 
     def step(self, action: Any) -> Any:
         """Run the first call of an action; after the end, answer with an error."""
@@ -198,10 +198,12 @@ class DockerEnv(Env):
     def _graded(self, machine: Machine, info: dict[str, Any]) -> tuple[str, float, dict[str, Any]]:
         task, config = self._tasks[self._number], self.task_configs[self._number]
         try:
-            tests = self._verifier.grade(machine, task).tests
+            grade = self._verifier.grade(machine, task)
         except GemError as error:
             return TERMINAL_STATE, 0.0, {**info, "reward_error": str(error)}
-        return TERMINAL_STATE, _score(tests, config.test_weights), info
+        if grade.ended_by:
+            return TERMINAL_STATE, 0.0, {**info, "reward_error": grade.ended_by}
+        return TERMINAL_STATE, _score(grade.tests, config.test_weights), info
 
     def _end(self, observation: str, reward: float, info: dict[str, Any]) -> Any:
         self.close()
