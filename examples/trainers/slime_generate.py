@@ -5,6 +5,7 @@ this module::
 
     python train.py --prompt-data rows.jsonl --input-key prompt \
         --custom-generate-function-path slime_generate.generate \
+        --custom-reward-post-process-path gem_adapters.slime.group_rewards \
         --rollout-max-response-len 256 --rollout-max-context-len 4096 \
         --n-samples-per-prompt 8 --rollout-batch-size 64 ...
 

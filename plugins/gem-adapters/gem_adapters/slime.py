@@ -33,6 +33,8 @@ from gem_rollout.rows import episode_reward
 __all__ = ["Generate", "generate", "group_rewards"]
 
 _LOG = logging.getLogger(__name__)
+_GROUPED = ("cispo", "grpo", "gspo", "reinforce_plus_plus_baseline")
+"""The estimators of advantages for which slime normalises rewards within each group."""
 
 
 class Generate:
@@ -51,7 +53,7 @@ class Generate:
             ``SequenceError``, train on the ``last`` sequence, or ``split`` it into a list of
             samples, which needs ``group_rewards``.
         policy: What to do with faults, and deadlines. slime removes a sample whose episode an error
-            ended.
+            ended, and ``group_rewards`` leaves it out of the mean of its group.
         max_retries: How often slime sends a request that fails, with a second in between.
         **options: Further arguments of ``TokenSession``.
 
@@ -106,9 +108,11 @@ class Generate:
             The sample; a list of samples under ``one_sequence="split"``.
 
         Raises:
-            ConfigError: The episode cannot be played.
+            ConfigError: The episode cannot be played, or slime would count errors as rewards of 0.
         """
         is_split = self._one_sequence == "split" and not evaluation
+        if not evaluation:
+            _check_normalization(args)
         if is_split:
             _check_split(args)
         state = GenerateState(args)
@@ -181,11 +185,19 @@ def _check_split(args: Any) -> None:
             "one_sequence='split' gives lists of samples, which slime cannot keep under "
             "--partial-rollout: leave one of them out."
         )
-    if args.rewards_normalization and args.custom_reward_post_process_path is None:
+
+
+def _check_normalization(args: Any) -> None:
+    """Refuse slime's own normalisation of groups.
+
+    It counts an episode that an error ended as a reward of 0, and takes groups of different sizes,
+    such as those of ``one_sequence="split"``, for one.
+    """
+    is_grouped = args.rewards_normalization and args.advantage_estimator in _GROUPED
+    if is_grouped and args.custom_reward_post_process_path is None:
         raise ConfigError(
-            "one_sequence='split' gives groups of different sizes, for which slime normalises "
-            "rewards over the whole batch: set --custom-reward-post-process-path "
-            "gem_adapters.slime.group_rewards."
+            "slime would count an episode that an error ended as a reward of 0 in the mean of its "
+            "group: set --custom-reward-post-process-path gem_adapters.slime.group_rewards."
         )
 
 
@@ -228,7 +240,8 @@ def _parts(row: Row, episode: Episode) -> Iterator[tuple[list[int], tuple[int, i
 def group_rewards(args: Any, samples: Sequence[Sample]) -> tuple[list[float], list[float]]:
     """Return the rewards of samples, and the same normalised within each group.
 
-    An episode counts once in its group, however many samples it has. slime calls this as
+    An episode counts once in its group, however many samples it has. One that an error ended does
+    not count, and its normalised reward is 0. slime calls this as
     ``--custom-reward-post-process-path``.
 
     Args:
@@ -238,14 +251,17 @@ def group_rewards(args: Any, samples: Sequence[Sample]) -> tuple[list[float], li
     rewards = [sample.get_reward_value(args) for sample in samples]
     groups: dict[Any, dict[Any, float]] = defaultdict(dict)
     for sample, reward in zip(samples, rewards, strict=True):
-        groups[sample.group_index][sample.rollout_id] = reward
+        if not sample.remove_sample:
+            groups[sample.group_index][sample.rollout_id, sample.index] = reward
     means = {group: fmean(episodes.values()) for group, episodes in groups.items()}
     scales = dict.fromkeys(groups, 1.0)
     if args.grpo_std_normalization and args.advantage_estimator in {"grpo", "gspo", "cispo"}:
         for group, episodes in groups.items():
             scales[group] = 1e-6 + (stdev(episodes.values()) if len(episodes) > 1 else 0.0)
     return rewards, [
-        (reward - means[sample.group_index]) / scales[sample.group_index]
+        0.0
+        if sample.remove_sample
+        else (reward - means[sample.group_index]) / scales[sample.group_index]
         for sample, reward in zip(samples, rewards, strict=True)
     ]
 

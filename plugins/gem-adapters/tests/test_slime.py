@@ -305,9 +305,6 @@ class TestSeveralSequences:
         (error,) = play_rows(rows, forgetful, adapter, partial_rollout=True)
         assert isinstance(error, ConfigError)
         assert "--partial-rollout" in str(error)
-        (error,) = play_rows(rows, forgetful, adapter, custom_reward_post_process_path=None)
-        assert isinstance(error, ConfigError)
-        assert "gem_adapters.slime.group_rewards" in str(error)
 
     def test_several_sequences_name_the_turn_or_keep_the_last(
         self, counted_room: Any, forgetful: ScriptedModel
@@ -349,6 +346,24 @@ class TestSeveralSequences:
 
 
 class TestAFault:
+    def test_a_removed_sample_does_not_count_in_its_group(self) -> None:
+        samples = [Sample(group_index=0, index=i, reward=float(i)) for i in (1, 3)]
+        samples.append(Sample(group_index=0, index=0, reward=0.0, remove_sample=True))
+        samples.append(Sample(group_index=1, index=4, reward=0.0, remove_sample=True))
+        args = make_args(Generate(), grpo_std_normalization=False)
+        assert group_rewards(args, samples)[1] == [-1.0, 1.0, 0.0, 0.0]
+
+    def test_slimes_own_normalisation_is_refused_in_training(
+        self, counted_room: Any, model: ScriptedModel
+    ) -> None:
+        rows, own = env_rows(counted_room.id, 1), {"custom_reward_post_process_path": None}
+        (error,) = play_rows(rows, model, **own)
+        assert isinstance(error, ConfigError)
+        assert "gem_adapters.slime.group_rewards" in str(error)
+        for allowed in ({"evaluation": True}, {"advantage_estimator": "ppo"}):
+            ((sample,),) = play_rows(rows, model, **own, **allowed)
+            assert sample.status == Sample.Status.COMPLETED
+
     @pytest.mark.parametrize("fault", ["raise", "reset"])
     def test_a_fault_of_one_environment_of_64_removes_its_sample_only(
         self, counted_room: Any, model: ScriptedModel, fault: str
