@@ -282,6 +282,53 @@ class TestAFault:
         assert not batch.batch["response_mask"].any()
 
 
+class TestAGroup:
+    """Advantages of verl's own estimators, and of ours, which leave out what an error ended."""
+
+    REWARDS = ((1.0, 3.0, 0.0), (0.0, 0.0, 5.0))
+
+    def advantages(self, name: str, *, failed: bool) -> Any:
+        torch, np = pytest.importorskip("torch"), pytest.importorskip("numpy")
+        import verl  # noqa: F401 - it loads the plugins
+        from verl.trainer.config import AlgoConfig
+        from verl.trainer.ppo.core_algos import get_adv_estimator_fn
+
+        rewards = torch.zeros(6, 4)
+        rewards[:, 2] = torch.tensor([one for group in self.REWARDS for one in group])
+        mask = torch.ones(6, 4)
+        mask[2] = 0 if failed else 1
+        found, _ = get_adv_estimator_fn(name)(
+            token_level_rewards=rewards,
+            response_mask=mask,
+            index=np.array(["a", "a", "a", "b", "b", "b"], dtype=object),
+            config=AlgoConfig(adv_estimator=name, norm_adv_by_std_in_grpo=False),
+        )
+        return found
+
+    @pytest.mark.parametrize("name", ["grpo", "rloo", "reinforce_plus_plus_baseline"])
+    def test_without_faults_a_group_is_verls(self, name: str) -> None:
+        torch = pytest.importorskip("torch")
+        ours = self.advantages(f"gem_{name}", failed=False)
+        if name != "grpo":  # verl gives it another default than its configuration's
+            assert torch.allclose(ours, self.advantages(name, failed=False))
+        assert ours.abs().sum() > 0
+
+    def test_an_episode_that_an_error_ended_does_not_count_in_its_group(self) -> None:
+        found = self.advantages("gem_grpo", failed=True)
+        assert found[0].tolist() == [-1.0] * 4
+        assert found[1].tolist() == [1.0] * 4
+        assert found[2].tolist() == [0.0] * 4
+
+    def test_an_estimator_that_would_count_it_is_refused(self, room: str, worker: Worker) -> None:
+        from hydra.errors import InstantiationException
+
+        rows = env_rows(room, 1)
+        with pytest.raises(InstantiationException, match="adv_estimator=gem_grpo"):
+            worker.play(rows, overrides=["algorithm.adv_estimator=grpo"])
+        for name in ("gem_grpo", "gae"):
+            worker.play(rows, overrides=[f"algorithm.adv_estimator={name}"])
+
+
 class TestARefusal:
     def test_a_refusal_of_a_prompt_over_its_limit_names_prompt_length(
         self, room: str, worker: Worker

@@ -15,6 +15,7 @@ from verl.experimental.agent_loop import AgentLoopBase, AgentLoopOutput
 from verl.workers.rollout.replica import TokenOutput
 
 from gem_adapters.cached import row_envs
+from gem_adapters.verl.advantages import GROUPED, PREFIX
 from gem_adapters.verl.options import LoopOptions
 from gem_core.errors import ConfigError
 from gem_rollout import (
@@ -54,12 +55,13 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
         **arguments: Those of verl's ``AgentLoopBase``.
 
     Raises:
-        ConfigError: An option is unknown or invalid.
+        ConfigError: An option is unknown or invalid, or verl would count errors as scores of 0.
     """
 
     def __init__(self, *, options: Mapping[str, Any] | None = None, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._options = LoopOptions.of(_plain(options), _plain(self.config.get("gem")))
+        _check_estimator(self.config.get("algorithm") or {})
         rollout = self.rollout_config
         self._limits = Limits(
             prompt_tokens=rollout.prompt_length,
@@ -212,6 +214,16 @@ class GemAgentLoop(AgentLoopBase):  # type: ignore[misc]
             "tool_calls": environment,
             "num_preempted": sum(preempted) if preempted else -1,
         }
+
+
+def _check_estimator(algorithm: Mapping[str, Any]) -> None:
+    """Refuse an estimator that counts an episode that an error ended as a score of 0."""
+    name = algorithm.get("adv_estimator")
+    if name in GROUPED:
+        raise ConfigError(
+            f"verl would count an episode that an error ended as a score of 0 in the mean of its "
+            f"group: set algorithm.adv_estimator={PREFIX}{name}."
+        )
 
 
 def _env_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
