@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
 from gem_core.records import json_value
-from gem_tasks import Grade, TaskEnv
+from gem_tasks import Grade, GraderError, TaskEnv
 from gem_tools.mcpmark.taskset import find_tasks, folder_of
-from gem_tools.mcpmark.verify import verify
+from gem_tools.mcpmark.verify import Verdict, missing_modules, verify
 from gem_tools.mcpmark.workspace import Workspace
 
 __all__ = ["SAMPLE_ENVIRONMENTS", "SAMPLE_TASKS", "MCPMarkEnv"]
@@ -30,7 +30,9 @@ class MCPMarkEnv(TaskEnv):
     For tasks of other services (a database, a web site), override ``set_up`` in a subclass.
 
     The reward is 1.0 if the task was done, else 0.0. ``info`` has ``task_name``, and that of the
-    step also ``correct`` (bool) and ``verification`` (the output of the program).
+    step also ``correct`` (bool) and ``verification`` (the output of the program). A program that
+    takes too long or fails by itself is a fault if it does so on an untouched copy of the initial
+    state too; otherwise the reward is 0.0, and ``ended_by`` says why.
 
     Args:
         tasks: Folder of the tasks, or ``package://package/folder``; see ``find_tasks``.
@@ -47,7 +49,12 @@ class MCPMarkEnv(TaskEnv):
     """
 
     blocking = True
-    shared: ClassVar[tuple[str, ...]] = ("_context", "_environments", "_verify_timeout")
+    shared: ClassVar[tuple[str, ...]] = (
+        "_context",
+        "_environments",
+        "_untouched",
+        "_verify_timeout",
+    )
     _workspace: Workspace
 
     def __init__(
@@ -66,6 +73,7 @@ class MCPMarkEnv(TaskEnv):
         self._environments = None if environments is None else folder_of(environments)
         self._context = context
         self._verify_timeout = verify_timeout
+        self._untouched: dict[str, Verdict] = {}
         super().__init__(
             columns={"name": str, "category": str, "folder": str},
             data=find_tasks(folder_of(tasks), select),
@@ -84,9 +92,11 @@ class MCPMarkEnv(TaskEnv):
 
         Raises:
             ConfigError: There is no task ``idx``.
-            DataError: The initial state of the task is missing.
+            DataError: The initial state of the task is missing, or a module that its program
+                imports.
         """
         observation, info = super().start(idx=idx)
+        self._check_program()
         self.set_up(self.row)
         return observation, {**info, "task_name": self.row["name"]}
 
@@ -96,14 +106,33 @@ class MCPMarkEnv(TaskEnv):
         Raises:
             DataError: The state is missing.
         """
-        source = None
-        if self._environments is not None:
-            source = self._environments / row["category"]
-            if not source.is_dir():
-                raise DataError(
-                    f"The task {row['name']!r} starts from {str(source)!r}, which is missing."
-                )
-        self._workspace.fill(source)
+        self._workspace.fill(self._source(row))
+
+    def _source(self, row: dict[str, Any]) -> Path | None:
+        if self._environments is None:
+            return None
+        source = self._environments / str(row["category"])
+        if not source.is_dir():
+            raise DataError(
+                f"The task {row['name']!r} starts from {str(source)!r}, which is missing."
+            )
+        return source
+
+    @property
+    def _program(self) -> Path:
+        return Path(self.row["folder"]) / "verify.py"
+
+    def _check_program(self) -> None:
+        name = self.row["name"]
+        try:
+            missing = missing_modules(self._program)
+        except (SyntaxError, ValueError) as error:
+            raise DataError(f"verify.py of the task {name!r} is no program: {error}.") from error
+        if missing:
+            raise DataError(
+                f"verify.py of the task {name!r} needs {', '.join(missing)}, which is not "
+                f"installed here."
+            )
 
     def question(self, row: dict[str, Any]) -> Observation:
         text = (Path(row["folder"]) / "description.md").read_text(encoding="utf-8").strip()
@@ -115,14 +144,30 @@ class MCPMarkEnv(TaskEnv):
         return f"{row['category']}/{row['name']}"
 
     def grade(self, action: str) -> Grade:
-        verdict = verify(
-            Path(self.row["folder"]) / "verify.py",
-            self.root,
-            answer=action,
-            timeout=self._verify_timeout,
-        )
+        verdict = verify(self._program, self.root, answer=action, timeout=self._verify_timeout)
         info = {"task_name": self.row["name"], "verification": verdict.output}
+        if verdict.problem:
+            if self._untouched_verdict().problem == verdict.problem:
+                raise GraderError(
+                    f"verify.py of the task {self.row['name']!r} fails without an agent too: "
+                    f"{verdict.problem}"
+                )
+            info["ended_by"] = verdict.problem
         return Grade(float(verdict.correct), verdict.correct, info)
+
+    def _untouched_verdict(self) -> Verdict:
+        """Return the verdict on the initial state, which is found once for each task."""
+        folder = self.row["folder"]
+        if folder not in self._untouched:
+            workspace = Workspace()
+            try:
+                workspace.fill(self._source(self.row))
+                self._untouched[folder] = verify(
+                    self._program, workspace.path, answer="", timeout=self._verify_timeout
+                )
+            finally:
+                workspace.close()
+        return self._untouched[folder]
 
     def feedback(self, grade: Grade) -> str:
         return "The task is done." if grade.correct else "The task is not done."

@@ -4,9 +4,13 @@ The program is trusted code of the task set and runs with the rights of this pro
 come from an agent. It has a time limit, and its child processes end with it.
 """
 
+import ast
 import contextlib
+import functools
+import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,10 +21,16 @@ from typing import NamedTuple
 
 from gem_workers.cancellation import cancellable
 
-__all__ = ["Verdict", "verify"]
+__all__ = ["Verdict", "missing_modules", "verify"]
 
 _SHOWN = 2000
 """Number of characters of the output that are kept, from its end."""
+_TRACEBACK = "Traceback (most recent call last):"
+_OF_THE_WORK = re.compile(
+    r"(\w+\.)*(Assertion|Attribute|FileNotFound|Index|IsADirectory|JSONDecode|Key|Lookup"
+    r"|NotADirectory|Permission|Recursion|Type|Unicode\w*|Value)Error\b|StopIteration\b"
+)
+"""Exceptions that a program may raise about what an agent has left, or has not."""
 
 
 class Verdict(NamedTuple):
@@ -29,10 +39,35 @@ class Verdict(NamedTuple):
     Args:
         correct: Whether the program exited with status 0.
         output: Output of the program.
+        problem: Why there is no verdict: the program took too long, or ended with an exception that
+            says nothing about the agent's work; empty if there is one.
     """
 
     correct: bool
     output: str
+    problem: str = ""
+
+
+@functools.lru_cache(maxsize=1024)
+def missing_modules(program: Path) -> list[str]:
+    """Return the modules that a program imports when it starts, and that are not installed.
+
+    Modules beside the program count as installed; so do all, if it changes the search path.
+
+    Raises:
+        SyntaxError: This is not a program.
+    """
+    text = program.read_text(encoding="utf-8", errors="replace")
+    names = set[str]()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    if "sys.path" in text:
+        return []
+    beside = {path.stem for path in program.parent.iterdir()}
+    return sorted(name for name in names - beside if importlib.util.find_spec(name) is None)
 
 
 def verify(program: Path, folder: Path, *, answer: str, timeout: float) -> Verdict:
@@ -71,11 +106,14 @@ def _run(command: list[str], folder: Path, variables: dict[str, str], timeout: f
             with cancellable(partial(_kill, process.pid)):
                 output, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            return Verdict(correct=False, output=f"The verification took over {timeout:g} s.")
+            late = f"The verification took over {timeout:g} s."
+            return Verdict(correct=False, output=late, problem=late)
         finally:
             _kill(process.pid)
     said = output.decode(errors="replace").strip()
-    return Verdict(correct=process.returncode == 0, output=said[-_SHOWN:])
+    last = said.rpartition("\n")[2]
+    is_defect = process.returncode and _TRACEBACK in said and not _OF_THE_WORK.match(last)
+    return Verdict(process.returncode == 0, said[-_SHOWN:], last[-_SHOWN:] if is_defect else "")
 
 
 def _kill(group: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import gem_core
 from gem_core.errors import ConfigError, DataError
+from gem_tasks import GraderError
 from gem_tools.mcpmark import MCPMarkEnv, MCPMarkOracle, mcpmark
 from gem_tools.mcpmark.env import SAMPLE_TASKS
 from gem_tools.mcpmark.taskset import find_tasks, folder_of
@@ -187,7 +188,8 @@ def test_a_task_set_of_others_is_found_set_up_and_verified(tasks):
 @pytest.mark.slow
 def test_a_verification_that_hangs_is_ended_with_all_that_it_started(tasks, tmp_path):
     program = (
-        "import subprocess, sys, time\n"
+        "import os, subprocess, sys, time\n"
+        "if not os.path.exists('asked'): sys.exit(1)\n"
         "child = subprocess.Popen(['sleep', '60'])\n"
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
         "time.sleep(60)\n"
@@ -196,9 +198,11 @@ def test_a_verification_that_hangs_is_ended_with_all_that_it_started(tasks, tmp_
     for seconds in (0.5, 2, 8, 32):  # a busy machine needs more until the child runs
         with contextlib.closing(MCPMarkEnv(**folders, verify_timeout=seconds)) as env:
             env.reset(seed=0)
+            (env.root / "asked").touch()
             step = env.step("done")
         said = f"The verification took over {seconds} s."
         assert (step.reward, step.info["verification"]) == (0.0, said)
+        assert step.info["ended_by"] == said
         if (tmp_path / "pid").exists():
             break
     status = Path("/proc", (tmp_path / "pid").read_text(), "stat")
@@ -209,13 +213,78 @@ def test_a_verification_that_hangs_is_ended_with_all_that_it_started(tasks, tmp_
     pytest.fail("the child of the verification lives on")
 
 
-def test_a_verification_that_crashes_is_a_task_not_done(tasks):
-    env = MCPMarkEnv(**tasks(crashes="raise RuntimeError('no')"))
-    env.reset(seed=0)
-    step = env.step("done")
-    env.close()
-    assert step.reward == 0.0
-    assert "RuntimeError: no" in step.info["verification"]
+@pytest.mark.parametrize(
+    "program",
+    [
+        "raise RuntimeError('no')",
+        "import json.nothing",
+        "try:\n    import no_such_module\nexcept ImportError:\n    raise",
+        "import socket; socket.create_connection(('127.0.0.1', 1))",
+        "missing_name",
+    ],
+)
+def test_a_program_that_fails_by_itself_is_a_fault(tasks, program):
+    with contextlib.closing(MCPMarkEnv(**tasks(fails=program))) as env:
+        for number in range(2):
+            env.reset(seed=0)
+            if number:
+                (env.root / "work").touch()
+            with pytest.raises(GraderError, match="fails without an agent too"):
+                env.step("done")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "raise AssertionError('no')",
+        "open('nothing').read()",
+        "{}['missing']",
+        "import sys; sys.exit('not done')",
+        "import os; os._exit(3)",
+    ],
+)
+def test_a_program_that_finds_nothing_done_pays_nothing(tasks, program):
+    with contextlib.closing(MCPMarkEnv(**tasks(finds=program))) as env:
+        env.reset(seed=0)
+        step = env.step("done")
+        assert step.reward == 0.0
+        assert "ended_by" not in step.info
+
+
+def test_an_agent_cannot_make_its_own_failure_a_fault(tasks):
+    program = (
+        "import os, sys\n"
+        "if os.path.exists('odd'): raise RuntimeError(open('odd').read())\n"
+        "sys.exit(1)\n"
+    )
+    with contextlib.closing(MCPMarkEnv(**tasks(odd=program))) as env:
+        env.reset(seed=0)
+        (env.root / "odd").write_text("No module named 'psycopg2'")
+        step = env.step("done")
+        assert step.reward == 0.0
+        assert step.info["ended_by"] == "RuntimeError: No module named 'psycopg2'"
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("import json, no_such_module.inner", "needs no_such_module, which is not installed"),
+        ("from no_such_module import x", "needs no_such_module"),
+        ("def broken(", "is no program"),
+    ],
+)
+def test_a_module_that_a_program_needs_is_named_before_the_episode(tasks, program, message):
+    env = MCPMarkEnv(**tasks(needs=program))
+    with contextlib.closing(env), pytest.raises(DataError, match=message):
+        env.reset(seed=0)
+
+
+def test_modules_beside_a_program_are_found(tasks):
+    folders = tasks(beside="import helper\nassert helper.DONE")
+    (folders["tasks"] / "things/beside/helper.py").write_text("DONE = True")
+    with contextlib.closing(MCPMarkEnv(**folders)) as env:
+        env.reset(seed=0)
+        assert env.step("done").reward == 1.0
 
 
 @pytest.mark.slow
