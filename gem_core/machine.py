@@ -4,6 +4,7 @@ A sandbox runs a program and forgets it; a machine keeps what was done to it. Th
 here; plugins bring the providers. Environments ask for one by id (``make_machine("local")``).
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -89,8 +90,18 @@ class MachineSpec:
 def check_path(path: str) -> None:
     """Raise ``ConfigError`` unless a path of a machine is absolute, without ``..``."""
     pure = PurePosixPath(path)
-    if not pure.is_absolute() or ".." in pure.parts or "\0" in path:
-        raise ConfigError(f"A path of a machine is absolute and has no '..'; got {path!r}.")
+    if not pure.is_absolute() or ".." in pure.parts or "\0" in path or not _has_bytes(path):
+        raise ConfigError(
+            f"A path of a machine is absolute, has no '..' and no half characters; got {path!r}."
+        )
+
+
+def _has_bytes(path: str) -> bool:
+    """Return whether a text stands for bytes: half of a pair of surrogates does not."""
+    try:
+        return bool(os.fsencode(path))
+    except UnicodeEncodeError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -119,6 +130,7 @@ class FileChange:
         in_image: Whether the image has this path.
         target: Where a link leads, as it is written; empty for all but links.
         size: The bytes of a regular file; 0 for all but files.
+        mode: The permissions of a file or folder, such as ``0o644``; 0 for all others.
     """
 
     path: str
@@ -126,6 +138,7 @@ class FileChange:
     in_image: bool
     target: str = ""
     size: int = 0
+    mode: int = 0
 
 
 @dataclass(frozen=True)
@@ -159,7 +172,8 @@ class Shell(Protocol):
         """Run a command; while one is still running, write to its standard input instead.
 
         Returns when the command ends. One that ends the shell itself (``exit``) gives a new shell
-        in the working directory next time.
+        in the working directory next time. What a command does to its shell, or to what a new one
+        needs, is no error: at worst the text says that no shell can be started.
 
         Args:
             text: The command, of any number of lines; or the input, which is sent as it is. Empty
@@ -234,7 +248,8 @@ class Machine(Protocol):
         Regular files, folders and links that stay inside are copied; owners are not.
 
         Raises:
-            MachineError: It does not exist, or has more than ``limit`` bytes.
+            MachineError: It does not exist, has more than ``limit`` bytes, or cannot be written to
+                the host, as its folders are too deep.
         """
 
     def snapshot(self, *, keep: Callable[[FileChange], bool] | None = None) -> MachineSnapshot:
@@ -244,6 +259,9 @@ class Machine(Protocol):
             keep: Called for each change of files; where it returns False, the path is as in the
                 image in machines that go on from the snapshot. The state of the shell is then left
                 out. None to keep everything.
+
+        Raises:
+            MachineError: The files that stay are too large, or cannot be read.
         """
 
     def restore(self, snapshot: MachineSnapshot) -> None:

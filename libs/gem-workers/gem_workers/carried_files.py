@@ -1,9 +1,10 @@
 """Which files of an agent's machine go to the fresh machine that grades: a list of what is allowed.
 
 Carried are the working directory, folders of data, what the task declares, and paths outside the
-system's folders that its instruction names; of these regular files, folders, and links that stay
-among them. What a tool would take for its own configuration or code stays behind there too, unless
-the instruction names its path: a grader runs such tools.
+system's folders that its instruction names. Of these, regular files, folders, and links that stay
+among them are carried, but no programs that run as their owner. What a tool would take for its own
+configuration or code stays behind there too, unless the instruction names its path: a grader runs
+such tools.
 """
 
 import posixpath
@@ -60,6 +61,8 @@ _PYTEST = re.compile(
     r"conftest([.].*)?|[.]?pytest[.](ini|toml)|tox[.]ini|setup[.]cfg|entry_points[.]txt"
 )
 _MODULE = (".py", ".pyc", ".so")
+_AS_ITS_OWNER = 0o6000
+"""The bits by which a program runs as its owner or its group."""
 
 
 @dataclass
@@ -144,6 +147,8 @@ class CarriedFiles:
 
     def _is_a_tools_own(self, change: FileChange) -> bool:
         pure = PurePosixPath(change.path)
+        if change.mode & _AS_ITS_OWNER and change.kind == "file":
+            return True
         if self._is_hidden_at_home(pure):
             return True
         if any(_STARTUP.fullmatch(part) for part in pure.parts):

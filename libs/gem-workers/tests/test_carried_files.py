@@ -105,6 +105,14 @@ def test_what_tools_read_is_left_behind_unless_the_instruction_names_its_path(pa
     assert not carried(path, instruction=f"Not {path}.old or x{path}.", **options)
 
 
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6777])
+def test_programs_that_run_as_their_owner_are_left_behind(mode):
+    files = CarriedFiles("/app")
+    assert not files.keeps(FileChange("/app/shell", "file", False, mode=mode))
+    assert files.keeps(FileChange("/app/shared", "folder", False, mode=mode | 0o1000))
+    assert files.keeps(FileChange("/app/tool", "file", False, mode=mode & 0o777))
+
+
 def test_a_path_may_be_named_from_the_working_directory():
     assert carried("/app/sub/conftest.py", instruction="Write `sub/conftest.py`.")
     assert not carried("/app/sub/conftest.py", instruction="Write conftest.py.")

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 from commands import Command
+from hostile_shells import HARMLESS, STUCK, check_shell_goes_on
 from needs import missing
-from selection import thorough
+from selection import some, thorough
 
 import gem_core
 from gem_core.errors import ConfigError, MachineError, NoMachineError, SandboxError, SnapshotError
@@ -27,10 +28,7 @@ from gem_sandbox.docker import connect
 from gem_sandbox.machines.docker.default_image import DEFAULT_IMAGE
 from gem_sandbox.machines.docker.engine import LABEL, Engine
 from gem_sandbox.machines.docker.provider import DockerProvider
-from gem_sandbox.machines.docker.streams import Reports
 from gem_workers.testing import MACHINE_CHECKS, check_machine
-
-MARK = b"\x01mark"
 
 
 @functools.cache
@@ -387,15 +385,7 @@ def test_without_docker_py_the_error_says_what_to_do(monkeypatch):
         gem_core.make_machine("docker", host="unix:///other/docker.sock")
 
 
-@pytest.mark.parametrize("size", [1, 3, 1000])
-def test_reports_are_found_however_a_stream_is_cut(size):
-    stream = b"text" + MARK + b"b12 7 3.5\0more\x01mar" + MARK + b"no report" + MARK + b"e0 0\0end"
-    reports, text, found = Reports(MARK), b"", []
-    for at in range(0, len(stream), size):
-        for part in reports.take(stream[at : at + size]):
-            if isinstance(part, bytes):
-                text += part
-            else:
-                found.append(part[0])
-    assert text == b"textmore\x01mar" + MARK + b"no reportend"
-    assert found == [b"b12 7 3.5\0", b"e0 0\0"]
+def test_a_command_that_breaks_its_shell_does_no_harm_to_the_next(provider, subtests):
+    for command in some((*HARMLESS, *STUCK)):
+        with subtests.test(command), provider.start(MachineSpec(workdir="/app")) as machine:
+            check_shell_goes_on(machine, command, is_stuck=command in STUCK, patience=1.0)

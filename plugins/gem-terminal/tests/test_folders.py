@@ -128,7 +128,7 @@ class TestTheCommand:
     def test_the_table_has_a_line_for_each_task_and_a_summary(self, mixture):
         result = self.run(mixture)
         assert result.exit_code == 0
-        assert "4 tasks: 1 on local, 1 on docker, 2 not." in result.stdout
+        assert "4 tasks: 1 on local, 1 on docker, 2 not, 2 forgeable." in result.stdout
         assert "GPU" in result.stdout
 
     def test_a_folder_without_a_task_that_can_be_read_is_a_failure(self, tmp_path):

@@ -5,9 +5,11 @@ Descriptors of processes and files are passed around, so nothing is copied on th
 """
 
 import contextlib
+import io
 import os
 import select
 import signal
+import tarfile
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -18,11 +20,11 @@ from typing import ClassVar, NamedTuple, Self
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.machine import FileChange, MachineSnapshot, MachineSpec, check_path
 from gem_core.sandbox import Execution, Limit
-from gem_sandbox.machines.archive import unpack
 from gem_sandbox.machines.local.messages import STATUS
 from gem_sandbox.machines.output import HeadAndTail
-from gem_sandbox.machines.pipes import Pipes
+from gem_sandbox.machines.pipes import Pipes, bytes_waiting, encoded
 from gem_sandbox.machines.shell import BashShell
+from gem_sandbox.machines.unpacking import unpack
 
 __all__ = ["BaseMachine", "Job", "snapshot_of_files"]
 
@@ -63,14 +65,12 @@ class BaseMachine(ABC):
     """The id of the provider."""
     name = ""
     """What the machine's paths contain and those of others do not; empty if there is nothing."""
-    report_mark = ""
-    """What the shell writes before its reports, if they are in the same stream as its output; as
-    ``printf`` takes it."""
 
     def __init__(self, spec: MachineSpec) -> None:
         self.spec = spec
         self.image_env: Mapping[str, str] = {}
         """Environment variables of the image."""
+        self._is_closed = False
         self._lock = threading.RLock()
         self._shell = BashShell(self)
 
@@ -124,8 +124,8 @@ class BaseMachine(ABC):
         """
 
     @abstractmethod
-    def pack(self, path: str, limit: int) -> int:
-        """Return a descriptor of an archive of a file or folder.
+    def pack(self, path: str, limit: int) -> bytes:
+        """Return an archive of a file or folder.
 
         Raises:
             MachineError: It does not exist, or has more bytes than the limit.
@@ -169,7 +169,7 @@ class BaseMachine(ABC):
 
     @abstractmethod
     def check_open(self) -> None:
-        """Raise ``MachineError`` if the machine has ended."""
+        """Raise ``MachineError`` if the machine is closed, or is known to have ended."""
 
     def begin(self, snapshot: MachineSnapshot | None) -> None:
         """Start, in the state of a snapshot if there is one."""
@@ -228,14 +228,15 @@ class BaseMachine(ABC):
         output_limit: int = 1 << 20,
     ) -> Execution:
         """Run a command in a shell of its own until it ends; see ``Machine``."""
-        if len(command) > _LONGEST_COMMAND or "\0" in command:
+        command = os.fsdecode(encoded(command))
+        if len(os.fsencode(command)) > _LONGEST_COMMAND or "\0" in command:
             raise ConfigError(
-                f"A command has at most {_LONGEST_COMMAND} characters, and no zero byte; write a "
-                f"longer one to a file, and run that."
+                f"A command has at most {_LONGEST_COMMAND} bytes, and no zero byte; write a longer "
+                f"one to a file, and run that."
             )
         start = time.monotonic()
         outputs = [HeadAndTail(output_limit), HeadAndTail(output_limit)]
-        data = stdin.encode("utf-8", "surrogateescape") if isinstance(stdin, str) else stdin
+        data = encoded(stdin) if isinstance(stdin, str) else stdin
         with Pipes(inputs=1, outputs=2) as pipes:
             job = self.spawn(
                 ["/bin/bash", "-c", command],
@@ -291,7 +292,9 @@ class BaseMachine(ABC):
                     for reader, output in places.items():
                         _drain(reader, output)
                     return is_late
-                elif not _drain(descriptor, places[descriptor], once=True):
+                elif data := os.read(descriptor, _CHUNK):
+                    places[descriptor].add(data)
+                else:
                     poll.unregister(descriptor)
 
     def shell(self) -> BashShell:
@@ -301,7 +304,7 @@ class BaseMachine(ABC):
     def write(self, path: str, content: str | bytes, *, mode: int = 0o644) -> None:
         """Write a file, and create its folders; see ``Machine``."""
         check_path(path)
-        data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+        data = encoded(content) if isinstance(content, str) else content
         self.write_file(path, data, mode)
 
     def read(self, path: str, *, limit: int = 1 << 26) -> bytes:
@@ -315,8 +318,12 @@ class BaseMachine(ABC):
     def pull(self, path: str, folder: str | Path, *, limit: int = 1 << 28) -> None:
         """Copy a file or a folder of the machine into a folder of the host; see ``Machine``."""
         check_path(path)
-        with os.fdopen(self.pack(path, limit), "rb") as file:
-            unpack(file, str(folder))
+        packed = io.BytesIO(self.pack(path, limit))
+        try:
+            unpack(packed, str(folder))
+        except (OSError, tarfile.TarError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise MachineError(f"{path!r} cannot be copied to {folder}: {reason}.") from error
 
     def snapshot(self, *, keep: Callable[[FileChange], bool] | None = None) -> MachineSnapshot:
         """Return the state: the files that were written, and the state of the shell."""
@@ -332,7 +339,8 @@ class BaseMachine(ABC):
     def restore(self, snapshot: MachineSnapshot) -> None:
         """End all processes and return to the state of a snapshot; see ``Machine``."""
         with self._lock:
-            self.check_open()
+            if self._is_closed:
+                raise MachineError("This machine is closed.")
             self._check_snapshot(snapshot)
             self.replace_files(_files(snapshot))
             self._shell.drop()
@@ -354,6 +362,7 @@ class BaseMachine(ABC):
 
     def close(self) -> None:
         """End all processes and drop the files; may be called twice."""
+        self._is_closed = True
         self.end()
         self._shell.drop()
 
@@ -395,18 +404,12 @@ def _feed(writer: int, rest: memoryview) -> memoryview:
         return rest[:0]
 
 
-def _drain(descriptor: int, output: HeadAndTail, *, once: bool = False) -> bool:
-    """Read what is there; return False at the end of the stream."""
-    while True:
-        try:
-            data = os.read(descriptor, _CHUNK)
-        except BlockingIOError:
-            return True
-        if not data:
-            return False
+def _drain(descriptor: int, output: HeadAndTail) -> None:
+    """Read what is there now, and not what jobs in the background write meanwhile."""
+    left = bytes_waiting(descriptor)
+    while left > 0 and (data := os.read(descriptor, min(left, _CHUNK))):
         output.add(data)
-        if once:
-            return True
+        left -= len(data)
 
 
 def _status(job: Job) -> tuple[int, int, bool]:

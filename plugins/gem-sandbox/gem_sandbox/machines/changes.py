@@ -1,72 +1,75 @@
-"""Leave out changes of files from the archive of all that a machine has written."""
+"""Ask which changes of files stay in a snapshot."""
 
-import io
+import os
 import tarfile
-from collections.abc import Callable, Iterator
-from typing import Literal
+from collections.abc import Callable, Iterable
+from typing import Literal, cast
 
 from gem_core.machine import FileChange
-from gem_sandbox.machines.archive import OPAQUE_HEADER, no_names_of_users
+from gem_sandbox.machines.archive import OPAQUE_HEADER
+from gem_sandbox.machines.selection import KEPT, NEEDED, Record
+from gem_sandbox.machines.unpacking import is_deleted
 
-__all__ = ["Find", "filtered", "kind_of"]
+__all__ = ["Find", "change_of", "choose"]
 
+_LONGEST_PATH = 4096
 Kind = Literal["file", "folder", "replaced", "link", "deleted", "other"]
 Find = Callable[[str], tuple[str, bool]]
 """Returns the path in the machine of a member of an archive, and whether the image has it; the path
 is empty if the member is not a file of the machine."""
 
 
-def filtered(data: bytes, keep: Callable[[FileChange], bool], find: Find) -> bytes:
-    """Return an archive without some of its changes.
+def choose(found: Iterable[Record], keep: Callable[[FileChange], bool], find: Find) -> bytes:
+    """Return for each file how it is chosen, as ``Selection.pack`` takes it.
+
+    What is so deep that its path is longer than the kernel takes is not asked for, and not kept.
 
     Args:
-        data: The archive.
+        found: The files, each folder before what it contains.
         keep: Called for each change; returns whether it stays.
         find: Finds the paths of members.
     """
-    kept = _kept(data, keep, find)
-    needed = {above for name in kept for above in _above(name)}
-    output = io.BytesIO()
-    with no_names_of_users(), tarfile.open(fileobj=output, mode="w|") as target:
-        for member, content in _members(data):
-            if member.name in kept:
-                target.addfile(member, content)
-            elif member.isdir() and member.name in needed:
-                member.pax_headers = {}  # the folder of the image shows through it
-                target.addfile(member)
-    return output.getvalue()
+    chosen = bytearray()
+    above: list[tuple[str, int, int]] = []
+    """The folders above: the path in the archive and its length, and the place in the list."""
+    for record in found:
+        del above[record.depth :]
+        before, length, _ = above[-1] if above else (".", 1, 0)
+        length += len(os.fsencode(record.name)) + 1
+        is_short = length <= _LONGEST_PATH
+        name = f"{before}/{record.name}" if is_short else ""
+        above.append((name, length, len(chosen)))
+        chosen.append(0)
+        if not is_short:
+            continue
+        path, in_image = find(name)
+        kind = cast("Kind", record.kind)
+        if not path or keep(FileChange(path, kind, in_image, *record[3:])):
+            for _, _, place in above:
+                chosen[place] = chosen[place] or NEEDED
+            chosen[-1] = KEPT if path or kind != "folder" else NEEDED  # such as the root itself
+    return bytes(chosen)
 
 
-def _kept(data: bytes, keep: Callable[[FileChange], bool], find: Find) -> set[str]:
-    """Return the names of the members that stay."""
-    kept = set()
-    for member, _ in _members(data):
-        path, in_image = find(member.name)
-        if member.islnk() and member.linkname not in kept:
-            continue  # the content is in a member that does not stay
-        if not path or keep(FileChange(path, kind_of(member), in_image)):
-            kept.add(member.name)
-    return kept
+def change_of(member: tarfile.TarInfo, path: str, *, in_image: bool, size: int) -> FileChange:
+    """Return the change that a member of an archive stands for.
+
+    Args:
+        member: The member.
+        path: Its path in the machine.
+        in_image: Whether the image has this path.
+        size: The bytes of a file; a further name of a file has none in its member.
+    """
+    kind = _kind_of(member)
+    target = member.linkname if kind == "link" else ""
+    mode = member.mode & 0o7777 if kind in {"file", "folder", "replaced"} else 0
+    return FileChange(path, kind, in_image, target, size if kind == "file" else 0, mode)
 
 
-def _members(data: bytes) -> Iterator[tuple[tarfile.TarInfo, io.BufferedIOBase | None]]:
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-        for member in archive:
-            content = archive.extractfile(member) if member.isreg() else None
-            yield member, content  # type: ignore[misc]
-
-
-def _above(name: str) -> Iterator[str]:
-    while "/" in name:
-        name = name.rpartition("/")[0]
-        yield name
-
-
-def kind_of(member: tarfile.TarInfo) -> Kind:
-    """Return what a member of an archive is."""
+def _kind_of(member: tarfile.TarInfo) -> Kind:
     if member.isdir():
         return "replaced" if member.pax_headers.get(OPAQUE_HEADER) else "folder"
-    if member.ischr() and (member.devmajor, member.devminor) == (0, 0):
+    if is_deleted(member):
         return "deleted"
     if member.isreg() or member.islnk():
         return "file"

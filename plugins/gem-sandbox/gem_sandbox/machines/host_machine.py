@@ -1,13 +1,15 @@
 """Machines of this host, whose files are opened here: their descriptors are passed around."""
 
+import functools
 import os
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gem_core.errors import MachineError
 from gem_core.machine import FileChange
 from gem_sandbox.machines.base import BaseMachine
-from gem_sandbox.machines.changes import filtered
+from gem_sandbox.machines.changes import choose
+from gem_sandbox.machines.selection import Record
 
 __all__ = ["HostMachine"]
 
@@ -24,11 +26,17 @@ class HostMachine(BaseMachine):
         """
 
     @abstractmethod
-    def pack(self, path: str | None, limit: int) -> int:
-        """Return a descriptor of an archive of a file or folder, or of all that was written.
+    def pack_changes(
+        self, limit: int, choose: Callable[[Iterable[Record]], bytes] | None = None
+    ) -> bytes:
+        """Return an archive of what was written.
+
+        Args:
+            limit: Bytes of all files in it.
+            choose: Returns for each file how it is chosen; None to pack all.
 
         Raises:
-            MachineError: It does not exist, or has more bytes than the limit.
+            MachineError: The files have more bytes than the limit, or cannot be read.
         """
 
     @abstractmethod
@@ -48,10 +56,14 @@ class HostMachine(BaseMachine):
             raise MachineError(f"{path!r} cannot be written: {error.strerror}.") from error
 
     def read_file(self, path: str, limit: int) -> bytes:
-        with os.fdopen(self.open(path, os.O_RDONLY), "rb") as file:
-            return file.read(limit + 1)
+        try:
+            with os.fdopen(self.open(path, os.O_RDONLY), "rb") as file:
+                if os.fstat(file.fileno()).st_size > limit:
+                    raise MachineError(f"{path!r} has more than {limit} bytes.")
+                return file.read(limit + 1)
+        except OSError as error:
+            raise MachineError(f"{path!r} cannot be read: {error.strerror}.") from error
 
     def save_files(self, keep: Callable[[FileChange], bool] | None) -> bytes:
-        with os.fdopen(self.pack(None, self.spec.disk << 1), "rb") as file:
-            data = file.read()
-        return data if keep is None else filtered(data, keep, self.find)
+        chosen = None if keep is None else functools.partial(choose, keep=keep, find=self.find)
+        return self.pack_changes(self.spec.disk << 1, chosen)

@@ -1,10 +1,26 @@
 """The pipes between this process and a job of a machine."""
 
 import contextlib
+import fcntl
 import os
+import sys
+import termios
 from typing import Self
 
-__all__ = ["Pipes"]
+__all__ = ["Pipes", "bytes_waiting", "encoded"]
+
+
+def bytes_waiting(descriptor: int) -> int:
+    """Return how many bytes can be read from a pipe now."""
+    return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def encoded(text: str) -> bytes:
+    """Return a text in UTF-8, with the bytes for which it has surrogates; others become ``?``."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
 
 
 class Pipes:

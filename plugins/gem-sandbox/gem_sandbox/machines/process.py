@@ -2,8 +2,8 @@
 
 import contextlib
 import fcntl
+import io
 import os
-import shutil
 import signal
 import socket
 import tempfile
@@ -11,18 +11,21 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.machine import MachineSnapshot, MachineSpec
 from gem_sandbox.guest.process_tree import descendants
-from gem_sandbox.machines.archive import TooLargeError, pack, unpack_layers
+from gem_sandbox.machines.archive import layers, pack, pack_all
 from gem_sandbox.machines.base import Job
 from gem_sandbox.machines.host_machine import HostMachine
 from gem_sandbox.machines.local.messages import STATUS
-from gem_sandbox.machines.memory_file import memory_file
+from gem_sandbox.machines.selection import Record, Selection
 from gem_sandbox.machines.signals import send_signal
+from gem_sandbox.machines.trees import make_folders, remove
+from gem_sandbox.machines.unpacking import unpack_layers
 
 __all__ = ["ProcessMachine", "ProcessProvider"]
 
@@ -79,7 +82,7 @@ class ProcessMachine(HostMachine):
         super().__init__(spec)
         self._provider = provider
         self._folder = Path(tempfile.mkdtemp(prefix="gem-machine-"))
-        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._remove = weakref.finalize(self, _remove, self._folder)
         self.name = self._folder.name
         self._mark = f"GEM_MACHINE={self.name}".encode()
         self.begin(snapshot)
@@ -94,14 +97,14 @@ class ProcessMachine(HostMachine):
         try:
             _unpack(data, fresh)
         except BaseException:
-            shutil.rmtree(fresh, ignore_errors=True)
+            _remove(fresh)
             raise
         self.end_processes()
         self._remove()
         self._folder = fresh
         self.name = fresh.name
         self._mark = f"GEM_MACHINE={self.name}".encode()
-        self._remove = weakref.finalize(self, shutil.rmtree, fresh, ignore_errors=True)
+        self._remove = weakref.finalize(self, _remove, fresh)
 
     def _inside(self, path: str) -> Path:
         return self._folder / path.lstrip("/")
@@ -167,7 +170,7 @@ class ProcessMachine(HostMachine):
         place = self._inside(path)
         try:
             if flags & os.O_CREAT:
-                place.parent.mkdir(parents=True, exist_ok=True)
+                make_folders(str(place.parent))
             elif not place.is_file():
                 raise MachineError(f"{path!r} is not a regular file, or does not exist.")
             descriptor = os.open(place, flags | os.O_CLOEXEC, mode)
@@ -185,19 +188,26 @@ class ProcessMachine(HostMachine):
     def find(self, name: str) -> tuple[str, bool]:
         return "" if name == "." else name.removeprefix("."), False
 
-    def pack(self, path: str | None, limit: int) -> int:
+    def pack(self, path: str, limit: int) -> bytes:
         self.check_open()
-        place = self._inside(path or "")
-        descriptor = memory_file(b"")
-        try:
-            with open(descriptor, "wb", closefd=False) as file:
-                pack(str(place), place.name if path else ".", file, limit)
-        except OSError as error:
-            os.close(descriptor)
-            reason = str(error) if isinstance(error, TooLargeError) else error.strerror
-            raise MachineError(f"{path or 'The machine'}: {reason}.") from error
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return descriptor
+        place = str(self._inside(path))
+        with _told(path):
+            os.lstat(place)
+            return _written(lambda file: pack(place, file, limit))
+
+    def pack_changes(
+        self, limit: int, choose: Callable[[Iterable[Record]], bytes] | None = None
+    ) -> bytes:
+        self.check_open()
+        with _told("The machine"), contextlib.ExitStack() as stack:
+            top = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, top)
+            found = layers(top)
+            if choose is None:
+                return _written(lambda file: pack_all(top, found, file, limit))
+            selection = Selection(top, found)
+            chosen = choose(selection.records())
+            return _written(lambda file: selection.pack(chosen, file, limit))
 
     def copy(self, snapshot: MachineSnapshot) -> "ProcessMachine":
         return self._provider.start(self.spec, snapshot)
@@ -233,6 +243,31 @@ class ProcessMachine(HostMachine):
         self._remove()
 
 
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Turn errors of files into those of machines."""
+    try:
+        yield
+    except OSError as error:
+        raise MachineError(f"{what}: {error.strerror or error}.") from error
+
+
+def _written(write: Callable[[IO[bytes]], None]) -> bytes:
+    file = io.BytesIO()
+    write(file)
+    return file.getvalue()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, as far as that is possible."""
+    with contextlib.suppress(OSError):
+        above = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            remove(above, folder.name)
+        finally:
+            os.close(above)
+
+
 def _is_ended(pid: int) -> bool:
     with contextlib.suppress(OSError, IndexError):
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
@@ -258,10 +293,7 @@ def _start(pid: int) -> float:
 
 
 def _unpack(data: bytes, folder: Path) -> None:
-    descriptor = memory_file(data)
     try:
-        with os.fdopen(descriptor, "rb") as file:
-            file.seek(0)
-            unpack_layers(file, str(folder))
+        unpack_layers(io.BytesIO(data), str(folder))
     except Exception as error:
         raise SnapshotError(f"This is not a snapshot of a machine: {error}.") from error

@@ -1,13 +1,15 @@
 """One ``bash`` of a machine, whose directory, variables and jobs stay from command to command.
 
 Bash reads its script from a pipe. A command is sent as ``eval '...'``, followed by a line that
-reports the exit status and the directory on a descriptor that the command itself does not have. So
-the end of a command is known when it happens, whatever the command prints.
+reports the exit status and the directory, in the output and so after all that the command wrote. A
+report counts only after a mark that was drawn for its command. A command that reads its own script
+can forge one: it sees another status of its own, and nothing else comes of it.
 """
 
 import contextlib
 import os
 import re
+import secrets
 import select
 import shlex
 import threading
@@ -17,7 +19,8 @@ from typing import TYPE_CHECKING
 from gem_core.errors import ConfigError, MachineError
 from gem_core.machine import ShellResult
 from gem_sandbox.machines.output import HeadAndTail
-from gem_sandbox.machines.pipes import Pipes
+from gem_sandbox.machines.pipes import Pipes, bytes_waiting, encoded
+from gem_sandbox.machines.reports import Reports
 
 if TYPE_CHECKING:
     from gem_sandbox.machines.base import BaseMachine, Job
@@ -25,18 +28,26 @@ if TYPE_CHECKING:
 __all__ = ["BashShell"]
 
 _SCRIPT = 3
-_BEGIN = "trap : INT\n__status() { return $1; }\n"
+_BEGIN = f"exec {_SCRIPT}<&-\ntrap : INT\n"
+_LONGEST_PATH = 4096
+_STATUS = "function __status {{ return {status}; }}\n\\__status; "
+"""What makes ``$?`` that of the command before; after a report, it is 0."""
 _COMMAND = (
-    "__status {status}; eval {command} 4>&-\n\n"
-    '{{ __code=$?; printf \'{mark}%s\\0%s\\0\' "$__code" "$PWD" >&4; }} 2>/dev/null\n'
+    "\\builtin eval {command} 4>&-\n\n"
+    '{{ \\builtin printf \'\\001{shell}{mark} %s\\0%s\\0\' "$?" "${{PWD:0:{longest}}}" >&4'
+    " || \\builtin exit; }} 2>/dev/null\n"
 )
-"""The empty line is needed: after a syntax error, the next line would be part of the command."""
-_STATE = "declare -p; declare -f; alias -p; shopt -p; set +o"
-_NOT_OURS = re.compile(
-    r"declare -[a-zA-Z-]*r|declare \S+ (?:__code|_|BASH\w*|EPOCH\w*|PPID|SECONDS)="
+"""The empty line is needed: after a syntax error, the next line would be part of the command. A
+shell that cannot report any more ends."""
+_REPORT = re.compile(rb"([0-9a-f]{16}) (\d{1,3})\0([^\0]*)\0")
+_LONGEST_REPORT = 4 * _LONGEST_PATH + 64
+_STATE = "; ".join(
+    f"\\builtin {command}"
+    for command in ("declare -p", "declare -f", "alias -p", "shopt -p", "set +o")
 )
+_NOT_OURS = re.compile(r"declare -[a-zA-Z-]*r|declare \S+ (?:_|BASH\w*|EPOCH\w*|PPID|SECONDS)=")
 _CHUNK = 1 << 16
-_INTERRUPT, _KILL = 2, 9
+_INTERRUPT, _KILL, _NOT_STARTED = 2, 9, 126
 _LONGEST_STATE, _PATIENCE = 1 << 24, 30.0
 
 
@@ -54,6 +65,7 @@ class BashShell:
         self._next_state = ""
         self._status = 0
         self._directory = machine.spec.workdir
+        self._has_worked = False
 
     def send(self, text: str, *, timeout: float = 60.0, output_limit: int = 1 << 16) -> ShellResult:
         """Run a command, or write to the input of the running one; see ``Shell``."""
@@ -64,13 +76,18 @@ class BashShell:
             self._take_state()
             process = self._process
             if process is not None and process.is_busy:
-                process.feed(text, timeout)
+                process.feed(text)
             elif text:
-                process = self._process = process or _Process(self._machine, self._directory)
+                try:
+                    process = self._process = process or self._start()
+                except MachineError as error:
+                    return self._not_started(error)
                 process.begin(text, self._status)
             else:
-                output = process.output(output_limit) if process else ""
-                return ShellResult(output, self._status, self._directory)
+                kept = HeadAndTail(output_limit)
+                if process is not None:
+                    process.drain(kept)
+                return ShellResult(kept.text(), self._status, self._directory, kept.left_out)
             return self._wait(process, timeout, output_limit)
 
     def interrupt(self, *, timeout: float = 5.0) -> ShellResult:
@@ -81,26 +98,52 @@ class BashShell:
             process = self._process
             if process is None or not process.is_busy:
                 return ShellResult("", self._status, self._directory)
-            self._machine.signal(process.job.pid, _INTERRUPT)
+            self._signal(process, _INTERRUPT)
             result = self._wait(process, timeout, 1 << 16)
             if not result.running:
                 return result
-            self._machine.signal(process.job.pid, _KILL, since=process.started)
+            self._signal(process, _KILL, since=process.started)
             after = self._wait(process, timeout, 1 << 16)
             if after.running:  # the shell itself is stuck
                 self.drop()
-                after = ShellResult("", 128 + _KILL, self._directory)
+                self._status = 128 + _KILL
+                after = ShellResult("", self._status, self._directory)
             return ShellResult(result.text + after.text, after.exit_status, after.directory)
+
+    def _start(self) -> "_Process":
+        """Start a shell in its directory; or in the root, as a login does, if that is gone."""
+        try:
+            process = _Process(self._machine, self._directory)
+        except MachineError:
+            self._machine.check_open()
+            if not self._has_worked or self._directory == "/":
+                raise
+            process = _Process(self._machine, "/")
+        self._has_worked = True
+        return process
+
+    def _not_started(self, error: MachineError) -> ShellResult:
+        """Answer as a shell that ends immediately, if commands have made it impossible to start.
+
+        Raises:
+            MachineError: The machine has ended, or no shell has ever been started.
+        """
+        self._machine.check_open()
+        if not self._has_worked:
+            raise error
+        self._status = _NOT_STARTED
+        return ShellResult(f"No shell can be started: {error}\n", _NOT_STARTED, self._directory)
 
     def _wait(self, process: "_Process", timeout: float, output_limit: int) -> ShellResult:
         kept = HeadAndTail(output_limit)
         report = process.wait(kept, timeout)
         if report is None:
             return ShellResult(kept.text(), None, self._directory, kept.left_out)
-        self._status, self._directory = report
+        self._status, directory = report
+        self._directory = directory or self._directory
         if process.has_ended:
             self.drop()
-        return ShellResult(kept.text(), *report, kept.left_out)
+        return ShellResult(kept.text(), self._status, self._directory, kept.left_out)
 
     @property
     def pid(self) -> int:
@@ -127,33 +170,44 @@ class BashShell:
 
     def _take_state(self) -> None:
         state, self._next_state = self._next_state, ""
-        if state:
-            process = self._process = _Process(self._machine, self._directory)
-            process.begin(f"eval {shlex.quote(state)} >/dev/null 2>&1", self._status)
-            self._wait(process, _PATIENCE, 1 << 16)
-            self._status = 0
+        if not state:
+            return
+        self._has_worked = True  # in the machine that the state comes from
+        try:
+            process = self._process = self._start()
+        except MachineError:
+            self._machine.check_open()
+            return
+        process.begin(f"\\builtin eval {shlex.quote(state)} >/dev/null 2>&1", self._status)
+        if self._wait(process, _PATIENCE, 1 << 16).running:
+            self.drop()
+        self._status = 0
 
     def drop(self) -> None:
         """End the shell; the next command starts another one in the working directory."""
         process, self._process = self._process, None
         self._directory, self._next_state = self._machine.spec.workdir, ""
         if process is not None:
-            with contextlib.suppress(MachineError):
-                self._machine.signal(process.job.pid, _KILL)
+            self._signal(process, _KILL)
             process.close()
+
+    def _signal(self, process: "_Process", number: int, *, since: float | None = None) -> None:
+        """Send a signal, if what that needs has not been removed from the machine."""
+        with contextlib.suppress(MachineError):
+            self._machine.signal(process.job.pid, number, since=since)
 
 
 class _Process:
     """The process of a shell."""
 
     def __init__(self, machine: "BaseMachine", directory: str) -> None:
-        self._pipes = Pipes(inputs=2, outputs=2)
-        self._input, self._script, self._output, self._report = self._pipes.ours
-        stdin, script, output, report = self._pipes.theirs
+        self._pipes = Pipes(inputs=2, outputs=1)
+        self._input, self._script, self._output = self._pipes.ours
+        stdin, script, output = self._pipes.theirs
         try:
             self.job: Job = machine.spawn(
                 ["/bin/bash", "--noprofile", "--norc", f"/dev/fd/{_SCRIPT}"],
-                [stdin, output, output, script, report],
+                [stdin, output, output, script, output],
                 env=machine.environment(),
                 user=machine.spec.user,
                 cwd=directory,
@@ -162,62 +216,95 @@ class _Process:
             self._pipes.close_all()
             raise
         self._pipes.started()
-        self._home = machine.spec.workdir
-        self._mark = machine.report_mark
-        self._reported = b""
+        self._shell_mark = secrets.token_hex(8)
+        self._mark = b""
+        self._reports = Reports(b"\1" + self._shell_mark.encode(), _REPORT, _LONGEST_REPORT)
         self.is_busy = False
         self.has_ended = False
         self.started = 0.0
+        self._answer = (0, "")
         self._is_closed = False
-        _write(self._script, _BEGIN.encode(), 5.0)
+        self._to_write = {self._script: memoryview(_BEGIN.encode())}
+        """What is yet to be written, by descriptor."""
 
     def begin(self, text: str, status: int) -> None:
-        command = _COMMAND.format(status=status, command=shlex.quote(text), mark=self._mark)
-        self.is_busy, self.started = True, time.monotonic()
-        _write(self._script, command.encode("utf-8", "surrogateescape"), 60.0)
+        mark = secrets.token_hex(8)
+        command = _COMMAND.format(
+            command=shlex.quote(text),
+            shell=self._shell_mark,
+            mark=mark,
+            longest=_LONGEST_PATH + 1,
+        )
+        self.is_busy, self.started, self._mark = True, time.monotonic(), mark.encode()
+        before = _STATUS.format(status=status) if status else ""
+        self._add(self._script, encoded(before + command))
 
-    def feed(self, text: str, timeout: float) -> None:
-        _write(self._input, text.encode("utf-8", "surrogateescape"), timeout)
+    def feed(self, text: str) -> None:
+        self._add(self._input, encoded(text))
 
-    def output(self, limit: int) -> str:
-        """Return what background jobs have written meanwhile."""
-        kept = HeadAndTail(limit)
-        self._read(kept)
-        return kept.text()
+    def _add(self, descriptor: int, data: bytes) -> None:
+        self._to_write[descriptor] = memoryview(bytes(self._to_write.get(descriptor, b"")) + data)
 
     def wait(self, kept: HeadAndTail, timeout: float) -> tuple[int, str] | None:
-        """Read until the command ends; return its exit status and the directory."""
-        poll = select.poll()
-        poll.register(self._output, select.POLLIN)
-        poll.register(self._report, select.POLLIN)
-        deadline = time.monotonic() + timeout
-        while (left := deadline - time.monotonic()) > 0:
-            for descriptor, _ in poll.poll(left * 1000):
-                if descriptor == self._report:
-                    report = self._read_report()
-                    if report is not None:
-                        self._read(kept)
-                        self.is_busy = False
-                        return report
-                elif not self._read(kept, once=True):
-                    poll.unregister(descriptor)
-        return None
+        """Write what is to be written, and read until the command ends.
 
-    def _read_report(self) -> tuple[int, str] | None:
-        try:
-            data = os.read(self._report, _CHUNK)
-        except BlockingIOError:
-            return None
-        if not data:
-            self.has_ended = True
-            return self._last_status(), self._home
-        self._reported += data
-        status, end, rest = self._reported.partition(b"\0")
-        directory, ended, _ = rest.partition(b"\0")
-        if not end or not ended:
-            return None
-        self._reported = b""
-        return int(status), directory.decode("utf-8", "surrogateescape")
+        Returns:
+            The exit status and the directory, empty if it is not known; None if the command is
+            still running.
+        """
+        deadline = time.monotonic() + timeout
+        poll = select.poll()
+        for descriptor in (self._output, self.job.status):
+            poll.register(descriptor, select.POLLIN)
+        for descriptor in self._to_write:
+            poll.register(descriptor, select.POLLOUT)
+        is_late = False
+        while self.is_busy and not is_late:
+            left = max(0.0, deadline - time.monotonic())
+            is_late = not left
+            for descriptor, _ in poll.poll(left * 1000):
+                if descriptor == self.job.status:
+                    self._end(kept)
+                elif not self._advance(descriptor, kept):
+                    poll.unregister(descriptor)
+        if self.is_busy:
+            self._forget_input(kept)
+        return None if self.is_busy else self._answer
+
+    def _advance(self, descriptor: int, kept: HeadAndTail) -> bool:
+        """Read or write a piece; return whether there may be more."""
+        if descriptor == self._output:
+            return self._read(kept, _CHUNK) > 0
+        rest = self._to_write.pop(descriptor)
+        with contextlib.suppress(BrokenPipeError):  # the shell has ended, which its status says
+            if rest := rest[os.write(descriptor, rest[:_CHUNK]) :]:
+                self._to_write[descriptor] = rest
+        return descriptor in self._to_write
+
+    def _read(self, kept: HeadAndTail, most: int) -> int:
+        """Read a piece of the output, with the report that may be in it; return its length."""
+        data = os.read(self._output, most)
+        for part in self._reports.take(data):
+            if isinstance(part, bytes):
+                kept.add(part)
+            elif self.is_busy and part[1] == self._mark and int(part[2]) < 256:
+                path = part[3] if part[3].startswith(b"/") and len(part[3]) < _LONGEST_PATH else b""
+                self._answer = int(part[2]), path.decode("utf-8", "surrogateescape")
+                self.is_busy = False
+        return len(data)
+
+    def drain(self, kept: HeadAndTail) -> None:
+        """Read what is there now, and not what is written meanwhile."""
+        left = bytes_waiting(self._output)
+        while left > 0:
+            left -= self._read(kept, min(left, _CHUNK)) or left
+
+    def _end(self, kept: HeadAndTail) -> None:
+        """Take the last output and the exit status of the shell itself."""
+        self.drain(kept)
+        if self.is_busy:
+            self._answer, self.is_busy = (self._last_status(), ""), False
+        self.has_ended = True
 
     def _last_status(self) -> int:
         data = os.read(self.job.status, 4)
@@ -226,38 +313,13 @@ class _Process:
         code = os.waitstatus_to_exitcode(int.from_bytes(data, "little", signed=True))
         return 128 - code if code < 0 else code
 
-    def _read(self, kept: HeadAndTail, *, once: bool = False) -> bool:
-        while True:
-            try:
-                data = os.read(self._output, _CHUNK)
-            except BlockingIOError:
-                return True
-            if not data:
-                return False
-            kept.add(data)
-            if once:
-                return True
+    def _forget_input(self, kept: HeadAndTail) -> None:
+        """Drop the input that the command has not read in time, and say so."""
+        if rest := self._to_write.pop(self._input, None):
+            kept.add(f"[{len(rest)} bytes of the input were not read]\n".encode())
 
     def close(self) -> None:
         self._pipes.close_all()
         if not self._is_closed:
             self._is_closed = True
             os.close(self.job.status)
-
-
-def _write(descriptor: int, data: bytes, timeout: float) -> None:
-    """Write everything to a descriptor that does not block."""
-    deadline = time.monotonic() + timeout
-    rest = memoryview(data)
-    poll = select.poll()
-    poll.register(descriptor, select.POLLOUT)
-    while rest:
-        try:
-            rest = rest[os.write(descriptor, rest[:_CHUNK]) :]
-        except BlockingIOError:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise MachineError("The command does not read its standard input.") from None
-            poll.poll(left * 1000)
-        except BrokenPipeError:
-            return  # the shell has ended, which its report says

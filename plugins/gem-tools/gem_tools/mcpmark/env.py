@@ -1,6 +1,7 @@
 """Tasks done with the tools of MCP servers and verified by a program."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,7 +10,7 @@ from gem_core.observation import Action, Info, Observation
 from gem_core.records import json_value
 from gem_tasks import Grade, GraderError, TaskEnv
 from gem_tools.mcpmark.taskset import find_tasks, folder_of
-from gem_tools.mcpmark.verify import Verdict, missing_modules, verify
+from gem_tools.mcpmark.verify import Verdict, missing_modules, package_of, verify
 from gem_tools.mcpmark.workspace import Workspace
 
 __all__ = ["SAMPLE_ENVIRONMENTS", "SAMPLE_TASKS", "MCPMarkEnv"]
@@ -31,8 +32,9 @@ class MCPMarkEnv(TaskEnv):
 
     The reward is 1.0 if the task was done, else 0.0. ``info`` has ``task_name``, and that of the
     step also ``correct`` (bool) and ``verification`` (the output of the program). A program that
-    takes too long or fails by itself is a fault if it does so on an untouched copy of the initial
-    state too; otherwise the reward is 0.0, and ``ended_by`` says why.
+    takes too long or fails by itself is a fault if it had not looked at the agent's work, and does
+    so on an untouched copy of the initial state too; otherwise the reward is 0.0, and ``ended_by``
+    says why.
 
     Args:
         tasks: Folder of the tasks, or ``package://package/folder``; see ``find_tasks``.
@@ -129,10 +131,14 @@ class MCPMarkEnv(TaskEnv):
         except (SyntaxError, ValueError) as error:
             raise DataError(f"verify.py of the task {name!r} is no program: {error}.") from error
         if missing:
-            raise DataError(
-                f"verify.py of the task {name!r} needs {', '.join(missing)}, which is not "
-                f"installed here."
-            )
+            raise DataError(self._needs(missing))
+
+    def _needs(self, missing: Sequence[str]) -> str:
+        packages = " ".join(map(package_of, missing))
+        return (
+            f"verify.py of the task {self.row['name']!r} needs {', '.join(missing)}, which is not "
+            f"installed here: pip install {packages}."
+        )
 
     def question(self, row: dict[str, Any]) -> Observation:
         text = (Path(row["folder"]) / "description.md").read_text(encoding="utf-8").strip()
@@ -147,13 +153,23 @@ class MCPMarkEnv(TaskEnv):
         verdict = verify(self._program, self.root, answer=action, timeout=self._verify_timeout)
         info = {"task_name": self.row["name"], "verification": verdict.output}
         if verdict.problem:
-            if self._untouched_verdict().problem == verdict.problem:
-                raise GraderError(
-                    f"verify.py of the task {self.row['name']!r} fails without an agent too: "
-                    f"{verdict.problem}"
-                )
+            self._check_problem(verdict)
             info["ended_by"] = verdict.problem
         return Grade(float(verdict.correct), verdict.correct, info)
+
+    def _check_problem(self, verdict: Verdict) -> None:
+        """Raise ``GraderError`` if the program fails whatever an agent has done.
+
+        A program that has looked at the agent's work may fail because of it, and an agent that does
+        nothing leaves what an untouched copy has.
+        """
+        if verdict.missing_module in missing_modules(self._program, later=True):
+            raise GraderError(self._needs([verdict.missing_module]))
+        if not verdict.has_looked and self._untouched_verdict().problem == verdict.problem:
+            raise GraderError(
+                f"verify.py of the task {self.row['name']!r} fails without an agent too: "
+                f"{verdict.problem}"
+            )
 
     def _untouched_verdict(self) -> Verdict:
         """Return the verdict on the initial state, which is found once for each task."""

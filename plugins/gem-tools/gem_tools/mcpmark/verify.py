@@ -21,7 +21,9 @@ from typing import NamedTuple
 
 from gem_workers.cancellation import cancellable
 
-__all__ = ["Verdict", "missing_modules", "verify"]
+__all__ = ["Verdict", "missing_modules", "package_of", "verify"]
+
+_RUNNER = Path(__file__).with_name("run_program.py")
 
 _SHOWN = 2000
 """Number of characters of the output that are kept, from its end."""
@@ -31,6 +33,21 @@ _OF_THE_WORK = re.compile(
     r"|NotADirectory|Permission|Recursion|Type|Unicode\w*|Value)Error\b|StopIteration\b"
 )
 """Exceptions that a program may raise about what an agent has left, or has not."""
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
+_PACKAGES = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "docx": "python-docx",
+    "dotenv": "python-dotenv",
+    "github": "PyGithub",
+    "pptx": "python-pptx",
+    "psycopg2": "psycopg2-binary",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""Packages with another name than their module."""
 
 
 class Verdict(NamedTuple):
@@ -41,25 +58,38 @@ class Verdict(NamedTuple):
         output: Output of the program.
         problem: Why there is no verdict: the program took too long, or ended with an exception that
             says nothing about the agent's work; empty if there is one.
+        has_looked: Whether the program had looked at the agent's files or message before it ended.
     """
 
     correct: bool
     output: str
     problem: str = ""
+    has_looked: bool = False
+
+    @property
+    def missing_module(self) -> str:
+        """The module that could not be imported; empty if that is not the problem."""
+        found = _MISSING.match(self.problem)
+        return found[1] if found else ""
 
 
 @functools.lru_cache(maxsize=1024)
-def missing_modules(program: Path) -> list[str]:
+def missing_modules(program: Path, *, later: bool = False) -> list[str]:
     """Return the modules that a program imports when it starts, and that are not installed.
 
     Modules beside the program count as installed; so do all, if it changes the search path.
+
+    Args:
+        program: The program.
+        later: Also those that it imports later, or that it may do without.
 
     Raises:
         SyntaxError: This is not a program.
     """
     text = program.read_text(encoding="utf-8", errors="replace")
     names = set[str]()
-    for node in ast.parse(text).body:
+    tree = ast.parse(text)
+    for node in ast.walk(tree) if later else tree.body:
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -68,6 +98,11 @@ def missing_modules(program: Path) -> list[str]:
         return []
     beside = {path.stem for path in program.parent.iterdir()}
     return sorted(name for name in names - beside if importlib.util.find_spec(name) is None)
+
+
+def package_of(module: str) -> str:
+    """Return the name under which pip knows a module, as far as that is known."""
+    return _PACKAGES.get(module, module.replace("_", "-"))
 
 
 def verify(program: Path, folder: Path, *, answer: str, timeout: float) -> Verdict:
@@ -89,31 +124,42 @@ def verify(program: Path, folder: Path, *, answer: str, timeout: float) -> Verdi
         json.dump([message], messages)
         messages.flush()
         variables = {"FILESYSTEM_TEST_DIR": str(folder), "MCP_MESSAGES": messages.name}
-        return _run([sys.executable, str(program)], folder, {**os.environ, **variables}, timeout)
+        return _run(program, folder, {**os.environ, **variables}, timeout)
 
 
-def _run(command: list[str], folder: Path, variables: dict[str, str], timeout: float) -> Verdict:
-    with subprocess.Popen(  # noqa: S603 - trusted, see above
-        command,
-        cwd=folder,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
+def _run(program: Path, folder: Path, variables: dict[str, str], timeout: float) -> Verdict:
+    looked, look = os.pipe()
+    with os.fdopen(looked, "rb") as report:
         try:
-            with cancellable(partial(_kill, process.pid)):
-                output, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            late = f"The verification took over {timeout:g} s."
-            return Verdict(correct=False, output=late, problem=late)
+            process = subprocess.Popen(  # noqa: S603 - trusted, see above
+                [sys.executable, "-P", str(_RUNNER), str(look), str(program.resolve())],
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=[look],
+            )
         finally:
-            _kill(process.pid)
+            os.close(look)
+        with process:
+            try:
+                with cancellable(partial(_kill, process.pid)):
+                    output, _ = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                output = None
+            finally:
+                _kill(process.pid)
+        has_looked = bool(report.read(1))
+    if output is None:
+        late = f"The verification took over {timeout:g} s."
+        return Verdict(False, late, late, has_looked)
     said = output.decode(errors="replace").strip()
     last = said.rpartition("\n")[2]
     is_defect = process.returncode and _TRACEBACK in said and not _OF_THE_WORK.match(last)
-    return Verdict(process.returncode == 0, said[-_SHOWN:], last[-_SHOWN:] if is_defect else "")
+    problem = last[-_SHOWN:] if is_defect else ""
+    return Verdict(process.returncode == 0, said[-_SHOWN:], problem, has_looked)
 
 
 def _kill(group: int) -> None:

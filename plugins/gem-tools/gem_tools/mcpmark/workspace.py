@@ -1,11 +1,13 @@
 """The folder in which the tasks of an environment take place."""
 
+import contextlib
 import io
 import os
 import shutil
 import tarfile
 import tempfile
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = ["Workspace"]
@@ -28,7 +30,9 @@ class Workspace:
         """Return the content as bytes."""
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:
-            archive.add(self.path, ".")
+            for folder, entries in _folders(self.path):
+                for path in (folder, *(one.path for one in entries if not _is_folder(one))):
+                    archive.add(path, os.path.relpath(path, self.path), recursive=False)
         return packed.getvalue()
 
     def unpack(self, packed: bytes) -> None:
@@ -43,13 +47,37 @@ class Workspace:
 
     def _clear(self) -> None:
         self.path.mkdir(exist_ok=True)
-        for child in self.path.iterdir():
-            if child.is_dir() and not child.is_symlink():
-                shutil.rmtree(child)
-            else:
-                child.unlink()
+        _empty(self.path)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False)
+
+
+def _folders(top: Path) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
+    """Yield the folders of a tree, outer ones first, and what is in each; agents nest them deep."""
+    rest = [str(top)]
+    while rest:
+        folder = rest.pop()
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda one: one.name)
+        yield folder, entries
+        rest += [one.path for one in entries if _is_folder(one)]
+
+
+def _empty(top: Path) -> None:
+    """Delete all that is in a folder."""
+    found = list(_folders(top))
+    for folder, entries in reversed(found):
+        for one in entries:
+            if not _is_folder(one):
+                Path(one.path).unlink()
+        if folder != str(top):
+            Path(folder).rmdir()
 
 
 def _delete(path: str, process: int) -> None:
     if os.getpid() == process:  # a forked child keeps the parent's folder
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            _empty(Path(path))
+            Path(path).rmdir()

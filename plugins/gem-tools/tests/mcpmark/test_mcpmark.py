@@ -229,8 +229,54 @@ def test_a_program_that_fails_by_itself_is_a_fault(tasks, program):
             env.reset(seed=0)
             if number:
                 (env.root / "work").touch()
-            with pytest.raises(GraderError, match="fails without an agent too"):
+            with pytest.raises(
+                GraderError, match=r"fails without an agent too|pip install no-such"
+            ):
                 env.step("done")
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("import sqlite3; sqlite3.connect('a.db').execute('select * from b')", "no such table: b"),
+        ("import os\nif not os.path.exists('done'): raise RuntimeError('no')", "RuntimeError: no"),
+        ("import pathlib; 1 / sum(1 for _ in pathlib.Path().glob('*.txt'))", "division by zero"),
+        ("import json, os; 1 / (json.load(open(os.environ['MCP_MESSAGES'])) == 1)", "by zero"),
+        ("import subprocess; subprocess.run(['false'], check=True)", "non-zero exit status 1"),
+    ],
+)
+def test_an_agent_that_does_nothing_cannot_void_its_episode(tasks, program, reason):
+    """On an untouched copy, the program fails in the same way: it has looked at the work."""
+    with contextlib.closing(MCPMarkEnv(**tasks(looks=program))) as env:
+        env.reset(seed=0)
+        step = env.step("done")
+        assert step.reward == 0.0
+        assert reason in step.info["ended_by"]
+
+
+def test_a_module_that_is_needed_for_good_work_only_is_named_then(tasks):
+    program = (
+        "import os, sys\n"
+        "if not os.path.exists('done'): sys.exit(1)\n"
+        "def check():\n    import psycopg2_is_missing\n"
+        "check()\n"
+    )
+    with contextlib.closing(MCPMarkEnv(**tasks(late=program))) as env:
+        env.reset(seed=0)
+        assert env.step("done").reward == 0.0
+        env.reset(seed=0)
+        (env.root / "done").touch()
+        with pytest.raises(GraderError, match="pip install psycopg2-is-missing"):
+            env.step("done")
+
+
+def test_an_agent_s_files_are_no_modules_of_the_program(tasks):
+    program = "import json, os, sys; sys.exit(not os.path.exists('json.py'))"
+    with contextlib.closing(MCPMarkEnv(**tasks(shadow=program))) as env:
+        env.reset(seed=0)
+        for name in ("json", "os", "runpy", "sitecustomize", "usercustomize"):
+            (env.root / f"{name}.py").write_text("raise RuntimeError('of the agent')")
+        assert env.step("done").reward == 1.0
 
 
 @pytest.mark.parametrize(
@@ -268,7 +314,8 @@ def test_an_agent_cannot_make_its_own_failure_a_fault(tasks):
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("import json, no_such_module.inner", "needs no_such_module, which is not installed"),
+        ("import json, no_such_module.inner", "needs no_such_module, .*pip install no-such-module"),
+        ("import no_such_module, yaml_no", "pip install no-such-module yaml-no"),
         ("from no_such_module import x", "needs no_such_module"),
         ("def broken(", "is no program"),
     ],

@@ -104,7 +104,6 @@ class Container(ContainerFiles):
         env: Mapping[str, str],
         user: str,
         cwd: str,
-        shell_mark: str,
     ) -> JobStreams:
         """Start a job; one with five descriptors is a shell.
 
@@ -114,20 +113,18 @@ class Container(ContainerFiles):
             env: Environment variables, besides those of the image.
             user: The user.
             cwd: The directory.
-            shell_mark: The mark before the reports of the shell.
 
         Raises:
             MachineError: It cannot be started.
         """
         is_shell = len(descriptors) > 3
-        mark = shell_mark if is_shell else secrets.token_hex(16)
+        mark = secrets.token_hex(16)
         script = scripts.job(argv, cwd=cwd, mark=f"\\001{mark}", is_shell=is_shell)
         name, stream = self._execute(user, env)
         streams = JobStreams(
             stream,
             b"\1" + mark.encode(),
             {1: descriptors[1]} if is_shell else {1: descriptors[1], 2: descriptors[2]},
-            report=descriptors[4] if is_shell else None,
             exit_code=functools.partial(self._exit_code, name),
         )
         self._engine.hold(streams.connection)
@@ -155,10 +152,13 @@ class Container(ContainerFiles):
         import docker.errors  # noqa: PLC0415 - optional
 
         api = self._engine.api
+        options = {
+            "user": "0" if user == "root" else user,  # the container may have lost its users' names
+            "environment": dict(env),
+            "workdir": "/",
+        }
         try:
-            made = api.exec_create(
-                self.id, [*scripts.ENTRY], stdin=True, user=user, environment=dict(env), workdir="/"
-            )
+            made = api.exec_create(self.id, [*scripts.ENTRY], stdin=True, **options)
             return made["Id"], api.exec_start(made["Id"], socket=True)
         except docker.errors.NotFound as error:
             raise MachineError(f"{ENDED}.") from error

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import tarfile
 import time
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,6 @@ from typing import Any
 
 from gem_core.errors import MachineError
 from gem_sandbox.machines.docker.engine import Engine, told_by_engine
-from gem_sandbox.machines.memory_file import memory_file
 
 __all__ = ["ENDED", "ContainerFiles", "Stat", "untouched"]
 
@@ -122,8 +120,8 @@ class ContainerFiles:
             archive.addfile(member, io.BytesIO(data))
         self.unpack(packed.getvalue())
 
-    def pack(self, path: str, limit: int) -> int:
-        """Return the descriptor of an archive of a file or folder."""
+    def pack(self, path: str, limit: int) -> bytes:
+        """Return an archive of a file or folder."""
         packed, total = io.BytesIO(), 0
         with self.archive(path) as source, tarfile.open(fileobj=packed, mode="w|") as target:
             for member in source:
@@ -131,9 +129,7 @@ class ContainerFiles:
                 if total > limit:
                     raise MachineError(f"{path!r}: the files have more than {limit} bytes.")
                 target.addfile(member, source.extractfile(member) if member.isreg() else None)
-        descriptor = memory_file(packed.getvalue())
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return descriptor
+        return packed.getvalue()
 
     def changes(self) -> tuple[set[str], set[str]]:
         """Return the paths that are not as in the image, and those of them that were deleted.

@@ -119,8 +119,6 @@ class DockerMachine(BaseMachine):
         super().__init__(spec)
         self._provider = provider
         self._owner = os.getpid()
-        self._mark = secrets.token_hex(16)
-        self.report_mark = f"\\001{self._mark}r"
         self._container: Container | None = None
         self._base = SavedFiles()
         """What the files were when the container was started."""
@@ -177,9 +175,7 @@ class DockerMachine(BaseMachine):
         user: str,
         cwd: str,
     ) -> Job:
-        job = self._running.spawn(
-            argv, descriptors, env=env, user=user, cwd=cwd, shell_mark=self._mark
-        )
+        job = self._running.spawn(argv, descriptors, env=env, user=user, cwd=cwd)
         self._jobs[job.pid] = job
         return Job(job.pid, job.status)
 
@@ -198,7 +194,7 @@ class DockerMachine(BaseMachine):
     def read_file(self, path: str, limit: int) -> bytes:
         return self._running.read(path, limit)
 
-    def pack(self, path: str, limit: int) -> int:
+    def pack(self, path: str, limit: int) -> bytes:
         return self._running.pack(path, limit)
 
     def running(self) -> list[tuple[int, str]]:

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from gem_core.errors import MachineError, SnapshotError
 from gem_core.machine import FileChange
-from gem_sandbox.machines.changes import kind_of
+from gem_sandbox.machines.changes import change_of
 from gem_sandbox.machines.docker.files import ContainerFiles
 
 __all__ = ["SavedFiles", "saved_changes"]
+
+_MOST_NOT_KEPT = 1 << 34
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class _Selection:
         self._removed: list[str] = []
         self._output = io.BytesIO()
         self._archive = tarfile.open(fileobj=self._output, mode="w|")  # noqa: SIM115 - see saved
-        self._total = 0
+        self._total = self._read = 0
 
     def saved(self) -> SavedFiles:
         """Return what was taken."""
@@ -148,18 +150,28 @@ class _Selection:
     def _take_all(self, path: str, *, in_image: bool) -> None:
         """Take what is at a path, with all that is below it."""
         above = posixpath.dirname(path)
-        kept = set()
+        kept = dict[str, int]()
         with self._files.archive(path) as source:
             for member in source:
+                self._count_read(member)
                 place = posixpath.join(above, member.name.rstrip("/"))
                 member.name = place.lstrip("/")
                 if member.islnk():
                     member.linkname = posixpath.join(above, member.linkname).lstrip("/")
                     if member.linkname not in kept:
                         continue  # the content is in a member that does not stay
-                if self._keep(FileChange(place, kind_of(member), in_image)):
-                    kept.add(member.name)
+                size = kept[member.linkname] if member.islnk() else member.size
+                if self._keep(change_of(member, place, in_image=in_image, size=size)):
+                    kept[member.name] = size
                     self._add(source, member)
+
+    def _count_read(self, member: tarfile.TarInfo) -> None:
+        """Refuse to read on and on: the engine sends what is not kept as well."""
+        self._read += member.size
+        if self._read > self._limit + _MOST_NOT_KEPT:
+            raise MachineError(
+                f"The files that are not kept have more than {_MOST_NOT_KEPT} bytes."
+            )
 
     def _add(self, source: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         self._total += member.size

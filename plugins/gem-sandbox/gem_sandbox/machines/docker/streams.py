@@ -16,14 +16,15 @@ from typing import Any
 
 from gem_core.errors import MachineError
 from gem_sandbox.machines.local.messages import STATUS
+from gem_sandbox.machines.reports import Reports
 
-__all__ = ["JobStreams", "Reports", "frames", "raw_socket"]
+__all__ = ["JobStreams", "frames", "raw_socket"]
 
 _HEADER = struct.Struct("!B3xI")
 _CHUNK = 1 << 16
 _LONGEST = 5000
 """Bytes of a report: the kernel writes a pipe's first 4096 at once."""
-_REPORT = re.compile(rb"b(\d+) (\d+) ([\d.]+)\0|e(\d+) (\d+)\0|x([^\0]*)\0|r(\d+\0[^\0]*\0)")
+_REPORT = re.compile(rb"b(\d+) (\d+) ([\d.]+)\0|e(\d+) (\d+)\0|x([^\0]*)\0")
 _STDOUT, _STDERR = 1, 2
 _SIGNALLED = 128
 
@@ -63,46 +64,6 @@ def frames(stream: Any) -> Iterator[tuple[int, bytes]]:
         received += chunk
 
 
-class Reports:
-    """Finds the reports in a stream.
-
-    Args:
-        mark: The bytes before each of them.
-    """
-
-    def __init__(self, mark: bytes) -> None:
-        self._mark = mark
-        self._rest = b""
-
-    def take(self, data: bytes) -> Iterator[bytes | re.Match[bytes]]:
-        """Yield the text and the reports of a piece of the stream, in order."""
-        rest = self._rest + data
-        while True:
-            text, mark, after = rest.partition(self._mark)
-            if not mark:
-                kept = self._begun(rest)
-                self._rest = rest[len(rest) - kept :]
-                if text := rest[: len(rest) - kept]:
-                    yield text
-                return
-            if text:
-                yield text
-            if found := _REPORT.match(after):
-                yield found
-                rest = after[found.end() :]
-            elif len(after) < _LONGEST and self._mark not in after:
-                self._rest = mark + after  # the report has not arrived as a whole
-                return
-            else:  # a command has written the mark
-                yield mark
-                rest = after
-
-    def _begun(self, text: bytes) -> int:
-        """Return how many bytes at the end of a text may be the beginning of a mark."""
-        most = min(len(text), len(self._mark) - 1)
-        return next((n for n in range(most, 0, -1) if self._mark.startswith(text[-n:])), 0)
-
-
 class JobStreams:
     """Connects the streams of a job with descriptors of this process, in threads.
 
@@ -110,7 +71,6 @@ class JobStreams:
         stream: The connection to the process, as docker-py returns it.
         mark: What precedes reports.
         outputs: Descriptors by the number of the stream: 1 and 2, or 1 for a shell.
-        report: The descriptor for the reports of a shell; None if the job is none.
         exit_code: Returns the exit code that the engine knows; None if it knows none.
     """
 
@@ -120,14 +80,12 @@ class JobStreams:
         mark: bytes,
         outputs: Mapping[int, int],
         *,
-        report: int | None,
         exit_code: Callable[[], int | None],
     ) -> None:
         self._stream = stream
         self.connection = raw_socket(stream)
         self._mark = mark
         self._outputs = {stream: os.dup(one) for stream, one in outputs.items()}
-        self._report = None if report is None else os.dup(report)
         self._exit_code = exit_code
         self.status, self._status_to = os.pipe()
         """The descriptor from which ``STATUS`` can be read at the end."""
@@ -188,7 +146,7 @@ class JobStreams:
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def _read(self) -> None:
-        streams = {number: Reports(self._mark) for number in self._outputs}
+        streams = {number: Reports(self._mark, _REPORT, _LONGEST) for number in self._outputs}
         running = set(streams)
         try:
             for number, data in frames(self._stream):
@@ -225,7 +183,7 @@ class JobStreams:
 
     def _take(self, report: re.Match[bytes]) -> bool:
         """Take a report; return whether it is the last of its stream."""
-        pid, group, uptime, code, killed, refusal, answer = report.groups()
+        pid, group, uptime, code, killed, refusal = report.groups()
         if pid is not None:
             self.pid, self.group = int(pid), int(group)
             self.booted = time.monotonic() - float(uptime)
@@ -233,10 +191,8 @@ class JobStreams:
         elif code is not None:
             self._code, self._is_out_of_memory = int(code), int(killed) > 0
             return True
-        elif refusal is not None:
+        else:
             self.refusal = refusal.decode("utf-8", "replace")
-        elif self._report is not None:
-            self._write(self._report, answer)
         return False
 
     def _end(self) -> None:
@@ -247,9 +203,8 @@ class JobStreams:
         if code is not None:
             status = STATUS.pack(code << 8, 0, self._is_out_of_memory)
             self._write(self._status_to, status)
-        for descriptor in (self._status_to, *self._outputs.values(), self._report):
-            if descriptor is not None:
-                os.close(descriptor)
+        for descriptor in (self._status_to, *self._outputs.values()):
+            os.close(descriptor)
         self._ended.set()
         self._begun.set()
 

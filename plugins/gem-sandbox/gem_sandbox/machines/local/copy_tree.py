@@ -1,23 +1,19 @@
 """Copy what a machine has written into another one, without an archive in between.
 
-Each name is opened in its folder's descriptor and no link is followed, as the files are not
-trusted. Only the standard library is imported, as machines use this inside.
+Only the standard library is imported, as machines use this inside.
 """
 
 import contextlib
 import os
-import resource
 import stat
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Collection
 
 from gem_sandbox.machines.archive import OPAQUE
+from gem_sandbox.machines.trees import Cursor, Entry, opened, walk
 
 __all__ = ["copy_tree"]
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 def copy_tree(source: int, target: int, *, skip: Collection[str] = ()) -> None:
@@ -31,82 +27,93 @@ def copy_tree(source: int, target: int, *, skip: Collection[str] = ()) -> None:
     Raises:
         OSError: A file cannot be read or written.
     """
-    with _many_descriptors():
-        _Copy(target).all(_Folder(os.dup(source), os.dup(target), ""), skip)
+    names = [name for name in os.listdir(source) if name not in skip]
+    with Cursor(target) as here, Cursor(target) as elsewhere:
+        copy = _Copy(here, elsewhere)
+        for entry in walk(source, names):
+            copy.leave_until(entry.depth)
+            copy.add(entry)
+        copy.leave_until(0)
+    _take_status(os.fstat(source), target)
 
 
-class _Folder(NamedTuple):
-    """A folder that is being copied; its descriptors are its own."""
-
-    source: int
-    target: int
-    path: str
-
-    def entries(self) -> list[os.DirEntry[str]]:
-        with os.scandir(self.source) as found:
-            return list(found)
-
-    def close(self) -> None:
-        os.close(self.source)
-        os.close(self.target)
+_Path = tuple["_Path", str] | None
+"""A folder and a name in it; None for the top. So a path takes little memory, however deep."""
 
 
 class _Copy:
-    def __init__(self, top: int) -> None:
-        self._top = top
-        self._first: dict[int, str] = {}
+    def __init__(self, here: Cursor, elsewhere: Cursor) -> None:
+        self._here, self._elsewhere = here, elsewhere
+        self._open: list[os.stat_result] = []
+        """The status of the folders that are being copied, which a copy gets at its end."""
+        self._path: _Path = None
+        self._first: dict[int, _Path] = {}
         """The first path of a file with several names, by its number."""
 
-    def all(self, folder: _Folder, skip: Collection[str]) -> None:
-        """Copy a folder and all below it, in depth first; with a list, as they may be deep."""
-        rest = [(folder, [one for one in folder.entries() if one.name not in skip])]
-        while rest:
-            folder, entries = rest[-1]
-            if not entries:
-                rest.pop()
-                _take_status(os.fstat(folder.source), folder.target)
-                folder.close()
-                continue
-            entry = entries.pop()
-            if entry.is_dir(follow_symlinks=False):
-                inner = _inner(folder, entry.name)
-                rest.append((inner, inner.entries()))
+    def leave_until(self, depth: int) -> None:
+        while len(self._open) > depth:
+            _take_status(self._open.pop(), self._here.descriptor)
+            self._here.leave()
+            self._path = self._path and self._path[0]
+
+    def add(self, entry: Entry) -> None:
+        mode = entry.status.st_mode
+        if stat.S_ISDIR(mode):
+            self._add_folder(entry)
+        elif not stat.S_ISSOCK(mode) and not self._is_linked(entry):
+            if stat.S_ISREG(mode):
+                self._add_file(entry)
             else:
-                self._file(folder, entry.name, entry.stat(follow_symlinks=False))
+                self._add_other(entry)
 
-    def _file(self, folder: _Folder, name: str, status: os.stat_result) -> None:
-        source, target, path = folder
-        mode = status.st_mode
-        if status.st_nlink > 1:
-            first = self._first.setdefault(status.st_ino, path + name)
-            if first != path + name:
-                os.link(first, name, src_dir_fd=self._top, dst_dir_fd=target, follow_symlinks=False)
-                return
-        if stat.S_ISREG(mode):
-            with _opened(name, _READ, source) as theirs, _opened(name, _WRITE, target) as ours:
-                _copy_content(theirs, ours)
-                _take_status(status, ours)
-            return
-        if stat.S_ISSOCK(mode):
-            return
-        if stat.S_ISLNK(mode):
-            os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
+    def _add_folder(self, entry: Entry) -> None:
+        os.mkdir(entry.name, 0o700, dir_fd=self._here.descriptor)
+        self._here.enter(entry.name)
+        self._path = self._path, entry.name
+        self._open.append(entry.status)
+        with contextlib.suppress(OSError):
+            os.setxattr(self._here.descriptor, OPAQUE, os.getxattr(entry.descriptor, OPAQUE))
+
+    def _is_linked(self, entry: Entry) -> bool:
+        """Make a further name of a file, if it was copied under its first one."""
+        if entry.status.st_nlink < 2:
+            return False
+        path = self._path, entry.name
+        first = self._first.setdefault(entry.status.st_ino, path)
+        if first is path:
+            return False
+        *above, name = _names(first)
+        self._elsewhere.go("/".join(above))
+        ends = {"src_dir_fd": self._elsewhere.descriptor, "dst_dir_fd": self._here.descriptor}
+        os.link(name, entry.name, **ends, follow_symlinks=False)
+        return True
+
+    def _add_file(self, entry: Entry) -> None:
+        with (
+            opened(entry.name, os.O_RDONLY, entry.descriptor) as theirs,
+            opened(entry.name, _WRITE, self._here.descriptor) as ours,
+        ):
+            _copy_content(theirs, ours)
+            _take_status(entry.status, ours)
+
+    def _add_other(self, entry: Entry) -> None:
+        name, folder, status = entry.name, self._here.descriptor, entry.status
+        if stat.S_ISLNK(status.st_mode):
+            os.symlink(os.readlink(name, dir_fd=entry.descriptor), name, dir_fd=folder)
         else:
-            os.mknod(name, mode, status.st_rdev, dir_fd=target)
-            os.chmod(name, stat.S_IMODE(mode), dir_fd=target)
-        os.chown(name, status.st_uid, status.st_gid, dir_fd=target, follow_symlinks=False)
+            os.mknod(name, status.st_mode, status.st_rdev, dir_fd=folder)
+            os.chmod(name, stat.S_IMODE(status.st_mode), dir_fd=folder)
+        os.chown(name, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
         times = status.st_atime_ns, status.st_mtime_ns
-        os.utime(name, ns=times, dir_fd=target, follow_symlinks=False)
+        os.utime(name, ns=times, dir_fd=folder, follow_symlinks=False)
 
 
-def _inner(folder: _Folder, name: str) -> _Folder:
-    """Begin a folder inside another one."""
-    os.mkdir(name, 0o700, dir_fd=folder.target)
-    source = os.open(name, _FOLDER, dir_fd=folder.source)
-    target = os.open(name, _FOLDER, dir_fd=folder.target)
-    with contextlib.suppress(OSError):
-        os.setxattr(target, OPAQUE, os.getxattr(source, OPAQUE))
-    return _Folder(source, target, f"{folder.path}{name}/")
+def _names(path: _Path) -> list[str]:
+    names = []
+    while path is not None:
+        path, name = path
+        names.append(name)
+    return names[::-1]
 
 
 def _take_status(status: os.stat_result, descriptor: int) -> None:
@@ -130,23 +137,3 @@ def _copy_content(source: int, target: int) -> None:
         while start < end and (sent := os.sendfile(target, source, start, end - start)):
             start += sent
     os.ftruncate(target, size)
-
-
-@contextlib.contextmanager
-def _opened(name: str, flags: int, folder: int) -> Iterator[int]:
-    descriptor = os.open(name, flags, 0o600, dir_fd=folder)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _many_descriptors() -> Iterator[None]:
-    """Allow as many descriptors as this process may have: each level of folders takes two."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)

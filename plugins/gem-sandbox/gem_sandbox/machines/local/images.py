@@ -114,8 +114,7 @@ def _build(
 def _keep(machine: HostMachine, key: str) -> bytes:
     """Return what was written on a machine, and put it into the cache."""
     machine.kill_all()
-    with os.fdopen(machine.pack(None, _LIMIT), "rb") as file:
-        archive = file.read()
+    archive = machine.pack_changes(_LIMIT)
     _write(key, archive)
     return archive
 

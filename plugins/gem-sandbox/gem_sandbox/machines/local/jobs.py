@@ -12,13 +12,16 @@ import select
 import signal
 import socket
 import stat
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from typing import IO, Any, NoReturn, cast
 
 from gem_sandbox.guest.process_tree import ProcessStopper
-from gem_sandbox.machines.archive import pack
-from gem_sandbox.machines.local.messages import STATUS, receive, send
-from gem_sandbox.machines.local.plain_root import Listing, write_changes
+from gem_sandbox.machines.archive import layers, pack, pack_all
+from gem_sandbox.machines.local.messages import LARGEST, STATUS, receive, send
+from gem_sandbox.machines.local.plain_root import Listing, changes
+from gem_sandbox.machines.selection import Selection, offer
 from gem_sandbox.machines.signals import send_signal
+from gem_sandbox.machines.trees import make_folders
 from gem_sandbox.warm.guest import kernel
 
 __all__ = ["serve"]
@@ -27,6 +30,8 @@ _WATCH = 250
 """Milliseconds between two looks at the memory."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _NOT_FOUND, _NOT_STARTED = 127, 126
+_LONGEST_LINE, _MOST_LINES, _BYTES_OF_LINES = 4096, LARGEST >> 7, LARGEST >> 2
+"""Bytes of a command line that are told, command lines, and bytes of all: a message has no more."""
 
 
 class Jobs:
@@ -56,9 +61,8 @@ class Jobs:
         env = {"HOME": home, "USER": name, "LOGNAME": name, **request["env"]}
         if user and self._plan["one_user"]:
             raise LookupError("the machine has no user but root, as root did not start it")
-        folder = os.stat(request["cwd"])
-        if not stat.S_ISDIR(folder.st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, "not a folder", request["cwd"])
+        if not os.path.isdir(request["cwd"]):
+            raise NotADirectoryError(errno.ENOTDIR, f"{request['cwd']!r} is not a folder")
         pid = os.fork()
         if pid == 0:
             try:
@@ -107,11 +111,16 @@ class Jobs:
         """Open a regular file; create its folders if it is opened for writing."""
         path, flags = request["path"], request["flags"]
         if flags & os.O_CREAT:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY, request["mode"])
+            make_folders(os.path.dirname(path))
+        try:
+            descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY, request["mode"])
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # a pipe that nobody reads, or a socket
+                raise OSError(errno.EINVAL, "not a regular file") from error
+            raise
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise OSError(errno.EINVAL, "not a regular file", path)
+            raise OSError(errno.EINVAL, "not a regular file")
         if flags & os.O_CREAT:
             os.fchmod(descriptor, request["mode"])
         return None, descriptor
@@ -125,32 +134,42 @@ class Jobs:
             return None, listener.detach()
 
     def pack(self, request: dict[str, Any], descriptors: list[int]) -> tuple[int, None]:
-        """Write an archive of a file or folder; or of all that was written, if none is named."""
-        path = request["path"]
-        if path is None:
-            self._stopper.stop()
-        else:
-            os.lstat(path)
-        pid = os.fork()
+        """Write an archive of a file or folder; or of what was written, if none is named.
+
+        All processes are stopped until the archive is complete.
+        """
+        if request["path"] is not None:
+            os.lstat(request["path"])
+        self._stopper.stop()
+        try:
+            pid = os.fork()
+        except OSError:
+            self._stopper.resume()
+            raise
         if pid == 0:
             try:
-                os.set_blocking(descriptors[0], True)
-                if path is None:
-                    os.fchdir(self._layers)
-                with os.fdopen(descriptors[0], "wb") as file:
-                    if path is None and self._before is not None:
-                        write_changes(file, self._before, request["limit"])
-                    else:
-                        pack(path or ".", os.path.basename(path or "."), file, request["limit"])
+                with socket.socket(fileno=descriptors[0]) as link, link.makefile("rwb") as file:
+                    self._pack(request, cast("IO[bytes]", file))
                 os._exit(0)
-            except OSError as error:
-                os.write(descriptors[1], str(error).encode()[:1000])
+            except Exception as error:  # noqa: BLE001 - the host hears of it
+                os.write(descriptors[1], _reason(error).encode("utf-8", "replace"))
             finally:
                 os._exit(1)
         self._status[pid] = descriptors.pop()
-        if path is None:
-            self._is_packing = pid
+        self._is_packing = pid
         return pid, None
+
+    def _pack(self, request: dict[str, Any], file: IO[bytes]) -> None:
+        path, limit = request["path"], request["limit"]
+        if path is not None:
+            pack(path, file, limit)
+            return
+        before = self._before
+        found = layers(self._layers) if before is None else changes(self._layers, before)
+        if request["offers"]:
+            offer(Selection(self._layers, found), file, limit)
+        else:
+            pack_all(self._layers, found, file, limit)
 
     def stop(self, _: dict[str, Any], __: list[int]) -> tuple[None, int | None]:
         """Stop all processes, and return the folder of what was written, to be copied.
@@ -172,9 +191,12 @@ class Jobs:
     def processes(self, _: dict[str, Any], __: list[int]) -> tuple[list[tuple[int, str]], None]:
         """Return the process ids and command lines of what runs."""
         found = []
-        for pid in _pids():
+        pids, left = _pids()[:_MOST_LINES], _BYTES_OF_LINES
+        for number, pid in enumerate(pids):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
-                line = file.read(4096).rstrip(b"\0").replace(b"\0", b" ")
+                most = min(_LONGEST_LINE, left // (len(pids) - number))
+                line = file.read(most).rstrip(b"\0").replace(b"\0", b" ")
+                left -= len(line)
                 if line:  # not a zombie
                     found.append((pid, line.decode("utf-8", "replace")))
         return found, None
@@ -212,9 +234,10 @@ class Jobs:
 
     def watch(self) -> None:
         """Kill the largest process if all together have more memory than allowed."""
-        if sum(map(_size, _pids())) <= self._plan["memory"]:
+        pids = [pid for pid in _pids() if pid != self._is_packing]
+        if sum(map(_size, pids)) <= self._plan["memory"]:
             return
-        sizes = {pid: _size(pid, shares=True) for pid in _pids()}
+        sizes = {pid: _size(pid, shares=True) for pid in pids}
         if sum(sizes.values()) > self._plan["memory"]:
             largest = max(sizes, key=lambda pid: sizes[pid])
             with contextlib.suppress(OSError):
@@ -262,15 +285,23 @@ def _answer(
     try:
         value, opened = getattr(jobs, request["do"])(request, descriptors)
         answer = {"value": value}
-    except (OSError, LookupError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error.args[0]
-        answer = {"error": reason or str(error)}
+    except Exception as error:  # noqa: BLE001 - the host hears of it, and the machine goes on
+        answer = {"error": _reason(error)}
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
-    send(control, answer, [] if opened is None else [opened])
+    try:
+        send(control, answer, [] if opened is None else [opened])
+    except ValueError as error:
+        send(control, {"error": str(error)})
     if opened is not None:
         os.close(opened)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error.args[0] if isinstance(error, LookupError) else error)[:1000] or repr(error)
 
 
 def _user(name: str) -> tuple[int, int, list[int], str, str]:
@@ -279,13 +310,13 @@ def _user(name: str) -> tuple[int, int, list[int], str, str]:
         return 0, 0, [], "/root", "root"
     for line in _lines("/etc/passwd"):
         fields = line.split(":")
-        if len(fields) == 7 and name in {fields[0], fields[2]}:
+        if len(fields) == 7 and name in {fields[0], fields[2]} and _are_ids(fields[2:4]):
             groups = [
                 int(group)
                 for _, _, group, members in (
                     each.split(":") for each in _lines("/etc/group") if each.count(":") == 3
                 )
-                if fields[0] in members.split(",")
+                if fields[0] in members.split(",") and _are_ids([group])
             ]
             return int(fields[2]), int(fields[3]), groups, fields[5] or "/", fields[0]
     if name.isdecimal():
@@ -293,12 +324,28 @@ def _user(name: str) -> tuple[int, int, list[int], str, str]:
     raise LookupError(f"no such user: {name!r}")
 
 
+def _are_ids(fields: list[str]) -> bool:
+    return all(field.isdecimal() and len(field) < 11 for field in fields)
+
+
 def _lines(path: str) -> list[str]:
+    """Return the lines of a file of the machine; none if it is no regular file."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 20).splitlines()
+        with _opened(path) as descriptor:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return []
+            return os.read(descriptor, 1 << 20).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _pids() -> list[int]:

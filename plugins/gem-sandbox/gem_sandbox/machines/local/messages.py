@@ -17,8 +17,16 @@ _MOST_DESCRIPTORS = 8
 
 
 def send(channel: socket.socket, message: Any, descriptors: Sequence[int] = ()) -> None:
-    """Send a message."""
-    socket.send_fds(channel, [marshal.dumps(message)], list(descriptors))
+    """Send a message.
+
+    Raises:
+        ValueError: It has more than ``LARGEST`` bytes; nothing is sent.
+        OSError: The channel is broken.
+    """
+    data = marshal.dumps(message)
+    if len(data) > LARGEST:
+        raise ValueError(f"a message has at most {LARGEST} bytes, and this one {len(data)}")
+    socket.send_fds(channel, [data], list(descriptors))
 
 
 def receive(channel: socket.socket) -> tuple[Any, list[int]]:

@@ -8,17 +8,17 @@ which no command can set. Archives are those of machines with overlayfs.
 import contextlib
 import errno
 import os
-import shutil
 import stat
-import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import IO
 
-from gem_sandbox.machines.archive import OPAQUE_HEADER, extract, no_names_of_users
+from gem_sandbox.machines.archive import OPAQUE_HEADER, Found
 from gem_sandbox.machines.local.copy_tree import copy_tree
+from gem_sandbox.machines.trees import Entry, walk
+from gem_sandbox.machines.unpacking import Unpacker, is_deleted, members
 from gem_sandbox.warm.guest import kernel
 
-__all__ = ["Listing", "fill", "listing", "mount_programs", "write_changes"]
+__all__ = ["Listing", "changes", "fill", "mount_programs", "mount_read_only"]
 
 Listing = dict[str, tuple[int, int]]
 """The number and the time of change of each path."""
@@ -52,21 +52,13 @@ def fill(base: int, layers: int, archives: list[int]) -> Listing:
     for name in programs:
         os.mkdir(name, 0o755, dir_fd=top)
     os.close(top)
-    outside = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
-    os.fchdir(layers)
-    os.chroot(".")  # links of an archive lead nowhere else
-    try:
-        *built, snapshot = archives
-        for archive in built:
-            _apply(archive, programs)
-        found = listing()
-        if snapshot >= 0:
-            _apply(snapshot, programs)
-        return found
-    finally:
-        os.fchdir(outside)
-        os.chroot(".")
-        os.close(outside)
+    *built, snapshot = archives
+    for archive in built:
+        _apply(archive, layers, programs)
+    found = _listing(layers)
+    if snapshot >= 0:
+        _apply(snapshot, layers, programs)
+    return found
 
 
 def _folders_of_programs(folder: int) -> frozenset[str]:
@@ -90,27 +82,20 @@ def mount_read_only(source: str, place: str) -> None:
     kernel.remount(place, kernel.MS_RDONLY)
 
 
-def _apply(archive: int, programs: frozenset[str]) -> None:
+def _apply(archive: int, layers: int, programs: frozenset[str]) -> None:
     """Put the members of an archive over what is there."""
-    folders = []
-    with (
-        _from_its_beginning(archive) as file,
-        no_names_of_users(),
-        tarfile.open(fileobj=file, mode="r|") as members,
-    ):
-        for member in members:
-            path = f"/{member.name}"
-            _, number, *below = member.name.split("/", 3) if "/" in member.name else (".", "")
+    with _from_its_beginning(archive) as file, Unpacker(layers) as unpacker:
+        for member, content in members(file):
+            path = member.name.removeprefix("./")
+            number, *below = path.split("/", 2)
             if below and (number != _TOP or below[0] in programs):
-                raise OSError(errno.EROFS, f"programs cannot be changed without overlayfs: {path}")
-            if not member.isdir() or member.pax_headers.get(OPAQUE_HEADER) or not _is_folder(path):
-                _remove(path)
-            if not (member.ischr() and (member.devmajor, member.devminor) == (0, 0)):
-                extract(members, member, "/")
-            if member.isdir():
-                folders.append((path, member.mtime))
-    for path, time in folders:
-        os.utime(path, (time, time))
+                raise OSError(errno.EROFS, f"programs cannot be changed without overlayfs: /{path}")
+            hides = member.pax_headers.get(OPAQUE_HEADER)
+            member.pax_headers = {}
+            if path != "." and not (member.isdir() and not hides and unpacker.is_folder(path)):
+                unpacker.remove(path)
+            if not is_deleted(member):
+                unpacker.add(member, content)
 
 
 def _from_its_beginning(descriptor: int) -> IO[bytes]:
@@ -119,90 +104,89 @@ def _from_its_beginning(descriptor: int) -> IO[bytes]:
     return file
 
 
-def _is_folder(path: str) -> bool:
-    return os.path.isdir(path) and not os.path.islink(path)
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        if _is_folder(path):
-            shutil.rmtree(path)
-        else:
-            os.unlink(path)
-
-
-def listing() -> Listing:
-    """Return what is in the root's folder, below the current folder."""
-    return {path: (status.st_ino, status.st_ctime_ns) for path, status in _walk()}
-
-
-def _walk() -> Iterator[tuple[str, os.stat_result]]:
-    """Yield all paths, folders before what they contain."""
-    rest = [_TOP]
-    while rest:
-        path = rest.pop()
-        status = os.lstat(path)
-        yield path, status
-        if stat.S_ISDIR(status.st_mode):
-            with os.scandir(path) as found:
-                rest += sorted((f"{path}/{one.name}" for one in found), reverse=True)
-
-
-def write_changes(file: IO[bytes], before: Listing, limit: int) -> None:
-    """Write an archive of what has changed below the current folder.
-
-    Args:
-        file: Where to write.
-        before: What there was.
-        limit: Bytes of all files.
-
-    Raises:
-        OSError: A file cannot be read, or there are more bytes.
-    """
-    now = dict(_walk())
-    changed = {path for path, found in now.items() if _mark(found) != before.get(path)}
-    gone = {path for path in before if path not in now and _is_in_place(path, now, before)}
-    needed = {above for path in changed | gone for above in _above(path)}
-    total = 0
-    with no_names_of_users(), tarfile.open(fileobj=file, mode="w|") as archive:
-        for path in sorted({*changed, *gone, *needed, _TOP}):
-            if path in gone:
-                archive.addfile(_deleted(path))
-                continue
-            member = archive.gettarinfo(path, f"./{path}")
-            if member is None:
-                continue  # a socket
-            total += member.size
-            if total > limit:
-                raise OSError(errno.EFBIG, f"the files have more than {limit} bytes")
-            if member.isdir() and path in before and before[path][0] != now[path].st_ino:
-                member.pax_headers = {OPAQUE_HEADER: "y"}
-            if member.isreg():
-                with open(path, "rb") as content:
-                    archive.addfile(member, content)
-            else:
-                archive.addfile(member)
-        for other in sorted({*os.listdir(), _TOP} - {_TOP}):
-            archive.add(other, f"./{other}", recursive=False)
+def _listing(layers: int) -> Listing:
+    """Return what is in the root's folder."""
+    found: Listing = {}
+    names: list[str] = []
+    for entry in walk(layers, [_TOP]):
+        del names[entry.depth :]
+        names.append(entry.name)
+        found["/".join(names)] = _mark(entry.status)
+    return found
 
 
 def _mark(status: os.stat_result) -> tuple[int, int]:
     return status.st_ino, status.st_ctime_ns
 
 
-def _is_in_place(path: str, now: Mapping[str, os.stat_result], before: Listing) -> bool:
-    """Return whether the folder of a path is still the same one."""
-    above = path.rpartition("/")[0]
-    return above in now and now[above].st_ino == before[above][0]
+class _Folder:
+    """A folder that is being compared.
+
+    Args:
+        found: The folder.
+        path: Its path, if the image has it; else empty.
+        left: The names in the image's folder that were not found yet, if this is the same folder.
+    """
+
+    def __init__(self, found: Found, path: str, left: set[str]) -> None:
+        self.found, self.path, self.left = found, path, left
+        self.is_told = False
 
 
-def _above(path: str) -> Iterator[str]:
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
+def changes(layers: int, before: Listing) -> Iterator[Found]:
+    """Yield what has changed, and the folders above it; sockets are left out.
+
+    Args:
+        layers: A descriptor of the folder that holds the root's folder.
+        before: What there was.
+    """
+    comparison = _Comparison(before)
+    for entry in walk(layers):
+        yield from comparison.leave_until(entry.depth)
+        if not stat.S_ISSOCK(entry.status.st_mode):
+            yield from comparison.add(entry)
+    yield from comparison.leave_until(0)
 
 
-def _deleted(path: str) -> tarfile.TarInfo:
-    member = tarfile.TarInfo(f"./{path}")
-    member.type = tarfile.CHRTYPE
-    return member
+class _Comparison:
+    def __init__(self, before: Listing) -> None:
+        self._before = before
+        self._inside: dict[str, set[str]] = {}
+        for path in before:
+            folder, _, name = path.rpartition("/")
+            self._inside.setdefault(folder, set()).add(name)
+        self._above: list[_Folder] = []
+
+    def add(self, entry: Entry) -> Iterator[Found]:
+        depth, name, descriptor, status = entry
+        path = name
+        if self._above:
+            self._above[-1].left.discard(name)
+            path = f"{above}/{name}" if (above := self._above[-1].path) else ""
+        known = self._before.get(path)
+        has_changed = known != _mark(status) or depth == 0
+        if stat.S_ISDIR(status.st_mode):
+            is_same = known is not None and known[0] == status.st_ino
+            found = Found(depth, name, -1, status, known is not None and not is_same)
+            left = set(self._inside.get(path, ())) if is_same else set()
+            self._above.append(_Folder(found, path if known else "", left))
+            if has_changed:
+                yield from self._tell()
+        elif has_changed:
+            yield from self._tell()
+            yield Found(depth, name, descriptor, status)
+
+    def leave_until(self, depth: int) -> Iterator[Found]:
+        """Leave folders, and tell what is not in them any more."""
+        while len(self._above) > depth:
+            for name in sorted(self._above[-1].left):
+                yield from self._tell()
+                yield Found(len(self._above), name, -1, None)
+            self._above.pop()
+
+    def _tell(self) -> Iterator[Found]:
+        """Yield the folders above that were not yet yielded."""
+        for folder in self._above:
+            if not folder.is_told:
+                folder.is_told = True
+                yield folder.found

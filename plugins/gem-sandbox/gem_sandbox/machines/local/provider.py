@@ -6,9 +6,9 @@ import os
 import socket
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import IO, Any, Literal, Self, cast
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
 from gem_core.machine import MachineSnapshot, MachineSpec, check_path
@@ -19,11 +19,13 @@ from gem_sandbox.machines.local.messages import STATUS, receive, send
 from gem_sandbox.machines.local.server_process import ServerProcess
 from gem_sandbox.machines.local.skeleton import skeleton
 from gem_sandbox.machines.memory_file import memory_file
+from gem_sandbox.machines.selection import Record, records
 from gem_sandbox.shared_pools import shared_pools
 
 __all__ = ["LocalMachine", "LocalProvider"]
 
-_START = 30.0
+_START, _RESTORE, _ANSWER = 30.0, 600.0, 30.0
+"""Seconds until a machine must have started, alone or with files of another one, and answers."""
 _KEY = "machines"
 _SYSTEM = ("/usr",)
 """The folders of the host that the default root file system has."""
@@ -151,8 +153,12 @@ class LocalProvider:
                     descriptors.append(memory_file(built.archive))
                     stack.callback(os.close, descriptors[-1])
                 self._server.start(plan, descriptors)
-            mine.settimeout(_START)
+            mine.settimeout(_START if source is None else _RESTORE)
             _value(receive(mine)[0])
+            mine.settimeout(_ANSWER)
+        except OSError as error:
+            mine.close()
+            raise MachineError(f"The machine has not started: {error}.") from error
         except BaseException:
             mine.close()
             raise
@@ -236,7 +242,7 @@ def _descriptor(data: bytes) -> Iterator[int]:
 def _check_packed(what: str, report: bytes) -> None:
     if len(report) != STATUS.size or STATUS.unpack(report)[0]:
         reason = report[: -STATUS.size].decode("utf-8", "replace")
-        raise MachineError(f"{what}: {reason or 'it has ended'}.")
+        raise MachineError(f"{what}: {reason or 'its memory is used up, or it has ended'}.")
 
 
 class LocalMachine(HostMachine):
@@ -248,6 +254,7 @@ class LocalMachine(HostMachine):
         super().__init__(spec)
         self._provider = provider
         self._control: socket.socket | None = None
+        self._has_ended = False
 
     def begin_files(self, data: bytes | None) -> None:
         with contextlib.ExitStack() as stack:
@@ -263,6 +270,7 @@ class LocalMachine(HostMachine):
             control = self._provider.connect(self.spec, source)
         self.end()
         self._control = control
+        self._has_ended = False
 
     def fork(self) -> "LocalMachine":
         """Return another machine in the same state; files are copied without an archive."""
@@ -298,13 +306,20 @@ class LocalMachine(HostMachine):
             try:
                 send(control, request, descriptors)
                 answer, received = receive(control)
+            except ValueError as error:
+                raise MachineError(f"The machine cannot be asked this: {error}.") from error
             except OSError as error:
+                self._has_ended = True  # what it answers later would be taken for another answer
+                self.end()
                 raise MachineError(f"The machine does not answer: {error}.") from error
+            self._has_ended = answer is None
             return _value(answer), received
 
     def _open_control(self) -> socket.socket:
-        if self._control is None:
-            raise MachineError("This machine is closed.")
+        if self._control is None or self._has_ended:
+            raise MachineError(
+                "This machine is closed." if self._is_closed else "The machine has ended."
+            )
         return self._control
 
     def check_open(self) -> None:
@@ -360,22 +375,43 @@ class LocalMachine(HostMachine):
         path = f"{target}/{rest[0]}" if rest and rest[0] else ""
         return path, bool(path) and self._provider.has(self.spec, path)
 
-    def pack(self, path: str | None, limit: int) -> int:
-        archive = memory_file(b"")
-        status, theirs = os.pipe()
-        try:
+    def pack(self, path: str, limit: int) -> bytes:
+        request = {"do": "pack", "path": path, "limit": limit}
+        return self._packed(path, request, lambda file: file.read())
+
+    def pack_changes(
+        self, limit: int, choose: Callable[[Iterable[Record]], bytes] | None = None
+    ) -> bytes:
+        def take(file: IO[bytes]) -> bytes:
+            if choose is not None:
+                file.write(choose(records(file)))
+                file.flush()
+            return file.read()
+
+        request = {"do": "pack", "path": None, "limit": limit, "offers": choose is not None}
+        return self._packed("The machine", request, take)
+
+    def _packed(
+        self, what: str, request: dict[str, Any], take: Callable[[IO[bytes]], bytes]
+    ) -> bytes:
+        """Ask for an archive; return what ``take`` returns, if the archive is complete."""
+        mine, theirs = socket.socketpair()
+        status, report = os.pipe()
+        data, problem = b"", None
+        with os.fdopen(status, "rb") as ended:
             try:
-                self._ask({"do": "pack", "path": path, "limit": limit}, [archive, theirs])
+                with mine, mine.makefile("rwb") as file:
+                    with theirs:
+                        self._ask(request, [theirs.fileno(), report])
+                    data = take(cast("IO[bytes]", file))
+            except OSError as error:  # mostly of the connection, and then the report says why
+                problem = error
             finally:
-                os.close(theirs)
-                with os.fdopen(status, "rb") as file:
-                    report = file.read()
-            _check_packed(path or "The machine", report)
-        except BaseException:
-            os.close(archive)
-            raise
-        os.lseek(archive, 0, os.SEEK_SET)
-        return archive
+                os.close(report)
+            _check_packed(what, ended.read())
+        if problem is not None:
+            raise problem
+        return data
 
     def running(self) -> list[tuple[int, str]]:
         found, _ = self._ask({"do": "processes"})

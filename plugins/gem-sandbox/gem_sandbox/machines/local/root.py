@@ -3,16 +3,16 @@
 import contextlib
 import fcntl
 import os
-import shutil
 import socket
 import stat
 import struct
 from typing import Any
 
-from gem_sandbox.machines.archive import unpack_layers
 from gem_sandbox.machines.local.calls import keep_capabilities, set_host_name
 from gem_sandbox.machines.local.copy_tree import copy_tree
 from gem_sandbox.machines.local.plain_root import Listing, fill, mount_programs, mount_read_only
+from gem_sandbox.machines.trees import make_folders, remove
+from gem_sandbox.machines.unpacking import unpack_layers
 from gem_sandbox.warm.guest import kernel
 
 __all__ = ["AT", "enter", "isolate", "mount_memory"]
@@ -26,11 +26,14 @@ _CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 2
 """Owners and modes of files, kill, other users, capabilities, ports below 1024, chroot, audit
 messages and file capabilities: those of root in a container of Docker without raw sockets and
 devices."""
+_FEWEST_FILES, _BYTES_OF_A_FILE, _ROOM = 1 << 15, 1 << 12, 1 << 10
+"""How many files there may be, at least and for the size of the disk, as names take memory too; and
+how many more until the machine runs: a full one can be copied."""
 _UP, _SET_FLAGS = 1, 0x8914
 
 
 def mount_memory(disk: int) -> int:
-    """Mount a file system in memory for what is written.
+    """Mount a file system in memory for what is written, with room for what this module makes.
 
     Args:
         disk: The bytes that may be written.
@@ -38,9 +41,14 @@ def mount_memory(disk: int) -> int:
     Returns:
         A descriptor of the folder for it.
     """
-    kernel.mount("machine", AT, "tmpfs", _QUIET, f"mode=755,size={disk + (1 << 20)}")
+    kernel.mount("machine", AT, "tmpfs", _QUIET, f"mode=755,{_size(disk, _ROOM)}")
     os.mkdir(_LAYERS, 0o700)
     return os.open(_LAYERS, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _size(disk: int, room: int = 0) -> str:
+    files = max(_FEWEST_FILES, disk // _BYTES_OF_A_FILE) + room
+    return f"size={disk + (1 << 20) + room * _BYTES_OF_A_FILE},nr_inodes={files}"
 
 
 class OverlayError(OSError):
@@ -70,19 +78,23 @@ def enter(
     before = None
     if not (plan["overlay"] and _has_overlays(root, plan, below, layers, source)):
         before = _mount_plain(root, plan, below, layers, [built, source])
-    _enter(root, plan, devices)
+    with contextlib.suppress(OSError):
+        kernel.mount(None, AT, None, kernel.MS_REMOUNT | _QUIET, _size(plan["disk"]))
+    _enter(root, plan, devices, is_copy=source >= 0)
     return before
 
 
-def _has_overlays(root: str, plan: dict[str, Any], *rest: Any) -> bool:
+def _has_overlays(
+    root: str, plan: dict[str, Any], below: list[list[int]], layers: int, source: int
+) -> bool:
     """Mount overlayfs; return False, with nothing mounted or written, where that cannot be."""
     try:
-        _mount_overlays(root, plan, *rest)
+        _mount_overlays(root, plan, below, layers, source)
     except OverlayError:
-        for number, target in enumerate(plan["layers"]):
-            with contextlib.suppress(OSError):
-                kernel.umount(root + target)
-            shutil.rmtree(f"{_LAYERS}/{number}", ignore_errors=True)
+        with contextlib.suppress(OSError):
+            kernel.umount(root)  # with what is mounted inside
+        for number in range(len(plan["layers"])):
+            remove(layers, str(number))
         return False
     return True
 
@@ -94,7 +106,7 @@ def _mount_overlays(
     if source >= 0 and stat.S_ISDIR(os.fstat(source).st_mode):
         copy_tree(source, layers)
     elif source >= 0:
-        _restore(layers, source)
+        _restore(source)
     for number, target in enumerate(plan["layers"]):
         upper, work = f"{_LAYERS}/{number}", f"{AT}/work{number}"
         if source < 0:
@@ -102,8 +114,7 @@ def _mount_overlays(
         os.mkdir(work)
         folders = ":".join(f"/proc/self/fd/{each}" for each in below[number])
         options = f"lowerdir={folders},upperdir={upper},workdir={work}"
-        os.makedirs(root + target, exist_ok=True)
-        _mount_overlay(root + target, options)
+        _mount_overlay(_place(root, target), options)
 
 
 def _mount_plain(
@@ -119,23 +130,39 @@ def _mount_plain(
     mount_programs(base, root)
     for target, (*_, folder) in zip(plan["layers"], below, strict=True):
         if target:
-            os.makedirs(root + target, exist_ok=True)
-            mount_read_only(f"/proc/self/fd/{folder}", root + target)
+            mount_read_only(f"/proc/self/fd/{folder}", _place(root, target))
     return before
 
 
-def _enter(root: str, plan: dict[str, Any], devices: list[int]) -> None:
+def _place(root: str, path: str) -> str:
+    """Make a folder in a root file system, whose links lead nowhere else; return where it is."""
+    outside = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    os.chroot(root)
+    try:
+        make_folders(path or "/")
+        folder = os.open(path or "/", os.O_PATH | os.O_DIRECTORY)
+    finally:
+        os.fchdir(outside)
+        os.chroot(".")
+        os.close(outside)
+    place = os.readlink(f"/proc/self/fd/{folder}")  # without links
+    os.close(folder)
+    return place
+
+
+def _enter(root: str, plan: dict[str, Any], devices: list[int], *, is_copy: bool) -> None:
     """Add devices and processes to a root file system, and change to it."""
     for name in ("dev", "proc"):
         os.makedirs(f"{root}/{name}", exist_ok=True)
     kernel.mount("proc", f"{root}/proc", "proc", _QUIET | kernel.MS_NOEXEC)
     _make_devices(f"{root}/dev", devices)
-    for folder in plan["folders"]:
-        os.makedirs(root + folder, exist_ok=True)
     os.chdir(root)
     kernel.pivot_root(".", ".")
     kernel.umount(".")
     os.chdir("/")
+    for folder in plan["folders"]:
+        with contextlib.suppress(*([OSError] if is_copy else [])):  # it may be a file meanwhile
+            make_folders(folder)
     set_host_name(plan["hostname"])
     if plan["network"] == "none":
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
@@ -149,19 +176,10 @@ def _mount_overlay(place: str, options: str) -> None:
         raise OverlayError(*error.args) from error
 
 
-def _restore(layers: int, snapshot: int) -> None:
-    """Unpack a snapshot; with the folder of the layers as the root, so that it stays inside."""
-    outside = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+def _restore(snapshot: int) -> None:
     with os.fdopen(os.dup(snapshot), "rb") as file:
         file.seek(0)
-        os.fchdir(layers)
-        os.chroot(".")
-        try:
-            unpack_layers(file, "/")
-        finally:
-            os.fchdir(outside)
-            os.chroot(".")
-            os.close(outside)
+        unpack_layers(file, _LAYERS)
 
 
 def _make_devices(folder: str, devices: list[int]) -> None:

@@ -16,11 +16,11 @@ import tarfile
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from gem_sandbox.machines.archive import unpack_layers
 from gem_sandbox.machines.local import jobs, root
 from gem_sandbox.machines.local.calls import mount_with_ids
 from gem_sandbox.machines.local.groups import Groups
 from gem_sandbox.machines.local.messages import receive, send
+from gem_sandbox.machines.unpacking import unpack_layers
 from gem_sandbox.warm.guest import kernel
 
 __all__ = ["main"]
@@ -206,7 +206,10 @@ class Server:
             self._groups.add(pid, cpus=plan["cpus"], memory=plan["memory"] + plan["disk"])
             os.write(mapped, b"!")
         except (OSError, tarfile.TarError) as error:
-            with socket.socket(fileno=os.dup(descriptors[0])) as control:
+            with (
+                contextlib.suppress(OSError),
+                socket.socket(fileno=os.dup(descriptors[0])) as control,
+            ):
                 send(control, {"error": str(error)})
         finally:
             os.close(go_on)
