@@ -35,6 +35,8 @@ __all__ = [
     "near_names",
 ]
 
+_LONGEST_NAME = 100
+
 
 class GemError(Exception):
     """Root of all errors of gem-core and its plugins."""
@@ -146,10 +148,13 @@ class WorkerDiedError(GemError, RuntimeError):
 
 
 def near_names(name: str, names: Iterable[str]) -> str:
-    """Return ``" Did you mean 'a' or 'b'?"``, or ``""`` if no name is similar."""
+    """Return ``" Did you mean 'a' or 'b'?"``, or ``""`` if no name is similar.
+
+    Only the first 100 characters of ``name`` are compared, as the time grows with its length.
+    """
     import difflib  # noqa: PLC0415 - only errors pay for it
 
-    near = difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name[:_LONGEST_NAME], list(names), n=3, cutoff=0.6)
     if not near:
         return ""
     return " Did you mean " + " or ".join(repr(other) for other in near) + "?"

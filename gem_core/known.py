@@ -50,6 +50,7 @@ _IDS = {
         "gem-rollout": "suites",
         "gem-serve": "harnesses",
         "gem-tasks": "graders",
+        "gem-terminal": "cheats",
         "gem-train": "algorithms curricula filters losses shapers writers",
         "gem-workers": "pools",
     },

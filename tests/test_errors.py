@@ -53,3 +53,7 @@ def test_near_names_are_a_question_or_nothing() -> None:
     assert near_names("Wordle-v1", ["Wordle-v0", "Wordle-v2"]).count("'") == 4
     assert near_names("zzz", ["length", "width"]) == ""
     assert near_names("a", []) == ""
+
+
+def test_near_names_compare_the_beginning_of_a_long_name() -> None:
+    assert near_names("a" * 100 + "b" * 10_000_000, ["a" * 100]) != ""

@@ -66,8 +66,35 @@ def test_an_environment_that_cannot_be_made_is_an_error(gem, command):
 
 @pytest.mark.slow
 @PLAYS
-def test_a_run_in_which_one_of_two_environments_fails_succeeds_with_a_warning(gem, command):
-    done = gem(command, "fail:never", "fail:step", "agent=random", "episodes=4")
+def test_too_many_failures_end_a_command_with_status_1(gem, command):
+    """Half of the episodes fail: the figures are printed, and so is what to do."""
+    words = (command, "fail:never", "fail:step", "agent=random", "episodes=4")
+    done = gem(*words)
+    assert done.returncode == 1
+    assert "50% of the episodes failed, more than fail_on_error=0.2 accepts" in done.stderr
+    assert "out=run resume=true repeat_errors=true" in done.stderr
+    again = gem(*words, "resume=true", "repeat_errors=true", "fail_on_error=0.5")
+    assert again.returncode == 0
+    assert "repeat_errors" not in again.stderr
+    refused = gem(*words, "resume=true", "fail_on_error=2")
+    assert "fail_on_error" in refused.stderr
+
+
+@pytest.mark.slow
+@PLAYS
+def test_episodes_with_an_error_are_played_again(gem, tmp_path, command):
+    words = (command, "fail:never", "episodes=3")
+    gem(*words, "agent=failing")
+    done = gem(*words, "agent=random", "resume=true", "repeat_errors=true")
+    assert done.returncode == 0
+    kept = list(read_trajectories(tmp_path / "run" / "trajectories.jsonl"))
+    assert [(one.agent, one.error) for one in kept] == [("random", None)] * 3
+
+
+@pytest.mark.slow
+@PLAYS
+def test_a_run_in_which_one_of_two_environments_fails_can_be_accepted(gem, command):
+    done = gem(command, "fail:never", "fail:step", "agent=random", "episodes=4", "fail_on_error=1")
     assert done.returncode == 0
     lines = {line.split()[0]: line for line in done.stdout.splitlines() if "fail:" in line}
     assert "4 failed" in lines["fail:step"]

@@ -46,6 +46,7 @@ from gem_rollout.overrides import (
 from gem_rollout.redaction import declared_by, hide, remembered, secrets_in, typed
 
 __all__ = [
+    "FAIL_ON_ERROR",
     "INTERRUPTED",
     "RUN_FOLDER",
     "CommandKeys",
@@ -59,6 +60,8 @@ __all__ = [
     "plain_config",
 ]
 
+FAIL_ON_ERROR = 0.2
+"""Default of the key ``fail_on_error``: the share of failed episodes that a command accepts."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as in shells."""
 RUN_FOLDER = "runs/${now:%Y-%m-%d}/${now:%H-%M-%S-%f}"

@@ -15,6 +15,7 @@ _LONGEST = 300
 """The number of characters of a message that are shown."""
 _MOST = 5
 """The number of reasons that are shown."""
+_REPEAT = "repeat_errors=true"
 _FRAME = re.compile(r'^ *File "(?P<file>.+)", line (?P<line>\d+), in (?P<name>.+)$', re.MULTILINE)
 
 
@@ -76,6 +77,14 @@ class Failures:
         """Whether there are episodes, and every one of them failed."""
         return 0 < self.episodes == self.total
 
+    def are_too_many(self, limit: float) -> bool:
+        """Return whether a larger share of the episodes failed than a command accepts.
+
+        Args:
+            limit: The largest accepted share, 0 to 1. A run of failures only is never accepted.
+        """
+        return self.is_total or self.total > limit * self.episodes
+
     def add(self, trajectory: Trajectory) -> None:
         """Count an episode."""
         self.add_episode(trajectory.env_name, trajectory.agent, Failure.of(trajectory.error))
@@ -87,6 +96,25 @@ class Failures:
             self._failed[env, agent] += 1
             key = failure.boundary, failure.kind
             self._reasons.setdefault(key, _Reason(failure)).count += 1
+
+    def advice(self, limit: float, out: Path | str) -> list[str]:
+        """Return what to print if too many episodes failed: why the exit status is 1.
+
+        Args:
+            limit: See ``are_too_many``.
+            out: The run's folder.
+        """
+        if not self.are_too_many(limit):
+            return []
+        lines = [f"To play them again: the same command with out={out} resume=true {_REPEAT}"]
+        if not self.is_total:
+            share = self.total / self.episodes
+            lines.insert(
+                0,
+                f"{share:.0%} of the episodes failed, more than fail_on_error={limit:g} accepts, "
+                f"so the exit status is 1. fail_on_error=1 accepts any share.",
+            )
+        return lines
 
     def lines(self, log: Path | str = "") -> list[str]:
         """Return what to print: how many episodes failed, where all did, and the reasons.

@@ -21,6 +21,7 @@ from gem_core.notices import results_alone
 from gem_core.seeding import child_seed
 from gem_rollout import Component, Trajectory, TrajectoryFile, collect
 from gem_rollout.commands import (
+    FAIL_ON_ERROR,
     INTERRUPTED,
     RUN_FOLDER,
     CommandKeys,
@@ -51,6 +52,10 @@ class RunKeys(CommandKeys):
     """The run's folder: run.json and trajectories.jsonl."""
     resume: bool = False
     """Continue the run in out: play only the episodes that are missing."""
+    repeat_errors: bool = False
+    """With resume: play episodes that ended with an error again."""
+    fail_on_error: float = Field(default=FAIL_ON_ERROR, ge=0, le=1)
+    """Exit with status 1 if a larger share of the episodes ended with an error; 1 for any share."""
 
 
 @dataclass
@@ -110,7 +115,8 @@ def _run(job: Job[RunKeys]) -> int:
     problems = _Problems()
     run = Run(job.folder)
     run.check_can_write(resume=job.keys.resume)
-    known = _known_episodes(run, job.keys, problems)
+    asked = {(env, agent) for env in factories for agent in agents}
+    known = _known_episodes(run, job.keys, asked, problems)
     envs = list(dict.fromkeys(factory.spec.id for factory in factories.values()))
     run = Run.create(job.folder, command=job.words, config=job.config, envs=envs, agents=agents)
     tallies: list[_Tally] = []
@@ -143,7 +149,8 @@ def _run(job: Job[RunKeys]) -> int:
         click.echo(json.dumps({"run": str(run.path), "rows": rows}, indent=2))
     else:
         Terminal().print(_table(tallies))
-    return _summarise(console, run, envs, problems, interrupted=interrupted)
+    limit = job.keys.fail_on_error
+    return _summarise(console, run, envs, problems, limit, interrupted=interrupted)
 
 
 command = HydraCommand(
@@ -191,11 +198,22 @@ def _play(
         yield trajectory
 
 
-def _known_episodes(run: Run, keys: RunKeys, problems: _Problems) -> dict[tuple[str, str], _Tally]:
-    """Return the figures of the episodes that the run has, by environment and agent."""
+def _known_episodes(
+    run: Run, keys: RunKeys, asked: set[tuple[str, str]], problems: _Problems
+) -> dict[tuple[str, str], _Tally]:
+    """Return the figures of the episodes that the run has, by environment and agent.
+
+    Args:
+        run: The run.
+        keys: The keys of the command.
+        asked: The environments and agents that are asked for now, whose problems are counted.
+        problems: Counts them.
+    """
     known: dict[tuple[str, str], _Tally] = {}
     if not run.has_episodes:
         return known
+    if keys.repeat_errors:
+        run.remove_errors()
     for trajectory in run.trajectories():
         if trajectory.seed != child_seed(keys.seed, trajectory.index):
             raise ConfigError(f"{run.path} was made with another seed than {keys.seed}.")
@@ -203,7 +221,8 @@ def _known_episodes(run: Run, keys: RunKeys, problems: _Problems) -> dict[tuple[
         tally = known.setdefault(key, _Tally(*key))
         if trajectory.index < keys.episodes and trajectory.index not in tally.indices:
             tally.add(trajectory)
-            problems.add(trajectory)
+            if key in asked:
+                problems.add(trajectory)
     return known
 
 
@@ -232,6 +251,7 @@ def _summarise(
     run: Run,
     envs: list[str],
     problems: _Problems,
+    fail_on_error: float,
     *,
     interrupted: bool,
 ) -> int:
@@ -247,7 +267,9 @@ def _summarise(
             console, f"To continue, repeat the command with out={run.shown_path} resume=true"
         )
         return INTERRUPTED
-    if problems.failures.is_total:
+    if problems.failures.are_too_many(fail_on_error):
+        for line in problems.failures.advice(fail_on_error, run.shown_path):
+            print_line(console, line, "red")
         return 1
     if not envs[0].startswith("mixture:"):
         print_line(console, f"Next: gem-core play {envs[0]}", "dim")

@@ -20,7 +20,7 @@ from typing import Any, Self
 from gem_core.errors import ConfigError
 from gem_core.records import json_value
 from gem_rollout.redaction import redact, redact_words
-from gem_rollout.store import private, read_trajectories
+from gem_rollout.store import TrajectoryFile, private, read_trajectories
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["Run", "write_json"]
@@ -163,6 +163,17 @@ class Run:
     def trajectories(self) -> Iterator[Trajectory]:
         """Yield the trajectories one at a time, in the order in which they ended."""
         return read_trajectories(self.trajectories_path)
+
+    def remove_errors(self) -> None:
+        """Remove the episodes that ended with an error from the file, atomically."""
+        path = self.trajectories_path
+        fresh = path.with_name(f".{path.name}.{os.getpid()}")
+        fresh.unlink(missing_ok=True)
+        with TrajectoryFile(path), TrajectoryFile(fresh) as file:
+            for trajectory in self.trajectories():
+                if trajectory.error is None:
+                    file.append(trajectory)
+            fresh.replace(path)
 
 
 def _shown(path: Path) -> str:

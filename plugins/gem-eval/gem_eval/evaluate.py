@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -37,6 +37,7 @@ from gem_rollout import (
     collect,
 )
 from gem_rollout.commands import (
+    FAIL_ON_ERROR,
     INTERRUPTED,
     RUN_FOLDER,
     CommandKeys,
@@ -73,6 +74,8 @@ class EvalKeys(CommandKeys):
     """Continue the run in out: play only the episodes that are missing."""
     repeat_errors: bool = False
     """With resume: play episodes that ended with an error again."""
+    fail_on_error: float = Field(default=FAIL_ON_ERROR, ge=0, le=1)
+    """Exit with status 1 if a larger share of the episodes ended with an error; 1 for any share."""
     max_episodes: int | None = Field(default=None, ge=1)
     """Limit of episodes. At a limit no further episode begins, and the run ends."""
     max_turns: int | None = Field(default=None, ge=1)
@@ -172,8 +175,14 @@ def _evaluate(job: Job[EvalKeys]) -> int:
     metrics = {**metrics_of(episodes, job.keys.confidence), "missing": missing}
     write_json(run.metrics_path, metrics)
     _print_figures(episodes, job)
-    all_failed = _summarise(console, run, episodes, missing, status)
-    return INTERRUPTED if status == "interrupted" else int(all_failed)
+    _summarise(console, run, episodes, missing, status)
+    if status == "interrupted":
+        return INTERRUPTED
+    asked = {(cell.tally.env_id, cell.tally.agent) for cell in cells}
+    failures = _failures(one for one in episodes if (one.env_id, one.agent) in asked)
+    for line in failures.advice(job.keys.fail_on_error, run.shown_path):
+        print_line(console, line, "red")
+    return int(failures.are_too_many(job.keys.fail_on_error))
 
 
 command = HydraCommand(
@@ -324,11 +333,10 @@ def _repeated(episodes: list[Episode]) -> Iterator[str]:
 
 def _summarise(
     console: Console, run: Run, episodes: list[Episode], missing: int, status: str
-) -> bool:
-    """Print problems, where the run is and what to do next; return whether every episode failed."""
-    failures, format_errors = Failures(), FormatErrors()
+) -> None:
+    """Print problems, where the run is and what to do next."""
+    failures, format_errors = _failures(episodes), FormatErrors()
     for one in episodes:
-        failures.add_episode(one.env_id, one.agent, one.failure)
         format_errors.add(one.env_id, one.agent, one.bad_ending)
     for line in failures.lines(run.shown_trajectories):
         print_line(console, line, "red")
@@ -348,4 +356,10 @@ def _summarise(
         print_line(console, f"To continue, repeat the command with out={path} resume=true")
     else:
         print_line(console, f"Next: gem-core view {path}", "dim")
-    return failures.is_total
+
+
+def _failures(episodes: Iterable[Episode]) -> Failures:
+    failures = Failures()
+    for one in episodes:
+        failures.add_episode(one.env_id, one.agent, one.failure)
+    return failures

@@ -1,8 +1,6 @@
 """Continues a run: reads its episodes, and checks that more of the same may be added."""
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from gem_core.errors import ConfigError
@@ -130,7 +128,7 @@ def known_episodes(run: Run, *, seed: int, repeat_errors: bool) -> list[Episode]
         ConfigError: The file's episodes were made with another seed.
     """
     if repeat_errors:
-        _remove_errors(run.trajectories_path)
+        run.remove_errors()
     else:
         TrajectoryFile(run.trajectories_path).close()  # drops an incomplete last line
     episodes = []
@@ -139,15 +137,3 @@ def known_episodes(run: Run, *, seed: int, repeat_errors: bool) -> list[Episode]
             raise ConfigError(f"{run.path} was made with another seed than {seed}.")
         episodes.append(Episode.of(trajectory))
     return episodes
-
-
-def _remove_errors(path: Path) -> None:
-    """Rewrite a file of trajectories without those that ended with an error, atomically."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    run = Run(path)
-    with TrajectoryFile(path), TrajectoryFile(fresh) as file:
-        for trajectory in run.trajectories():
-            if trajectory.error is None:
-                file.append(trajectory)
-        fresh.replace(path)

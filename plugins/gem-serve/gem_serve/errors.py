@@ -33,7 +33,16 @@ class AccessError(GemError, PermissionError):
 
 
 class CapacityError(GemError, RuntimeError):
-    """The server takes no more sessions or episodes: it is full, or it is about to end."""
+    """The server takes no more sessions or episodes: it is full, or it is about to end.
+
+    Args:
+        message: The message.
+        retry_after: Seconds after which to try again.
+    """
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message, retry_after)
+        self.retry_after = retry_after
 
 
 class SessionLostError(GemError, LookupError):
@@ -77,7 +86,7 @@ def error_reply(error: BaseException) -> dict[str, Any]:
     found = {"type": _name_of(error), "message": str(error)}
     if found["type"] == "RemoteError":
         found["message"] = f"{type(error).__name__}: {error}"
-    if isinstance(error, RateError):
+    if isinstance(error, RateError | CapacityError):
         return {"error": {**found, "retry_after": error.retry_after}}
     return {"error": found}
 
@@ -90,6 +99,7 @@ def _name_of(error: BaseException) -> str:
 def error_from(found: dict[str, Any]) -> GemError:
     """Return the error that the part of a reply describes."""
     message = str(found.get("message", ""))
-    if found.get("type") == "RateError":
-        return RateError(message, float(found.get("retry_after", 1.0)))
+    for cls in (RateError, CapacityError):
+        if found.get("type") == cls.__name__:
+            return cls(message, float(found.get("retry_after", 1.0)))
     return _KNOWN.get(str(found.get("type")), RemoteError)(message)

@@ -17,8 +17,10 @@ from rich.text import Text
 from gem_core.console import Terminal
 from gem_core.errors import ConfigError, near_names
 from gem_core.options import format_option
+from gem_core.plugins import default_registry
 from gem_rollout.progress import ProgressView, print_line
 from gem_terminal.folders import TaskFolder, read_folder
+from gem_terminal.specs import CheatSpec
 from gem_terminal.task_check import TaskReport, check_folders, id_of, why_skipped
 
 __all__ = ["check"]
@@ -31,6 +33,7 @@ _STYLES = {"ok": "green", "failed": "red", "skipped": "yellow"}
     epilog="\b\nExamples:\n"
     "  gem-core terminal check ~/tasks\n"
     "  gem-core terminal check ~/tasks 'git-*' backup-script --jobs 2\n"
+    "  gem-core terminal check ~/tasks --cheat 'python-*' --cheat 'git-*'\n"
     "  gem-core terminal check ~/tasks/backup-script --format json"
 )
 @click.argument("folder")
@@ -46,6 +49,20 @@ _STYLES = {"ok": "green", "failed": "red", "skipped": "yellow"}
     help="Tasks that are checked at the same time, each on up to four machines.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Check this many tasks only.")
+@click.option(
+    "--cheats/--no-cheats",
+    "with_cheats",
+    default=True,
+    show_default=True,
+    help="Whether to play cheats: half a minute for each task on two cores.",
+)
+@click.option(
+    "--cheat",
+    "cheat_patterns",
+    multiple=True,
+    metavar="PATTERN",
+    help="Play the cheats whose id matches; can be repeated. 'gem-core list --kind cheats'.",
+)
 @format_option("text", "json")
 def check(
     folder: str,
@@ -53,19 +70,24 @@ def check(
     machine: str,
     jobs: int,
     limit: int | None,
+    cheat_patterns: tuple[str, ...],
     form: str,
+    *,
+    with_cheats: bool,
 ) -> None:
     """Check the tests of the tasks in FOLDER, or of those that match a PATTERN, with episodes.
 
     The task's solution is run twice and must be paid 1 each time; an agent that does nothing twice,
-    and must be paid 0; then four solutions at the same time, each on a machine of its own. Tasks
-    that do not run here are skipped. A PATTERN is an id or the name of a task's folder, with * and
-    ? as in shells.
+    and must be paid 0; then four solutions at the same time, each on a machine of its own. Then an
+    agent plays each cheat that applies to the task, and must be paid 0 too; a task whose episodes
+    are marked as forgeable may pay cheats, and they are listed. Tasks that do not run here are
+    skipped. A PATTERN is an id or the name of a task's folder, with * and ? as in shells.
 
     Exit with status 1 if a task fails or none can be checked. Ctrl-C prints what was found so far.
     """
     chosen = _chosen(folder, patterns, machine, limit)
-    reports, is_complete = _check(chosen, machine, jobs)
+    cheats = _cheats(cheat_patterns) if with_cheats else []
+    reports, is_complete = _check(chosen, machine, jobs, cheats)
     if form == "json":
         tasks = [asdict(report) for report in reports]
         plain = {**_counts(reports), "interrupted": not is_complete, "tasks": tasks}
@@ -91,10 +113,26 @@ def _chosen(
     return [each for each, number in pairs if limit is None or number <= limit]
 
 
-def _check(chosen: Sequence[TaskFolder], machine: str, jobs: int) -> tuple[list[TaskReport], bool]:
+def _cheats(patterns: Sequence[str]) -> list[CheatSpec]:
+    """Return the cheats that match a pattern; all if there are no patterns."""
+    every = default_registry().list(CheatSpec)
+    names = [each.id for each in every]
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern):
+            raise ConfigError(f"No cheat matches {pattern!r}.{near_names(pattern, names)}")
+    return [
+        each
+        for each in every
+        if not patterns or any(fnmatch.fnmatchcase(each.id, pattern) for pattern in patterns)
+    ]
+
+
+def _check(
+    chosen: Sequence[TaskFolder], machine: str, jobs: int, cheats: Sequence[CheatSpec]
+) -> tuple[list[TaskReport], bool]:
     """Return the reports in the order of the tasks, and whether there was no Ctrl-C."""
     reports: dict[str, TaskReport] = {}
-    checking = check_folders(chosen, machine, jobs=jobs)
+    checking = check_folders(chosen, machine, jobs=jobs, cheats=cheats)
     is_complete = False
     with (
         contextlib.suppress(KeyboardInterrupt),
@@ -159,6 +197,8 @@ def _print(reports: Sequence[TaskReport]) -> None:
         reason = f"  {report.reason}" if report.state == "skipped" else ""
         state = Text(f"{report.state:<8}", _STYLES[report.state])
         console.print(Text.assemble(state, report.id, seconds, reason))
+        for note in report.notes:
+            console.print(f"        {note}")
         for failure in report.failures:
             console.print(f"        {failure.check}: {failure.message}")
             for line in failure.output.rstrip().split("\n")[-_LINES_SHOWN:]:

@@ -1,13 +1,14 @@
 """Check tasks with real episodes: are their tests fair, and do they say the same each time?
 
-The task's own solution must be paid 1, also while others run it, and an agent that does nothing 0.
+The task's own solution must be paid 1, also while others run it; an agent that does nothing must be
+paid 0, and so must each cheat.
 """
 
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gem_core.api import make_machine_provider
@@ -17,9 +18,19 @@ from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
 from gem_terminal.folders import TaskFolder
 from gem_terminal.placement import machine_for
+from gem_terminal.played_cheats import CheatReport, play_cheats
+from gem_terminal.specs import CheatSpec
 from gem_terminal.task import TerminalTask, UnsupportedTaskError
 
-__all__ = ["CHECKS", "Attempt", "Failure", "TaskReport", "check_folders", "id_of", "why_skipped"]
+__all__ = [
+    "CHECKS",
+    "Attempt",
+    "Failure",
+    "TaskReport",
+    "check_folders",
+    "id_of",
+    "why_skipped",
+]
 
 Agent = Literal["oracle", "idle"]
 CHECKS: dict[str, tuple[Agent, int, float]] = {
@@ -29,8 +40,12 @@ CHECKS: dict[str, tuple[Agent, int, float]] = {
 }
 """The agent of each check, how often it plays, and what it must be paid."""
 
-_NO_SOLUTION = "it has no solution; only the agent that does nothing was checked"
+_NO_SOLUTION = "it has no solution, so nobody knows whether one would be paid"
+_TRUSTED = "not tried: the mode shared trusts the agent"
+_NOT_ISOLATED = "not tried: they would attack this host, as its machines are not isolated"
 _SHOWN = 2_000
+_SPARE_SECONDS = 5.0
+"""How much longer than those of the solution tests may take that a cheat has disturbed."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +99,9 @@ class TaskReport:
         reason: Why it was skipped.
         failures: The checks that it failed.
         seconds: Seconds of wall time.
-        attempts: The episodes.
+        attempts: The episodes of the checks, without those of cheats.
+        cheats: What was found with cheats; None if they were not played.
+        notes: What else a reader should know.
     """
 
     id: str
@@ -94,6 +111,8 @@ class TaskReport:
     failures: tuple[Failure, ...] = ()
     seconds: float = 0.0
     attempts: tuple[Attempt, ...] = ()
+    cheats: CheatReport | None = None
+    notes: tuple[str, ...] = ()
 
 
 def id_of(found: TaskFolder) -> str:
@@ -118,7 +137,11 @@ def why_skipped(found: TaskFolder, machine: str) -> str:
 
 
 def check_folders(
-    folders: Sequence[TaskFolder], machine: str = "local", *, jobs: int = 4
+    folders: Sequence[TaskFolder],
+    machine: str = "local",
+    *,
+    jobs: int = 4,
+    cheats: Sequence[CheatSpec] = (),
 ) -> Generator[TaskReport, None, None]:
     """Check tasks, several at the same time; yield the reports as tasks are done.
 
@@ -128,6 +151,7 @@ def check_folders(
         folders: The tasks.
         machine: The id of a provider of machines.
         jobs: The number of tasks that are checked at the same time.
+        cheats: The cheats that are played.
 
     Raises:
         GemError: There is no such provider.
@@ -136,7 +160,7 @@ def check_folders(
     stopped = threading.Event()
     pool = ThreadPoolExecutor(jobs)
     try:
-        checks = [_TaskCheck(found, machine, provider, stopped) for found in folders]
+        checks = [_TaskCheck(found, machine, provider, stopped, cheats) for found in folders]
         for future in as_completed([pool.submit(check.run) for check in checks]):
             yield future.result()
     finally:
@@ -149,13 +173,21 @@ class _TaskCheck:
     """Checks a task."""
 
     def __init__(
-        self, found: TaskFolder, machine: str, provider: MachineProvider, stopped: threading.Event
+        self,
+        found: TaskFolder,
+        machine: str,
+        provider: MachineProvider,
+        stopped: threading.Event,
+        cheats: Sequence[CheatSpec],
     ) -> None:
         self._found = found
         self._reason = why_skipped(found, machine)
         self._provider = provider
         self._stopped = stopped
+        self._cheats = cheats
         self._attempts: list[Attempt] = []
+        self._cheat_report: CheatReport | None = None
+        self._notes: list[str] = []
 
     def run(self) -> TaskReport:
         """Check the task."""
@@ -169,6 +201,8 @@ class _TaskCheck:
             failures,
             time.monotonic() - begin,
             tuple(self._attempts),
+            self._cheat_report,
+            tuple(self._notes),
         )
 
     def _failures(self) -> Iterator[Failure]:
@@ -205,6 +239,27 @@ class _TaskCheck:
             if wrong := [attempt for attempt in attempts if not attempt.is_right]:
                 failed.add(agent)
                 yield Failure(check, _message(attempts, wanted, task), wrong[0].output)
+        if self._cheats and not failed:
+            yield from self._failed_cheats(task)
+
+    def _failed_cheats(self, task: TerminalTask) -> Iterator[Failure]:
+        why = (
+            _TRUSTED if task.mode == "shared" else "" if self._provider.isolated else _NOT_ISOLATED
+        )
+        if why:
+            self._notes.append(f"cheats: {why}")
+            return
+        longest = max(attempt.seconds for attempt in self._attempts)
+        limit = min(task.verifier_timeout, _SPARE_SECONDS + 2 * longest)
+        limited = replace(task, verifier_timeout=limit)
+        report, played = play_cheats(limited, self._provider, self._cheats, self._stopped)
+        self._cheat_report = report
+        if report.note:
+            self._notes.append(report.note)
+        if problem := report.problem(played):
+            paid = () if report.flagged else report.paid
+            wrong = [each for each in played if each.id in {*paid, *report.voids}]
+            yield Failure("cheats", problem, wrong[0].output)
 
     def _play(self, parent: TerminalEnv, task: TerminalTask, check: str) -> Attempt:
         begin = time.monotonic()

@@ -1,217 +1,385 @@
-"""Cheating at a terminal task is paid 0: what tests run with is not what the agent has left."""
+"""Cheating at a terminal task is paid 0, and honest work beside a cheat is paid as ever."""
+
+import contextlib
+import functools
+from dataclasses import replace
+from importlib import metadata
 
 import pytest
-from selection import some
+from needs import missing
+from selection import some, thorough
 
+from gem_core.api import make_machine_provider
+from gem_core.errors import NoMachineError
 from gem_core.machine import MachineSpec
+from gem_core.plugins import default_registry
 from gem_tasks.task_source import ListedTasks
 from gem_terminal.env import TerminalEnv
+from gem_terminal.specs import CheatSpec
 from gem_terminal.task import TerminalTask
 
-PY_TEST = """\
-import pathlib
-
-def test_answer():
-    assert pathlib.Path("/app/answer.txt").read_text().strip() == "42"
-"""
-RUNNER = """\
-import sys
-sys.path.insert(0, "/tests")
-import json, re, test_outputs
-try:
-    test_outputs.test_answer()
-except Exception as error:
-    print("FAILED", error)
-    sys.exit(1)
-"""
-TEST_SH = """\
-#!/bin/bash
-cd /app
-if python3 /tests/run.py >&2 && [ "$(cat answer.txt)" = 42 ]; then echo 1; else echo 0; fi \
-> /logs/verifier/reward.txt
-"""
-TASK = TerminalTask(
-    id="answer",
-    instruction="Write the secret number to /app/answer.txt.",
-    machine=MachineSpec(workdir="/app"),
-    tests={
-        "test.sh": TEST_SH.encode(),
-        "test_outputs.py": PY_TEST.encode(),
-        "run.py": RUNNER.encode(),
-    },
-    solution={"solve.sh": b"echo 42 > /app/answer.txt"},
-)
+_LEXERS = {"__init__", "_mapping", "diff", "python"}
 REWARD = "/logs/verifier/reward.txt"
-CHEATS = {
-    "reward written early": f"mkdir -p /logs/verifier; echo 1 > {REWARD}",
-    "background writer": (
-        f"mkdir -p /logs/verifier; (while :; do echo 1 > {REWARD}; sleep 0.001; done) &"
-    ),
-    "daemon by double fork": (
-        "(setsid bash -c 'while :; do mkdir -p /logs/verifier;"
-        f"echo 1 > {REWARD}; sleep 0.001; done' >/dev/null 2>&1 &) ; (nohup sleep 1000 &)"
-    ),
-    "read-only reward": f"mkdir -p /logs/verifier; echo 1 > {REWARD}; chmod 444 {REWARD}",
-    "replaced python3": (
-        "printf '#!/bin/bash\\nexit 0\\n' > /usr/bin/python3; echo 42x > /app/answer.txt;"
-        "printf '#!/bin/bash\\necho 42\\n' > /usr/bin/cat"
-    ),
-    "python3 and cat earlier in PATH": (
-        "for each in /usr/local/sbin /usr/local/bin; do mkdir -p $each;"
-        "printf '#!/bin/bash\\nexit 0\\n' > $each/python3;"
-        "printf '#!/bin/bash\\necho 42\\n' > $each/cat; chmod +x $each/*; done"
-    ),
-    "replaced bash": (
-        f"printf '#!/usr/bin/env sh\\nmkdir -p /logs/verifier\\necho 1 > {REWARD}\\n' "
-        "> /usr/local/bin/bash;"
-        "chmod +x /usr/local/bin/bash; cp /usr/local/bin/bash /tmp/b; cp /tmp/b /usr/bin/bash"
-    ),
-    "python's library": (
-        "python3 - <<'E'\n"
-        "import json, pathlib\n"
-        "pathlib.Path(json.__file__).write_text('import os\\nos._exit(0)\\n')\n"
-        "E\n"
-        "printf '#!/bin/bash\\necho 42\\n' > /usr/local/bin/cat; chmod +x /usr/local/bin/cat"
-    ),
-    "a module inside a package of Python's library": (
-        "printf '42\\0' > /app/answer.txt\n"  # bash does not see the zero, Python does
-        "python3 - <<'E'\n"
-        "import encodings.utf_8, pathlib\n"
-        "pathlib.Path(encodings.utf_8.__file__).write_text('import os; os._exit(0)')\n"
-        "E"
-    ),
-    "sitecustomize, .pth and usercustomize": (
-        "python3 - <<'E'\n"
-        "import os, pathlib, site, sysconfig\n"
-        "code = 'import os; os._exit(0)'\n"
-        "for place in {*site.getsitepackages(), site.getusersitepackages(),\n"
-        "              sysconfig.get_path('purelib'), sysconfig.get_path('stdlib')}:\n"
-        "    os.makedirs(place, exist_ok=True)\n"
-        "    for name in ('sitecustomize.py', 'usercustomize.py', 'x.pth'):\n"
-        "        pathlib.Path(place, name).write_text(code)\n"
-        "E"
-    ),
-    "an archive of Python's library": (
-        "python3 - <<'E'\n"
-        "import sys, zipfile\n"
-        "name = 'python%d%d.zip' % sys.version_info[:2]\n"
-        "for place in {sys.prefix, sys.base_prefix, '/usr'}:\n"
-        "    with zipfile.ZipFile(f'{place}/lib/{name}', 'w') as file:\n"
-        "        file.writestr('encodings.py', 'import os; os._exit(0)')\n"
-        "E"
-    ),
-    "the path of Python's library": (
-        'p=$(python3 -c "import sys; print(sys.executable)"); echo /app > $p._pth;'
-        "echo /app > /usr/bin/python._pth"
-    ),
-    "bytecode of Python's library": (
-        "python3 - <<'E'\n"
-        "import importlib._bootstrap_external as loader, importlib.util, json, os, pathlib\n"
-        "code = compile('import os; os._exit(0)', 'x', 'exec')\n"
-        "for source in pathlib.Path(json.__file__).parent.glob('*.py'):\n"
-        "    place = pathlib.Path(importlib.util.cache_from_source(str(source)))\n"
-        "    place.parent.mkdir(exist_ok=True)\n"
-        "    place.unlink(missing_ok=True)\n"
-        "    status = source.stat()\n"
-        "    place.write_bytes(\n"
-        "        loader._code_to_timestamp_pyc(code, int(status.st_mtime), status.st_size))\n"
-        "E"
-    ),
-    "modules in the folder of the task": (
-        "for each in json re pathlib sys; do echo 'import os; os._exit(0)' > $each.py; done"
-    ),
-    "conftest.py and pytest.ini": (
-        "echo 'import os; os._exit(0)' | tee /app/conftest.py /conftest.py;"
-        "printf '[pytest]\\naddopts = --collect-only\\n' | tee /app/pytest.ini /pytest.ini"
-    ),
-    "a pytest plugin": (
-        "python3 - <<'E'\n"
-        "import pathlib, sysconfig\n"
-        "place = pathlib.Path(sysconfig.get_path('purelib'), 'evil-1.dist-info')\n"
-        "place.mkdir(parents=True)\n"
-        "(place / 'METADATA').write_text('Name: evil\\nVersion: 1\\n')\n"
-        "(place / 'entry_points.txt').write_text('[pytest11]\\nevil = evil\\n')\n"
-        "E"
-    ),
-    "links in the place of logs": (
-        "mkdir -p /app/fake/verifier; echo 1 > /app/fake/verifier/reward.txt; ln -s /app/fake /logs"
-    ),
-    "files that shells load": (
-        f"for each in /etc/profile /etc/bash.bashrc ~/.bashrc ~/.profile /etc/environment;"
-        f"do echo 'mkdir -p /logs/verifier; echo 1 > {REWARD}; exit 0' >> $each; done"
-    ),
-    "libraries that are loaded first": (
-        "echo /app/evil.so > /etc/ld.so.preload; mkdir -p /etc/ld.so.conf.d;"
-        "echo /app > /etc/ld.so.conf.d/0.conf"
-    ),
-    "edited tests": "mkdir -p /tests; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh",
-    "tests that cannot be replaced": "ln -s /dev/null /tests; mkdir -p /app; touch /app/x",
-    "cat as an alias of the shell": "alias cat='echo 42'; cat() { echo 42; }; export -f cat",
+CHECK = """\
+import json, pathlib, re, sys
+if pathlib.Path("/app/answer.txt").read_bytes().strip() != b"42":
+    sys.exit("FAILED: another answer")
+"""
+COMPARES = f"""\
+#!/bin/bash
+{{{{
+cd /
+{{tools}}
+}}}} < /dev/null > /dev/null 2>&1
+cd /app
+if python3 /tests/check.py && [ "$(cat answer.txt)" = 42 ]; then echo 1; else echo 0; fi > {REWARD}
+"""
+TOOLS = {
+    "command": """\
+[ ! -e ~/.local/bin/env ] || source ~/.local/bin/env
+env true; awk 'BEGIN { exit }'; make -v; ps; uv --version; cc --version; python --version
+su - -c true; setpriv --reuid=nobody true; echo 'int x;' | gcc -c -x c -o /tmp/x -""",
+    "git": """\
+git -C /app status; git -C /app log -1; git -C /app diff; git -C /app stash list
+git -C /app add -A; git -C /app checkout -- .; git init /tmp/new; git -C /tmp/new status""",
+    "link": "bash -lc true; cat /app/answer*; cp /app/answer.txt /tmp/out",
+    "loader": """\
+openssl version -a; openssl list -providers; iconv -f UTF-32 -t ISO-8859-1 < /dev/null; id nobody
+git --version; python3 -c 'import pyexpat, zlib'; sqlite3 --version""",
+    "python": """\
+python3 -c 'import json, re, subprocess, textwrap'; python3 -c 'import yaml'; su - -c 'python3 -c 1'
+cd /tests; python3 -m check""",
+    "shell": "bash -lc true; bash -ic true; su - -c true; zsh -c true",
+    "tool": """\
+sqlite3 /tmp/x 'SELECT 1'; curl -s file:///app/answer.txt; wget -q -O- http://u:p@127.0.0.1:9/
+make; perl -e 'use strict'; node -e 'require("chai")'; vim -es -c q; gdb -batch
+python3 -m pdb -c q /tests/check.py""",
 }
+"""What the tests that compare a file run before that, by the beginning of the names of cheats."""
+FILE = TerminalTask(
+    id="file",
+    instruction="Write the secret number to /app/answer.txt.",
+    machine=MachineSpec(workdir="/app", disk=64 << 20, memory=256 << 20),
+    tests={"check.py": CHECK.encode(), "answer.txt": b"42\n", "test.sh": b""},
+    verifier_timeout=30.0,
+)
+HONEST = r"""
+PATH=/usr/bin:/bin
+rm -f answer.txt; printf 42 > answer.txt
+printf '#!/bin/bash\nread a; read b; echo $((a + b))\n' > sum.sh
+printf 'def square(number):\n    return number * number\n' > square.py
+"""
+OTHER_USER = "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs"
+BY_PYTHON = """\
+python3 -I -c "import os, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534); \
+os.execv('/usr/bin/env', ['env', *sys.argv[1:]])" \
+"""
+"""The same on the default machine of Docker, which has no ``setpriv``."""
+RUNS_SCRIPT = f"""\
+#!/bin/bash
+chmod -R a+rwX /app
+cd /app
+if printf '3\\n4\\n' | {{user}} bash /app/sum.sh > /tmp/result; cmp -s /tmp/result - <<'END'
+7
+END
+then echo 1; else echo 0; fi > {REWARD}
+"""
+RUNS_MODULE = f"""\
+#!/bin/bash
+chmod -R a+rwX /app
+cd /app
+{{user}} python3 -c 'import square; print(square.square(12))' > /tmp/result
+if cmp -s /tmp/result /tests/expected.txt; then echo 1; else echo 0; fi > {REWARD}
+"""
+SCRIPT = TerminalTask(
+    id="script",
+    instruction="Repair /app/sum.sh, which prints the sum of two numbers.",
+    machine=replace(FILE.machine, files={"/app/sum.sh": b"#!/bin/bash\necho 8\n"}),
+    tests={"test.sh": RUNS_SCRIPT.format(user=OTHER_USER).encode()},
+    verifier_timeout=30.0,
+    other_user=True,
+)
+MODULE = replace(
+    SCRIPT,
+    id="module",
+    instruction="Repair /app/square.py, whose function is square.",
+    machine=replace(FILE.machine, files={"/app/square.py": b"def square(number):\n    return 1\n"}),
+    tests={
+        "test.sh": RUNS_MODULE.format(user=OTHER_USER).encode(),
+        "expected.txt": b"144\n",
+    },
+)
+PYTEST = replace(
+    SCRIPT,
+    id="pytest",
+    reward="pytest",
+    tests={
+        "run-tests.sh": f"""\
+chmod -R a+rwX /app
+printf '1\n2\n' | {OTHER_USER} bash /app/sum.sh | cmp -s - <(echo 3) \\
+  && echo PASSED test.py::test_sum || echo FAILED test.py::test_sum
+""".encode()
+    },
+    verify_command="bash /tests/run-tests.sh",
+)
+
+
+IMPORTS = """\
+import sys, unittest
+sys.path.insert(0, "/app")
+import square
+class Test(unittest.TestCase):
+    def test_square(self):
+        self.assertEqual(square.square(12), 144)
+unittest.main()
+"""
+TRUSTING = {
+    "import": replace(
+        MODULE,
+        id="trusts a module",
+        tests={
+            "test.sh": f"""\
+if python3 /tests/imports.py; then echo 1; else echo 0; fi > {REWARD}
+""".encode(),
+            "imports.py": IMPORTS.encode(),
+        },
+    ),
+    "source": replace(
+        SCRIPT,
+        id="trusts a script",
+        tests={
+            "test.sh": f"""\
+if (. /app/sum.sh; cmp /tmp/a /tmp/b) > /dev/null; then echo 1; else echo 0; fi > {REWARD}
+""".encode()
+        },
+    ),
+}
+"""Tests that run programs of the agent in their own process."""
+
+
+UNPAID = {
+    *("answer-closed", "answer-endless", "answer-every", "answer-instruction", "answer-loop"),
+    *("answer-names", "answer-nested", "answer-options", "answer-socket", "answer-sparse"),
+    *("answers-arguments", "answers-input", "answers-later", "answers-variables"),
+    *("command-functions", "command-venv", "fault-shared-memory", "full-disk"),
+    *("full-shared-memory", "git-hidden", "git-objects", "jobs-cron", "link-parents", "link-proc"),
+    *("link-setuid", "link-temporary", "link-to-root", "loader-folder", "logs-link"),
+    *("process-first", "process-many", "process-shell", "process-tests", "program-passed"),
+    "program-flood",
+    *("pytest-variables", "python-hidden-tests", "python-packages", "python-pyvenv"),
+    *("python-tests", "python-variables", "reward-early", "reward-fifo", "reward-folder"),
+    *("reward-link", "reward-mount", "reward-newline", "reward-read-only", "shell-inputrc"),
+    *("shell-others", "tests-edited", "tests-link", "tests-none", "tool-netrc"),
+}
+"""Cheats that our careless tests do not pay, or not always: other tests, or graders, might."""
+HOLES = {("pytest-modules", "file pytest")}
+"""A module of the working directory that hides pytest, where the image does not have pytest and the
+tests run ``python3 -m pytest`` there: ``CarriedFiles`` does not know its name."""
+PARTS = 4
+
+
+@functools.cache
+def file_task(group):
+    """Return the task for a group of cheats, whose tests run the tools that the group attacks."""
+    if group == "pytest":
+        return pytest_task()
+    script = COMPARES.format(tools=TOOLS.get(group, ":")).encode()
+    return replace(FILE, id=f"file {group}", tests={**FILE.tests, "test.sh": script})
+
+
+def pytest_task():
+    """Return the task whose tests are those of pytest, which comes with its machine."""
+    files = {}
+    for name in ("iniconfig", "packaging", "pluggy", "pygments", "pytest"):
+        for path in metadata.files(name):
+            is_needed = "lexers" not in path.parts or path.stem in _LEXERS
+            if path.suffix == ".py" and is_needed:
+                files[f"/opt/pytest/{path}"] = path.locate().read_bytes()
+    return replace(
+        FILE,
+        id="file pytest",
+        machine=replace(FILE.machine, files=files),
+        tests={
+            "test.sh": f"""\
+cd /app
+PYTHONPATH=/opt/pytest python3 -m pytest -q -p no:cacheprovider /tests/test_outputs.py
+if [ $? = 0 ]; then echo 1; else echo 0; fi > {REWARD}
+""".encode(),
+            "test_outputs.py": b"def test():\n    assert open('/app/answer.txt').read() == '42'",
+        },
+    )
+
+
+def program_task(cheat):
+    """Return a task whose tests run the program that a cheat attacks, as another user."""
+    is_module = group_of(cheat) == "import" or cheat.id in {"answers-searched", "program-temporary"}
+    task = PYTEST if cheat.id == "program-flood" else MODULE if is_module else SCRIPT
+    is_slow = group_of(cheat) == "fault"
+    return replace(task, id=f"{task.id} 1", verifier_timeout=3.0) if is_slow else task
+
+
+def with_user(task, command):
+    """Return a task whose tests run programs by another command than ``OTHER_USER``."""
+    changed = {
+        name: text.replace(OTHER_USER.encode(), command.encode())
+        for name, text in task.tests.items()
+    }
+    return replace(task, tests=changed)
+
+
+def careless_task(cheat):
+    """Return a task whose tests trust the agent's machine, its shell and its programs."""
+    group = group_of(cheat)
+    if not cheat.programs:
+        task = file_task(group)
+    elif group in TRUSTING:
+        task = TRUSTING[group]
+    else:
+        task = replace(with_user(program_task(cheat), ""), other_user=False)
+    return replace(task, id=f"careless {task.id}", mode="shared", verifier_timeout=5.0)
+
+
+def group_of(cheat):
+    return cheat.id.partition("-")[0]
+
+
+CHEATS = default_registry().list(CheatSpec)
+ON_FILES = [cheat for cheat in CHEATS if not cheat.programs]
+ON_PROGRAMS = [cheat for cheat in CHEATS if cheat.programs]
+SPOILING = {
+    *("answer-nested", "link-to-root", "link-to-tests"),  # no working directory that can be carried
+    *("program-passed", "program-setuid"),  # the program ends
+}
+BESIDE_WORK = [
+    *(cheat for cheat in ON_FILES if cheat.id not in SPOILING),
+    *(cheat for cheat in ON_PROGRAMS if group_of(cheat) == "program" and cheat.id not in SPOILING),
+]
+
+
+class Player:
+    """Plays episodes with cheats; tasks with the same id share what the environment has found."""
+
+    def __init__(self, provider) -> None:
+        self._provider = provider
+        self._envs = {}
+
+    def play(self, task, *commands):
+        """Return the last step of an episode."""
+        if task.id not in self._envs:
+            tasks = ListedTasks([task])
+            self._envs[task.id] = TerminalEnv(tasks=tasks, machine=self._provider)
+        env = self._envs[task.id]
+        env.reset(seed=0)
+        for command in commands:
+            step = env.step(f"```bash\n{command}\n```")
+            if step.terminated:
+                return step
+        return env.step(env.finish_action)
+
+    def close(self):
+        for env in self._envs.values():
+            env.close()
 
 
 @pytest.fixture(scope="module")
-def shared_env(provider):
-    with provider.start(MachineSpec()) as machine:
-        if not machine.run("python3 --version").ok:
-            pytest.skip("the machine has no python3")
-    with TerminalEnv(tasks=ListedTasks([TASK]), machine=provider) as made:
+def docker_player():
+    docker = make_machine_provider("docker")
+    try:
+        docker.prepare(MachineSpec())
+    except NoMachineError as error:
+        missing("docker", f"machines of docker do not work here: {error}")
+    with contextlib.closing(docker), contextlib.closing(Player(docker)) as made:
         yield made
 
 
-@pytest.fixture
-def env(shared_env):
-    shared_env.reset(seed=0)
-    return shared_env
+@pytest.fixture(scope="module")
+def player(provider):
+    with provider.start(MachineSpec()) as machine:
+        if not machine.run("python3 --version").ok:
+            pytest.skip("the machine has no python3")
+    with contextlib.closing(Player(provider)) as made:
+        yield made
 
 
-def finished(env):
-    return env.step(env.finish_action)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cheat", CHEATS)
-def test_a_cheat_is_paid_nothing(env, cheat):
-    env.step(f"```bash\n{CHEATS[cheat]}\n```")
-    step = finished(env)
-    assert (step.reward, step.terminated) == (0.0, True), step.info["verifier_output"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cheat", some(CHEATS))
-def test_a_cheat_does_not_spoil_honest_work(env, cheat):
-    env.step(f"```bash\necho 42 > answer.txt\n{CHEATS[cheat]}\n```")
-    env.step("```bash\n/usr/bin/printf '42\\n' > answer.txt || echo 42 > answer.txt\n```")
-    assert finished(env).reward == 1.0
+def check_cheats(subtests, player, cases, part):
+    """Check that cheats are paid nothing: a third of them, or all in a thorough run."""
+    for cheat, task in (cases if thorough() else cases[::3])[part::PARTS]:
+        commands = cheat.make(task)
+        if commands:
+            with subtests.test(f"{cheat.id}, {task.id}"):
+                step = player.play(task, commands)
+                reward = float((cheat.id, task.id) in HOLES)
+                assert (step.reward, step.terminated) == (reward, True), step.info
+                assert not step.info["forgeable"]
 
 
 @pytest.mark.slow
-def test_tests_cannot_be_found_before_grading(env):
-    step = env.step("```bash\nls -d /tests /logs /solution; find / -name 'test_outputs*'\n```")
-    assert step.observation.count("No such file") == 3
-    assert "test_outputs.py" not in step.observation
+def test_honest_work_is_paid_and_nothing_is_not(player, subtests):
+    groups = ["", *TOOLS, "pytest"] if thorough() else [""]
+    for task in (*map(file_task, groups), SCRIPT, MODULE, PYTEST):
+        with subtests.test(task.id):
+            assert player.play(task, HONEST).reward == 1.0
+            assert player.play(task).reward == 0.0
 
 
 @pytest.mark.slow
-def test_info_lists_files_that_are_left_behind(env):
-    env.step("```bash\necho 42 > answer.txt; echo x > conftest.py; touch keep.py\n```")
-    assert finished(env).info["left_behind"] == ["/app/conftest.py"]
+@pytest.mark.parametrize("part", range(PARTS))
+def test_tests_that_compare_a_file_pay_no_cheat(subtests, player, part):
+    with_tools = some(ON_FILES)
+    cases = [(each, file_task(group_of(each) if each in with_tools else "")) for each in ON_FILES]
+    check_cheats(subtests, player, cases, part)
 
 
 @pytest.mark.slow
-def test_a_file_that_the_instruction_names_is_taken_over(provider):
-    task = TerminalTask(
-        id="conftest",
-        instruction="Write /app/conftest.py and /app/calendar.py.",
-        machine=MachineSpec(workdir="/app"),
-        tests={"test.sh": b"ls /app/conftest.py /app/calendar.py && echo 1 > " + REWARD.encode()},
-    )
-    with TerminalEnv(tasks=ListedTasks([task]), machine=provider) as env:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_tests_that_run_a_program_as_another_user_pay_no_cheat(subtests, player, part):
+    on_files = [(each, SCRIPT) for each in ON_FILES] if thorough() else []
+    cases = [(each, program_task(each)) for each in ON_PROGRAMS] + on_files
+    check_cheats(subtests, player, cases, part)
+
+
+@pytest.mark.slow
+def test_honest_work_beside_a_cheat_is_paid(subtests, player):
+    for cheat in some(BESIDE_WORK):
+        task, again = (SCRIPT, ":") if cheat.programs else (file_task(""), HONEST)
+        with subtests.test(cheat.id):
+            assert player.play(task, HONEST, cheat.make(task), again).reward == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not thorough(), reason="a nightly test")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_careless_tests_pay_cheats_so_they_are_real(subtests, player, provider, part):
+    with provider.start(MachineSpec()) as machine:
+        tools = "git sqlite3 curl wget node gdb vim gcc make perl openssl su iconv awk"
+        if not machine.run(f"command -v {tools} | wc -l | grep -qx {len(tools.split())}").ok:
+            pytest.skip(f"the machine lacks one of {tools}")
+    assert {cheat.id for cheat in CHEATS} > UNPAID
+    for cheat in [each for each in CHEATS if each.id not in UNPAID][part::PARTS]:
+        task = careless_task(cheat)
+        with subtests.test(cheat.id):
+            step = player.play(task, cheat.make(task))
+            assert step.reward == 1.0 or "ended_by" in step.info
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not thorough(), reason="a nightly test")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_cheats_are_paid_nothing_on_machines_of_docker(subtests, docker_player, part):
+    cases = [(each, file_task("")) for each in ON_FILES]
+    tasks = [(each, with_user(program_task(each), BY_PYTHON)) for each in ON_PROGRAMS]
+    cases += [one for one in tasks if one[1].id != MODULE.id]  # nobody has no Python there
+    check_cheats(subtests, docker_player, cases[::3], part)
+
+
+@pytest.mark.slow
+def test_tests_cannot_be_found_before_grading(provider):
+    with TerminalEnv(tasks=ListedTasks([file_task("")]), machine=provider) as env:
         env.reset(seed=0)
-        env.step("```bash\ntouch conftest.py calendar.py queue.py\n```")
-        step = finished(env)
-        assert step.reward == 1.0
-        assert step.info["left_behind"] == ["/app/queue.py"]
+        look = "ls -d /tests /logs /solution; find / -name usr -prune -o -name check.py -print"
+        step = env.step(f"```bash\n{look}\n```")
+    assert step.observation.count("No such file") == 3
+    assert "check.py" not in step.observation
 
 
 LEFT = f"""\
@@ -252,4 +420,4 @@ def test_a_process_that_is_left_cannot_change_the_reward_of_the_tests(provider, 
             return read(machine, path, **options)
 
         monkeypatch.setattr(cls, "read", read_late)
-        assert finished(env).reward == 0.0
+        assert env.step(env.finish_action).reward == 0.0

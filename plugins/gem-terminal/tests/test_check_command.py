@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from click.testing import CliRunner
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_terminal.commands import command
 from gem_terminal.folders import read_folder
-from gem_terminal.task_check import check_folders
+from gem_terminal.played_cheats import play_cheats
+from gem_terminal.specs import CheatSpec
+from gem_terminal.task_check import _TaskCheck, check_folders
 
 REWARD = "/logs/verifier/reward.txt"
 GRADE = f"[ -e /app/done ] && echo 1 > {REWARD} || echo 0 > {REWARD}"
@@ -29,10 +32,11 @@ def task(
     grade: str = GRADE,
     toml: str = SETTINGS,
     dockerfile: str = "FROM debian\nWORKDIR /app\n",
+    instruction: str = "Make /app/done.",
 ) -> None:
     texts = {
         "task.toml": toml,
-        "instruction.md": "Make /app/done.",
+        "instruction.md": instruction,
         "environment/Dockerfile": dockerfile,
         "tests/test.sh": grade,
         "solution/solve.sh": solve,
@@ -88,7 +92,7 @@ def checked(*arguments: object) -> dict[str, dict]:
 @pytest.fixture(scope="module")
 def reports(folder):
     """What is found of each task but ``easy``, which a test prints."""
-    return checked(folder, *(name for name in ("fair", *FAULTS) if name != "easy"))
+    return checked(folder, *(name for name in ("fair", *FAULTS) if name != "easy"), "--no-cheats")
 
 
 @pytest.mark.slow
@@ -138,9 +142,122 @@ class TestReports:
         assert "line 2: RUN ended with exit status 7" in reports["unmade"]["reason"]
 
 
+RUNS = {
+    "instruction": "Make /app/run.sh, which makes /app/done.",
+    "grade": f"bash /app/run.sh; {GRADE}",
+    "solve": "echo touch /app/done > /app/run.sh",
+}
+CHEATED = {
+    "fair": {},
+    "unsolved": {"solve": ""},
+    "wrong": {**RUNS, "toml": f'{SETTINGS}[metadata.gem-core]\ntests_run = "no-programs"\n'},
+    "forgeable": RUNS,
+    "shared": {"toml": f'{SETTINGS}[verifier]\nenvironment_mode = "shared"\n'},
+    "easy": {"grade": f"echo 1 > {REWARD}"},
+}
+"""Tasks that cheats are tried on; ``wrong`` says of its tests what is not so."""
+SOME = [word for each in ("program-reward", "shell-*") for word in ("--cheat", each)]
+
+
+@pytest.fixture(scope="module")
+def cheated(provider, tmp_path_factory):
+    """A folder with tasks that cheats are tried on."""
+    made = tmp_path_factory.mktemp("cheated")
+    for name, parts in CHEATED.items():
+        task(made / name, **parts)
+    return made
+
+
+@pytest.fixture(scope="module")
+def cheat_reports(cheated):
+    return checked(cheated, *SOME)
+
+
+@pytest.mark.slow
+class TestCheats:
+    def test_a_fair_task_pays_no_cheat(self, cheat_reports):
+        for name in ("fair", "unsolved"):
+            found = cheat_reports[name]["cheats"]
+            assert found.pop("seconds") > 0
+            assert found.pop("tried") >= 5
+            assert found == {"paid": [], "voids": [], "flagged": False}
+        assert cheat_reports["fair"]["state"] == "ok"
+
+    def test_a_task_that_pays_a_cheat_fails(self, cheat_reports):
+        report = cheat_reports["wrong"]
+        [failure] = report["failures"]
+        assert report["cheats"]["paid"] == ["program-reward"]
+        count = f"1 of {report['cheats']['tried']}"
+        assert failure["check"] == "cheats"
+        assert failure["message"] == f"{count} cheats are paid: program-reward (1)"
+
+    def test_a_task_that_is_flagged_may_pay_cheats_which_are_listed(self, cheat_reports):
+        report = cheat_reports["forgeable"]
+        assert (report["state"], report["cheats"]["flagged"]) == ("ok", True)
+        count = f"1 of {report['cheats']['tried']}"
+        assert report["notes"] == [f"forgeable: {count} cheats are paid: program-reward"]
+
+    def test_no_cheat_is_tried_where_the_agent_is_trusted(self, cheat_reports):
+        report = cheat_reports["shared"]
+        assert (report["state"], report["cheats"]) == ("ok", None)
+        assert report["notes"] == ["cheats: not tried: the mode shared trusts the agent"]
+
+    def test_no_cheat_is_tried_on_a_task_that_pays_for_nothing(self, cheat_reports):
+        assert cheat_reports["easy"]["cheats"] is None
+        assert [each["check"] for each in cheat_reports["easy"]["failures"]] == ["idle"]
+
+    def test_cheats_that_are_paid_are_printed(self, cheated):
+        result = run(cheated, "wrong", "forgeable", "--cheat", "program-reward")
+        assert result.exit_code == 1
+        lines = result.stdout.splitlines()
+        assert "        cheats: 1 of 1 cheats are paid: program-reward (1)" in lines
+        assert "        forgeable: 1 of 1 cheats are paid: program-reward" in lines
+
+    def test_a_cheat_that_voids_the_episode_fails_the_task(self, cheated):
+        def broken(task):
+            raise RuntimeError("no commands")
+
+        cheats = [CheatSpec(id="broken", entry_point=broken)]
+        [report] = check_folders(read_folder(cheated / "forgeable"), cheats=cheats)
+        assert report.state == "failed"
+        [failure] = report.failures
+        assert failure.message == "1 of 1 void the episode: broken (RuntimeError: no commands)"
+
+    def test_a_cheat_that_does_not_apply_is_not_tried(self, cheated):
+        cheats = [CheatSpec(id="none", entry_point=lambda task: "")]
+        [report] = check_folders(read_folder(cheated / "fair"), cheats=cheats)
+        assert (report.state, report.cheats.tried) == ("ok", 0)
+
+
+class NotIsolated:
+    isolated = False
+
+    def __getattr__(self, name):
+        raise AssertionError(f"{name} must not be used")
+
+
+def test_no_cheat_is_played_on_machines_that_are_not_isolated(tmp_path):
+    task(tmp_path / "fair")
+    [found] = read_folder(tmp_path)
+    cheats = [CheatSpec(id="any", entry_point=lambda task: "touch /no-such-folder/file")]
+    with pytest.raises(ConfigError, match="isolated machines only"):
+        play_cheats(found.task, NotIsolated(), cheats, threading.Event())
+    check = _TaskCheck(found, "process", NotIsolated(), threading.Event(), cheats)
+    assert list(check._failed_cheats(found.task)) == []
+    assert check._notes == [
+        "cheats: not tried: they would attack this host, as its machines are not isolated"
+    ]
+
+
+def test_a_pattern_that_matches_no_cheat_is_an_error_with_near_names(tmp_path):
+    task(tmp_path / "fair")
+    result = run(tmp_path, "--cheat", "program-kill")
+    assert str(result.exception).startswith("No cheat matches 'program-kill'. Did you mean")
+
+
 @pytest.mark.slow
 def test_tasks_that_do_not_run_here_are_listed_and_do_not_fail_the_check(folder):
-    result = run(folder, "fair", "gpu", "staged")
+    result = run(folder, "fair", "gpu", "staged", "--no-cheats")
     assert result.exit_code == 0
     assert re.search(r"^ok +fair +\d", result.stdout, re.MULTILINE)
     assert "skipped gpu  The task needs a GPU." in result.stdout
@@ -151,7 +268,7 @@ def test_tasks_that_do_not_run_here_are_listed_and_do_not_fail_the_check(folder)
 
 @pytest.mark.slow
 def test_a_task_that_pays_for_nothing_fails_the_check(folder):
-    result = run(folder, "easy")
+    result = run(folder, "easy", "--no-cheats")
     assert result.exit_code == 1
     assert "idle: paid 1, 1, which must be 0 each time\n          all is well" in result.stdout
     assert "oracle" not in result.stdout
@@ -159,7 +276,7 @@ def test_a_task_that_pays_for_nothing_fails_the_check(folder):
 
 @pytest.mark.slow
 def test_a_malformed_task_fails_the_check(folder):
-    result = run(folder, "bad", "unsolved")
+    result = run(folder, "bad", "unsolved", "--no-cheats")
     assert result.exit_code == 1
     assert "task: malformed: agent must be a table; got 3." in result.stdout
 
@@ -171,7 +288,7 @@ def test_the_check_fails_if_no_task_runs_here(folder):
 @pytest.mark.slow
 def test_a_task_of_terminal_bench_is_checked(provider):
     samples = Path(__file__).parents[1] / "gem_terminal/samples_terminal_bench"
-    assert checked(samples, "greeting")["greeting"]["state"] == "ok"
+    assert checked(samples, "greeting", "--no-cheats")["greeting"]["state"] == "ok"
 
 
 @pytest.mark.slow
@@ -179,7 +296,7 @@ def test_a_task_of_terminal_bench_is_checked(provider):
 def test_the_tasks_that_are_checked_can_be_narrowed(tmp_path):
     for name in ("a1", "a2", "b1", "b2"):
         task(tmp_path / name, solve="")
-    assert list(checked(tmp_path, "a*", "b2", "--limit", 2)) == ["a1", "a2"]
+    assert list(checked(tmp_path, "a*", "b2", "--limit", 2, "--no-cheats")) == ["a1", "a2"]
 
 
 def test_a_task_is_checked_on_other_machines(tmp_path):
@@ -217,7 +334,8 @@ def test_ctrl_c_prints_what_was_found_and_leaves_no_machine(tmp_path):
     mark = f"{os.getpid()}.{time.monotonic_ns()}"
     task(tmp_path / "fair")
     task(tmp_path / "stuck", solve=f"sleep {mark}")
-    arguments = [sys.executable, "-m", "gem_core", "terminal", "check", str(tmp_path)]
+    check = ["terminal", "check", str(tmp_path), "--no-cheats"]
+    arguments = [sys.executable, "-m", "gem_core", *check]
     process = subprocess.Popen(
         [*arguments, "--jobs", "2"], stdout=-1, stderr=-1, text=True, process_group=0
     )

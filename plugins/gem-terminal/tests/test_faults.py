@@ -179,7 +179,7 @@ def test_an_ended_machine_is_a_fault_only_if_no_other_can_be_started(provider, m
 
 @pytest.mark.slow
 def test_a_task_that_can_be_forged_says_so(bench):
-    forged = f"for each in json txt; do echo 1 > /logs/verifier/reward.$each; done"
+    forged = "for each in json txt; do echo 1 > /logs/verifier/reward.$each; done"
     test = f"echo 0 > {REWARD}; bash run.sh"
     told = task_of(test, forgeable="tests/test.sh, line 1: bash run.sh")
     step = bench.play(told, f"cat > run.sh <<'END'\n{forged}\nEND")

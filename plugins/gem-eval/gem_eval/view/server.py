@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from gem_core.errors import ConfigError, GemError
+from gem_core.web_pages import page_problem
 from gem_eval.view.overview import overview
 from gem_eval.view.page import MEDIA_TYPES, page_json, static_file
 from gem_eval.view.query import EpisodeQuery
@@ -24,7 +25,6 @@ __all__ = ["HOST", "ViewServer", "bind"]
 HOST = "127.0.0.1"
 
 _PORTS_TRIED = 20
-_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _REFRESH_SECONDS = 2.0
 _HEADERS = {
     "Content-Security-Policy": (
@@ -151,11 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
     timeout: ClassVar[int] = 60
 
     def do_GET(self) -> None:
-        if not self._is_for_us():
-            self._send(
-                HTTPStatus.FORBIDDEN,
-                b"Only this machine may read runs: use 127.0.0.1 or localhost.",
-            )
+        if problem := page_problem(self.headers, HOST):
+            self._send(HTTPStatus.FORBIDDEN, problem.encode())
             return
         url = urlsplit(self.path)
         path = unquote(url.path)
@@ -182,12 +179,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *details: Any) -> None:
         """Print nothing, as the terminal shows the URL."""
-
-    def _is_for_us(self) -> bool:
-        name, _, port = self.headers.get("Host", "").lower().rpartition(":")
-        if not port.isdecimal():
-            name = f"{name}:{port}" if name else port
-        return name in _LOOPBACK_NAMES
 
     def _send_file(self, name: str) -> None:
         content = static_file(name)

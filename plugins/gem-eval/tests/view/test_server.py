@@ -89,6 +89,13 @@ def test_a_name_elsewhere_that_points_to_this_machine_is_refused(server, subtest
             assert b"many:" not in body
 
 
+def test_a_page_of_another_site_is_refused_and_the_own_one_is_not(server):
+    own = f"http://{HOST}:{server.server_address[1]}"
+    assert ask(server, "/api/overview", Origin=own)[0].status == 200
+    for origin in ("http://evil.example", "http://localhost:1", "null"):
+        assert ask(server, "/api/overview", Origin=origin)[0].status == 403
+
+
 def test_only_reading_is_allowed(server, subtests):
     for method in OTHER_METHODS:
         with subtests.test(method):

@@ -3,8 +3,9 @@
 import logging
 import os
 import threading
-from collections.abc import Mapping
-from typing import Annotated, Any
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
 from gem_core.errors import ConfigError, EntryPointError
 from gem_core.secret import SecretParts
@@ -14,6 +15,11 @@ __all__ = ["Connection", "RuntimeEnv", "load_ray"]
 RuntimeEnv = Annotated[Mapping[str, Any], SecretParts(("env_vars",))]
 """Ray's ``runtime_env``: what workers need besides what is installed."""
 
+Result = TypeVar("Result")
+
+_PATIENCE = 15.0
+"""Seconds in which a cluster must be reached; a network may fail for a moment."""
+_FIRST_PAUSE = 0.25
 _lock = threading.Lock()
 _users = 0
 _is_ours = False
@@ -36,6 +42,27 @@ def load_ray() -> Any:
             "The executor 'ray' needs the package ray: pip install 'gem-serve[ray]'."
         ) from error
     return ray
+
+
+def patiently(call: Callable[[], Result], *, seconds: float = _PATIENCE) -> Result:
+    """Return the result of a call to a cluster, tried again while its connection fails.
+
+    Args:
+        call: The call.
+        seconds: No further attempt begins after this time.
+
+    Raises:
+        Exception: The last attempt failed, or an attempt failed for another reason.
+    """
+    until, pause = time.monotonic() + seconds, _FIRST_PAUSE
+    while True:
+        try:
+            return call()
+        except (OSError, RuntimeError):  # what Ray raises if a connection is refused or lost
+            if time.monotonic() + pause > until:
+                raise
+        time.sleep(pause)
+        pause *= 2
 
 
 class Connection:
@@ -74,7 +101,7 @@ class Connection:
 
     def resources(self) -> dict[str, float]:
         """Return the resources of the whole cluster, such as ``CPU`` and custom ones."""
-        found: dict[str, float] = self.ray.cluster_resources()
+        found: dict[str, float] = patiently(self.ray.cluster_resources)
         return found
 
     def close(self) -> None:
@@ -99,13 +126,21 @@ def _initialise(ray: Any, address: str | None, runtime_env: dict[str, Any]) -> N
     own: dict[str, Any] = {"address": "local", "include_dashboard": False}
     options = own if starts else {"address": address}
     logging.getLogger("ray").setLevel(logging.ERROR)
+
+    def connect() -> None:
+        try:
+            ray.init(
+                runtime_env=runtime_env or None,
+                log_to_driver=False,
+                logging_level="ERROR",
+                **options,
+            )
+        except Exception:
+            ray.shutdown()  # what a half-made connection leaves would refuse the next attempt
+            raise
+
     try:
-        ray.init(
-            runtime_env=runtime_env or None,
-            log_to_driver=False,
-            logging_level="ERROR",
-            **options,
-        )
+        patiently(connect, seconds=0.0 if starts else _PATIENCE)
     except Exception as error:  # Ray raises plain exceptions, too
         raise ConfigError(
             f"There is no connection to a Ray cluster (address={address!r}): {error} Start one "

@@ -26,38 +26,41 @@ from gem_serve.gateway.events import CallError
 from gem_serve.gateway.gateway import Gateway
 from gem_serve.gateway.programs import PROGRAMS, variables_of
 from gem_serve.gateway.sequences import LABELS, trajectory_of
+from gem_serve.gateway.server import without_pages
 
 __all__ = ["admin_app"]
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def admin_app(
-    gateway: Gateway, url: Callable[[], str], token: str | None = None
-) -> web.Application:
+def admin_app(gateway: Gateway, url: Callable[[], str], token: str) -> web.Application:
     """Return the application.
 
     Args:
         gateway: The gateway.
         url: Returns the URL of the programs' server.
-        token: What callers must send as bearer token; None for nothing.
+        token: What callers must send as bearer token.
     """
 
     @web.middleware
     async def guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
         sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if token is not None and not hmac.compare_digest(sent.encode(), token.encode()):
+        if not hmac.compare_digest(sent.encode(), token.encode()):
             return _error(401, "The admin API needs its token: Authorization: Bearer TOKEN.")
         try:
             return await handler(request)
         except CallError as error:
-            return _error(error.status, error.message)
+            refused = _error(error.status, error.message)
+            if error.retry_after is not None:
+                refused.headers["Retry-After"] = error.retry_after
+            return refused
         except ConfigError as error:
             return _error(400, str(error))
         except OSError as error:  # such as a full disk
             return _error(507, str(error))
 
-    app = web.Application(middlewares=[guard])
+    pages = without_pages(lambda problem: _error(403, problem))
+    app = web.Application(middlewares=[pages, guard])
     routes = _Admin(gateway, url)
     app.add_routes(
         [
@@ -145,6 +148,8 @@ class _Admin:
     async def health(self, _: web.Request) -> web.Response:
         if not self._gateway.is_ready:
             return _error(503, "The gateway reads its log.")
+        if self._gateway.draining:
+            return _error(503, "The gateway is about to end.")
         try:
             model = await self._gateway.engine.name()
         except CallError as error:

@@ -23,7 +23,20 @@ from gem_serve.gateway.events import (
     ToolStart,
 )
 
-__all__ = ["ChatReader", "Piece", "Reader", "TextReader", "data_of", "loads", "refusal"]
+__all__ = [
+    "LARGEST",
+    "ChatReader",
+    "Piece",
+    "Reader",
+    "TextReader",
+    "data_of",
+    "loads",
+    "refusal",
+    "whole_of",
+]
+
+LARGEST = 64 * 2**20
+"""Most bytes of a request of a program, and of an answer of the engine."""
 
 _CONTEXT = re.compile(
     r"context length|context window|maximum.{0,20}length|too long|at least 1, got 0", re.IGNORECASE
@@ -49,15 +62,41 @@ class Piece(NamedTuple):
 
 
 async def data_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the data of server-sent events; lines may be longer than aiohttp's limit."""
-    rest = b""
-    async for data in response.content.iter_any():
-        *lines, rest = (rest + data if rest else data).split(b"\n")
+    """Yield the data of server-sent events; lines may be longer than aiohttp's limit.
+
+    Raises:
+        CallError: The answer is too large.
+    """
+    rest: list[bytes] = []
+    async for data in _bounded(response):
+        *lines, end = data.split(b"\n")
         for line in lines:
-            if line.startswith(b"data:"):
-                found = line[5:].strip()
+            whole, rest = b"".join([*rest, line]), []
+            if whole.startswith(b"data:"):
+                found = whole[5:].strip()
                 if found != b"[DONE]":
                     yield found
+        rest.append(end)
+
+
+async def whole_of(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body of an answer.
+
+    Raises:
+        CallError: It is too large.
+    """
+    return b"".join([data async for data in _bounded(response)])
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    size = 0
+    async for data in response.content.iter_any():
+        size += len(data)
+        if size > LARGEST:
+            raise CallError(
+                502, f"The engine's answer has more than {LARGEST >> 20} MiB.", "engine"
+            )
+        yield data
 
 
 def loads(text: bytes) -> dict[str, Any]:

@@ -30,6 +30,7 @@ class Call:
         task: The task that asks the engine.
         is_done: Whether there are no more events.
         was_repeated: Whether a retry has taken the place of this call, which failed.
+        reserved: Tokens of the episode's budget that are kept for its reply.
     """
 
     def __init__(self, record: CallRecord, ask: Ask, recalled: Recalled) -> None:
@@ -40,12 +41,18 @@ class Call:
         self.task: asyncio.Task[None] | None = None
         self.is_done = False
         self.was_repeated = False
+        self.reserved = 0
         self._finish: Finish | None = None
         self._reply = ReplyMessage()
         self._clients = 0
         self._changed = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._reason = "Every client left before the reply was complete."
+
+    @property
+    def sampled(self) -> int:
+        """The number of sampled tokens that the engine has told, also of a reply without ids."""
+        return 0 if self._finish is None else self._finish.completion_tokens
 
     @property
     def is_abandoned(self) -> bool:
@@ -100,6 +107,11 @@ class Call:
     def stop(self) -> None:
         """End a call for which the engine was not asked."""
         self.error = CallError(503, self._reason, "unavailable")
+        self._end()
+
+    def refuse(self, error: CallError) -> None:
+        """End a call that the engine is not asked, because the budget was used up before it."""
+        self.error = error
         self._end()
 
     def conclude(self) -> None:

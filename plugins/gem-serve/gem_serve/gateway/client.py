@@ -1,6 +1,7 @@
 """A client of the gateway's admin API, which needs nothing but the standard library."""
 
 import json
+import os
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
@@ -10,7 +11,10 @@ from gem_core.errors import ConfigError, GemError
 from gem_core.secret import Secret
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["CreatedEpisode", "GatewayClient", "GatewayError"]
+__all__ = ["TOKEN", "CreatedEpisode", "GatewayClient", "GatewayError"]
+
+TOKEN = "GEM_GATEWAY_TOKEN"  # noqa: S105 - the name of a variable
+"""The environment variable with the token of the admin API."""
 
 
 class GatewayError(GemError, ConnectionError):
@@ -43,13 +47,14 @@ class GatewayClient:
 
     Args:
         url: The URL of the admin API.
-        token: Its token; None without one.
+        token: Its token; None for that in the environment variable ``GEM_GATEWAY_TOKEN``.
         timeout: Most seconds for an answer.
     """
 
     def __init__(self, url: str, token: Secret | None = None, *, timeout: float = 60.0) -> None:
         self._url, self._timeout = url.rstrip("/"), timeout
         self._headers = {"Content-Type": "application/json"}
+        token = token or os.environ.get(TOKEN)
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
 

@@ -8,7 +8,15 @@ import orjson
 
 from gem_core.errors import ConfigError
 from gem_core.secret import Secret
-from gem_serve.gateway.answers import ChatReader, Piece, TextReader, data_of, loads, refusal
+from gem_serve.gateway.answers import (
+    ChatReader,
+    Piece,
+    TextReader,
+    data_of,
+    loads,
+    refusal,
+    whole_of,
+)
 from gem_serve.gateway.apis import api_of
 from gem_serve.gateway.events import Ask, CallError, Message
 
@@ -165,6 +173,8 @@ class Engine:
         body: dict[str, Any] = {"model": await self.name(), **self._api.sampling(sampling)}
         if ask.max_tokens is not None:  # engines refuse more than the context
             body["max_tokens"] = min(ask.max_tokens, await self.context())
+        elif ask.budget is not None and ask.budget < await self.context():
+            body["max_tokens"] = ask.budget
         if ask.stop:
             body["stop"] = list(ask.stop)
         if ask.stream:
@@ -177,7 +187,7 @@ class Engine:
             async with self._session.request(
                 method, self.url + path, data=data, headers=self._headers
             ) as response:
-                text = await response.read()
+                text = await whole_of(response)
                 if response.status >= 400:
                     raise _refusal(response, text)
                 return loads(text)
@@ -191,9 +201,9 @@ class Engine:
                 self.url + path, data=orjson.dumps(body), headers=self._headers
             ) as response:
                 if response.status >= 400:
-                    raise _refusal(response, await response.read())
+                    raise _refusal(response, await whole_of(response))
                 if not body.get("stream"):
-                    yield loads(await response.read())
+                    yield loads(await whole_of(response))
                     return
                 async for data in data_of(response):
                     yield loads(data)

@@ -119,9 +119,13 @@ class Episode:
         self.is_written = False
         """Whether the trajectory is in the file; of an earlier process it is taken to be."""
         self.refused = 0
+        self.is_played = False
+        """Whether this process has created it or answered one of its calls."""
         self._by_body: dict[str, list[Call]] = {}
         self._begun = 0
         self._sampled = 0
+        self._reserved = 0
+        self._freed = asyncio.Event()
         self._path = path
         self._log = Log(None)
 
@@ -217,7 +221,6 @@ class Episode:
         Raises:
             CallError: The episode is closed, or over its budget.
         """
-        options = self.options
         if self.closed is not None:
             raise CallError(409, f"Episode {self.id} is closed.", "conflict")
         used = {
@@ -226,11 +229,39 @@ class Episode:
             "seconds": time.time() - self.created,
         }
         for name, value in used.items():
-            most = getattr(options, name)
-            if most is not None and value >= most:
-                raise CallError(
-                    429, f"Episode {self.id} has used its budget of {most:g} {name}.", "limit"
-                )
+            self._check_budget(name, value)
+
+    async def reserve(self, call: Call) -> None:
+        """Reserve the tokens of a call, and limit its reply to them.
+
+        A call whose reply has no limit reserves all that is left. The calls after it wait until it
+        has ended, so calls at the same time cannot use more than the budget.
+
+        Raises:
+            CallError: Other calls have used the budget.
+        """
+        ask, most = call.ask, self.options.sampling.get("max_tokens")
+        if most is not None:
+            ask.max_tokens = min(most, ask.max_tokens or most)
+        if self.options.tokens is None:
+            return
+        while (left := int(self.options.tokens) - self._sampled - self._reserved) <= 0:
+            self._check_budget("tokens", self._sampled)
+            self._freed.clear()
+            await self._freed.wait()
+        call.reserved = ask.budget = min(left, ask.max_tokens or left)
+        self._reserved += call.reserved
+        if ask.max_tokens is not None and ask.max_tokens > call.reserved:
+            ask.max_tokens = call.reserved
+            change = f"max_tokens is {call.reserved}, which is left of the episode's budget"
+            call.record.changes.append(change)
+
+    def _check_budget(self, name: str, used: float) -> None:
+        most = getattr(self.options, name)
+        if most is not None and used >= most:
+            raise CallError(
+                429, f"Episode {self.id} has used its budget of {most:g} {name}.", "limit"
+            )
 
     def sampling(self, number: int) -> dict[str, Any]:
         """Return the sampling parameters of a call, with a seed of its own."""
@@ -243,7 +274,9 @@ class Episode:
         self.live.pop(record.id, None)
         _check_tokens(call)
         record.ended = time.time()
-        self._sampled += len(record.ids)
+        self._sampled += max(len(record.ids), call.sampled)
+        self._reserved -= call.reserved
+        self._freed.set()
         record.after = call.recalled.after(record.reply)
         if call.prompt_ids is not None:
             self.records.place(record, call.prompt_ids)

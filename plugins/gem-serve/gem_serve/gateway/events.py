@@ -63,6 +63,8 @@ class Ask:
         prompt: The prompt of a completion, as text or token ids; None for a chat.
         stream: Whether the answer is streamed.
         max_tokens: Most tokens of the reply; None for the episode's limit.
+        budget: The tokens of the episode's budget that are reserved for the reply; None without a
+            budget.
         stop: Strings that end the reply.
         options: More fields for the engine: ``tool_choice``, ``response_format``, ...
         dialect: What the dialect needs for its answer.
@@ -75,6 +77,7 @@ class Ask:
     prompt: str | list[int] | None = None
     stream: bool = False
     max_tokens: int | None = None
+    budget: int | None = None
     stop: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     dialect: dict[str, Any] = field(default_factory=dict)

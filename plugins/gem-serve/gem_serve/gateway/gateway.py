@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +19,11 @@ from gem_serve.gateway.sequences import trajectory_of
 from gem_serve.gateway.tokens import Renderer, pieces_of
 
 __all__ = ["Gateway"]
+
+_POLL_SECONDS = 0.05
+_CLOSED_KEPT = 64
+"""Closed episodes that stay in memory, for a request that is sent again."""
+_ID = re.compile(r"[0-9a-f]{24}")
 
 
 class Gateway:
@@ -41,6 +46,7 @@ class Gateway:
         self.version = 0
         self.counts: Counter[str] = Counter()
         self.is_ready = False
+        self.draining = False
         self._renderer = Renderer(engine)
         self._open = asyncio.Event()
         self._open.set()
@@ -49,6 +55,7 @@ class Gateway:
         self._idle.set()
         self._file: TrajectoryFile | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closed: deque[str] = deque()
 
     async def __aenter__(self) -> Self:
         await self.engine.__aenter__()
@@ -70,16 +77,45 @@ class Gateway:
         if self.folder is not None:
             for path in sorted((self.folder / "log").glob("*.jsonl")):
                 episode = Episode.read(path)
-                if episode is not None:
+                if episode is not None and episode.closed is None:
                     self.episodes[episode.id] = episode
         self.is_ready = True
+
+    def playing(self) -> int:
+        """Return how many episodes are open that this process has created or answered."""
+        return sum(one.closed is None and one.is_played for one in self.episodes.values())
+
+    async def drain(self, seconds: float) -> int:
+        """Create no episode any more, and wait until those that are played are closed.
+
+        Args:
+            seconds: Most seconds to wait.
+
+        Returns:
+            How many episodes were not closed in time.
+        """
+        self.draining = True
+        until = time.monotonic() + seconds
+        while (  # noqa: ASYNC110 - an end has no event
+            left := self.playing()
+        ) and time.monotonic() < until:
+            await asyncio.sleep(_POLL_SECONDS)
+        return left
 
     def create(self, **options: Any) -> Episode:
         """Create an episode; see ``EpisodeOptions``.
 
         Raises:
             ConfigError: An option is unknown or invalid.
+            CallError: The gateway is about to end.
         """
+        if self.draining:
+            raise CallError(
+                503,
+                "The gateway is about to end and creates no episode; ask again.",
+                "unavailable",
+                retry_after="1",
+            )
         checked = EpisodeOptions.from_fields(options)
         parser_of(checked.parser, "")
         for one in checked.strip:
@@ -89,6 +125,7 @@ class Gateway:
                 raise ConfigError(f"strip: {one!r} is not a regular expression: {error}") from error
         folder = None if self.folder is None else self.folder / "log"
         episode = Episode.create(checked, folder)
+        episode.is_played = True
         self.episodes[episode.id] = episode
         self.counts["episodes"] += 1
         return episode
@@ -103,9 +140,28 @@ class Gateway:
             raise CallError(
                 503, "The gateway reads its log; ask again.", "unavailable", retry_after="1"
             )
-        if episode_id not in self.episodes:
-            raise CallError(404, f"There is no episode {episode_id!r}.", "missing")
-        return self.episodes[episode_id]
+        found = self.episodes.get(episode_id) or self._read_again(episode_id)
+        if found is None:
+            raise CallError(404, f"There is no episode {episode_id[:100]!r}.", "missing")
+        return found
+
+    def _read_again(self, episode_id: str) -> Episode | None:
+        """Return a closed episode that left memory; None without a log of it."""
+        if self.folder is None or not _ID.fullmatch(episode_id):
+            return None
+        path = self.folder / "log" / f"{episode_id}.jsonl"
+        episode = Episode.read(path) if path.is_file() else None
+        if episode is not None:
+            self.episodes[episode.id] = episode
+            self._note_closed(episode)
+        return episode
+
+    def _note_closed(self, episode: Episode) -> None:
+        """Keep the episodes that were closed last in memory, and forget older ones."""
+        if episode.id not in self._closed:
+            self._closed.append(episode.id)
+        while len(self._closed) > _CLOSED_KEPT:
+            self.episodes.pop(self._closed.popleft(), None)
 
     def call(
         self, episode: Episode, ask: Ask, dialect: str, body_key: str, *, is_retry: bool = False
@@ -119,6 +175,7 @@ class Gateway:
         _strip(episode, ask)
         self._add_previous(episode, ask)
         call, is_new = episode.open_call(ask, dialect, body_key, is_retry=is_retry)
+        episode.is_played = True
         if is_new:
             call.task = asyncio.create_task(self._run(episode, call))
             self._tasks.add(call.task)
@@ -130,6 +187,7 @@ class Gateway:
     async def _run(self, episode: Episode, call: Call) -> None:
         self.counts["calls"] += 1
         try:
+            await episode.reserve(call)
             await self._enter()
             call.record.version = self.version
             call.begin()
@@ -137,7 +195,9 @@ class Gateway:
                 await call.run(pieces_of(call, episode, self.engine, self._renderer))
             finally:
                 self._leave()
-        except asyncio.CancelledError:  # while it waited for new weights
+        except CallError as error:
+            call.refuse(error)
+        except asyncio.CancelledError:  # while it waited for new weights, or for its budget
             call.stop()
         try:
             episode.finish(call)
@@ -203,6 +263,7 @@ class Gateway:
                     self._file = TrajectoryFile(self.folder / "trajectories.jsonl")
                 self._file.append(trajectory)
                 episode.is_written = True
+        self._note_closed(episode)
         return trajectory
 
     def forget(self, episode: Episode) -> None:

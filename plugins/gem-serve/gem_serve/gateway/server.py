@@ -7,12 +7,15 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import orjson
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
+from gem_core.web_pages import page_problem
+from gem_serve.gateway.answers import LARGEST
 from gem_serve.gateway.call import Call
 from gem_serve.gateway.dialects import DIALECTS
 from gem_serve.gateway.dialects.base import Dialect, Writer
@@ -20,16 +23,24 @@ from gem_serve.gateway.episode import Episode
 from gem_serve.gateway.events import CallError, Finish
 from gem_serve.gateway.gateway import Gateway
 
-__all__ = ["program_app"]
+__all__ = ["program_app", "without_pages"]
 
 _log = logging.getLogger(__name__)
-_LARGEST = 2**28
-"""Bytes of the largest request."""
 
 
-def program_app(gateway: Gateway) -> web.Application:
-    """Return the application that programs call."""
-    app = web.Application(client_max_size=_LARGEST)
+def program_app(gateway: Gateway, names: Collection[str] = ()) -> web.Application:
+    """Return the application that programs call.
+
+    Args:
+        gateway: The gateway.
+        names: Host names under which programs reach it, beside those of the loopback interface.
+    """
+    chat = DIALECTS["chat/completions"]
+
+    def refuse(problem: str) -> web.Response:
+        return _error(chat, CallError(403, problem))
+
+    app = web.Application(client_max_size=LARGEST, middlewares=[without_pages(refuse, names)])
     routes = _Routes(gateway)
     for prefix in ("/e/{episode}/v1", "/v1"):
         for path, dialect in DIALECTS.items():
@@ -62,6 +73,10 @@ class _Routes:
                     episode.refuse(error)
                 self._gateway.counts["refused"] += 1
                 return _error(dialect, error)
+            except web.HTTPRequestEntityTooLarge:
+                self._gateway.counts["refused"] += 1
+                said = f"The request has more than {LARGEST >> 20} MiB."
+                return _error(dialect, CallError(413, said))
 
         return handle
 
@@ -121,6 +136,26 @@ class _Routes:
         paths = ", ".join(f"/v1/{path}" for path in DIALECTS)
         message = f"There is no route {request.method} {request.path}; there are {paths}."
         return _error(DIALECTS["chat/completions"], CallError(404, message, "missing"))
+
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def without_pages(refuse: Callable[[str], web.Response], names: Collection[str] = ()) -> Middleware:
+    """Return a middleware that refuses foreign web pages.
+
+    Args:
+        refuse: Returns the answer for a problem.
+        names: Host names of the server, beside those of the loopback interface.
+    """
+
+    @web.middleware
+    async def guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        address = request.transport and request.transport.get_extra_info("sockname")
+        problem = page_problem(request.headers, str(address[0]) if address else "", names)
+        return refuse(problem) if problem else await handler(request)
+
+    return guard
 
 
 def _key(request: web.Request) -> str:

@@ -1,13 +1,14 @@
 """Starting the gateway: in an event loop, or in a thread of its own."""
 
 import asyncio
+import secrets
 import threading
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from gem_core.errors import ConfigError
 from gem_core.secret import Secret
 from gem_serve.gateway.admin import admin_app
 from gem_serve.gateway.client import GatewayClient
@@ -30,16 +31,14 @@ class GatewayServer:
         port: Their port; 0 for a free one.
         admin_host: The address of the admin API.
         admin_port: Its port; 0 for a free one.
-        admin_token: Its token; needed if its address is not on loopback.
+        admin_token: Its token; None for a new one.
         public_url: The URL under which programs reach the gateway, for those in containers; None
             for that of the address.
 
     Attributes:
         url: The URL for programs.
         admin_url: The URL of the admin API.
-
-    Raises:
-        ConfigError: The admin API would be open to other machines.
+        admin_token: Its token.
     """
 
     def __init__(
@@ -54,14 +53,10 @@ class GatewayServer:
         admin_token: Secret | None = None,
         public_url: str | None = None,
     ) -> None:
-        if admin_host not in {"127.0.0.1", "localhost", "::1"} and not admin_token:
-            raise ConfigError(
-                f"The admin API at {admin_host} can be reached from other machines: set a token, "
-                f"or use 127.0.0.1."
-            )
         self._engine, self._folder = engine, folder
         self._host, self._port = host, port
-        self._admin, self._token = (admin_host, admin_port), admin_token
+        self._admin = admin_host, admin_port
+        self.admin_token = admin_token or secrets.token_urlsafe(24)
         self._public = public_url
         self._runners: list[web.AppRunner] = []
         self.url = self.admin_url = ""
@@ -69,13 +64,18 @@ class GatewayServer:
     async def __aenter__(self) -> Self:
         self.gateway = Gateway(self._engine, self._folder)
         await self.gateway.__aenter__()
-        app = program_app(self.gateway)
+        app = program_app(self.gateway, self._names())
         here = await self._start(app, self._host, self._port)
         self.url = (self._public or here).rstrip("/")
-        admin = admin_app(self.gateway, lambda: self.url, self._token)
+        admin = admin_app(self.gateway, lambda: self.url, self.admin_token)
         self.admin_url = await self._start(admin, *self._admin)
         await asyncio.to_thread(self.gateway.load)
         return self
+
+    def _names(self) -> list[str]:
+        """Return the host name of the public URL, if there is one."""
+        name = urlsplit(self._public or "").hostname
+        return [] if name is None else [name]
 
     async def _start(self, app: web.Application, host: str, port: int) -> str:
         runner = web.AppRunner(
@@ -109,6 +109,7 @@ class GatewayThread:
     Attributes:
         url: The URL for programs.
         admin_url: The URL of the admin API.
+        admin_token: Its token.
         admin: A client of the admin API.
         gateway: The gateway, which belongs to the thread's event loop.
     """
@@ -122,7 +123,6 @@ class GatewayThread:
         **options: Any,
     ) -> None:
         self._server = GatewayServer(Engine(engine_url, **(engine or {})), folder, **options)
-        self._token = options.get("admin_token")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, daemon=True, name="gem-gateway"
@@ -137,7 +137,8 @@ class GatewayThread:
             raise
         self.gateway = self._server.gateway
         self.url, self.admin_url = self._server.url, self._server.admin_url
-        self.admin = GatewayClient(self.admin_url, self._token)
+        self.admin_token = self._server.admin_token
+        self.admin = GatewayClient(self.admin_url, self.admin_token)
         return self
 
     def __exit__(self, *_: object) -> None:

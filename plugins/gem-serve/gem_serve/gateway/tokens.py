@@ -123,9 +123,6 @@ async def pieces_of(
         CallError: The engine refused, failed or stopped in the middle.
     """
     ask, sampling = call.ask, episode.sampling(call.record.number)
-    most = sampling.get("max_tokens")
-    if most is not None:
-        ask.max_tokens = min(most, ask.max_tokens or most)
     if ask.prompt is not None:
         found = engine.complete(ask.prompt, ask, sampling)
     elif episode.options.mode == "engine":
@@ -149,7 +146,7 @@ async def _continued(
             f"prompt has {len(prompt)}.",
             "context",
         )
-    ask.max_tokens = min(room, ask.max_tokens or room)
+    ask.max_tokens = min(room, ask.max_tokens or room, ask.budget or room)
     if ask.options.get("tool_choice", "auto") != "auto":
         call.record.changes.append("tool_choice is not enforced in the mode 'continue'")
     parser = parser_of(episode.options.parser, call.record.id, thinks=episode.options.thinks)

@@ -54,7 +54,11 @@ def _complete(_ctx: click.Context, _param: click.Parameter, start: str) -> Any:
 @click.option("--engine-kind", type=click.Choice(API_KINDS), default="vllm",
               show_default=True, help="The engine's API.")  # fmt: skip
 @click.option("--model", help="The engine's model; by default the first one that it lists.")
-@click.option("--gateway", metavar="URL", help="The admin API of a gateway that runs already.")
+@click.option(
+    "--gateway",
+    metavar="URL",
+    help="The admin API of a gateway that runs already; its token is GEM_GATEWAY_TOKEN.",
+)
 @click.option("--episodes", type=click.IntRange(min=1), default=1, show_default=True,
               help="Start states.")  # fmt: skip
 @click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True,

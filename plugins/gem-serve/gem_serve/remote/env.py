@@ -2,10 +2,9 @@
 
 import asyncio
 import base64
-import concurrent.futures
+import dataclasses
 import os
-import secrets
-import weakref
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, ClassVar, Self
@@ -13,9 +12,7 @@ from typing import Any, ClassVar, Self
 from gem_core.env import Step
 from gem_core.errors import (
     ConfigError,
-    DeadlineError,
     EpisodeEndedError,
-    GemError,
     SnapshotError,
     UnknownIdError,
     near_names,
@@ -24,14 +21,14 @@ from gem_core.observation import Action, Info, Observation
 from gem_core.secret import Secret
 from gem_core.seeding import check_seed, fresh_seed
 from gem_core.specs import EnvSpec
-from gem_serve.errors import ConnectionLostError, SessionLostError
-from gem_serve.remote.link import Link, Reply, link_to
+from gem_serve.errors import CapacityError, SessionLostError
+from gem_serve.remote.link import Reply, known_token, link_to
+from gem_serve.remote.session import ClientSession
 from gem_serve.wire import from_wire, to_wire
 
 __all__ = ["RemoteEnv"]
 
-_MOST_UNANSWERED = 6
-"""Fewer than the answers that a server keeps for a session."""
+_LONGEST_WAIT = 86_400
 _MARK = b"gem-remote\0"
 
 
@@ -46,16 +43,19 @@ class RemoteEnv:
     Args:
         address: ``HOST:PORT``.
         name: Name of the environment on the server.
-        token: The server's token; None for that in the environment variable ``GEM_SERVE_TOKEN``.
+        token: The server's token; None for that in the environment variable ``GEM_SERVE_TOKEN``,
+            or for the one with which this process has connected to the server before.
         timeout: Most seconds to wait for an answer.
         reconnect: Seconds in which a lost connection must be made again.
+        capacity_wait: Most seconds that ``reset`` waits for a place on a server that is full or
+            about to end; 0 to fail immediately.
         tls: Whether to connect with TLS.
 
     Raises:
         ConnectionLostError: The server cannot be reached.
         AccessError: It refuses the token.
         UnknownIdError: It does not have this environment; near names are suggested.
-        ConfigError: A time is not positive.
+        ConfigError: A time is not positive, or ``capacity_wait`` is not in 0 to 86,400.
     """
 
     blocking = False
@@ -70,8 +70,11 @@ class RemoteEnv:
         token: Secret | None = None,
         timeout: float = 60.0,
         reconnect: float = 30.0,
+        capacity_wait: float = 300.0,
         tls: bool = False,
     ) -> None:
+        if not 0 <= capacity_wait <= _LONGEST_WAIT:
+            raise ConfigError(f"capacity_wait is 0 to {_LONGEST_WAIT:,}; got {capacity_wait}.")
         if timeout <= 0 or reconnect <= 0:
             raise ConfigError(
                 f"timeout and reconnect must be positive; got {timeout}, {reconnect}."
@@ -82,12 +85,16 @@ class RemoteEnv:
             "token": token,
             "timeout": timeout,
             "reconnect": reconnect,
+            "capacity_wait": capacity_wait,
             "tls": tls,
         }
-        self._name, self._timeout = name, timeout
+        self._name, self._timeout, self._capacity_wait = name, timeout, capacity_wait
         url = f"{'https' if tls else 'http'}://{address}"
-        self._link = link_to(url, token or os.environ.get("GEM_SERVE_TOKEN") or None, reconnect)
-        self._session = _Session(self._link)
+        token = token or os.environ.get("GEM_SERVE_TOKEN") or known_token(url)
+        self._link = link_to(url, token, reconnect)
+        self._session = ClientSession(self._link, capacity_wait)
+        self._seeds: dict[str, Reply] = {}
+        """The calls that seed the next episode, by name; another session needs them again."""
         described = self._link.hello(max(timeout, reconnect) + 1)["environments"]
         if name not in described:
             raise UnknownIdError(
@@ -114,20 +121,30 @@ class RemoteEnv:
     def reset(self, *, seed: int | None = None, **options: Any) -> Any:
         """Start an episode; see ``Env.reset``.
 
+        While the server is full or about to end, this waits at most ``capacity_wait`` seconds. If
+        the server no longer has the session, an episode with a seed begins in a new one.
+
         Raises:
-            CapacityError: The server takes no more sessions or episodes.
+            CapacityError: The server still took no more sessions or episodes.
+            SessionLostError: The server no longer has the session, and there is no seed from which
+                another session could continue.
             DeadlineError: There was no answer in time.
             ConnectionLostError: The connection was lost and not made again in time.
         """
+        is_new = self._session.is_lost or not self._session.is_open
         if self._session.is_lost:
-            self._session.close()
-            self._session = _Session(self._link)
+            self._begin_session()
         message: Reply = {"seed": seed}
         if "remote_task" in options:
             message["task"] = options.pop("remote_task")
         if options:
             message["options"] = to_wire(options)
-        return self._asked("reset", message, _first)
+        start = _Start(self, message, is_new=is_new)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return start.now()
+        return start.later()
 
     def step(self, action: Action) -> Any:
         """Take one action; see ``Env.step``.
@@ -147,11 +164,16 @@ class RemoteEnv:
 
     def seed(self, seed: int) -> None:
         """Make the next ``reset()`` and all that follow it repeatable."""
-        self._opened().send("seed", {"seed": check_seed(seed)})
+        self._seed("seed", seed)
 
     def seed_actions(self, seed: int) -> None:
         """Seed what ``sample_random_action`` draws."""
-        self._opened().send("seed_actions", {"seed": check_seed(seed)})
+        self._seed("seed_actions", seed)
+
+    def _seed(self, op: str, seed: int) -> None:
+        message = {"seed": check_seed(seed)}
+        self._opened().send(op, message)
+        self._seeds[op] = message
 
     def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
         """Return the options of ``reset`` for episode ``number``; the server looks them up."""
@@ -186,7 +208,7 @@ class RemoteEnv:
     def close(self) -> None:
         """End the session; a later ``reset`` begins another."""
         self._session.close()
-        self._session = _Session(self._link)
+        self._session = ClientSession(self._link, self._capacity_wait)
 
     def __enter__(self) -> Self:
         return self
@@ -195,8 +217,18 @@ class RemoteEnv:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds, which may travel further than the token should.
+
+        The token is taken from ``GEM_SERVE_TOKEN`` where the pickle is read, or is one with which
+        that process has connected to the server before.
+        """
         state = self.snapshot() if self._session.is_open and not self._session.is_lost else None
-        return {"options": self._options, "spec": self.spec, "snapshot": state}
+        options = {name: value for name, value in self._options.items() if name != "token"}
+        spec = self.spec
+        if spec is not None and "token" in spec.kwargs:
+            kwargs = {name: value for name, value in spec.kwargs.items() if name != "token"}
+            spec = dataclasses.replace(spec, kwargs=kwargs)
+        return {"options": options, "spec": spec, "snapshot": state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state["options"])  # type: ignore[misc]
@@ -212,7 +244,16 @@ class RemoteEnv:
         twin._session.begun_by(sent)  # noqa: SLF001 - its own class
         return twin
 
-    def _opened(self) -> "_Session":
+    def _begin_session(self) -> ClientSession:
+        """Begin another session, with the seeds of the next episode."""
+        self._session.close()
+        self._session = ClientSession(self._link, self._capacity_wait)
+        self._session.open(self._name)
+        for op, message in self._seeds.items():
+            self._session.send(op, message)
+        return self._session
+
+    def _opened(self) -> ClientSession:
         if self._session.is_lost:
             raise SessionLostError("The session was lost. Call reset() first.")
         if not self._session.is_open:
@@ -233,120 +274,72 @@ class RemoteEnv:
         return self._later(session, sent, read)
 
     async def _later(
-        self, session: "_Session", sent: Future[Reply], read: Callable[[Reply], Any]
+        self, session: ClientSession, sent: Future[Reply], read: Callable[[Reply], Any]
     ) -> Any:
         return read(await session.wait(sent, self._timeout))
 
 
-class _Session:
-    """The client's side of a session: numbers its calls, and ends it when it is garbage.
+class _Start:
+    """The start of an episode, which is tried again while the server has no place for it.
 
     Args:
-        link: The connection.
+        env: The environment.
+        message: The message that starts the episode.
+        is_new: Whether the session has no state that could be lost.
     """
 
-    def __init__(self, link: Link) -> None:
-        self.id = secrets.token_urlsafe(24)
-        self.is_open = False
-        self.is_lost = False
-        self._link = link
-        self._number = 0
-        self._unanswered: list[Future[Reply]] = []
-        self._earlier: list[Future[Reply]] = []
-        self._finalizer: weakref.finalize[Any, Any] | None = None
+    def __init__(self, env: RemoteEnv, message: Reply, *, is_new: bool) -> None:
+        self._env, self._message, self._is_new = env, message, is_new
+        self._until = time.monotonic() + env._capacity_wait  # noqa: SLF001 - a part of it
+        self._was_lost = False
+        self._session = env._opened()  # noqa: SLF001
+        self._sent = self._session.send("reset", message)
 
-    @property
-    def provisioning_seconds(self) -> float | None:
-        """Seconds that it took to make the environment; None if that is not known."""
-        opened = getattr(self, "_opening", None)
-        if opened is None or not opened.done() or opened.exception() is not None:
-            return None
-        found: float | None = opened.result().get("provisioning_seconds")
-        return found
+    def now(self) -> tuple[Observation, Info]:
+        """Return the first observation."""
+        while True:
+            try:
+                return self._read(self._session.result(self._sent, self._env._timeout))  # noqa: SLF001
+            except (CapacityError, SessionLostError) as error:
+                time.sleep(self._pause(error))
+            self._again()
 
-    def open(self, name: str, snapshot: str | None = None) -> None:
-        """Begin it on the server."""
-        message = {"op": "open", "session": self.id, "env": name}
-        if snapshot is not None:
-            message["snapshot"] = snapshot
-        self.begun_by(self._link.submit(message))
+    async def later(self) -> tuple[Observation, Info]:
+        """Return the first observation, in an event loop."""
+        while True:
+            try:
+                return self._read(await self._session.wait(self._sent, self._env._timeout))  # noqa: SLF001
+            except (CapacityError, SessionLostError) as error:
+                pause = self._pause(error)
+            await asyncio.sleep(pause)
+            self._again()
 
-    def begun_by(self, opening: Future[Reply]) -> None:
-        """Note the call that begins it on the server, and end it there when this is garbage."""
-        self.is_open = True
-        self._opening = opening
-        self._earlier.append(opening)
-        self._link.keep(self.id)
-        self._finalizer = weakref.finalize(self, self._link.end, self.id)
+    def _read(self, reply: Reply) -> tuple[Observation, Info]:
+        self._env._seeds.clear()  # noqa: SLF001
+        return _first(reply)
 
-    def send(self, op: str, message: Reply) -> Future[Reply]:
-        """Send the next call; ``result`` and ``wait`` return its reply.
+    def _pause(self, error: CapacityError | SessionLostError) -> float:
+        """Return the seconds after which to begin another session; raise if it is no use.
 
         Raises:
-            OversizeError: The message is too large; the call has not been made.
+            CapacityError: There is no time left, or the state of the session would be lost.
+            SessionLostError: The state of the session is lost.
         """
-        self._unanswered = [future for future in self._unanswered if not future.done()]
-        if len(self._unanswered) >= _MOST_UNANSWERED:
-            concurrent.futures.wait(self._unanswered)
-        number = self._number + 1
-        numbered = {"op": op, "session": self.id, "number": number, **message}
-        sent = self._link.submit(numbered)
-        self._number = number
-        self._unanswered.append(sent)
-        if op in ("seed", "seed_actions"):  # the copy waits for a fork
-            self._earlier.append(sent)
-        return sent
+        is_seeded = self._message["seed"] is not None or "seed" in self._env._seeds  # noqa: SLF001
+        if not is_seeded and not self._is_new:
+            raise error
+        if isinstance(error, SessionLostError):
+            if self._was_lost:
+                raise error
+            self._was_lost = True
+            return 0.0
+        if time.monotonic() + error.retry_after > self._until:
+            raise error
+        return error.retry_after
 
-    def result(self, sent: Future[Reply], timeout: float) -> Reply:
-        """Wait for a reply to a call.
-
-        Raises:
-            GemError: The call failed, or an earlier one that nobody waited for.
-        """
-        try:
-            reply = self._link.result(sent, timeout)
-        except GemError as error:
-            raise self._cause(error) from None
-        self._raise_earlier()
-        return reply
-
-    async def wait(self, sent: Future[Reply], seconds: float) -> Reply:
-        """Wait for a reply in an event loop; see ``result``."""
-        try:
-            reply = await asyncio.wait_for(asyncio.wrap_future(sent), seconds)
-        except GemError as error:
-            raise self._cause(error) from None
-        except TimeoutError as error:
-            raise self._cause(self._link.late(seconds)) from error
-        except asyncio.CancelledError:
-            self.is_lost = True  # the server may have done it
-            raise
-        self._raise_earlier()
-        return reply
-
-    def close(self) -> None:
-        """End it on the server, if it was begun there."""
-        if self._finalizer is not None:
-            self._finalizer()
-
-    def _cause(self, error: GemError) -> GemError:
-        """Return the first error of the calls that led to an error, and note if all is lost."""
-        if isinstance(error, SessionLostError | ConnectionLostError | DeadlineError):
-            self.is_lost = True
-        try:
-            self._raise_earlier()
-        except GemError as earlier:
-            self.is_lost = True
-            return earlier
-        return error
-
-    def _raise_earlier(self) -> None:
-        earlier, self._earlier = self._earlier, []
-        for future in earlier:
-            if future.done():
-                self._link.result(future, None)
-            else:
-                self._earlier.append(future)
+    def _again(self) -> None:
+        self._session = self._env._begin_session()  # noqa: SLF001
+        self._sent = self._session.send("reset", self._message)
 
 
 def _first(reply: Reply) -> tuple[Observation, Info]:

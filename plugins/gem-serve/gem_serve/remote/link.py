@@ -27,15 +27,19 @@ from gem_serve.errors import (
 )
 from gem_serve.wire import dumps, loads
 
-__all__ = ["Link", "link_to"]
+__all__ = ["Link", "known_token", "link_to"]
 
 Reply = dict[str, Any]
 
 _PROTOCOL = 1
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
-_FIRST_PATIENCE = 1.0
-"""Seconds in which the first connection to a server must be made."""
+_FIRST_PATIENCE = 5.0
+"""Seconds in which the first connection must be made: a wrong address is told soon, and a server
+that is just being started again is waited for."""
 _HEARTBEAT = 20.0
+_RESTART_PAUSE = 0.25
+_AWAY = (502, 503, 504)
+"""What a proxy answers while the server behind it is exchanged."""
 
 
 class Link:
@@ -49,6 +53,7 @@ class Link:
 
     def __init__(self, url: str, token: str | None, reconnect: float) -> None:
         self.url = url
+        self._token = token
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._reconnect = reconnect
         self._numbers = itertools.count()
@@ -59,6 +64,7 @@ class Link:
         self._hello: Reply | None = None
         self._most = 0
         self._open: set[str] = set()
+        self._parked: set[str] = set()
         self._pid = os.getpid()
 
     def hello(self, timeout: float) -> Reply:
@@ -80,6 +86,8 @@ class Link:
                     f"client version {_PROTOCOL}. Install the same gem-serve on both sides."
                 )
             self._most = int(found["max_bytes"])
+            if self._token is not None:
+                _TOKENS[self.url] = self._token
             return found
         return self._hello
 
@@ -139,7 +147,12 @@ class Link:
         """End a session, without waiting for it."""
         if session_id in self._open and self._pid == os.getpid():
             self._open.discard(session_id)
+            self._parked.discard(session_id)
             self.submit({"op": "close", "session": session_id})
+
+    def is_parked(self, session_id: str) -> bool:
+        """Return whether the server has once given the place of a session to another one."""
+        return session_id in self._parked
 
     def unanswered(self) -> list[Future[Reply]]:
         """Return the futures of all messages without an answer."""
@@ -200,6 +213,8 @@ class Link:
             self._socket, self._hello = None, None
             if not self._waiting and not self._open:
                 return
+            if socket.close_code == aiohttp.WSCloseCode.SERVICE_RESTART:
+                await asyncio.sleep(_RESTART_PAUSE)  # it may be the ending server that answers
 
     async def _connected(self, client: aiohttp.ClientSession) -> aiohttp.ClientWebSocketResponse:
         """Return a connection; try again with growing pauses.
@@ -218,7 +233,8 @@ class Link:
                         f"{self.url}/gem/ws", heartbeat=_HEARTBEAT, max_msg_size=0, compress=0
                     )
             except aiohttp.WSServerHandshakeError as error:
-                raise _refused(self.url, error.status) from error
+                if error.status not in _AWAY or self._loop.time() + pause > until:
+                    raise _refused(self.url, error.status) from error
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 if self._loop.time() + pause > until:
                     raise ConnectionLostError(
@@ -229,10 +245,12 @@ class Link:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _take(self, reply: Reply) -> None:
+        if (parked := reply.get("parked")) in self._open:
+            self._parked.add(parked)
         error = reply.get("error")
-        if error is not None and "retry_after" in error and reply.get("id") in self._waiting:
+        if error and error.get("type") == "RateError" and reply.get("id") in self._waiting:
             text, _ = self._waiting[reply["id"]]
-            self._loop.call_later(float(error["retry_after"]), self._again, text)
+            self._loop.call_later(float(error.get("retry_after", 1.0)), self._again, text)
             return
         text, future = self._waiting.pop(reply.get("id", -1), ("", None))
         if future is not None:
@@ -281,6 +299,15 @@ def _loop() -> asyncio.AbstractEventLoop:
         loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, name="gem-remote", daemon=True).start()
     return _LOOPS[os.getpid()]
+
+
+_TOKENS: dict[str, str] = {}
+"""The tokens that servers have accepted, by their URL."""
+
+
+def known_token(url: str) -> str | None:
+    """Return a token that a server has accepted from this process; None without one."""
+    return _TOKENS.get(url)
 
 
 def link_to(url: str, token: str | None, reconnect: float) -> Link:

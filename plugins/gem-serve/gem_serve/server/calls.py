@@ -18,9 +18,10 @@ from gem_core.env import Env, Step
 from gem_core.errors import near_names
 from gem_core.observation import Info, Observation
 from gem_core.optional import reset_options, seed_actions, seeded
-from gem_serve.errors import CapacityError, MessageError, OversizeError, error_reply
+from gem_serve.errors import MessageError, OversizeError, error_reply
 from gem_serve.server.metrics import Metrics
-from gem_serve.server.sessions import Reply, Session, Sessions
+from gem_serve.server.session import Reply, Session
+from gem_serve.server.sessions import Sessions
 from gem_serve.server.signing import Signer
 from gem_serve.wire import from_wire, to_wire
 
@@ -30,6 +31,7 @@ PROTOCOL = 1
 """The version of the protocol, which clients compare with theirs."""
 MOST_CALLS = 1024
 """Most calls in a batch."""
+_LONGEST_WAIT = 86_400
 _ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
@@ -87,7 +89,7 @@ class Calls:
         act = self._of_session.get(op) if isinstance(op, str) else None
         if act is None:
             known = [*self._of_server, *self._of_session]
-            raise MessageError(f"There is no call {op!r}.{near_names(str(op), known)}")
+            raise MessageError(f"There is no call {str(op)[:100]!r}.{near_names(str(op), known)}")
         if op != "fork":
             return await self._numbered(act, message, link)
         into = _id(message, "into")
@@ -105,7 +107,16 @@ class Calls:
         number = message.get("number")
         if number is not None and (type(number) is not int or number < 1):
             raise MessageError(f"number is a positive int, or absent; got {number!r}.")
-        return await session.answer(number, functools.partial(act, session, message))
+
+        async def awake() -> Reply:
+            await self.sessions.wake(session)
+            return await act(session, message)
+
+        try:
+            return await session.answer(number, awake)
+        finally:
+            if session.has_ended_episode:
+                self.sessions.make_room()
 
     async def _hello(self, _: Reply, __: object) -> Reply:
         """Describe the server and its environments."""
@@ -127,7 +138,8 @@ class Calls:
 
     async def _open(self, message: Reply, link: object) -> Reply:
         """Make an environment; its session has the id that the client chose."""
-        session, seconds = await self.sessions.open(_id(message), _text(message, "env"))
+        name, patience = _text(message, "env"), _seconds(message, "wait")
+        session, seconds = await self.sessions.open(_id(message), name, patience)
         session.link = link
         if (signed := message.get("snapshot")) is not None and session.is_new:
             try:
@@ -168,8 +180,7 @@ class Calls:
 
     async def begun(self, session: Session, message: Reply) -> tuple[Observation, Info]:
         """Return the start of an episode."""
-        if self.sessions.draining:
-            raise CapacityError("The server is about to end and begins no episode.")
+        self.sessions.check_not_draining()
         options = from_wire(message.get("options") or {})
         if not isinstance(options, dict):
             raise MessageError(f"options is an object; got {options!r}.")
@@ -178,7 +189,7 @@ class Calls:
         function = functools.partial(session.env.reset, seed=message.get("seed"), **options)
         first: tuple[Observation, Info] = await self.sessions.call(session, function)
         session.steps, session.episode = 0, str(message.get("episode") or "episode")
-        self.metrics.episodes += 1
+        self.metrics.begun(session.name)
         return first
 
     async def step(self, session: Session, message: Reply) -> Reply:
@@ -197,10 +208,10 @@ class Calls:
         started = time.perf_counter()
         function = functools.partial(session.env.step, action)
         step = Step(*await self.sessions.call(session, function))
-        self.metrics.stepped(time.perf_counter() - started)
+        self.metrics.stepped(session.name, time.perf_counter() - started)
         session.steps += 1
         if step.terminated or step.truncated:
-            session.episode = None
+            session.episode, session.has_ended_episode = None, True
         return step
 
     async def _sample(self, session: Session, _: Reply) -> Reply:
@@ -239,9 +250,14 @@ class Calls:
     async def _fork(self, session: Session, message: Reply) -> Reply:
         """Add a session with a copy of the environment, under the id that the client chose."""
         into = _id(message, "into")
-        self.sessions.check_room(into, reserved=1)
-        twin: Env = await self.sessions.call(session, _copier(session.env, message))
-        made = self.sessions.add(into, Session(session.name, twin))
+        self.sessions.check_id(into)
+        await self.sessions.take_place(session.patience, into)
+        try:
+            twin: Env = await self.sessions.call(session, _copier(session.env, message))
+        except BaseException:
+            self.sessions.places.give_back()
+            raise
+        made = self.sessions.add(into, Session(session.name, twin, session.patience))
         made.link, made.is_new = session.link, False
         if "seed" not in message:
             made.episode, made.steps = session.episode, session.steps
@@ -265,6 +281,13 @@ def _text(message: Reply, name: str) -> str:
     if not isinstance(value, str):
         raise MessageError(f"{name} is text; got {value!r}.")
     return value
+
+
+def _seconds(message: Reply, name: str) -> float:
+    value = message.get(name, 0.0)
+    if type(value) not in (int, float) or not 0 <= value <= _LONGEST_WAIT:
+        raise MessageError(f"{name} is a number of seconds, 0 to {_LONGEST_WAIT}; got {value!r}.")
+    return float(value)
 
 
 def _id(message: Reply, name: str = "session") -> str:

@@ -254,15 +254,16 @@ async def _status(server: Any) -> None:
     seen = 0
     while True:
         await asyncio.sleep(_STATUS_SECONDS)
-        if server.metrics.messages != seen:
+        if (count := server.metrics.messages - seen) != 0:
             seen = server.metrics.messages
-            _tell(server)
+            _tell(server, f"{count:,} messages in {_STATUS_SECONDS:g} s; ")
 
 
-def _tell(server: Any) -> None:
+def _tell(server: Any, begin: str = "") -> None:
     metrics = server.metrics
     click.echo(
-        f"{len(server.sessions)} of {server.limits.max_envs} sessions, "
+        f"{begin}"
+        f"{server.sessions.places.taken} of {server.limits.max_envs} sessions, "
         f"{metrics.episodes:,} episodes, {metrics.steps:,} steps, "
         f"{sum(metrics.errors.values()):,} errors",
         err=True,

@@ -1,17 +1,20 @@
 """Who may talk to a server, how much, and how often."""
 
 import hmac
+import math
 import time
+from typing import Any
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from gem_core.errors import GemError
+from gem_core.web_pages import page_problem
 from gem_serve.errors import AccessError, OversizeError, RateError, error_reply
 from gem_serve.server.limits import Bucket, Limits
 from gem_serve.wire import dumps
 
-__all__ = ["STATUS", "Guard"]
+__all__ = ["STATUS", "Guard", "later"]
 
 STATUS = {
     "AccessError": 401,
@@ -86,9 +89,10 @@ class Guard:
 
     @staticmethod
     def _refuse_pages(request: web.Request) -> None:
-        """Refuse web pages: a browser would let any page talk to a server on the loopback."""
-        if "Origin" in request.headers:
-            raise AccessError("A server without a token does not answer web pages.")
+        """Refuse foreign web pages, which a browser lets talk to servers of this machine."""
+        address = request.transport and request.transport.get_extra_info("sockname")
+        if problem := page_problem(request.headers, str(address[0]) if address else ""):
+            raise AccessError(f"{problem} With a token the server answers from any address.")
 
     def check(self, request: web.Request, size: int) -> None:
         """Check a message.
@@ -126,4 +130,10 @@ class Guard:
 def _refusal(error: GemError) -> web.Response:
     body = error_reply(error)
     status = STATUS.get(body["error"]["type"], 422)
-    return web.json_response(body, status=status, dumps=dumps)
+    return web.json_response(body, status=status, headers=later(body), dumps=dumps)
+
+
+def later(reply: dict[str, Any]) -> dict[str, str]:
+    """Return the header of an error that says when to ask again."""
+    seconds = reply.get("error", {}).get("retry_after")
+    return {} if seconds is None else {"Retry-After": str(math.ceil(seconds))}

@@ -8,6 +8,7 @@ and those without this prefix are of the first environment.
 """
 
 import secrets
+import time
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -18,7 +19,7 @@ from gem_core.observation import Info, Observation, visible_text
 from gem_serve.errors import CapacityError, MessageError, SessionLostError
 from gem_serve.server.calls import Calls
 from gem_serve.server.guard import Guard
-from gem_serve.server.sessions import Reply, Session
+from gem_serve.server.session import Reply, Session
 from gem_serve.wire import dumps, loads, plain
 
 __all__ = ["OpenEnv"]
@@ -51,6 +52,7 @@ _SCHEMAS = {
         },
     },
 }
+_SILENT_SECONDS = 60.0
 _CODES = {"CapacityError": "CAPACITY_REACHED", "SessionLostError": "SESSION_ERROR"}
 
 
@@ -104,12 +106,37 @@ class OpenEnv:
 
     async def _reset(self, request: web.Request) -> web.Response:
         data = loads(await request.read() or "{}")
-        session_id = secrets.token_urlsafe(24)
-        await self._sessions.open(session_id, self._name(request))
+        session_id, name = secrets.token_urlsafe(24), self._name(request)
+        await self._make_room()
+        session, _ = await self._sessions.open(session_id, name)
+        session.is_of_post = True
         episode = {**data, "episode_id": session_id}
-        found = await self._do("reset", session_id, episode)
+        try:
+            found = await self._do("reset", session_id, episode)
+        except Exception:
+            await self._sessions.close(session_id)  # nobody knows its id
+            raise
         found.setdefault("metadata", {})["episode_id"] = session_id
         return web.json_response(found, dumps=dumps)
+
+    async def _make_room(self) -> None:
+        """End a session that ``POST /reset`` began, if the server is full.
+
+        Its clients cannot end one. The first choice is an episode that has ended, then one without
+        a step, then one whose client has been silent for a minute; each time the one that was not
+        used for longest.
+        """
+        if not self._sessions.places.is_full or self._sessions.draining:
+            return
+        silent = time.monotonic() - _SILENT_SECONDS
+        found = [
+            ((one.episode is not None) + (one.steps > 0 and one.episode is not None), one.used, key)
+            for key, one in self._sessions.items()
+            if one.is_of_post and not one.is_busy
+            if one.episode is None or not one.steps or one.used < silent
+        ]
+        if found:
+            await self._sessions.close(min(found)[2])
 
     async def _step(self, request: web.Request) -> web.Response:
         data = loads(await request.read())
@@ -139,6 +166,8 @@ class OpenEnv:
                 if reply is None:
                     break
                 await socket.send_str(dumps(reply))
+                if reply.get("data", {}).get("code") == _CODES["CapacityError"]:
+                    break  # the client connects again, perhaps to another server
         finally:
             await self._sessions.close(session_id)
         await socket.close()

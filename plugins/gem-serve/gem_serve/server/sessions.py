@@ -1,6 +1,7 @@
-"""Sessions: one environment each, and numbered calls of which none is done twice."""
+"""The sessions of a server: which there are, which have a place, and how each ends."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -11,97 +12,25 @@ from gem_core.factory import EnvFactory
 from gem_core.maybe_async import is_awaitable
 from gem_core.seeded_env import check_single_agent
 from gem_rollout.env_pool import close_quietly
-from gem_rollout.threads import Threads
+from gem_rollout.threads import GRACE, Threads
 from gem_serve.errors import (
     CapacityError,
     MessageError,
     SessionLostError,
-    StaleError,
-    error_reply,
 )
 from gem_serve.server.limits import Limits
 from gem_serve.server.metrics import Metrics
+from gem_serve.server.places import Places
+from gem_serve.server.session import Session
 
-__all__ = ["KEPT", "Reply", "Session", "Sessions"]
+__all__ = ["Sessions"]
 
-KEPT = 8
-"""Answers that a session keeps. So many calls of a session may be unanswered at the same time."""
-
-Reply = dict[str, Any]
-
-
-class Session:
-    """An environment that a client plays.
-
-    Args:
-        name: Name of the environment on the server.
-        env: The environment.
-    """
-
-    __slots__ = (
-        "_lock",
-        "_next",
-        "_replies",
-        "env",
-        "episode",
-        "is_new",
-        "link",
-        "name",
-        "steps",
-        "used",
-    )
-
-    def __init__(self, name: str, env: Env) -> None:
-        self.name = name
-        self.env = env
-        self.link: object | None = None
-        """The connection that keeps it alive; None if there is none."""
-        self.used = time.monotonic()
-        self.steps = 0
-        self.episode: str | None = None
-        """Name of the episode that is being played; None before the first and after its end."""
-        self.is_new = True
-        """Whether its client does not know yet that it was opened."""
-        self._next = 1
-        self._replies: dict[int, asyncio.Future[Reply]] = {}
-        self._lock = asyncio.Lock()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a call is being done."""
-        return self._lock.locked()
-
-    async def answer(self, number: int | None, act: Callable[[], Awaitable[Reply]]) -> Reply:
-        """Do a call in its turn, or return the answer that it had.
-
-        Args:
-            number: Its place among the calls of the session, from 1; None for the next.
-            act: Does it.
-
-        Raises:
-            StaleError: It is not the next one, and its answer is not kept.
-        """
-        number = self._next if number is None else number
-        if (reply := self._replies.get(number)) is None:
-            if number != self._next:
-                raise StaleError(
-                    f"The next call of this session has the number {self._next}, and the answers "
-                    f"of the last {KEPT} are kept; got {number}."
-                )
-            self._next += 1
-            reply = self._replies[number] = asyncio.ensure_future(self._in_turn(act))
-            self._replies.pop(number - KEPT, None)
-        # A connection that breaks does not end the call.
-        return await asyncio.shield(reply)
-
-    async def _in_turn(self, act: Callable[[], Awaitable[Reply]]) -> Reply:
-        async with self._lock:
-            try:
-                return await act()
-            except Exception as error:  # noqa: BLE001 - it is the client's answer
-                return error_reply(error)
-            finally:
-                self.used = time.monotonic()
+_MOST_SESSIONS = 16
+"""The sessions that are parked or wait for a place, for each place."""
+_MOST_PARKED = 256 * 2**20
+"""Bytes of the snapshots of all parked sessions."""
+_SECONDS_TO_CLOSE = 5.0
+"""Seconds that the environments of unfinished calls have to close when the server ends."""
 
 
 class Sessions:
@@ -125,7 +54,12 @@ class Sessions:
         self.described = {name: _described(make) for name, make in self.factories.items()}
         self._metrics = metrics
         self._sessions: dict[str, Session] = {}
+        self.places = Places(limits.max_envs)
+        self.on_parked: Callable[[str, object], None] = lambda _, __: None
+        """Called with the id of a session that is parked, and its connection."""
         self._opening: dict[str, asyncio.Future[Any]] = {}
+        self._queued: dict[str, asyncio.Future[None]] = {}
+        self._parking: set[asyncio.Task[None]] = set()
         self._threads: Threads | None = None
 
     def __len__(self) -> int:
@@ -133,6 +67,10 @@ class Sessions:
 
     def __iter__(self) -> Iterator[Session]:
         return iter(self._sessions.values())
+
+    def items(self) -> Iterator[tuple[str, Session]]:
+        """Return the sessions with their ids."""
+        return iter(list(self._sessions.items()))
 
     @property
     def threads(self) -> Threads:
@@ -176,28 +114,113 @@ class Sessions:
         """Let the calls go on that wait for a reserved session."""
         if reserved is not None:
             del self._opening[session_id]
-            reserved.set_result(None)
+            if not reserved.done():  # the server may have ended
+                reserved.set_result(None)
 
-    def check_room(self, session_id: str, *, reserved: int = 0) -> None:
-        """Raise unless a session can be added.
+    async def take_place(self, seconds: float, session_id: str = "") -> None:
+        """Take a place for an environment.
 
         Args:
-            session_id: The id that it will have.
-            reserved: How many places it has already.
+            seconds: Most seconds to wait for one.
+            session_id: The session that is opened; closing it ends the wait.
 
         Raises:
             CapacityError: The server is full, or about to end.
-            MessageError: The id is taken.
+            SessionLostError: The session was closed.
+        """
+        self.check_not_draining()
+        most = _MOST_SESSIONS * self.limits.max_envs
+        if self.places.is_full and (seconds <= 0 or len(self) > most):
+            self._metrics.refused += 1
+            raise self.places.full()
+        place = self._queued[session_id] = self.places.join()
+        self.make_room()
+        try:
+            await self.places.get(place, seconds)
+        except CapacityError:
+            self._metrics.refused += 1
+            raise
+        finally:
+            self._queued.pop(session_id, None)
+
+    def check_not_draining(self) -> None:
+        """Raise if nothing new begins.
+
+        Raises:
+            CapacityError: The server is about to end.
         """
         if self.draining:
             raise CapacityError("The server is about to end and begins nothing new.")
-        if len(self) - reserved >= self.limits.max_envs:
-            self._metrics.refused += 1
-            raise CapacityError(
-                f"The server is full: it has {self.limits.max_envs} sessions (--max-envs)."
-            )
-        if session_id in self._sessions:
-            raise MessageError("A session with this id exists. Use random ids.")
+
+    def drain(self) -> None:
+        """Begin nothing new from now on."""
+        self.draining = True
+        self.places.refuse(CapacityError("The server is about to end and begins nothing new."))
+
+    def make_room(self) -> None:
+        """Park as many sessions as wait for a place, those first that were not used for longest."""
+        needed = self.places.waiting - len(self._parking)
+        if needed <= 0:
+            return
+        idle = [(one.used, key) for key, one in self._sessions.items() if one.can_be_parked]
+        for _, session_id in sorted(idle)[:needed]:
+            task = asyncio.ensure_future(self._park(session_id))
+            self._parking.add(task)
+            task.add_done_callback(self._parking.discard)
+
+    async def _park(self, session_id: str) -> None:
+        if (session := self._sessions.get(session_id)) is None:
+            return
+        async with session._lock:  # noqa: SLF001 - no call may come between
+            if not session.has_env or session.episode is not None:
+                return
+            try:
+                saved = await self.call(session, session.env.snapshot)
+            except Exception:  # noqa: BLE001 - it cannot be saved, so it keeps its place
+                session.patience = 0.0
+                return
+            held = sum(len(one.saved or b"") for one in self)
+            if not session.has_env or held + len(saved) > _MOST_PARKED:
+                return
+            session.saved = saved
+            await self._close_env(session)
+            self._metrics.parked += 1
+            self.on_parked(session_id, session.link)
+
+    async def wake(self, session: Session) -> None:
+        """Give a parked session its environment again.
+
+        Raises:
+            CapacityError: There was no place in time, or the server is about to end.
+        """
+        session.has_ended_episode = False
+        if session.has_env or session.saved is None:
+            return
+        await self.take_place(session.patience)
+        try:
+            env = await self.threads.run(self.factory(session.name))
+        except BaseException:
+            self.places.give_back()
+            raise
+        saved, session.env = session.saved, env
+        try:
+            await self.call(session, lambda: env.restore(saved))
+        except Exception:
+            await self._close_env(session)
+            session.saved = saved
+            raise
+
+    async def _close_env(self, session: Session) -> None:
+        """Close the environment of a session, and give back its place."""
+        if (env := session.take_env()) is None:
+            return
+        try:
+            if env.blocking:
+                await self.threads.run(lambda: close_quietly(env))
+            else:
+                close_quietly(env)
+        finally:
+            self.places.give_back()
 
     def factory(self, name: str) -> EnvFactory:
         """Return the factory of an environment.
@@ -207,13 +230,20 @@ class Sessions:
         """
         if name not in self.factories:
             raise UnknownIdError(
-                f"This server has no environment {name!r}.{near_names(name, self.factories)} "
+                f"This server has no environment {name[:100]!r}.{near_names(name, self.factories)} "
                 f"It has: {', '.join(list(self.factories)[:8])}."
             )
         return self.factories[name]
 
-    async def open(self, session_id: str, name: str) -> tuple[Session, float]:
+    async def open(
+        self, session_id: str, name: str, patience: float = 0.0
+    ) -> tuple[Session, float]:
         """Open a session, or return the one that this call opened before it was repeated.
+
+        Args:
+            session_id: Its id.
+            name: Name of its environment.
+            patience: Most seconds to wait for a place, now and whenever it was parked.
 
         Returns:
             The session, and the seconds that it took to make the environment.
@@ -221,27 +251,46 @@ class Sessions:
         Raises:
             CapacityError: The server is full, or about to end.
             UnknownIdError: The server does not have the environment.
+            MessageError: A session with another environment has this id.
         """
         opened = self._sessions.get(session_id)
         if opened is not None and opened.name == name:
             return opened, 0.0
         if session_id not in self._opening:
             factory = self.factory(name)
-            self.check_room(session_id)
-            self._opening[session_id] = asyncio.ensure_future(self._made(session_id, name, factory))
-        made: tuple[Session, float] = await self._opening[session_id]
-        return made
+            self.check_id(session_id)
+            made = self._made(session_id, name, factory, patience)
+            self._opening[session_id] = asyncio.ensure_future(made)
+        opening: tuple[Session, float] = await asyncio.shield(self._opening[session_id])
+        return opening
 
-    async def _made(self, session_id: str, name: str, make: EnvFactory) -> tuple[Session, float]:
-        started = time.perf_counter()
+    def check_id(self, session_id: str) -> None:
+        """Raise if a session has this id.
+
+        Raises:
+            MessageError: The id is taken.
+        """
+        if session_id in self._sessions:
+            raise MessageError("A session with this id exists. Use random ids.")
+
+    async def _made(
+        self, session_id: str, name: str, make: EnvFactory, patience: float
+    ) -> tuple[Session, float]:
         try:
-            env = await self.threads.run(make)
-            return self.add(session_id, Session(name, env)), time.perf_counter() - started
+            await self.take_place(patience, session_id)
+            started = time.perf_counter()
+            try:
+                env = await self.threads.run(make)
+            except BaseException:
+                self.places.give_back()
+                raise
+            session = self.add(session_id, Session(name, env, patience))
+            return session, time.perf_counter() - started
         finally:
             del self._opening[session_id]
 
     def add(self, session_id: str, session: Session) -> Session:
-        """Keep a session under an id."""
+        """Keep a session, which has a place, under an id."""
         self._sessions[session_id] = session
         self._metrics.opened += 1
         return session
@@ -257,15 +306,23 @@ class Sessions:
         else:
             value = await self._in_thread(session, function)
         if is_awaitable(value):
-            try:
-                async with asyncio.timeout(self.limits.step_timeout):
-                    return await value
-            except TimeoutError as error:
-                raise self._late(session) from error
+            return await self._awaited(session, value)
         return value
 
+    async def _awaited(self, session: Session, value: Awaitable[Any]) -> Any:
+        task = session.doing = asyncio.ensure_future(value)
+        await asyncio.wait([task], timeout=self.limits.step_timeout)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=GRACE)
+            env = session.env
+            error = self._late(session)
+            close_quietly(env)
+            raise error
+        return task.result()
+
     async def _in_thread(self, session: Session, function: Callable[[], Any]) -> Any:
-        future = self.threads.run(function)
+        future = session.doing = self.threads.run(function)
         await asyncio.wait([future], timeout=self.limits.step_timeout)
         env = session.env
         if not future.done() and self.threads.abandon(future, lambda _: close_quietly(env)):
@@ -275,6 +332,8 @@ class Sessions:
     def _late(self, session: Session) -> DeadlineError:
         for session_id in [key for key, one in self._sessions.items() if one is session]:
             del self._sessions[session_id]
+        if session.take_env() is not None:
+            self.places.give_back()
         return DeadlineError(
             f"A call of {session.name} took longer than {self.limits.step_timeout:g} s "
             f"(--step-timeout) and was given up; its session has ended."
@@ -282,15 +341,17 @@ class Sessions:
 
     async def close(self, session_id: str) -> None:
         """End a session; nothing happens if there is none."""
+        if (place := self._queued.get(session_id)) is not None and not place.done():
+            place.set_exception(SessionLostError("The session was closed while it was opened."))
+        if (opening := self._opening.get(session_id)) is not None:
+            await asyncio.wait([opening])
         session = self._sessions.pop(session_id, None)
         if session is None:
             return
         self._metrics.closed += 1
         async with session._lock:  # noqa: SLF001 - after the call that is being done
-            if session.env.blocking:
-                await self.threads.run(lambda: close_quietly(session.env))
-            else:
-                close_quietly(session.env)
+            session.saved = None
+            await self._close_env(session)
 
     def leave(self, link: object) -> None:
         """Note that a connection has ended: its sessions are idle from now on."""
@@ -299,7 +360,8 @@ class Sessions:
                 session.link, session.used = None, time.monotonic()
 
     async def expire(self) -> None:
-        """End the sessions that have been idle for too long."""
+        """End the sessions that have been idle for too long, and make room for those that wait."""
+        self.make_room()
         oldest = time.monotonic() - self.limits.idle_timeout
         for key, one in list(self._sessions.items()):  # closing one takes time for others to go on
             if one.link is None and one.used < oldest and not one.is_busy:
@@ -311,15 +373,35 @@ class Sessions:
         return sum(one.episode is not None for one in self)
 
     async def shut(self) -> None:
-        """End all sessions, and the threads."""
-        for session_id in list(self._sessions):
-            session = self._sessions[session_id]
-            if session.is_busy:
-                del self._sessions[session_id]  # its step is abandoned
-            else:
-                await self.close(session_id)
+        """End all sessions and close their environments, also those in the middle of a call."""
+        self.drain()
+        for opening in list(self._opening.values()):
+            opening.cancel()
+        await asyncio.gather(*(self._end(session_id) for session_id in list(self._sessions)))
         if self._threads is not None:
             self._threads.close()
+
+    async def _end(self, session_id: str) -> None:
+        """End a session; a call that is being done is cancelled."""
+        session = self._sessions[session_id]
+        if session.doing is not None and (env := session.take_env()) is not None:
+            del self._sessions[session_id]
+            if env.blocking:
+                await self._close_in_call(session.doing, env)
+            else:
+                session.doing.cancel()
+                await asyncio.wait([session.doing], timeout=GRACE)
+                close_quietly(env)
+        else:
+            await self.close(session_id)
+
+    async def _close_in_call(self, doing: "asyncio.Future[Any]", env: Env) -> None:
+        """Close an environment whose call runs in a thread, even if the call does not end."""
+        await self.threads.cancel(doing, lambda _: None)
+        doing.cancel()  # nobody waits for it any more
+        closing = threading.Thread(target=close_quietly, args=(env,), daemon=True)
+        closing.start()
+        await asyncio.to_thread(closing.join, _SECONDS_TO_CLOSE)
 
 
 def _described(make: EnvFactory) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from gem_core.errors import ConfigError
+from gem_serve.cluster.connection import patiently
 from gem_serve.cluster.pool import fitting
 from gem_serve.cluster.versions import check_versions, installed_versions
 
@@ -33,6 +34,25 @@ def test_as_many_actors_as_fit_into_the_cluster() -> None:
     assert fitting(has, {"CPU": 0.5, "sandbox": 1.0}, most=100) == 3
     assert fitting(has, {"CPU": 0.0}, most=100) == 100
     assert fitting(has, {"CPU": 1.0, "gpu": 1.0}, most=100) == 1
+
+
+def test_a_connection_that_fails_for_a_moment_is_tried_again() -> None:
+    """A blip of the network; an error of another kind is raised immediately."""
+    answers: list[Exception | None] = [ConnectionError("reset"), RuntimeError("no GCS"), None]
+
+    def ask() -> str:
+        answer = answers.pop(0)
+        if answer is not None:
+            raise answer
+        return "connected"
+
+    assert patiently(ask) == "connected"
+    answers[:] = [ValueError("a bad option"), None]
+    with pytest.raises(ValueError, match="bad option"):
+        patiently(ask)
+    answers[:] = [ConnectionError("refused"), None]
+    with pytest.raises(ConnectionError, match="refused"):
+        patiently(ask, seconds=0)
 
 
 @pytest.mark.slow

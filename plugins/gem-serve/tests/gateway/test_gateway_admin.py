@@ -9,7 +9,9 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,12 +19,12 @@ import pytest
 
 from gem_core.errors import ConfigError
 from gem_rollout.store import read_trajectories
-from gem_serve.gateway.client import GatewayClient, GatewayError
+from gem_serve.gateway.answers import LARGEST
+from gem_serve.gateway.client import TOKEN, GatewayClient, GatewayError
 from gem_serve.gateway.engine import Engine
 from gem_serve.gateway.events import CallError
 from gem_serve.gateway.gateway import Gateway
 from gem_serve.gateway.programs import PROGRAMS, variables_of
-from gem_serve.gateway.serving import GatewayServer
 from gem_serve.gateway.testing.checks import differences
 from gem_serve.gateway.testing.http import post
 
@@ -79,8 +81,71 @@ def test_the_admin_api_needs_its_token(start_engine: Start, start_gateway: Start
     assert gateway.admin.health()["status"] == "ok"
     with pytest.raises(GatewayError, match="401"):
         GatewayClient(gateway.admin_url).health()
-    with pytest.raises(ConfigError, match="can be reached from other machines"):
-        GatewayServer(Engine("http://127.0.0.1:1"), admin_host="0.0.0.0")  # noqa: S104
+
+
+def test_a_gateway_without_a_token_makes_one(
+    start_engine: Start, start_gateway: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(TOKEN, raising=False)
+    gateway = start_gateway(start_engine().url)
+    for token in (None, "", "secret"):
+        with pytest.raises(GatewayError, match="401"):
+            GatewayClient(gateway.admin_url, token).health()
+    assert gateway.admin.health()["status"] == "ok"
+
+
+def test_neither_api_answers_a_web_page(start_engine: Start, start_gateway: Start) -> None:
+    gateway = start_gateway(start_engine().url)
+    for url in (f"{gateway.admin_url}/episodes", f"{gateway.url}/v1/chat/completions"):
+        for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+            answer = post(url, BODY, **headers)
+            assert (answer.status, "evil.example" in answer.text) == (403, True)
+
+
+@pytest.mark.slow
+def test_calls_at_the_same_time_do_not_exceed_the_budget_of_tokens(play: Start) -> None:
+    engine, gateway, episode = play(tokens=40, script=words)
+    url = f"{episode.openai_url}/chat/completions"
+    with ThreadPoolExecutor(20) as pool:
+        bodies = [{**BODY, "messages": [{"role": "user", "content": f"{n}"}]} for n in range(20)]
+        statuses = Counter(one.status for one in pool.map(lambda body: post(url, body), bodies))
+    sampled = gateway.admin.status(episode.episode)["sampled_tokens"]
+    assert sum(len(one.ids) for one in engine.log) == sampled == 40
+    assert set(statuses) == {200, 429}
+
+
+def test_a_request_that_is_too_large_is_refused_unread(play: Start) -> None:
+    _, _, episode = play()
+    answer = post(f"{episode.openai_url}/chat/completions", b" " * (LARGEST + 1))
+    assert (answer.status, "64 MiB" in answer.text) == (413, True)
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_too_large_is_not_read_to_its_end(
+    play: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gem_serve.gateway.answers.LARGEST", 2000)
+    _, _, episode = play(script=lambda _: "word " * 500)
+    answer = post(f"{episode.openai_url}/chat/completions", BODY)
+    assert (answer.status, "has more than" in answer.text) == (502, True)
+
+
+@pytest.mark.slow
+def test_closed_episodes_leave_memory_and_are_read_from_their_logs(
+    start_engine: Start, start_gateway: Start, tmp_path: Path
+) -> None:
+    gateway = start_gateway(start_engine().url, tmp_path)
+    first = gateway.admin.create(seed=1)
+    call(first.openai_url)
+    closed = gateway.admin.close(first.episode, reward=1.0)
+    for seed in range(100):
+        gateway.admin.close(gateway.admin.create(seed=seed).episode)
+    assert len(gateway.gateway.episodes) < 70
+    again = gateway.admin.trajectory(first.episode)
+    assert [turn.action for turn in again.turns] == [turn.action for turn in closed.turns]
+    assert post(f"{first.openai_url}/chat/completions", BODY).status == 409
+    with pytest.raises(GatewayError, match="no episode"):
+        gateway.admin.status("0" * 24)
 
 
 @pytest.mark.slow
@@ -88,7 +153,9 @@ def test_metrics_count_calls_and_tokens(start_engine: Start, start_gateway: Star
     engine = start_engine()
     gateway = start_gateway(engine.url, own=True)
     call(gateway.admin.create().openai_url)
-    with urllib.request.urlopen(f"{gateway.admin_url}/metrics") as answer:  # noqa: S310
+    token = {"Authorization": f"Bearer {gateway.admin_token}"}
+    request = urllib.request.Request(f"{gateway.admin_url}/metrics", headers=token)  # noqa: S310
+    with urllib.request.urlopen(request) as answer:  # noqa: S310
         lines = answer.read().decode().splitlines()
     found = dict(line.split() for line in lines)
     assert found["gem_gateway_calls_done"] == "1"
@@ -169,7 +236,7 @@ def test_episodes_go_on_after_the_gateway_was_killed(start_engine: Start, tmp_pa
     command += ["--out", str(tmp_path), "--port", "0", "--admin-port", "0"]
     body = {"model": "m", "messages": [{"role": "user", "content": "What is 0 + 1?"}]}
     with _Command(command) as first:
-        admin = GatewayClient(first.admin_url)
+        admin = first.admin
         episodes = [admin.create(mode=mode, seed=1).episode for mode in ("engine", "continue")]
         said = [call(first.openai_url(one), body)["choices"][0]["message"] for one in episodes]
         first.process.kill()
@@ -186,7 +253,7 @@ def test_episodes_go_on_after_the_gateway_was_killed(start_engine: Start, tmp_pa
             }
             more = {"model": "m", "messages": [*body["messages"], reply, result]}
             call(second.openai_url(episode), more)
-            trajectories.append(GatewayClient(second.admin_url).close(episode, reward=1.0))
+            trajectories.append(second.admin.close(episode, reward=1.0))
         second.process.send_signal(signal.SIGTERM)
         assert second.process.wait() == 0
     assert differences(trajectories, engine.log) == []
@@ -195,6 +262,29 @@ def test_episodes_go_on_after_the_gateway_was_killed(start_engine: Start, tmp_pa
     assert len(trajectories[1].tokens()) == 1
     kept = read_trajectories(tmp_path / "trajectories.jsonl")
     assert [one.to_dict() for one in kept] == [one.to_dict() for one in trajectories]
+
+
+@pytest.mark.slow
+def test_the_command_waits_at_sigterm_until_its_episodes_are_closed(start_engine: Start) -> None:
+    command = [sys.executable, "-m", "gem_core", "gateway", "--engine", start_engine().url]
+    body = {"model": "m", "messages": [{"role": "user", "content": "What is 0 + 1?"}]}
+    with _Command([*command, "--port", "0", "--admin-port", "0"]) as running:
+        admin = running.admin
+        episode = admin.create(seed=1).episode
+        running.process.send_signal(signal.SIGTERM)
+        until(lambda: not _is_healthy(admin))
+        with pytest.raises(GatewayError, match=r"503.*about to end"):
+            admin.create(seed=2)
+        assert call(running.openai_url(episode), body)["choices"]
+        assert len(admin.close(episode, reward=1.0).turns) == 1
+        assert running.process.wait() == 0
+
+
+def _is_healthy(admin: GatewayClient) -> bool:
+    try:
+        return bool(admin.health())
+    except GatewayError:
+        return False
 
 
 def test_calls_are_refused_until_the_log_is_read(tmp_path: Path) -> None:
@@ -235,9 +325,14 @@ class _Command:
     def __init__(self, words: list[str]) -> None:
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        lines = [self.process.stdout.readline() for _ in range(2)]
+        lines = [self.process.stdout.readline() for _ in range(3)]
         found = re.findall(r"http://\S+", " ".join(lines))
+        self.token = lines[2].removeprefix("Its token: ").partition(" ")[0]
         self.url, self.admin_url = found[0].partition("/e/")[0], found[1].removesuffix("/episodes")
+
+    @property
+    def admin(self) -> GatewayClient:
+        return GatewayClient(self.admin_url, self.token)
 
     def openai_url(self, episode: str) -> str:
         return f"{self.url}/e/{episode}/v1"

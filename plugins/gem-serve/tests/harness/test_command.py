@@ -40,7 +40,8 @@ def test_it_plays_episodes_that_can_be_read_as_a_run(harness, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_gateway_that_runs_already_is_used(harness, gateway):
+def test_a_gateway_that_runs_already_is_used(harness, gateway, monkeypatch):
+    monkeypatch.setenv("GEM_GATEWAY_TOKEN", gateway.admin_token)
     done = harness("python-loop", where=("--gateway", gateway.admin_url))
     assert done.returncode == 0, done.stderr
     assert gateway.gateway.counts["episodes"] >= 1

@@ -173,7 +173,8 @@ def test_a_gateway_that_goes_during_the_program_is_an_error(env, gateway):
             created = super().create(**options)
             return dataclasses.replace(created, url=f"http://127.0.0.1:{port}/e/x")
 
-    player = Player(recipe=find_recipe("python-loop"), gateway=Gone(gateway.admin_url), name="loop")
+    gone = Gone(gateway.admin_url, gateway.admin_token)
+    player = Player(recipe=find_recipe("python-loop"), gateway=gone, name="loop")
     trajectory = player.play(env)
     assert trajectory.error["type"] == "GatewayLostError"
     assert "The gateway refused 1 connections" in trajectory.error["message"]

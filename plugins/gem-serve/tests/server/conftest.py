@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from gem_core.env import BaseEnv, Step
+from gem_core.errors import SnapshotError
 from gem_core.factory import EnvFactory, make_factory
 from gem_core.specs import EnvSpec
 from gem_serve.server import Limits, Server
@@ -83,6 +84,35 @@ class Lingering(Coin):
         GATE.wait(30)
 
 
+class Unsaved(Coin):
+    """Cannot be saved."""
+
+    def snapshot(self) -> bytes:
+        raise SnapshotError("It holds a lock.")
+
+
+CLOSED: list[str] = []
+"""The names of environments that were closed, which the test has cleared."""
+
+
+class Held(Stuck):
+    """Waits for the gate in its step, and says when it is closed."""
+
+    def close(self) -> None:
+        CLOSED.append("held")
+
+
+class Awaited(Coin):
+    """An asynchronous environment whose step never returns, and that says when it is closed."""
+
+    async def step(self, action: Any) -> Step:  # type: ignore[override]
+        await asyncio.Event().wait()
+        raise AssertionError("it waits for ever")
+
+    def close(self) -> None:
+        CLOSED.append("awaited")
+
+
 class Broken(Coin):
     """Raises in its step."""
 
@@ -97,6 +127,9 @@ ENVS = {
     "stuck": Stuck,
     "lingering": Lingering,
     "broken": Broken,
+    "unsaved": Unsaved,
+    "held": Held,
+    "awaited": Awaited,
 }
 
 
@@ -149,6 +182,13 @@ def gate() -> Iterator[threading.Event]:
     """What ``stuck`` and ``lingering`` wait for while a test has cleared it."""
     yield GATE
     GATE.set()
+
+
+@pytest.fixture
+def closed() -> list[str]:
+    """Return the names of the environments ``held`` and ``awaited`` that were closed."""
+    CLOSED.clear()
+    return CLOSED
 
 
 @pytest.fixture

@@ -160,6 +160,21 @@ def test_an_episode_is_played_over_plain_http(serve: Serve) -> None:
     assert request("POST", f"{url}/step", {"action": action})[0] == 404
 
 
+def test_resets_over_plain_http_do_not_fill_the_server(serve: Serve) -> None:
+    running = serve(GAME, max_envs=2)
+    url = running.url
+    _, played = request("POST", f"{url}/reset", {"seed": 1})
+    episode = played["metadata"]["episode_id"]
+    request("POST", f"{url}/step", {"action": {"text": "1"}, "episode_id": episode})
+    for seed in range(5):  # each ends the one before, which no client has played
+        assert request("POST", f"{url}/reset", {"seed": seed})[0] == 200
+    status, _ = request("POST", f"{url}/step", {"action": {"text": "1"}, "episode_id": episode})
+    assert status == 200
+    assert len(running.server.sessions) == 2
+    assert request("POST", f"{url}/reset", {"seed": "x"})[0] == 422
+    assert len(running.server.sessions) == 1
+
+
 def test_the_routes_of_openenv_describe_the_environment(serve: Serve) -> None:
     running = serve("coin", GAME)
     _, schema = request("GET", running.url + "/schema")

@@ -299,14 +299,14 @@ def test_close_can_be_called_twice_and_the_next_reset_begins_a_session(serve: Se
 
 def test_errors_of_the_server_arrive_with_their_class_and_message(serve: Serve) -> None:
     running = serve("broken", "coin", max_envs=1)
-    env = remote(running, "broken")
+    env = remote(running, "broken", capacity_wait=0)
     with pytest.raises(EpisodeEndedError, match="no episode"):
         env.step("heads")
     env.reset(seed=1)
     with pytest.raises(RemoteError, match="LookupError: no heads"):
         env.step("heads")
     with pytest.raises(CapacityError, match=r"1 sessions \(--max-envs\)"):
-        remote(running).reset(seed=1)
+        remote(running, capacity_wait=0).reset(seed=1)
     with pytest.raises(CapacityError, match="full"):
         env.fork().step("heads")
     env.reset(seed=2)  # and its own session goes on
@@ -337,6 +337,32 @@ def test_a_token_is_needed_where_the_server_has_one(
     remote(running, token="right").reset(seed=1)  # noqa: S106
     monkeypatch.setenv("GEM_SERVE_TOKEN", "right")
     remote(running).reset(seed=1)
+
+
+@pytest.mark.slow
+def test_a_pickled_environment_holds_no_token(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, run_python: Callable[..., str]
+) -> None:
+    secret = "sesame-of-this-test"  # noqa: S105 - nobody's
+    env = remote(serve(token=secret), token=secret, wrappers=["concat"])
+    env.reset(seed=1)
+    pickled = pickle.dumps(env)
+    assert secret.encode() not in pickled
+    expected = env.step("heads")
+    assert pickle.loads(pickled).step("heads") == expected  # noqa: S301 - known in this process
+    code = f"import pickle; print(pickle.loads({pickled!r}).step('heads').observation)"
+    monkeypatch.setenv("GEM_SERVE_TOKEN", secret)
+    assert run_python(code).strip() == expected.observation.strip()
+    monkeypatch.delenv("GEM_SERVE_TOKEN")
+    code = f"""
+import pickle
+from gem_serve.errors import AccessError
+try:
+    pickle.loads({pickled!r})
+except AccessError as error:
+    print(error)
+"""
+    assert "GEM_SERVE_TOKEN" in run_python(code)
 
 
 def test_a_message_that_is_too_large_is_refused_here_and_the_episode_goes_on(serve: Serve) -> None:

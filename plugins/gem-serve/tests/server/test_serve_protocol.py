@@ -313,9 +313,11 @@ def test_without_the_token_nothing_but_the_health_is_shown(serve: Serve) -> None
 
 
 def test_a_server_without_a_token_does_not_answer_web_pages(serve: Serve) -> None:
-    page = Client(serve(), Origin="http://evil.example")
-    status, reply = page.raw("/gem/hello", "{}")
-    assert (status, error_of(reply)) == (401, "AccessError")
+    running = serve()
+    for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+        status, reply = Client(running, **headers).raw("/gem/hello", "{}")
+        assert (status, error_of(reply)) == (401, "AccessError")
+    assert Client(running, Origin=running.url).raw("/gem/hello", "{}")[0] == 200
 
 
 def test_a_client_over_its_rate_is_told_when_to_come_back(serve: Serve) -> None:
@@ -376,11 +378,46 @@ def test_metrics_count_what_happened(serve: Serve) -> None:
         "gem_sessions 1",
         "gem_episodes_total 1",
         "gem_steps_total 1",
+        'gem_env_episodes_total{env="coin"} 1',
+        'gem_env_steps_total{env="coin"} 1',
         "gem_step_seconds_count 1",
         'gem_errors_total{type="MessageError"} 1',
     ):
         assert line in lines
     assert all(len(line.split()) == 2 for line in lines if not line.startswith("#"))
+
+
+def test_openapi_describes_each_call_with_the_fields_that_it_needs(serve: Serve) -> None:
+    """A call that is described is there; one without a needed field is refused."""
+    client = Client(serve())
+    status, found = client.raw("/openapi.json", None, "GET")
+    assert (status, found["openapi"]) == (200, "3.1.0")
+    posts = {path: one["post"] for path, one in found["paths"].items() if "post" in one}
+    client.begin()
+    for path, operation in posts.items():
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        for missing in schema["required"]:
+            fields = {one: ID for one in schema["required"] if one != missing}
+            status, reply = client.raw(path, json.dumps(fields))
+            assert (status, error_of(reply)) == (400, "MessageError"), (path, missing)
+    assert client("stop")["error"]["message"].startswith("There is no call 'stop'")
+    assert set(posts) == {f"/gem/{op}" for op in _known_calls(client)}
+
+
+def _known_calls(client: Client) -> set[str]:
+    names = "hello open close attach batch reset step sample seed seed_actions snapshot restore"
+    found = {*names.split(), "fork"}
+    for op in found:
+        assert "There is no call" not in str(client(op))
+    return found
+
+
+def test_a_page_lists_the_environments(serve: Serve) -> None:
+    running = serve("coin", "tasks")
+    status, page = Client(running).raw("/", None, "GET")
+    assert status == 200
+    assert "<code>coin</code>" in page
+    assert "0 of 256 places" in page
 
 
 def test_two_blocking_environments_step_at_the_same_time(serve: Serve) -> None:

@@ -6,17 +6,16 @@ and ``GET /metrics`` returns metrics in the format of Prometheus.
 
 import asyncio
 import contextlib
-import ipaddress
 import signal
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from gem_core.errors import DataError
+from gem_core.web_pages import page_problem
 from gem_tools.search.batcher import Batcher
 from gem_tools.search.index import Retriever
 from gem_tools.search.wire import MEDIA_TYPES, Request, Wire, encode, read_request
@@ -39,7 +38,7 @@ def make_app(retriever: Retriever, *, topk: int = 3, threads: int = 1) -> web.Ap
         threads: Number of simultaneous searches.
     """
     server = _Server(retriever, topk, threads)
-    app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[_check_host, server.count])
+    app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[_refuse_pages, server.count])
     app.router.add_post("/retrieve", server.retrieve)
     app.router.add_get("/health", server.health)
     app.router.add_get("/metrics", server.metrics)
@@ -77,32 +76,14 @@ async def serve(
 
 
 @web.middleware
-async def _check_host(
+async def _refuse_pages(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Refuse requests over a loopback address for another host.
-
-    A web page whose name resolves to this machine (DNS rebinding) must not read the answers.
-    """
+    """Refuse requests of foreign web pages, which must not read the answers."""
     address = request.transport and request.transport.get_extra_info("sockname")
-    if address and _is_loopback(str(address[0])):
-        name = _hostname(request.headers.get("Host", ""))
-        if name != "localhost" and not name.endswith(".localhost") and not _is_loopback(name):
-            return _response({"error": f"Unknown host {name!r}."}, _wire_for(request), status=403)
+    if problem := page_problem(request.headers, str(address[0]) if address else ""):
+        return _response({"error": problem}, _wire_for(request), status=403)
     return await handler(request)
-
-
-def _hostname(host: str) -> str:
-    with contextlib.suppress(ValueError):
-        return urlsplit(f"//{host}").hostname or ""
-    return host
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 class _Server:

@@ -34,9 +34,11 @@ def port() -> Iterator[int]:
     loop.close()
 
 
-def ask(port: int, body: bytes, host: str = "localhost", kind: str = "json") -> tuple[int, Any]:
+def ask(
+    port: int, body: bytes, host: str = "localhost", kind: str = "json", **more: str
+) -> tuple[int, Any]:
     connection = HTTPConnection("127.0.0.1", port)
-    headers = {"Host": host, "Content-Type": f"application/{kind}"}
+    headers = {"Host": host, "Content-Type": f"application/{kind}", **more}
     connection.request("POST", "/retrieve", body, headers)
     answer = connection.getresponse()
     said = answer.read()
@@ -77,6 +79,11 @@ def test_an_invalid_request_in_msgpack_is_answered_with_400(port: int, body: byt
 )
 def test_a_request_for_another_host_is_refused_at_a_loopback_address(port: int, host: str) -> None:
     assert ask(port, GOOD, host)[0] == 403
+
+
+def test_a_web_page_of_another_site_is_refused(port: int) -> None:
+    assert ask(port, GOOD, Origin="http://evil.example")[0] == 403
+    assert ask(port, GOOD, Origin="http://localhost")[0] == 200
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""The client's side of a session: its numbered calls, and the wait for their answers."""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import secrets
+import weakref
+from concurrent.futures import Future
+from typing import Any
+
+from gem_core.errors import DeadlineError, GemError
+from gem_serve.errors import ConnectionLostError, SessionLostError
+from gem_serve.remote.link import Link, Reply
+
+__all__ = ["ClientSession"]
+
+_MOST_UNANSWERED = 6
+"""Fewer than the answers that a server keeps for a session."""
+
+
+class ClientSession:
+    """The client's side of a session: numbers its calls, and ends it when it is garbage.
+
+    Args:
+        link: The connection.
+        capacity_wait: Most seconds to wait for a place.
+    """
+
+    def __init__(self, link: Link, capacity_wait: float) -> None:
+        self.id = secrets.token_urlsafe(24)
+        self.is_open = False
+        self.is_lost = False
+        self._link = link
+        self._capacity_wait = capacity_wait
+        self._opening: Future[Reply] | None = None
+        self._number = 0
+        self._unanswered: list[Future[Reply]] = []
+        self._earlier: list[Future[Reply]] = []
+        self._finalizer: weakref.finalize[Any, Any] | None = None
+
+    @property
+    def provisioning_seconds(self) -> float | None:
+        """Seconds that it took to make the environment; None if that is not known."""
+        opened = self._opening
+        if opened is None or not opened.done() or opened.exception() is not None:
+            return None
+        found: float | None = opened.result().get("provisioning_seconds")
+        return found
+
+    def open(self, name: str, snapshot: str | None = None) -> None:
+        """Begin it on the server."""
+        message: Reply = {"op": "open", "session": self.id, "env": name}
+        if self._capacity_wait:
+            message["wait"] = self._capacity_wait
+        if snapshot is not None:
+            message["snapshot"] = snapshot
+        self.begun_by(self._link.submit(message))
+
+    def begun_by(self, opening: Future[Reply]) -> None:
+        """Note the call that begins it on the server, and end it there when this is garbage."""
+        self.is_open = True
+        self._opening = opening
+        self._earlier.append(opening)
+        self._link.keep(self.id)
+        self._finalizer = weakref.finalize(self, self._link.end, self.id)
+
+    def send(self, op: str, message: Reply) -> Future[Reply]:
+        """Send the next call; ``result`` and ``wait`` return its reply.
+
+        Raises:
+            OversizeError: The message is too large; the call has not been made.
+        """
+        self._unanswered = [future for future in self._unanswered if not future.done()]
+        if len(self._unanswered) >= _MOST_UNANSWERED:
+            concurrent.futures.wait(self._unanswered)
+        number = self._number + 1
+        numbered = {"op": op, "session": self.id, "number": number, **message}
+        sent = self._link.submit(numbered)
+        self._number = number
+        self._unanswered.append(sent)
+        if op in ("seed", "seed_actions"):  # the copy waits for a fork
+            self._earlier.append(sent)
+        return sent
+
+    def result(self, sent: Future[Reply], timeout: float) -> Reply:
+        """Wait for a reply to a call, and before it until the session has a place.
+
+        Raises:
+            GemError: The call failed, or an earlier one that nobody waited for.
+        """
+        try:
+            if self._is_beginning and self._opening is not None:
+                concurrent.futures.wait([self._opening], timeout + self._capacity_wait)
+            concurrent.futures.wait([sent], timeout)
+            if not sent.done() and self._link.is_parked(self.id):
+                timeout = self._capacity_wait
+                concurrent.futures.wait([sent], timeout)
+            reply = self._link.result(sent, 0)
+        except DeadlineError as error:
+            raise self._cause(self._link.late(timeout) if not sent.done() else error) from None
+        except GemError as error:
+            raise self._cause(error) from None
+        self._raise_earlier()
+        return reply
+
+    async def wait(self, sent: Future[Reply], seconds: float) -> Reply:
+        """Wait for a reply in an event loop; see ``result``."""
+        try:
+            if self._is_beginning and self._opening is not None:
+                await _settled(self._opening, seconds + self._capacity_wait)
+            waiter = asyncio.wrap_future(sent)
+            try:
+                reply = await asyncio.wait_for(asyncio.shield(waiter), seconds)
+            except TimeoutError as error:
+                if isinstance(error, GemError) or not self._link.is_parked(self.id):
+                    raise
+                seconds = self._capacity_wait
+                reply = await asyncio.wait_for(waiter, seconds)
+        except GemError as error:
+            raise self._cause(error) from None
+        except TimeoutError as error:
+            raise self._cause(self._link.late(seconds)) from error
+        except asyncio.CancelledError:
+            self.is_lost = True  # the server may have done it
+            raise
+        self._raise_earlier()
+        return reply
+
+    @property
+    def _is_beginning(self) -> bool:
+        """Whether the server has not said yet that it has begun."""
+        return self._opening is not None and not self._opening.done()
+
+    def close(self) -> None:
+        """End it on the server, if it was begun there."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def _cause(self, error: GemError) -> GemError:
+        """Return the first error of the calls that led to an error, and note if all is lost."""
+        if isinstance(error, SessionLostError | ConnectionLostError | DeadlineError):
+            self.is_lost = True
+        try:
+            self._raise_earlier()
+        except GemError as earlier:
+            self.is_lost = True
+            return earlier
+        return error
+
+    def _raise_earlier(self) -> None:
+        earlier, self._earlier = self._earlier, []
+        for future in earlier:
+            if future.done():
+                self._link.result(future, None)
+            else:
+                self._earlier.append(future)
+
+
+async def _settled(future: Future[Reply], seconds: float) -> None:
+    """Wait until a future is done, whatever its result."""
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    future.add_done_callback(lambda _: loop.call_soon_threadsafe(done.set))
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(done.wait(), seconds)
