@@ -61,6 +61,8 @@ _PYTEST = re.compile(
     r"conftest([.].*)?|[.]?pytest[.](ini|toml)|tox[.]ini|setup[.]cfg|entry_points[.]txt"
 )
 _MODULE = (".py", ".pyc", ".so")
+_OF_PYTEST = re.compile(r"_?pytest|pytest_\w+|pluggy|iniconfig|packaging|pygments")
+"""Modules that tests may install first, where the image does not have them."""
 _AS_ITS_OWNER = 0o6000
 """The bits by which a program runs as its owner or its group."""
 
@@ -174,6 +176,7 @@ class CarriedFiles:
         place = pure.parent if is_package else pure
         name = place.name.partition(".")[0]
         is_known = name in sys.stdlib_module_names or name in self.modules
+        is_known = is_known or bool(_OF_PYTEST.fullmatch(name))
         return is_known and str(place.parent) in self._imported_from
 
     def _is_named(self, path: str) -> bool:

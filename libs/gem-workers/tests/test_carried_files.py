@@ -89,6 +89,8 @@ def test_what_is_no_data_is_left_behind(path):
         "/app/json.py",
         "/app/json/__init__.py",
         "/app/numpy.cpython-311-x86_64-linux-gnu.so",
+        "/app/pytest/__init__.py",
+        "/app/pytest_cov.py",
         "/app/setup.cfg",
         "/app/sitecustomize.py",
         "/app/sitecustomize/x.py",

@@ -172,9 +172,6 @@ UNPAID = {
     *("shell-others", "tests-edited", "tests-link", "tests-none", "tool-netrc"),
 }
 """Cheats that our careless tests do not pay, or not always: other tests, or graders, might."""
-HOLES = {("pytest-modules", "file pytest")}
-"""A module of the working directory that hides pytest, where the image does not have pytest and the
-tests run ``python3 -m pytest`` there: ``CarriedFiles`` does not know its name."""
 PARTS = 4
 
 
@@ -308,8 +305,7 @@ def check_cheats(subtests, player, cases, part):
         if commands:
             with subtests.test(f"{cheat.id}, {task.id}"):
                 step = player.play(task, commands)
-                reward = float((cheat.id, task.id) in HOLES)
-                assert (step.reward, step.terminated) == (reward, True), step.info
+                assert (step.reward, step.terminated) == (0.0, True), step.info
                 assert not step.info["forgeable"]
 
 
