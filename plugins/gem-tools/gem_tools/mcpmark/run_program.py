@@ -62,6 +62,10 @@ class Look:
         ):
             self._note()
 
+    def end(self) -> None:
+        """Note nothing any more: the program has ended."""
+        self._has_looked = True
+
     def _note(self) -> None:
         self._has_looked = True
         os.write(self._descriptor, b"!")
@@ -83,8 +87,11 @@ def _seen(look: Look, call: Callable[..., Any]) -> Callable[..., Any]:
     return seen
 
 
-def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _show(
+    look: Look, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
     """Show an exception without the calls of this file."""
+    look.end()  # sources of the calls are looked for in the current folder too
     own = {__file__, runpy.__file__, runpy.run_path.__code__.co_filename}
     while trace is not None and trace.tb_frame.f_code.co_filename in own:
         trace = trace.tb_next
@@ -97,9 +104,10 @@ def main() -> None:
     os.set_inheritable(descriptor, False)
     sys.argv = [program]
     sys.path.insert(0, str(Path(program).parent))
-    sys.excepthook = _show
     folder = os.path.realpath(os.environ["FILESYSTEM_TEST_DIR"])
-    _watch(Look(descriptor, folder, os.environ["MCP_MESSAGES"]))
+    look = Look(descriptor, folder, os.environ["MCP_MESSAGES"])
+    sys.excepthook = functools.partial(_show, look)
+    _watch(look)
     runpy.run_path(program, run_name="__main__")
 
 
