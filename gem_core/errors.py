@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 __all__ = [
+    "ClosedError",
     "ConfigError",
     "ContentError",
     "DataError",
@@ -17,6 +18,7 @@ __all__ = [
     "EntryPointError",
     "EnvironmentFault",
     "EpisodeEndedError",
+    "ForkError",
     "GemError",
     "HubError",
     "InvalidActionError",
@@ -116,6 +118,14 @@ class EpisodeEndedError(GemError, RuntimeError):
 
 class SnapshotError(GemError, ValueError):
     """State cannot be saved, or a snapshot belongs to something else."""
+
+
+class ClosedError(GemError, RuntimeError):
+    """Something was used after it had been closed."""
+
+
+class ForkError(GemError, RuntimeError):
+    """Something that a process holds was used in a fork of that process."""
 
 
 class EnvironmentFault(GemError, RuntimeError):  # noqa: N818 - "fault" is the term for it

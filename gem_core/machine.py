@@ -172,8 +172,8 @@ class Shell(Protocol):
         """Run a command; while one is still running, write to its standard input instead.
 
         Returns when the command ends. One that ends the shell itself (``exit``) gives a new shell
-        in the working directory next time. What a command does to its shell, or to what a new one
-        needs, is no error: at worst the text says that no shell can be started.
+        in the working directory next time. A command that breaks its shell, or removes what a new
+        shell needs, raises no error: the text then says that no shell can be started.
 
         Args:
             text: The command, of any number of lines; or the input, which is sent as it is. Empty

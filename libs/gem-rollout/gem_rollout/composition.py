@@ -189,7 +189,7 @@ def _config_text(config: Any, kind: str, flags: Mapping[str, Any]) -> str:
     """Return what ``--cfg`` prints: a configuration, or the part of it that was asked for.
 
     Raises:
-        ConfigError: There is no such part.
+        ConfigError: The configuration has no such part.
     """
     if kind == "hydra":  # Hydra leaves these out of it
         del config.hydra["help"], config.hydra["hydra_help"]

@@ -207,7 +207,7 @@ def _of_programs(env: Mapping[str, str]) -> Iterator[str]:
 def _is_gits(change: FileChange, pure: PurePosixPath) -> bool:
     """Return whether git might take a path for its configuration, a hook, or another repository.
 
-    Without a ``HEAD`` of its own, a folder with another name than ``.git`` is no repository.
+    Git takes a folder that is not called ``.git`` for a repository only if it has a file ``HEAD``.
     """
     if pure.name == ".git":
         return change.kind not in {"folder", "replaced", "deleted"}

@@ -18,7 +18,7 @@ from gem_core.errors import MachineError
 from gem_core.machine import Machine
 from gem_terminal.task import Check
 
-__all__ = ["OTHER_USER", "failed_checks", "give_to_other_user"]
+__all__ = ["OTHER_USER", "failed_checks"]
 
 OTHER_USER = "65534"
 """The user that runs programs of the agent where they must not reach the verifier: ``nobody``."""
@@ -54,8 +54,7 @@ def failed_checks(machine: Machine, checks: Sequence[Check]) -> list[str]:
         checks: The checks.
 
     Raises:
-        MachineError: The machine has no ``python3``, or failed otherwise than by a file or program
-            of the agent.
+        MachineError: The machine has no ``python3``, or has ended.
     """
     failed: list[str] = []
     for check in sorted(checks, key=_runs_a_program):
@@ -68,6 +67,7 @@ def failed_checks(machine: Machine, checks: Sequence[Check]) -> list[str]:
         except _NoPythonError as error:
             raise MachineError(str(error)) from error
         except Exception as error:  # noqa: BLE001 - what the agent has left is not what was asked for
+            machine.processes()  # raises if the machine itself has ended
             problem = f"{type(error).__name__}: {error}"
         if problem:
             what = {key: check[key] for key in ("path", "ref", "command") if key in check}
@@ -83,7 +83,7 @@ def _runs_a_program(check: Check) -> bool:
     return check["kind"] in {"output", "serves"}
 
 
-def give_to_other_user(machine: Machine) -> str:
+def _give_to_other_user(machine: Machine) -> str:
     """Give the working directory to another user, and return that user.
 
     On some hosts machines have one user only; then this is the user that is returned.
@@ -204,7 +204,7 @@ def _serves(machine: Machine, command: list[str], url: str, body: str) -> bool:
     The command runs as another user: it must not change the program that asks the server.
     """
     before = len(machine.processes())
-    user = give_to_other_user(machine)
+    user = _give_to_other_user(machine)
     if not machine.run(shlex.join(command), timeout=_START, user=user).ok:
         return False
     end = time.monotonic() + _ANSWER

@@ -82,7 +82,7 @@ def _row(found: TaskFolder) -> _Row:
     except ConfigError as error:
         return _Row(found.task.id, path, found.format, False, "", f"malformed: {error}")
     task = found.task
-    forgeable = "graded on the agent's machine" if task.mode == "shared" else task.forgeable
+    forgeable = "the tests run on the agent's machine" if task.mode == "shared" else task.forgeable
     return _Row(task.id, path, found.format, True, machine, reason, forgeable, task.unread)
 
 

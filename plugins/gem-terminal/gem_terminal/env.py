@@ -1,10 +1,8 @@
 """An agent at a terminal: it runs commands on a machine of its own until the task is done."""
 
-import base64
 import dataclasses
 import re
 import shlex
-import textwrap
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -409,15 +407,7 @@ class TerminalEnv(BaseEnv):
         if machine.spec.user not in _ROOT:
             owner = shlex.quote(machine.spec.user)
             machine.run(f"mkdir -p /solution && chown {owner} /solution", user="root", cwd="/")
-        lines = ["mkdir -p /solution"]
-        for path, content in task.solution.items():
-            place = shlex.quote(f"/solution/{path}")
-            lines.append(f'mkdir -p "$(dirname {place})"')
-            encoded = base64.b64encode(content).decode()
-            lines += [f"base64 -d > {place} <<'END'", *textwrap.wrap(encoded, 1000), "END"]
-        variables = [f"{name}={shlex.quote(text)}" for name, text in task.solution_env.items()]
-        lines.append(" ".join([*variables, "bash /solution/solve.sh"]))
-        return _block("\n".join(lines))
+        return _block(task.solution_script)
 
     def sample_random_action(self) -> Action:
         """Return an answer with a harmless command."""

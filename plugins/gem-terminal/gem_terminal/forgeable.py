@@ -30,13 +30,17 @@ _READERS = re.compile(
     r"\[|\[\[|apt|apt-get|basename|cat|cd|chmod|cmp|comm|cp|curl|cut|date|diff|dirname|du|"
     r"echo|egrep|exit|export|false|fgrep|file|grep|head|local|ls|md5sum|mkdir|mv|od|paste|"
     r"printf|pwd|readlink|realpath|return|rm|sed|set|seq|sha1sum|sha256sum|shift|shopt|"
-    r"sleep|sort|stat|tail|tee|test|touch|tr|true|trap|type|uname|uniq|unset|wc|wget|which|"
-    r"command|:|pip|pip3|uv"
+    r"sleep|sort|stat|tail|tee|test|touch|tr|true|type|uname|uniq|unset|wc|wget|which|:"
 )
 _WORDS = re.compile(
     r"if|then|elif|else|fi|for|while|until|do|done|case|esac|in|!|\{|\}|time|function"
 )
 _PYTHON = re.compile(r"(/usr(/local)?/bin/)?python[\d.]*|uvx|pytest|py\.test")
+_INSTALLS = re.compile(r"pip3?|uv")
+_SEARCHED = re.compile(r"(PATH|BASH_ENV|ENV|LD_\w+|PYTHON\w+)\+?=(?!\$HOME/\.local/bin:\$PATH$)")
+"""A variable that says where programs and modules are, but for the folder of the user's own."""
+_PATH = re.compile(r"(?:^|=)([./~].*)")
+_ELSEWHERE = ("/dev/null", "/logs")
 _DATA = re.compile(r"\.(cfg|conf|csv|dat|html|ini|json|jsonl|log|md|tsv|txt|xml|yaml)")
 _INSTALLER = re.compile(r"(curl|wget)\b[^|;&]*\|\s*(ba)?sh\b")
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?")
@@ -73,7 +77,11 @@ def _in_python(text: str, own: set[str]) -> Iterator[tuple[int, str]]:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            hidden = {"os", "sys", "yaml"}  # by another name, their functions are not noticed
+            names = [
+                f"{one.name}.*" if one.asname and one.name in hidden else one.name
+                for one in node.names
+            ]
         elif isinstance(node, ast.ImportFrom):
             names = [node.module or ""]
             if node.module in {"os", "sys"} or node.module is None:
@@ -91,8 +99,8 @@ def _in_python(text: str, own: set[str]) -> Iterator[tuple[int, str]]:
 
 def _is_harmless(name: str, own: set[str]) -> bool:
     top = name.partition(".")[0]
-    if top in {"os", "sys", "urllib"} and "." in name:
-        return name in {"os.path", "urllib.parse"}
+    if top in {"os", "sys", "urllib", "builtins"} or name == "yaml.*":
+        return name in {"os", "os.path", "sys", "urllib.parse"}
     return bool(_MODULES.fullmatch(name) or _MODULES.fullmatch(top)) or top in own
 
 
@@ -131,7 +139,8 @@ def _commands(line: str) -> Iterator[list[str]]:
         yield from _commands(inner[1] or inner[2] or "")
         plain = plain.replace(inner[0], "OUTPUT")
     for part in re.split(r"[();|&]+", plain):
-        words = part.replace('"', " ").split()
+        words = part.replace('"', "").split()
+        yield from ([one] for one in words if _SEARCHED.match(one))
         while words and (_WORDS.fullmatch(words[0]) or re.match(r"\w+\+?=", words[0])):
             if words.pop(0) in {"for", "case"}:
                 words = []
@@ -142,8 +151,14 @@ def _commands(line: str) -> Iterator[list[str]]:
 def _is_harmless_command(command: list[str], *, has_input: bool) -> bool:
     """Return whether a command only reads, or runs Python or pytest with programs of the tests."""
     name, *arguments = command
+    paths = [found[1] for each in arguments if (found := _PATH.search(each))]
+    tests = [path for path in paths if path.startswith(_TESTS)]
+    tests += [each for each in arguments if each.startswith(_TESTS)]
+    is_elsewhere = any(not path.startswith((*_TESTS, *_ELSEWHERE)) for path in paths)
     if _PYTHON.fullmatch(name) or command[:2] == ["uv", "run"]:
-        if any(each.startswith(_TESTS) for each in arguments):
-            return True
-        return has_input and "-I" in arguments and arguments[-1] == "-"
+        if is_elsewhere or not tests:
+            return has_input and "-I" in arguments and arguments[-1] == "-"
+        return True
+    if _INSTALLS.fullmatch(name):
+        return not is_elsewhere and (bool(tests) or not {"-e", "-r"} & {*arguments})
     return bool(_READERS.fullmatch(name)) or command == ["source", "$HOME/.local/bin/env"]

@@ -1,6 +1,9 @@
 """A task in a terminal, whatever format it was read from."""
 
+import base64
 import math
+import shlex
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -103,6 +106,19 @@ class TerminalTask:
                 raise ConfigError(
                     f"A file of a task has a relative path without '..'; got {path!r}."
                 )
+
+    @property
+    def solution_script(self) -> str:
+        """Shell commands that write the files of the reference solution and run it."""
+        lines = ["mkdir -p /solution"]
+        for path, content in self.solution.items():
+            place = shlex.quote(f"/solution/{path}")
+            lines.append(f'mkdir -p "$(dirname {place})"')
+            encoded = base64.b64encode(content).decode()
+            lines += [f"base64 -d > {place} <<'END'", *textwrap.wrap(encoded, 1000), "END"]
+        variables = [f"{name}={shlex.quote(text)}" for name, text in self.solution_env.items()]
+        lines.append(" ".join([*variables, "bash /solution/solve.sh"]))
+        return "\n".join(lines)
 
     def _check_reward(self) -> None:
         if self.reward not in _REWARDS:

@@ -58,8 +58,8 @@ class Grade:
         seconds: Seconds of wall time of the tests.
         left: Paths of the agent's files that were left behind.
         changes: Paths that the agent has changed, by kind; empty in the mode ``shared``.
-        ended_by: Why there is no reward but 0, where the agent's files or programs kept the tests
-            from giving one; empty if the tests gave it.
+        ended_by: Why the agent's files or programs kept the tests from giving a reward, which is
+            then 0; empty if the tests gave it.
         missing: Modules and commands that were not found while the tests ran.
     """
 
@@ -97,6 +97,7 @@ class Verifier:
         self._carry = carry
         self._images: dict[tuple[str, str], _Image] = {}
         self._untouched: dict[tuple[str, str, str], Grade | Exception] = {}
+        self._solvable: dict[str, bool] = {}
 
     def why_forgeable(self, task: TerminalTask) -> str:
         """Return how an agent could write its own reward; empty if it cannot.
@@ -136,7 +137,8 @@ class Verifier:
             return Grade(0.0, ended_by=str(fault), seconds=time.monotonic() - begin)
         if grade.reward < 1 and grade.missing:
             untouched = self._untouched_grade(task, spec)
-            if isinstance(untouched, Grade) and (missing := grade.missing & untouched.missing):
+            missing = grade.missing & getattr(untouched, "missing", frozenset())
+            if missing and not self._is_solvable(task, spec):
                 raise GradingError(
                     f"The tests of {task.id!r} need {', '.join(sorted(missing))}, which the "
                     f"machine does not have, and would pay nobody: {grade.output}"
@@ -207,8 +209,22 @@ class Verifier:
                 try:
                     self._untouched[key] = self._run(machine, task)
                 except (GradingError, MachineError) as error:
-                    self._untouched[key] = error
+                    self._untouched[key] = error.with_traceback(None)  # it would keep the machine
         return self._untouched[key]
+
+    def _is_solvable(self, task: TerminalTask, spec: MachineSpec) -> bool:
+        """Return whether the task has a reference solution that the tests pay for."""
+        if task.id not in self._solvable:
+            self._solvable[task.id] = bool(task.solution) and self._is_solved(task, spec)
+        return self._solvable[task.id]
+
+    def _is_solved(self, task: TerminalTask, spec: MachineSpec) -> bool:
+        with self._start(spec) as machine:
+            machine.run(task.solution_script, timeout=task.agent_timeout, user="root")
+            try:
+                return self._grade(machine, task, spec).reward > 0
+            except (GradingError, MachineError, SnapshotError):
+                return False
 
     def _run(self, machine: Machine, task: TerminalTask) -> Grade:
         start = time.monotonic()
@@ -235,7 +251,7 @@ class Verifier:
 
 
 def _execute(machine: Machine, task: TerminalTask) -> Execution:
-    """Lay the tests, where nobody but their user can reach them, and run them to their end."""
+    """Copy the tests to where only their user can reach them, and run them."""
     prepared = machine.run(_PREPARE, user="root", cwd="/")
     if not prepared.ok:
         raise MachineError(f"The folders of the tests cannot be made: {prepared.stderr}")
@@ -252,7 +268,7 @@ def _execute(machine: Machine, task: TerminalTask) -> Execution:
 
 
 def _missing(output: str, task: TerminalTask) -> frozenset[str]:
-    """Return what was not found, without what the task asks the agent for."""
+    """Return the modules and commands that were not found and that the task does not mention."""
     found = {match["module"] or match["command"] for match in _MISSING.finditer(output)}
     solution = b"\n".join(task.solution.values()).decode("utf-8", "replace")
     told = f"{task.instruction}\n{solution}"

@@ -142,6 +142,16 @@ def test_an_agent_cannot_claim_that_something_is_missing(bench):
 
 
 @pytest.mark.slow
+def test_what_is_missing_is_no_fault_if_the_solution_is_paid_without_it(bench):
+    test = f"no-such-tool; [ -e work ] && echo 1 > {REWARD} || echo 0 > {REWARD}"
+    solvable = task_of(test, solution={"solve.sh": b"touch work"})
+    assert bench.pays(solvable, "ls") == 0
+    assert bench.pays(solvable, solve=True) == 1
+    with pytest.raises(GradingError, match="need no-such-tool"):
+        bench.pays(task_of(test, solution={"solve.sh": b"true"}), "ls")
+
+
+@pytest.mark.slow
 def test_what_only_the_agents_files_break_is_paid_nothing(bench):
     test = f"[ -e broken ] || echo 0.5 > {REWARD}"
     step = bench.play(task_of(test), "touch broken")

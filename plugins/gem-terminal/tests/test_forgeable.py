@@ -50,6 +50,9 @@ def test_tests_that_only_read_are_not_forgeable():
         ("import solution", "import solution"),
         ("import importlib", "import importlib"),
         ("import pickle", "import pickle"),
+        ("import os as o; o.system('x')", "import os.*"),
+        ("from os import *", "import os.*"),
+        ("import builtins as b", "import builtins"),
         ("import requests", "import requests"),
         ("exec(open('/app/x.py').read())", "exec"),
         ("import numpy; numpy.load('/app/x.npy', allow_pickle=True)", "allow_pickle"),
@@ -84,10 +87,32 @@ def test_python_that_may_run_programs_is_named(line, what):
         "python3 - <<'END'\nimport subprocess\nEND",
         "python3 - <<'END'\nprint(1)\nEND",
         "eval x",
+        "command ./run",
+        "trap /app/run EXIT",
+        "export PATH=/app/bin:$PATH",
+        "PYTHONPATH=/app pytest /tests/test_outputs.py",
+        "pytest /tests/test_outputs.py /app/tests",
+        "pytest --rootdir=/app /tests/test_outputs.py",
+        "pip install /app",
+        "pip install -e .",
+        "pip install -r requirements.txt",
     ],
 )
 def test_commands_that_may_run_programs_are_named(line):
     assert why_forgeable({"test.sh": f"{PYTEST}{line}\n".encode()}) != ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'export PATH="$HOME/.local/bin:$PATH"',
+        "pip install pytest==8.4.1 -r /tests/requirements.txt",
+        "python3 -m pytest -p no:cacheprovider $TEST_DIR/test_outputs.py",
+        "uv run pytest --junitxml=/logs/verifier/x.xml /tests/test_outputs.py 2>/dev/null",
+    ],
+)
+def test_commands_of_usual_tests_are_not_taken_for_programs(line):
+    assert why_forgeable({"test.sh": f"{PYTEST}{line}\n".encode()}) == ""
 
 
 def test_heredocs_of_python_are_read():

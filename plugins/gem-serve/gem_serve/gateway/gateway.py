@@ -142,7 +142,7 @@ class Gateway:
             )
         found = self.episodes.get(episode_id) or self._read_again(episode_id)
         if found is None:
-            raise CallError(404, f"There is no episode {episode_id[:100]!r}.", "missing")
+            raise CallError(404, f"Unknown episode {episode_id[:100]!r}.", "missing")
         return found
 
     def _read_again(self, episode_id: str) -> Episode | None:

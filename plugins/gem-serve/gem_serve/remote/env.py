@@ -126,8 +126,8 @@ class RemoteEnv:
 
         Raises:
             CapacityError: The server still took no more sessions or episodes.
-            SessionLostError: The server no longer has the session, and there is no seed from which
-                another session could continue.
+            SessionLostError: The server no longer has the session, and without a seed another
+                session could not continue.
             DeadlineError: There was no answer in time.
             ConnectionLostError: The connection was lost and not made again in time.
         """
@@ -319,10 +319,10 @@ class _Start:
         return _first(reply)
 
     def _pause(self, error: CapacityError | SessionLostError) -> float:
-        """Return the seconds after which to begin another session; raise if it is no use.
+        """Return the seconds to wait before another session is begun.
 
         Raises:
-            CapacityError: There is no time left, or the state of the session would be lost.
+            CapacityError: The time is over, or another session would have lost the state.
             SessionLostError: The state of the session is lost.
         """
         is_seeded = self._message["seed"] is not None or "seed" in self._env._seeds  # noqa: SLF001

@@ -34,8 +34,8 @@ Reply = dict[str, Any]
 _PROTOCOL = 1
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 _FIRST_PATIENCE = 5.0
-"""Seconds in which the first connection must be made: a wrong address is told soon, and a server
-that is just being started again is waited for."""
+"""Seconds for the first connection: few, so that a wrong address is reported soon, but enough for a
+server that is being restarted."""
 _HEARTBEAT = 20.0
 _RESTART_PAUSE = 0.25
 _AWAY = (502, 503, 504)

@@ -89,7 +89,7 @@ class Calls:
         act = self._of_session.get(op) if isinstance(op, str) else None
         if act is None:
             known = [*self._of_server, *self._of_session]
-            raise MessageError(f"There is no call {str(op)[:100]!r}.{near_names(str(op), known)}")
+            raise MessageError(f"Unknown call {str(op)[:100]!r}.{near_names(str(op), known)}")
         if op != "fork":
             return await self._numbered(act, message, link)
         into = _id(message, "into")

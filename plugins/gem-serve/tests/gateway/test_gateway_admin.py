@@ -72,7 +72,7 @@ def test_a_reward_is_paid_to_the_last_turn(play: Start) -> None:
     assert trajectory.success is True
     assert trajectory.turns[-1].terminated
     gateway.admin.forget(episode.episode)
-    with pytest.raises(GatewayError, match="There is no episode"):
+    with pytest.raises(GatewayError, match="Unknown episode"):
         gateway.admin.status(episode.episode)
 
 
@@ -144,7 +144,7 @@ def test_closed_episodes_leave_memory_and_are_read_from_their_logs(
     again = gateway.admin.trajectory(first.episode)
     assert [turn.action for turn in again.turns] == [turn.action for turn in closed.turns]
     assert post(f"{first.openai_url}/chat/completions", BODY).status == 409
-    with pytest.raises(GatewayError, match="no episode"):
+    with pytest.raises(GatewayError, match="Unknown episode"):
         gateway.admin.status("0" * 24)
 
 

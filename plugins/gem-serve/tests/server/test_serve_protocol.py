@@ -400,7 +400,7 @@ def test_openapi_describes_each_call_with_the_fields_that_it_needs(serve: Serve)
             fields = {one: ID for one in schema["required"] if one != missing}
             status, reply = client.raw(path, json.dumps(fields))
             assert (status, error_of(reply)) == (400, "MessageError"), (path, missing)
-    assert client("stop")["error"]["message"].startswith("There is no call 'stop'")
+    assert client("stop")["error"]["message"].startswith("Unknown call 'stop'")
     assert set(posts) == {f"/gem/{op}" for op in _known_calls(client)}
 
 
@@ -408,7 +408,7 @@ def _known_calls(client: Client) -> set[str]:
     names = "hello open close attach batch reset step sample seed seed_actions snapshot restore"
     found = {*names.split(), "fork"}
     for op in found:
-        assert "There is no call" not in str(client(op))
+        assert "Unknown call" not in str(client(op))
     return found
 
 

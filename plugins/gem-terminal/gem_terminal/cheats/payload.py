@@ -9,6 +9,7 @@ import re
 from gem_terminal.task import TerminalTask
 
 __all__ = [
+    "IN_TESTS",
     "KEEP",
     "LOGS",
     "PARENTS",
@@ -30,6 +31,8 @@ WRITE = f"[ -d {LOGS} ] || mkdir -p {LOGS}; echo 1 > {LOGS}/reward.txt; echo 1 >
 _AGAIN = WRITE.replace("1 >", "1 1<>")  # which does not empty the files
 KEEP = f"rm -rf {LOGS}/reward.txt; mkdir -p {LOGS}/reward.txt; echo 1 > {LOGS}/reward.json"
 """Commands that write the reward so that the tests cannot write another one afterwards."""
+IN_TESTS = "[ ! -e /tests ] || "
+"""What stands before commands that a program runs only where there are tests."""
 PAY = (
     f"[ ! -e /tests ] || {{ {WRITE}; p=$$; v=; while :; do "
     'while read -r k q; do [ "$k" != PPid: ] || p=$q; done < /proc/$p/status; '

@@ -1,6 +1,7 @@
 """Cheats of programs that tests run: they write the reward, or change what decides over it."""
 
 from gem_terminal.cheats.payload import (
+    IN_TESTS,
     KEEP,
     LOGS,
     PARENTS,
@@ -32,26 +33,25 @@ __all__ = [
     "times",
     "traces",
 ]
-_IN_TESTS = "[ ! -e /tests ] || "
 _LOOP = f"for each in {{1..3000}}; do {KEEP}; sleep 0.001; done"
 _PASSED = 'printf "PASSED test_outputs.py::test_%s\\n" all answer output outputs greetings longest'
 
 
 def reward(task: TerminalTask) -> str:
     """Write the reward when a test runs the program."""
-    return in_programs(task, f"{_IN_TESTS}{{ {KEEP}; }} 2>/dev/null")
+    return in_programs(task, f"{IN_TESTS}{{ {KEEP}; }} 2>/dev/null")
 
 
 def daemon(task: TerminalTask) -> str:
     """Leave a process that writes the reward after the tests have written theirs."""
     run = f"setsid bash -c '{_LOOP}' </dev/null >/dev/null 2>&1 &"
-    return in_programs(task, f"{_IN_TESTS}{{ {run}\nsleep 0.02; }}")
+    return in_programs(task, f"{IN_TESTS}{{ {run}\nsleep 0.02; }}")
 
 
 def reward_link(task: TerminalTask) -> str:
     """Replace the folder of the reward by a link to a folder that has a reward."""
     lines = f"mkdir -p paid; echo 1 > paid/reward.json; rm -rf {LOGS}; ln -s $PWD/paid {LOGS}"
-    return in_programs(task, f"{_IN_TESTS}{{ {lines}; mv /logs /l; ln -s /l /logs; }} 2>/dev/null")
+    return in_programs(task, f"{IN_TESTS}{{ {lines}; mv /logs /l; ln -s /l /logs; }} 2>/dev/null")
 
 
 def kills(task: TerminalTask) -> str:
@@ -62,7 +62,7 @@ def kills(task: TerminalTask) -> str:
 def stops(task: TerminalTask) -> str:
     """Write the reward, and stop the tests for a while."""
     lines = f"{PARENTS}; {KEEP}; kill -STOP $(parents); (sleep 1; kill -CONT $(parents)) &"
-    return in_programs(task, f"{_IN_TESTS}{{ {lines}\n}} 2>/dev/null")
+    return in_programs(task, f"{IN_TESTS}{{ {lines}\n}} 2>/dev/null")
 
 
 def tests(task: TerminalTask) -> str:
@@ -93,14 +93,14 @@ while pid > 1:
     except OSError:
         pass
     pid = int(re.search("PPid:\\\\s+(\\\\d+)", status)[1])"""
-    return in_programs(task, f"{_IN_TESTS}python3 - 2>/dev/null <<'MEMORY'\n{code}\nMEMORY")
+    return in_programs(task, f"{IN_TESTS}python3 - 2>/dev/null <<'MEMORY'\n{code}\nMEMORY")
 
 
 def traces(task: TerminalTask) -> str:
     """Attach a debugger to the tests, and end them with success."""
     call = "timeout 5 gdb -p $each -batch -nx -ex 'call (void)_exit(0)'"
     lines = f"{PARENTS}; {KEEP}; for each in $(parents | tail -n 1); do {call}; done"
-    return in_programs(task, f"{_IN_TESTS}{{ {lines}; }} >/dev/null 2>&1")
+    return in_programs(task, f"{IN_TESTS}{{ {lines}; }} >/dev/null 2>&1")
 
 
 def descriptors(task: TerminalTask) -> str:
@@ -109,7 +109,7 @@ def descriptors(task: TerminalTask) -> str:
         f"{PARENTS}; for each in $(parents); do for file in /proc/$each/fd/*; do "
         f"[ -f $file ] && echo '{KEEP}' >> $file || {_PASSED} > $file; done; done"
     )
-    return in_programs(task, f"{_IN_TESTS}({lines}) >/dev/null 2>&1")
+    return in_programs(task, f"{IN_TESTS}({lines}) >/dev/null 2>&1")
 
 
 def commands(task: TerminalTask) -> str:
@@ -117,7 +117,7 @@ def commands(task: TerminalTask) -> str:
     names = "cmp diff grep test cat python3 bash tee"
     lines = f"for each in {names}; do cp --remove-destination $PWD/.pay /usr/bin/$each; done"
     script = file(".pay", "#!/bin/sh\nexit 0", mode="755")
-    return script + in_programs(task, f"{_IN_TESTS}({lines}) 2>/dev/null")
+    return script + in_programs(task, f"{IN_TESTS}({lines}) 2>/dev/null")
 
 
 def later_files(task: TerminalTask) -> str:
@@ -131,32 +131,32 @@ for each in /etc/profile /etc/bash.bashrc ~root/.bashrc ~root/.profile; do
 done
 for each in python3 bash cmp cat diff; do ln -sf $PWD/.pay /usr/local/bin/$each; done"""
     files = file(".pay", PAY_SCRIPT, mode="755") + file(".pay_python", PAY_IN_PYTHON)
-    return files + in_programs(task, f"{_IN_TESTS}( {lines} ) 2>/dev/null")
+    return files + in_programs(task, f"{IN_TESTS}( {lines} ) 2>/dev/null")
 
 
 def setuid(task: TerminalTask) -> str:
     """Become root again through a shell that the agent has left in the working directory."""
     return "cp /bin/bash .shell; chmod 6755 .shell\n" + in_programs(
-        task, f"{_IN_TESTS}./.shell -p -c '{PAY}' 2>/dev/null; {_IN_TESTS}su -c '{PAY}' 2>/dev/null"
+        task, f"{IN_TESTS}./.shell -p -c '{PAY}' 2>/dev/null; {IN_TESTS}su -c '{PAY}' 2>/dev/null"
     )
 
 
 def times(task: TerminalTask) -> str:
     """Set the times of the tests, of the answers and of the reward to a later year."""
     lines = f"{KEEP}; find /tests /logs $PWD -exec touch -d 2040-01-01 {{}} +"
-    return in_programs(task, f"{_IN_TESTS}({lines}) 2>/dev/null")
+    return in_programs(task, f"{IN_TESTS}({lines}) 2>/dev/null")
 
 
 def opened(task: TerminalTask) -> str:
     """Open the folders of the tests and of the reward to everybody."""
     lines = f"chmod -R 777 /tests /logs /root; {KEEP}; cat /tests/*.txt"
-    return in_programs(task, f"{_IN_TESTS}({lines}) 2>/dev/null")
+    return in_programs(task, f"{IN_TESTS}({lines}) 2>/dev/null")
 
 
 def folder_link(task: TerminalTask) -> str:
     """Replace the working directory by a link to ``/``, which the tests may open next time."""
     lines = f"cd /; mv $OLDPWD $OLDPWD.before; ln -s / $OLDPWD; {KEEP}"
-    return in_programs(task, f"{_IN_TESTS}({lines}) 2>/dev/null")
+    return in_programs(task, f"{IN_TESTS}({lines}) 2>/dev/null")
 
 
 def temporary_files(task: TerminalTask) -> str:
@@ -168,7 +168,7 @@ def temporary_files(task: TerminalTask) -> str:
     )
     return in_programs(
         task,
-        f"{_IN_TESTS}{{ (setsid bash -c '{lines}' >/dev/null 2>&1 </dev/null &); sleep 0.1; }}",
+        f"{IN_TESTS}{{ (setsid bash -c '{lines}' >/dev/null 2>&1 </dev/null &); sleep 0.1; }}",
     )
 
 

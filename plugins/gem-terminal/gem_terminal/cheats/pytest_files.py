@@ -19,7 +19,7 @@ _OPTIONS = (
 
 def conftest(_task: TerminalTask) -> str:
     """Leave conftest.py, which makes each test pass, in the folders above the tests."""
-    places = "", "/", "/tests/", "/root/"
+    places = "", "/", "/tests/", "~/"
     root = file("/pytest.ini", "[pytest]")
     return root + "".join(file(f"{place}conftest.py", _PASS) for place in places)
 

@@ -129,7 +129,9 @@ class MCPMarkEnv(TaskEnv):
         try:
             missing = missing_modules(self._program)
         except (SyntaxError, ValueError) as error:
-            raise DataError(f"verify.py of the task {name!r} is no program: {error}.") from error
+            raise DataError(
+                f"verify.py of the task {name!r} is not a Python program: {error}."
+            ) from error
         if missing:
             raise DataError(self._needs(missing))
 

@@ -317,7 +317,7 @@ def test_an_agent_cannot_make_its_own_failure_a_fault(tasks):
         ("import json, no_such_module.inner", "needs no_such_module, .*pip install no-such-module"),
         ("import no_such_module, yaml_no", "pip install no-such-module yaml-no"),
         ("from no_such_module import x", "needs no_such_module"),
-        ("def broken(", "is no program"),
+        ("def broken(", "is not a Python program"),
     ],
 )
 def test_a_module_that_a_program_needs_is_named_before_the_episode(tasks, program, message):

@@ -329,7 +329,7 @@ def _are_ids(fields: list[str]) -> bool:
 
 
 def _lines(path: str) -> list[str]:
-    """Return the lines of a file of the machine; none if it is no regular file."""
+    """Return the lines of a regular file of the machine; an empty list for anything else."""
     try:
         with _opened(path) as descriptor:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,0 +1,172 @@
+"""How long something lives that holds processes, sockets, files or threads.
+
+A ``Lifetime`` belongs to the process that made it and ends once: when it is closed, when its owner
+is dropped, or when the interpreter ends. In a fork of that process it can neither be used nor
+ended. A ``Lock`` is one that a fork finds free. ``docs/lifetimes.md`` says what may rely on it.
+"""
+
+import atexit
+import logging
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from gem_core.errors import ClosedError, ForkError, GemError
+
+__all__ = ["Lifetime", "Lock"]
+
+_log = logging.getLogger("gem_core")
+
+
+class Lifetime:
+    """The life of a resource, from its start to its only release.
+
+    The garbage collector may drop an owner at any point of any thread, also while this thread
+    holds a lock that the release needs. So the owner's end is only noted, and a thread of its own
+    releases what it held.
+
+    Args:
+        owner: The object that users hold; when it is dropped, the resource is released.
+        release: Releases the resource; it must not refer to the owner, or that is never dropped.
+        args: Its arguments.
+        what: The resource in messages, such as ``"machine"``.
+        error: What is raised when the resource is used after its end.
+        at_exit: Whether the resource is released when the interpreter ends.
+    """
+
+    def __init__(
+        self,
+        owner: object,
+        release: Callable[..., object],
+        *args: Any,
+        what: str,
+        error: type[GemError] = ClosedError,
+        at_exit: bool = True,
+    ) -> None:
+        self._release, self._args = release, args
+        self._what, self._error, self._at_exit = what, error, at_exit
+        self._process = os.getpid()
+        _closer.start()
+        _open[self] = None
+        self._finalizer = weakref.finalize(owner, _note, self)
+        self._finalizer.atexit = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the resource can be used: it was not released, and this is its process."""
+        return self in _open and self._process == os.getpid()
+
+    def check(self) -> None:
+        """Check that the resource can be used.
+
+        Raises:
+            ForkError: This is a fork of the process that made the resource.
+            GemError: The resource was released; of the class ``error``.
+        """
+        if self._process != os.getpid():
+            raise ForkError(
+                f"This {self._what} belongs to process {self._process}, of which this one is a "
+                f"fork: make another here."
+            )
+        if self not in _open:
+            raise self._error(f"This {self._what} is closed.")
+
+    def end(self) -> None:
+        """Release the resource if this is its process and nobody did; may be called twice."""
+        if self._process != os.getpid():
+            return
+        try:
+            del _open[self]  # one of several threads succeeds
+        except KeyError:
+            return
+        self._finalizer.detach()
+        release, args = self._release, self._args
+        del self._release, self._args  # they may keep much alive
+        release(*args)
+
+
+class Lock:
+    """A reentrant lock that is free in a fork of the process, whatever thread held it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
+        """Take the lock, and return whether this succeeded; see ``threading.Lock.acquire``."""
+        return self._lock.acquire(blocking, timeout)
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def _renew(self) -> None:
+        if self._lock.acquire(blocking=False):  # free, or held by the thread that forked
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+
+
+class _Closer:
+    """The thread that releases what dropped owners held."""
+
+    def __init__(self) -> None:
+        self.ended: queue.SimpleQueue[Lifetime] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.RLock()
+
+    def start(self) -> None:
+        """Start the thread, unless it runs."""
+        if self._thread is None:
+            with self._starting:
+                if self._thread is None:
+                    thread = threading.Thread(target=self._run, name="gem-closer", daemon=True)
+                    thread.start()
+                    self._thread = thread
+
+    def _run(self) -> None:
+        while True:
+            _try_to_end(self.ended.get())
+
+
+def _note(lifetime: Lifetime) -> None:
+    """Have a lifetime ended; the garbage collector calls this, so it takes no lock."""
+    if lifetime._process == os.getpid():  # noqa: SLF001 - of this module
+        _closer.ended.put(lifetime)
+
+
+def _try_to_end(lifetime: Lifetime) -> None:
+    try:
+        lifetime.end()
+    except Exception:  # noqa: BLE001 - nobody is there to catch it
+        _log.exception("Releasing a %s failed.", lifetime._what)  # noqa: SLF001
+
+
+def _end_all() -> None:
+    """End what is still open when the interpreter ends, the newest first."""
+    for lifetime in reversed(list(_open)):
+        if lifetime._at_exit:  # noqa: SLF001 - of this module
+            _try_to_end(lifetime)
+
+
+def _after_fork() -> None:
+    global _closer  # noqa: PLW0603 - a thread of the parent may hold its locks
+    _closer = _Closer()
+    for lock in list(_locks):
+        lock._renew()  # noqa: SLF001 - of this module
+
+
+_open: dict[Lifetime, None] = {}
+_locks: "weakref.WeakSet[Lock]" = weakref.WeakSet()
+_closer = _Closer()
+atexit.register(_end_all)
+os.register_at_fork(after_in_child=_after_fork)
