@@ -16,7 +16,7 @@ from typing import Any
 
 from gem_core.errors import ClosedError, ForkError, GemError
 
-__all__ = ["Lifetime", "Lock"]
+__all__ = ["Lifetime", "Lock", "call_later"]
 
 _log = logging.getLogger("gem_core")
 
@@ -51,7 +51,7 @@ class Lifetime:
         self._process = os.getpid()
         _closer.start()
         _open[self] = None
-        self._finalizer = weakref.finalize(owner, _note, self)
+        self._finalizer = weakref.finalize(owner, call_later, self.end)
         self._finalizer.atexit = False
 
     @property
@@ -116,11 +116,21 @@ class Lock:
             self._lock = threading.RLock()
 
 
+def call_later(function: Callable[..., object], *args: Any) -> None:
+    """Have a function called soon, in a thread of its own; errors are logged.
+
+    This takes no lock, so what the garbage collector runs may use it: finalizers, and the end of
+    abandoned generators and coroutines. The thread starts with the first ``Lifetime``.
+    """
+    _closer.calls.put((function, args))
+
+
 class _Closer:
     """The thread that releases what dropped owners held."""
 
     def __init__(self) -> None:
-        self.ended: queue.SimpleQueue[Lifetime] = queue.SimpleQueue()
+        self.calls: queue.SimpleQueue[tuple[Callable[..., object], tuple[Any, ...]]]
+        self.calls = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.RLock()
 
@@ -135,27 +145,22 @@ class _Closer:
 
     def _run(self) -> None:
         while True:
-            _try_to_end(self.ended.get())
+            function, args = self.calls.get()
+            _try(function, *args)
 
 
-def _note(lifetime: Lifetime) -> None:
-    """Have a lifetime ended; the garbage collector calls this, so it takes no lock."""
-    if lifetime._process == os.getpid():  # noqa: SLF001 - of this module
-        _closer.ended.put(lifetime)
-
-
-def _try_to_end(lifetime: Lifetime) -> None:
+def _try(function: Callable[..., object], *args: Any) -> None:
     try:
-        lifetime.end()
+        function(*args)
     except Exception:  # noqa: BLE001 - nobody is there to catch it
-        _log.exception("Releasing a %s failed.", lifetime._what)  # noqa: SLF001
+        _log.exception("The end of something that is no longer used has failed.")
 
 
 def _end_all() -> None:
     """End what is still open when the interpreter ends, the newest first."""
     for lifetime in reversed(list(_open)):
         if lifetime._at_exit:  # noqa: SLF001 - of this module
-            _try_to_end(lifetime)
+            _try(lifetime.end)
 
 
 def _after_fork() -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from forks import in_fork
 
 from gem_core.errors import ClosedError, ForkError, MachineError
 from gem_core.lifetimes import Lifetime, Lock
@@ -18,22 +19,6 @@ class Owner:
 
     def __init__(self, *args, **kwargs):
         self.lifetime = Lifetime(self, *args, **{"what": "thing", **kwargs})
-
-
-def in_child(check):
-    """Return what ``check`` returns in a fork of this process."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.write(write, repr(check()).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as file:
-        said = file.read()
-    os.waitpid(pid, 0)
-    return said
 
 
 def wait_until(check):
@@ -98,7 +83,7 @@ def test_a_release_that_fails_does_not_keep_others_from_theirs(caplog):
     Owner(lambda: 1 / 0)
     Owner(released.append, 1)
     assert wait_until(lambda: released)
-    assert "Releasing a thing failed" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_in_a_fork_it_can_neither_be_used_nor_ended():
@@ -111,7 +96,7 @@ def test_in_a_fork_it_can_neither_be_used_nor_ended():
             owner.lifetime.check()
         return owner.lifetime.is_open, released
 
-    assert in_child(use) == "(False, [])"
+    assert in_fork(use) == "(False, [])"
     assert owner.lifetime.is_open
     owner.lifetime.end()
     assert released == [1]
@@ -125,7 +110,7 @@ def test_what_a_fork_makes_is_its_own():
         Owner(released.append, 1)
         return wait_until(lambda: released)
 
-    assert in_child(make) == "[1]"
+    assert in_fork(make) == "[1]"
 
 
 PROGRAM = """\
@@ -164,9 +149,9 @@ def test_a_lock_is_free_in_a_fork_unless_the_forking_thread_holds_it():
     held.wait()
     try:
         assert not lock.acquire(blocking=False)
-        assert in_child(lambda: lock.acquire(timeout=5)) == "True"
+        assert in_fork(lambda: lock.acquire(timeout=5)) == "True"
     finally:
         done.set()
         thread.join()
     with lock, lock:
-        assert in_child(lambda: (lock.release(), lock.release())) == "(None, None)"
+        assert in_fork(lambda: (lock.release(), lock.release())) == "(None, None)"

@@ -4,14 +4,28 @@ import asyncio
 import queue
 import threading
 import time
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from gem_core.errors import GemError
+from gem_core.lifetimes import Lock
 from gem_core.maybe_async import is_awaitable
-from gem_core.vector.slot import FAULTS, Fault, Slot, perform
+from gem_core.vector.slot import Fault, Slot, perform
 
-__all__ = ["Executor", "LoopThread", "QueueExecutor", "Request", "Result"]
+__all__ = [
+    "CLOSE_SECONDS",
+    "Executor",
+    "LoopThread",
+    "QueueExecutor",
+    "Request",
+    "Result",
+    "check_closed",
+    "warn_of_hanging",
+]
+
+CLOSE_SECONDS = 5.0
+"""What takes longer to end is left behind, or killed."""
 
 Request = tuple[int, Any]
 """Index of a slot, and the argument of the method to call."""
@@ -39,7 +53,7 @@ class Executor(Protocol):
         """
 
     def close(self) -> None:
-        """Close the slots and end all threads and processes; may be called twice."""
+        """Close the slots and end all threads and processes, in seconds; may be called twice."""
 
 
 class LoopThread:
@@ -56,13 +70,17 @@ class LoopThread:
         async def run() -> None:
             try:
                 done(await awaitable)
-            except FAULTS as error:
+            except BaseException as error:  # noqa: BLE001 - somebody waits for an answer
                 done(Fault(error))
 
         asyncio.run_coroutine_threadsafe(run(), self._loop)
 
-    def close(self) -> None:
-        """Cancel what is running, and end the thread."""
+    def close(self) -> bool:
+        """Cancel what is running, and end the thread.
+
+        Returns:
+            Whether all of it ended within ``CLOSE_SECONDS``; if not, the thread is left behind.
+        """
 
         async def cancel() -> None:
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -71,10 +89,15 @@ class LoopThread:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._loop.shutdown_default_executor()
 
-        asyncio.run_coroutine_threadsafe(cancel(), self._loop).result()
+        ending = asyncio.run_coroutine_threadsafe(cancel(), self._loop)
+        try:
+            ending.result(CLOSE_SECONDS)
+        except TimeoutError:
+            return False
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        return True
 
 
 class QueueExecutor:
@@ -84,7 +107,7 @@ class QueueExecutor:
         self._slots: dict[int, Slot] = {}
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._loop: LoopThread | None = None
-        self._loop_lock = threading.Lock()
+        self._loop_lock = Lock()
 
     def start(self, make_slots: Sequence[Callable[..., Slot]]) -> None:
         """Make the slots."""
@@ -142,11 +165,27 @@ class QueueExecutor:
 
     def close(self) -> None:
         """Close the slots."""
-        if self._loop is not None:
-            self._loop.close()
-            self._loop = None
+        self._close_loop()
         slots, self._slots = self._slots, {}
-        faults = [perform(slot, "close", None) for slot in slots.values()]
-        for fault in faults:
-            if isinstance(fault, Fault):
-                raise GemError(f"Closing an environment failed: {fault.error}") from fault.error
+        check_closed([perform(slot, "close", None) for slot in slots.values()])
+
+    def _close_loop(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None and not loop.close():
+            warn_of_hanging("An asynchronous environment")
+
+
+def check_closed(values: Iterable[Any]) -> None:
+    """Raise the first fault of slots that were closed."""
+    for value in values:
+        if isinstance(value, Fault):
+            raise GemError(f"Closing an environment failed: {value.error}") from value.error
+
+
+def warn_of_hanging(what: str) -> None:
+    """Warn that something has not ended in time."""
+    warnings.warn(
+        f"{what} did not end within {CLOSE_SECONDS:g} seconds, and is left to its thread.",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 
 from gem_core.env import Env
 from gem_core.errors import ConfigError, EnvironmentFault, GemError
+from gem_core.lifetimes import Lifetime
 from gem_core.observation import Action, Info, Observation
 from gem_core.seeding import check_seed, child_seed
 from gem_core.vector.executor import Executor
@@ -26,6 +27,9 @@ class BatchStep(NamedTuple):
 
 class VectorEnv:
     """Several environments behind one ``step``, each with its own random stream.
+
+    A vector belongs to the process that made it: a fork of it can neither use nor close it. One
+    that is dropped is closed.
 
     A seed gives the same episodes under every executor. ``step`` waits for all environments that
     it steps; with ``send`` and ``recv`` fast environments go on while slow ones work.
@@ -76,7 +80,6 @@ class VectorEnv:
         self.num_envs = len(make_envs)
         self._seed = None if seed is None else check_seed(seed)
         self._in_flight: set[int] = set()
-        self._closed = False
         self._interrupted = False
         self._executor = executor
         executor.start(
@@ -85,6 +88,8 @@ class VectorEnv:
                 for make_env in make_envs
             ]
         )
+        # At exit, a step that hangs would keep the program from ending.
+        self._lifetime = Lifetime(self, executor.close, what="vector", at_exit=False)
 
     def reset(
         self,
@@ -193,10 +198,15 @@ class VectorEnv:
         self._call_all("restore", range(self.num_envs), states)
 
     def close(self) -> None:
-        """Close every environment and end all threads and processes; may be called twice."""
-        if not self._closed:
-            self._closed = True
-            self._executor.close()
+        """Close every environment and end all threads and processes; may be called twice.
+
+        A step that hangs delays this by some seconds; then its process is killed, or its thread is
+        left behind with a ``RuntimeWarning``. In a fork of the process this does nothing.
+
+        Raises:
+            GemError: An environment raised when it was closed; the others are closed all the same.
+        """
+        self._lifetime.end()
 
     def __enter__(self) -> Self:
         return self
@@ -230,8 +240,7 @@ class VectorEnv:
         return indices
 
     def _check_open(self) -> None:
-        if self._closed:
-            raise GemError("This vector is closed.")
+        self._lifetime.check()
         if self._interrupted:
             raise GemError("This vector was interrupted in a step: close it and make a new one.")
 

@@ -8,13 +8,15 @@ import os
 import pickle
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import cloudpickle
 
 from gem_core.errors import ConfigError, GemError, WorkerDiedError
-from gem_core.vector.executor import QueueExecutor, Request, Result
+from gem_core.lifetimes import Lock
+from gem_core.vector.executor import CLOSE_SECONDS, QueueExecutor, Request, Result
 from gem_core.vector.slot import Fault, Slot
 from gem_workers.frames import CALL, RESULT, Frame, pack, read_frame
 from gem_workers.launcher import Launcher
@@ -23,8 +25,10 @@ from gem_workers.slots import Task
 
 __all__ = ["ProcessesExecutor"]
 
-_CLOSE_SECONDS = 5.0
-"""A worker that takes longer to close its environments is killed."""
+_LEAST_PATIENCE = 60.0
+"""Seconds in which a worker in place of one that died has to make its environments, at least."""
+_PATIENCE = 10.0
+"""The factor by which it may be slower than the first one."""
 _STDERR = 2
 
 
@@ -75,13 +79,19 @@ class ProcessesExecutor(QueueExecutor):
                 worker.send(share)
 
     def close(self) -> None:
-        """Close the slots and end the processes."""
+        """Close the slots and end the processes.
+
+        A process that does not end within ``CLOSE_SECONDS`` is killed.
+        """
         workers, self._workers = self._workers, []
         for worker in workers:
             worker.begin_close()
+        end = time.monotonic() + CLOSE_SECONDS
         for worker in workers:
-            worker.finish_close()
+            worker.join(max(0.0, end - time.monotonic()))
         self._launcher.close()
+        for worker in workers:
+            worker.join(CLOSE_SECONDS)
 
 
 def _dump_slots(make_slots: dict[int, Callable[..., Slot]]) -> bytes:
@@ -105,9 +115,9 @@ class _SlotWorker:
         self._make_slots = make_slots
         self._results = results
         self._in_flight: dict[int, Task] = {}
-        self._in_flight_lock = threading.Lock()
+        self._in_flight_lock = Lock()
         # A lock of its own: sending may have to wait until answers have been read.
-        self._send_lock = threading.Lock()
+        self._send_lock = Lock()
         self._closing = False
         self._failure: BaseException | None = None
         self._ready: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
@@ -148,17 +158,41 @@ class _SlotWorker:
 
     def _read(self) -> None:
         """Report whether the slots were made, then pass on answers until the worker is closed."""
-        self._failure = self._wait_for_slots()
-        self._ready.put(self._failure)
-        while self._failure is None:
+        try:
+            begin = time.monotonic()
+            self._failure = self._wait_for_slots()
+            self._patience = max(_LEAST_PATIENCE, _PATIENCE * (time.monotonic() - begin))
+            self._ready.put(self._failure)
+            if self._failure is None:
+                self._pass_on()
+        except BaseException as error:  # noqa: BLE001 - somebody waits for answers
+            self._end()
+            self._fail(error)
+        else:
+            self._end()
+
+    def _pass_on(self) -> None:
+        while True:
             frame = read_frame(self._stream)
             if frame.kind == RESULT:
                 answers = pickle.loads(frame.body)  # noqa: S301 - from a worker
                 self._settle([(index, _load_answer(blob)) for index, blob in answers])
-            elif self._closing:
+            elif self._closing or not self._replace(frame):
                 return
-            else:
-                self._replace(frame)
+
+    def _end(self) -> None:
+        self._launcher.end_worker(self._worker)
+        self._stream.close()
+
+    def _fail(self, error: BaseException) -> None:
+        """Answer all requests, and those to come, with an error."""
+        if not isinstance(error, GemError):
+            error = WorkerDiedError(f"A worker process is lost: {type(error).__name__}: {error}")
+        with self._send_lock, self._in_flight_lock:
+            self._failure = error
+            tasks = list(self._in_flight.values())
+        self._ready.put(error)
+        self._settle([(task[0], Fault(error)) for task in tasks])
 
     def _wait_for_slots(self) -> BaseException | None:
         frame = read_frame(self._stream)
@@ -176,31 +210,43 @@ class _SlotWorker:
         for answer in answers:
             self._results.put(answer)
 
-    def _replace(self, frame: Frame) -> None:
-        """Start a new process in place of one that died.
+    def _replace(self, frame: Frame) -> bool:
+        """Start a new process in place of one that died; return whether there is one.
 
         It gets the steps again and answers them with the loss of the episode. Any other request
         might kill it as well, and is answered here.
         """
-        error: BaseException = self._loss(frame)
+        error = self._loss(frame)
         with self._send_lock:
             if self._closing:
-                return
-            try:
-                self._launch(lost=error)
-                self._failure = self._wait_for_slots()
-            except GemError as failure:
-                self._failure = failure
-            error = self._failure or error
+                return False
+            self._launch(lost=error)
+            failure = self._wait_for_slots_in_time()
+            if failure is not None:
+                self._fail(failure)
+                return False
             with self._in_flight_lock:
                 tasks = list(self._in_flight.values())
-            again = [task for task in tasks if task[1] == "step" and self._failure is None]
+            again = [task for task in tasks if task[1] == "step"]
             self._settle([(task[0], Fault(error)) for task in tasks if task not in again])
             self._send(again)
+            return True
+
+    def _wait_for_slots_in_time(self) -> BaseException | None:
+        limit = threading.Timer(self._patience, self._worker.hang_up)
+        limit.daemon = True
+        limit.start()
+        failure = self._wait_for_slots()
+        if limit.finished.is_set():
+            return WorkerDiedError(
+                f"The environments of a worker process that died were not made again within "
+                f"{self._patience:.0f} seconds."
+            )
+        limit.cancel()
+        return failure
 
     def _loss(self, frame: Frame) -> WorkerDiedError:
-        self._launcher.end_worker(self._worker)
-        self._stream.close()
+        self._end()
         status = bytes(frame.body).decode() or "unknown"
         return WorkerDiedError(
             f"A worker process died (exit status {status}), and with it the episodes of its "
@@ -210,15 +256,11 @@ class _SlotWorker:
     def begin_close(self) -> None:
         """Let the worker close its environments and exit."""
         self._closing = True
-        with self._send_lock:
-            self._worker.finish()
+        self._worker.finish()  # without the lock, which a sender holds that waits for the worker
 
-    def finish_close(self) -> None:
-        """Wait until the worker has ended; kill it if that takes too long."""
-        self._reader.join(_CLOSE_SECONDS)
-        self._launcher.end_worker(self._worker)
-        self._reader.join()
-        self._stream.close()
+    def join(self, seconds: float) -> None:
+        """Wait until the worker has ended."""
+        self._reader.join(seconds)
 
 
 def _load_answer(blob: bytes) -> Any:

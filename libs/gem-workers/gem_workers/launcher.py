@@ -11,12 +11,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from typing import IO, BinaryIO
 
-from gem_core.errors import EntryPointError, GemError, WorkerDiedError
+from gem_core.errors import ClosedError, EntryPointError, WorkerDiedError
+from gem_core.lifetimes import Lock
 from gem_workers.frames import (
     CHUNK,
     DIED,
@@ -178,7 +178,7 @@ class Launcher:
         self._reset()
 
     def _reset(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ready = False
@@ -263,7 +263,7 @@ class Launcher:
 
     def _wait_for_template(self, control: socket.socket, stderr: IO[bytes]) -> None:
         if self._closed:
-            raise GemError("This pool of workers is closed.")
+            raise ClosedError("This pool of workers is closed.")
         control.settimeout(_START_SECONDS)
         frame = _first_frame(control)
         if frame.kind == RAISED:

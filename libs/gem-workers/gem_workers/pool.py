@@ -15,13 +15,15 @@ from concurrent.futures import Future
 from typing import Any, NoReturn, Self
 
 from gem_core.errors import (
+    ClosedError,
     ConfigError,
     DeadlineError,
-    GemError,
+    EntryPointError,
     SnapshotError,
     WorkerCallError,
     WorkerDiedError,
 )
+from gem_core.lifetimes import Lifetime, Lock, call_later
 from gem_workers.cancellation import cancellable
 from gem_workers.frames import (
     CALL,
@@ -84,11 +86,10 @@ class WorkerPool:
         self._launcher = Launcher(preload=preload, memory_mib=memory_mib)
         self._reset()
         _POOLS.add(self)
-        weakref.finalize(self, self._launcher.close)
 
     def _reset(self) -> None:
-        # Reentrant: garbage collection may end an abandoned call at any point.
-        self._lock = threading.RLock()
+        self._lifetime: Lifetime | None = None
+        self._lock = Lock()
         self._idle: list[Worker] = []
         self._waiters: deque[Future[Worker]] = deque()
         self._alive = 0
@@ -145,6 +146,9 @@ class WorkerPool:
             worker = self._take() or await self._wait_for_worker_async()
             try:
                 frame = await worker.ask_async(request, limit)
+            except GeneratorExit:  # the garbage collector ends an abandoned call
+                call_later(self._discard, worker)
+                raise
             except BaseException:  # cancelled
                 self._discard(worker)
                 raise
@@ -176,7 +180,7 @@ class WorkerPool:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise GemError(_CLOSED)
+            raise ClosedError(_CLOSED)
 
     def _take(self) -> Worker | None:
         with self._lock:
@@ -190,8 +194,8 @@ class WorkerPool:
             if self._idle:
                 waiter.set_result(self._idle.pop())
             else:
-                self._start_if_needed(len(self._waiters) + 1)
                 self._waiters.append(waiter)
+                self._start_if_needed()
         return waiter
 
     def _wait_for_worker(self) -> Worker:
@@ -248,51 +252,64 @@ class WorkerPool:
         self._launcher.end_worker(worker)
         with self._lock:
             self._alive -= 1
-            self._start_if_needed(len(self._waiters))
+            self._start_if_needed()
 
-    def _start_if_needed(self, waiting: int) -> None:
+    def _start_if_needed(self) -> None:
         room = self._alive + self._starting < self._size
-        if room and self._starting < waiting and not self._closed:
+        if room and self._starting < len(self._waiters) and not self._closed:
             self._begin_start()
 
     def _begin_start(self) -> None:
-        threading.Thread(target=self._start_worker, daemon=True).start()
+        if self._lifetime is None:  # in a fork, the processes and their life begin anew
+            self._lifetime = Lifetime(self, self._launcher.close, what="pool of workers")
         self._starting += 1
+        try:
+            threading.Thread(target=self._start_worker, daemon=True).start()
+        except RuntimeError as error:  # there are too many
+            self._end_start(error)
 
     def _start_worker(self) -> None:
         try:
             worker = self._launcher.start_worker()
-        except Exception as error:  # noqa: BLE001 - raised in the callers that wait
-            self._raise_in_waiters(error)
+        except BaseException as error:  # noqa: BLE001 - raised in a caller that waits
+            self._end_start(error)
             return
         with self._lock:
             self._starting -= 1
             self._alive += 1
         self._put_idle(worker)
 
-    def _raise_in_waiters(self, error: Exception) -> None:
-        """Raise an error in the waiting callers, unless other workers will serve them."""
+    def _end_start(self, error: BaseException) -> None:
+        """Raise the error of a start in the caller that has waited longest, and try the next one.
+
+        If other workers will serve them, or the modules cannot be imported, there is no next try.
+        """
         waiters = []
         with self._lock:
             self._starting -= 1
             while not self._alive and (waiter := self._next_waiter()):
                 waiters.append(waiter)
+                if not isinstance(error, EntryPointError):
+                    break
+            self._start_if_needed()
         for waiter in waiters:
             waiter.set_exception(error)
 
     def close(self) -> None:
         """End all processes, including busy ones; may be called twice.
 
-        Calls in progress and waiting calls raise a ``GemError``.
+        Calls in progress and waiting calls raise ``ClosedError``.
         """
         with self._lock:
             self._closed = True
             self._idle.clear()
             waiters, self._waiters = self._waiters, deque()
-        self._launcher.close()
+            lifetime = self._lifetime
+        if lifetime is not None:
+            lifetime.end()
         for waiter in waiters:
             if waiter.set_running_or_notify_cancel():
-                waiter.set_exception(GemError(_CLOSED))
+                waiter.set_exception(ClosedError(_CLOSED))
 
     def __enter__(self) -> Self:
         return self
@@ -341,7 +358,7 @@ def _call_error(frame: Frame, target: str) -> WorkerCallError:
 
 _POOLS: "weakref.WeakSet[WorkerPool]" = weakref.WeakSet()
 _shared: dict[tuple[tuple[str, ...], int | None], WorkerPool] = {}
-_shared_lock = threading.Lock()
+_shared_lock = Lock()
 
 
 def shared_pool(*, preload: Sequence[str] = (), memory_mib: int | None = None) -> WorkerPool:
@@ -355,9 +372,7 @@ def shared_pool(*, preload: Sequence[str] = (), memory_mib: int | None = None) -
 
 
 def _after_fork() -> None:
-    global _shared_lock  # noqa: PLW0603 - another thread may have held it
-    _shared_lock = threading.Lock()
-    for pool in _POOLS:
+    for pool in list(_POOLS):
         pool._forget()  # noqa: SLF001 - private to this module
 
 

@@ -620,3 +620,64 @@ class TestAPoolThatIsClosed:
                 pool.call("time:sleep", 300, deadline=0.01)
         children = Path(f"/proc/{template}/task/{template}/children")
         wait_until(lambda: len(children.read_text().split()) <= 1, "the dead are buried")
+
+
+class TestAStartThatFails:
+    @pytest.mark.parametrize("failures", [1, 2, 4])
+    def test_a_start_that_fails_fails_one_caller(
+        self,
+        make_pool: Callable[..., WorkerPool],
+        monkeypatch: pytest.MonkeyPatch,
+        failures: int,
+    ) -> None:
+        pool = make_pool(size=1, preload=[])
+        start, left = pool._launcher.start_worker, list(range(failures))
+        waiting = threading.Event()
+
+        def fail_first() -> Any:
+            waiting.wait(LONG)
+            if left:
+                left.pop()
+                raise OSError("too many open files")
+            return start()
+
+        monkeypatch.setattr(pool._launcher, "start_worker", fail_first)
+        with ThreadPoolExecutor(4) as threads:
+            calls = [threads.submit(pool.call, "os:getpid", deadline=LONG) for _ in range(4)]
+            wait_until(lambda: len(pool._waiters) == 4, "all wait")
+            waiting.set()
+            errors = [call.exception(LONG) for call in calls]
+        assert sum(isinstance(error, OSError) for error in errors) == failures
+        assert sum(error is None for error in errors) == 4 - failures
+
+    def test_a_start_for_which_there_is_no_thread_is_an_error_and_no_wait(
+        self, make_pool: Callable[..., WorkerPool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pool = make_pool(size=1, preload=[])
+
+        def refuse(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        pool.call("os:getpid", deadline=LONG)  # the thread that closes runs by then
+        with pytest.raises(DeadlineError):
+            pool.call("time:sleep", 300, deadline=0.01)
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RuntimeError, match="new thread"):
+                pool.call("os:getpid", deadline=LONG)
+        assert pool.call("os:getpid", deadline=LONG) > 0
+
+
+def test_a_call_that_is_abandoned_is_ended_outside_of_the_garbage_collector(
+    make_pool: Callable[..., WorkerPool],
+) -> None:
+    pool = make_pool(size=1)
+    pid = pool.call("os:getpid", deadline=LONG)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(pool.call_async("time:sleep", 300, deadline=LONG))
+    loop.run_until_complete(asyncio.sleep(0.1))
+    task.get_coro().close()
+    wait_for_end(pid)
+    assert pool.call("os:getpid", deadline=LONG) != pid
+    task._log_destroy_pending = False
+    loop.close()
