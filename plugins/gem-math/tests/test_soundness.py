@@ -273,3 +273,91 @@ def test_functions_in_pieces_are_the_same_only_with_the_same_boundary(a, step):
 )
 def test_a_congruence_equals_only_the_families_with_its_members(answer: str, right: bool) -> None:  # noqa: FBT001 - a parameter
     assert grade(answer, r"x\equiv 3\pmod 7").correct is right
+
+
+TINY = st.sampled_from(["10^{-20}", "10^{-400}", "10^{-1000}", "e^{-1000}", r"\frac{1}{400!}"])
+COEFFICIENTS = TINY | st.sampled_from(["0", "10^{20}", "10^{1000}", "e^{-e^{10}}", "10^{-10^6}"])
+SIGNS = st.sampled_from(["=", "<", ">", r"\le", r"\ge", r"\ne"])
+
+
+@st.composite
+def degenerate_relations(draw):
+    """Draw a relation that holds nearly nowhere or nearly everywhere, or seems to."""
+    c, x, sign = draw(COEFFICIENTS), draw(variables), draw(SIGNS)
+    y = draw(variables.filter(lambda name: name != x))
+    return draw(
+        st.sampled_from(
+            [
+                *(f"{c}{x}{y}{sign}{c}", f"{c}{x}+{c}{y}{sign}{c}", f"{x}+{c}{x}{sign}{x}+7"),
+                *(f"{x}^2+{c}{sign}{x}^2", f"{c}({x}-1234){sign}0", f"{x}={c}{x}+77"),
+                rf"{c}{x}^2{sign}-{c}",
+            ]
+        )
+    )
+
+
+@pytest.mark.slow
+@settings(max_examples=200 if thorough() else 12, deadline=None)
+@given(degenerate_relations(), st.sampled_from(RELATIONS))
+def test_a_degenerate_relation_equals_no_relation(answer, gold):
+    assert not grade(answer, gold).correct
+    assert not grade(gold, answer).correct
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coefficient", ["10^{-20}", "10^{-400}", "10^{-1000}"])
+def test_a_tiny_coefficient_neither_makes_nor_breaks_a_relation(coefficient):
+    for sign in ("<", ">", r"\le", r"\ge"):
+        for gold in (r"\mathbb{R}", r"x\in\mathbb{R}", r"\emptyset", r"(-\infty,\infty)", "x=0"):
+            assert not grade(f"{coefficient}x{sign}0", gold).correct
+        assert grade(f"{coefficient}(x-5){sign}0", f"x{sign}5").correct
+    assert grade(f"{coefficient}(x-5)=0", "x=5").correct
+    assert not grade(f"{coefficient}(x-5)=0", "x=6").correct
+
+
+natural_number = st.integers(2, 3000)
+
+
+@pytest.mark.slow
+@settings(max_examples=100 if thorough() else 25, deadline=None)
+@given(natural_number, natural_number, st.integers(1, 9))
+def test_large_integers_that_differ_in_their_last_digit_differ(base, exponent, last):
+    for number in (rf"{base}^{{{exponent}}}", f"{base}!", rf"\binom{{{base}}}{{{base // 2}}}"):
+        assert not grade(f"{number}+{last}", number).correct
+        assert not grade(number, f"{number}-{last}").correct
+        assert grade(f"{number}+{last}-{last}", number).correct
+    assert grade(rf"{base}\cdot {base - 1}!", f"{base}!").correct
+    assert grade(rf"{base}^{{{exponent}}}\cdot {base}", rf"{base}^{{{exponent + 1}}}").correct
+
+
+@pytest.mark.slow
+@settings(max_examples=100 if thorough() else 15, deadline=None)
+@given(st.integers(20, 200), natural, natural)
+def test_numbers_that_differ_behind_many_digits_differ(exponent, a, b):
+    root, other = rf"\sqrt{{{a}}}", rf"\sqrt{{{b}}}"
+    for much in (f"10^{{{exponent}}}", f"10^{{-{exponent}}}", rf"e^{{{exponent}}}"):
+        assert grade(f"{much}+{root}", f"{much}+{other}").correct == (a == b)
+        assert grade(rf"{much}{root}\cdot{other}", rf"{much}\sqrt{{{a * b}}}").correct
+        assert grade(f"{much}+{root}-{much}", root).correct
+    assert not grade(rf"\sqrt{{10^{{{2 * exponent}}}+{a}}}", f"10^{{{exponent}}}").correct
+    assert not grade(rf"e^{{-{exponent}}}", "0").correct
+    assert grade(r"\sin(\pi)", "0").correct
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        (r"\frac{5}{\sin\pi}", "5"),
+        (r"\frac{1}{\sqrt2\sqrt3-\sqrt6}", "0"),
+        ("10^{10^{20}}", "10^{10^{20}}+1"),
+        ("e^{-10^{12}}", "0"),
+        (r"x^2+e^{-1000}x+C", "x^2+C"),
+        (
+            r"\begin{cases}e^{-1000}&x>0\\0&x\le0\end{cases}",
+            r"\begin{cases}1&x>0\\0&x\le0\end{cases}",
+        ),
+    ],
+)
+def test_what_cannot_be_computed_equals_nothing(answer: str, gold: str) -> None:
+    assert not grade(answer, gold).correct
+    assert not grade(gold, answer).correct

@@ -1,8 +1,9 @@
 """Evaluation of expressions, with any kind of numbers.
 
-There are three kinds: ``exact`` (rational), ``floating`` (double precision) and ``precise`` (50
-digits). Each is a class with a method for each operation. The methods limit the size of their
-results and treat larger ones as undefined, so that every answer is evaluated quickly.
+There are four kinds: ``exact`` (rational), ``residues`` (modulo primes), ``floating`` (double
+precision) and ``precise`` (as many digits as are needed). Each is a class with a method for each
+operation. The methods limit the size of their results and treat larger ones as undefined, so that
+every answer is evaluated quickly.
 """
 
 import functools
@@ -13,11 +14,15 @@ from typing import Any
 
 from gem_math.grading.nodes import Apply, Node, Number, Symbol
 
-__all__ = ["Arithmetic", "UndefinedError", "point"]
+__all__ = ["Arithmetic", "OutOfRangeError", "UndefinedError", "elsewhere", "point"]
 
 
 class UndefinedError(ArithmeticError):
     """The expression has no value, or none that can be computed."""
+
+
+class OutOfRangeError(UndefinedError):
+    """The expression has a value, but it is too large or too small for this kind of numbers."""
 
 
 class Arithmetic(ABC):
@@ -39,9 +44,14 @@ class Arithmetic(ABC):
 
         Raises:
             UndefinedError: The expression has no value.
+            OutOfRangeError: Its value is too large or too small.
         """
         try:
             return self._evaluate(node)
+        except UndefinedError:
+            raise
+        except OverflowError as error:
+            raise OutOfRangeError(str(error)) from error
         except (ArithmeticError, ValueError, TypeError) as error:
             raise UndefinedError(str(error)) from error
 
@@ -79,14 +89,24 @@ class Arithmetic(ABC):
 _MAGNITUDES = (1, 100, 100_000)
 
 
+_ELSEWHERE = " elsewhere"
+
+
+def elsewhere(name: str) -> str:
+    """Return a symbol whose values are independent of those of another one."""
+    return f"{name}{_ELSEWHERE}"
+
+
 @functools.lru_cache(maxsize=4096)
 def point(name: str, number: int) -> Fraction:
     """Return the value of a symbol at a point, which is negative at points with odd numbers.
 
     Its size is 0.3 to 3 at points 0 and 1, 30 to 300 at 2 and 3, and 30,000 to 300,000 at 4 and 5,
-    so that expressions that agree only on one side of a constant differ at some point.
+    so that expressions that agree only on one side of a constant differ at some point. A symbol of
+    ``elsewhere`` is negative at points 1, 2 and 5, so that all combinations of signs occur.
     """
     rng = random.Random(f"{name} {number}")
     size = Fraction(rng.getrandbits(200), 2**200) * Fraction(27, 10) + Fraction(3, 10)
     size *= _MAGNITUDES[number // 2 % len(_MAGNITUDES)]
-    return -size if number % 2 else size
+    negative = number % 4 in {1, 2} if name.endswith(_ELSEWHERE) else number % 2
+    return -size if negative else size

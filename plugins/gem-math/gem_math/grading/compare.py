@@ -99,7 +99,7 @@ def _expressions(answer: Node, gold: Node) -> Any:
     if quantity is not None and _is_rate(answer) and not symbols_of(gold) - CONSTANTS:
         return equal_expressions(quantity.value, gold)
     answer = with_same_constant(answer, gold)
-    return equal_expressions(answer, gold) or differ_by_a_number(answer, gold)
+    return differ_by_a_number(answer, gold) or equal_expressions(answer, gold)
 
 
 def _is_rate(node: Node) -> bool:
@@ -334,10 +334,10 @@ def _equal_relations(answer: Relation, gold: Relation) -> Verdict:
     if is_variable(answer.sides[0]) and answer.sides[0] == gold.sides[0]:
         return answer.signs == gold.signs and same(answer.sides[1], gold.sides[1])
     (first,), (second,) = answer.signs, gold.signs
-    factor = proportion(Apply("sub", answer.sides), Apply("sub", gold.sides))
-    if factor is None:
+    sign = proportion(Apply("sub", answer.sides), Apply("sub", gold.sides))
+    if sign is None:
         return False
-    return first == (second if factor > 0 else _MIRRORED.get(second, ""))
+    return first == (second if sign > 0 else _MIRRORED.get(second, ""))
 
 
 _RULES: tuple[Callable[[Node, Node], Any], ...] = (

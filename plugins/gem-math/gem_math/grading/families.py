@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from gem_math.grading.arithmetic import OutOfRangeError
 from gem_math.grading.exact import exact_value
 from gem_math.grading.floating import real_at
 from gem_math.grading.forms import both_signs
@@ -158,9 +159,14 @@ def _within(family: _Family, other: _Family, point: int) -> bool:
 
 
 def _members(family: _Family, most: int, point: int) -> list[float]:
-    values = [
-        real_at(member, point, **{family.parameter: float(number)})
-        for member in family.members
-        for number in (range(-most, most + 1) if family.parameter in symbols_of(member) else (0,))
-    ]
+    try:
+        values = [
+            real_at(member, point, **{family.parameter: float(number)})
+            for member in family.members
+            for number in (
+                range(-most, most + 1) if family.parameter in symbols_of(member) else (0,)
+            )
+        ]
+    except OutOfRangeError:
+        return []
     return [value for value in values if value is not None]

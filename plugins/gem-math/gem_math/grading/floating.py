@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from gem_math.grading.arithmetic import Arithmetic, UndefinedError, point
+from gem_math.grading.arithmetic import Arithmetic, OutOfRangeError, UndefinedError, point
 from gem_math.grading.nodes import Apply, Node, Symbol
 
 __all__ = ["float_at", "real_at"]
@@ -28,13 +28,25 @@ class _Floating(Arithmetic):
     def __init__(self, number: int, values: Mapping[str, float]) -> None:
         self._number = number
         self._values = values
+        self.largest = 0.0
+
+    def _evaluate(self, node: Node) -> Any:
+        value = super()._evaluate(node)
+        self.largest = max(self.largest, abs(value))
+        return value
 
     def number(self, value: Fraction) -> complex:
-        return complex(value.numerator / value.denominator)
+        return _in_range(complex(value.numerator / value.denominator), not value)
 
     def variable(self, name: str) -> complex:
         given = self._values.get(name)
         return complex(float(point(name, self._number)) if given is None else given)
+
+    def mul(self, a: complex, b: complex) -> complex:
+        return _in_range(a * b, not a or not b)
+
+    def div(self, a: complex, b: complex) -> complex:
+        return _in_range(a / b, not a)
 
     def neg(self, a: complex) -> complex:
         return -a + 0  # not -0.0, whose sign would select the branch of a root or logarithm
@@ -42,7 +54,7 @@ class _Floating(Arithmetic):
     def pow(self, base: complex, exponent: complex) -> complex:
         if base == 0 and exponent.real <= 0:
             raise UndefinedError("0 to the power of 0 or less")
-        return complex(base**exponent)
+        return _in_range(complex(base**exponent), not base)
 
     def root(self, value: complex, index: complex) -> complex:
         if value.imag == 0 and value.real < 0 and index.imag == 0 and index.real % 2 == 1:
@@ -73,7 +85,7 @@ class _Floating(Arithmetic):
     def factorial(self, value: complex) -> complex:
         real = _real(value)
         if abs(real) > _LARGEST_FACTORIAL:
-            raise UndefinedError("a factorial out of range")
+            raise OutOfRangeError("a factorial out of range")
         return complex(math.gamma(real + 1))
 
     def binomial(self, n: complex, k: complex) -> complex:
@@ -83,7 +95,7 @@ class _Floating(Arithmetic):
         return value * math.pi / 180
 
     def exp(self, value: complex) -> complex:
-        return cmath.exp(value)
+        return _in_range(cmath.exp(value))
 
     def ln(self, value: complex) -> complex:
         return cmath.log(value)
@@ -133,6 +145,13 @@ class _Floating(Arithmetic):
         return cmath.atan(value)
 
 
+def _in_range(value: complex, is_zero: bool = False) -> complex:  # noqa: FBT001, FBT002
+    """Return a value unless it is 0 only because it is too small."""
+    if not value and not is_zero:
+        raise OutOfRangeError("too small")
+    return value
+
+
 def _real(value: complex) -> float:
     if abs(value.imag) > _ROUNDING * max(1.0, abs(value.real)):
         raise UndefinedError("not real")
@@ -146,8 +165,12 @@ def _rounded(function: Callable[[float], int], value: complex) -> complex:
     return complex(near if abs(real - near) < _ROUNDING else function(real))
 
 
-def float_at(node: Node, number: int, values: Mapping[str, float] | None = None) -> complex:
-    """Return the value of an expression at a point, in double precision.
+def float_at(
+    node: Node, number: int, values: Mapping[str, float] | None = None
+) -> tuple[complex, float]:
+    """Return the value of an expression at a point, and the largest size of its parts.
+
+    The value has a rounding error that is relative to that size.
 
     Args:
         node: The expression.
@@ -156,21 +179,29 @@ def float_at(node: Node, number: int, values: Mapping[str, float] | None = None)
 
     Raises:
         UndefinedError: The expression has no value there.
+        OutOfRangeError: Its value, or that of a part, is too large or too small.
     """
-    value: Any = _Floating(number, values or {}).evaluate(node)
+    arithmetic = _Floating(number, values or {})
+    value: Any = arithmetic.evaluate(node)
     if not cmath.isfinite(value):
-        raise UndefinedError("infinite")
-    return complex(value)
+        raise OutOfRangeError("infinite")
+    return complex(value), arithmetic.largest
 
 
 def real_at(node: Node, number: int, **values: float) -> float | None:
-    """Return the real value of an expression at a point, which may be infinite, or None."""
+    """Return the real value of an expression at a point, which may be infinite, or None.
+
+    Raises:
+        OutOfRangeError: The value, or that of a part, is too large or too small.
+    """
     infinity = Symbol("infty")
     if node == infinity:
         return math.inf
     if node == Apply("neg", (infinity,)):
         return -math.inf
     try:
-        return _real(float_at(node, number, values))
+        return _real(float_at(node, number, values)[0])
+    except OutOfRangeError:
+        raise
     except UndefinedError:
         return None

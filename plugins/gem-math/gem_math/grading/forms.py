@@ -4,6 +4,7 @@ import itertools
 import math
 from fractions import Fraction
 
+from gem_math.grading.arithmetic import OutOfRangeError
 from gem_math.grading.build import in_base_units
 from gem_math.grading.exact import exact_value
 from gem_math.grading.floating import real_at
@@ -82,7 +83,10 @@ def _is_approximation(sides: tuple[Node, ...]) -> bool:
         return bool(names) or isinstance(exact, Quantity)
     if symbols_of(exact) - CONSTANTS:
         return bool(names)
-    values = real_at(exact, 0), real_at(rounded, 0)
+    try:
+        values = real_at(exact, 0), real_at(rounded, 0)
+    except OutOfRangeError:
+        return False
     return None not in values and math.isclose(*values, rel_tol=_NEAR)  # type: ignore[arg-type]
 
 

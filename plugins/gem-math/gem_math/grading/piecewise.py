@@ -4,9 +4,11 @@ Two such functions are the same if they have the same values, and are undefined 
 This is tested where sets of reals are: at the boundaries of all pieces, close to them, and between.
 """
 
+import contextlib
 import itertools
 import math
 
+from gem_math.grading.arithmetic import OutOfRangeError
 from gem_math.grading.floating import real_at
 from gem_math.grading.nodes import Bracketed, Node, Relation, SetOf, is_expression
 from gem_math.grading.reals import boundaries, fits, is_condition, probes, variable
@@ -35,7 +37,10 @@ def equal_piecewise(first: Node, second: Node) -> bool:
     name = names.pop() if len(names) == 1 else ""
     if not name:
         return False
-    return all(_agree(first, second, name, number) for number in range(_ASSIGNMENTS))
+    try:
+        return all(_agree(first, second, name, number) for number in range(_ASSIGNMENTS))
+    except OutOfRangeError:
+        return False
 
 
 def _agree(first: Node, second: Node, name: str, number: int) -> bool:
@@ -44,7 +49,10 @@ def _agree(first: Node, second: Node, name: str, number: int) -> bool:
     if len(values) == _MOST_NUMBERS:
         return False
     points = list(probes(sorted(set(values))))
-    pairs = [tuple(_values(node, name, number, x) for node in (first, second)) for x in points]
+    pairs = []
+    for x in points:
+        with contextlib.suppress(OutOfRangeError):  # unknown there
+            pairs.append([_values(node, name, number, x) for node in (first, second)])
     size = max((abs(value) for pair in pairs for value in (*pair[0], *pair[1])), default=0.0)
     defined = sum(bool(one) for one, _ in pairs)
     return defined >= _ENOUGH and all(_close(one, other, size) for one, other in pairs)

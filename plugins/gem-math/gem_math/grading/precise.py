@@ -1,27 +1,45 @@
-"""Complex numbers with 50 digits, enough to treat values that agree as equal."""
+r"""Complex numbers with as many digits as are needed to distinguish two values.
+
+A difference of two values is either as small as their rounding errors, however many digits they are
+computed with, or it stays. How many digits are enough follows from the sizes of all parts of both
+expressions: in ``10^{60}+\sqrt2`` the digits that matter begin after 60 others.
+"""
 
 import functools
+import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from gem_math.grading.arithmetic import Arithmetic, UndefinedError, point
+from gem_math.grading.arithmetic import Arithmetic, OutOfRangeError, UndefinedError, point
 from gem_math.grading.nodes import Node
 
-__all__ = ["DIGITS", "agree", "precise_at", "vanishes"]
+__all__ = ["Value", "equal_values", "is_real", "precise_at"]
 
-DIGITS = 50
-"""The number of digits in which equal values must agree."""
-_SPARE_DIGITS = 20
-_MORE_DIGITS = 140
-"""The digits of a second computation, in which rounding errors are much smaller."""
+_DIGITS = 70
+_MORE_DIGITS = 130
+"""The digits of a second computation, if all parts are of the size of 1."""
+_MORE_FOR_SIZE = 5
+"""The digits of the second computation that each power of ten between the parts needs."""
+_LOST_FOR_SIZE = 2
+"""The digits that each power of ten between the parts may cost."""
+_LOST = 10
+_REAL = 50
+"""The digits by which the imaginary part of a real value is smaller."""
+_WHOLE = 20
+"""The last digits of a number that may keep it from being whole."""
+_MOST_DIGITS = 2_500
+"""With more, a value may take seconds; its expression is then left to computer algebra."""
+_BITS_A_DIGIT = 3.3219280948873626
 _LARGEST_FACTORIAL = 10**6
+_LARGEST_EXACT_FACTORIAL = 5_000
+_MOST_DIGITS_OF_GAMMA = 500
 _LARGEST_ARGUMENT = 10**9
 _LARGEST_LOGARITHM = 2**60
 _PLAIN = frozenset("exp sin cos tan cot sec csc sinh cosh tanh coth".split())  # noqa: SIM905
 
 
 class _Precise(Arithmetic):
-    """Numbers with 50 digits at a point.
+    """Numbers with many digits at a point.
 
     Args:
         mp: The mpmath context.
@@ -32,6 +50,15 @@ class _Precise(Arithmetic):
         self._mp = mp
         self._number = number
         self.constants = {"pi": +mp.pi, "e": +mp.e, "i": mp.mpc(0, 1)}
+        self.low = self.high = 0
+        """The sizes of the smallest and the largest part, as powers of 2."""
+
+    def _evaluate(self, node: Node) -> Any:
+        value = super()._evaluate(node)
+        if value != 0 and self._mp.isfinite(value):
+            size = self._mp.mag(value)
+            self.low, self.high = min(self.low, size), max(self.high, size)
+        return value
 
     def __getattr__(self, name: str) -> Any:
         """Return the function of mpmath with this name, for arguments of limited size."""
@@ -41,7 +68,7 @@ class _Precise(Arithmetic):
 
         def bounded(value: Any) -> Any:
             if abs(value) > _LARGEST_ARGUMENT:
-                raise UndefinedError("too large")
+                raise OutOfRangeError("too large")
             return function(value)
 
         return bounded
@@ -58,7 +85,7 @@ class _Precise(Arithmetic):
             if mp.re(exponent) <= 0:
                 raise UndefinedError("0 to the power of 0 or less")
         elif abs(exponent) * (1 + abs(mp.log(abs(base)))) > _LARGEST_LOGARITHM:
-            raise UndefinedError("too large")
+            raise OutOfRangeError("too large")
         return mp.power(base, exponent)
 
     def root(self, value: Any, index: Any) -> Any:
@@ -81,7 +108,8 @@ class _Precise(Arithmetic):
 
     def _rounded(self, function: Any, value: Any) -> Any:
         near = self._mp.nint(self._real(value))
-        return near if abs(value - near) < self._mp.mpf(10) ** -DIGITS else function(value)
+        rounding = self._mp.mpf(10) ** (_WHOLE - self._mp.dps)
+        return near if abs(value - near) < rounding else function(value)
 
     def _real(self, value: Any) -> Any:
         if self._mp.im(value) != 0:
@@ -99,7 +127,11 @@ class _Precise(Arithmetic):
 
     def factorial(self, value: Any) -> Any:
         if abs(value) > _LARGEST_FACTORIAL:
-            raise UndefinedError("a factorial out of range")
+            raise OutOfRangeError("a factorial out of range")
+        if 0 <= value.real <= _LARGEST_EXACT_FACTORIAL and self._mp.isint(value):
+            return self._mp.mpf(math.factorial(int(value.real)))
+        if self._mp.dps > _MOST_DIGITS_OF_GAMMA:
+            raise OutOfRangeError("the gamma function takes long with many digits")
         return self._mp.gamma(value + 1)
 
     def binomial(self, n: Any, k: Any) -> Any:
@@ -126,8 +158,8 @@ class _Precise(Arithmetic):
         return self._mp.atan(value)
 
 
-@functools.cache
-def _context(digits: int = DIGITS + _SPARE_DIGITS) -> Any:
+@functools.lru_cache(maxsize=64)
+def _context(digits: int) -> Any:
     from mpmath import MPContext  # noqa: PLC0415 - takes 50 ms, and is needed only for answers that look equal
 
     mp = MPContext()
@@ -135,34 +167,61 @@ def _context(digits: int = DIGITS + _SPARE_DIGITS) -> Any:
     return mp
 
 
-def precise_at(node: Node, number: int, digits: int = DIGITS + _SPARE_DIGITS) -> Any:
+class Value(NamedTuple):
+    """A value, and the sizes of the smallest and the largest part, as powers of 2."""
+
+    value: Any
+    low: int
+    high: int
+
+
+def precise_at(node: Node, number: int, digits: int = _DIGITS) -> Value:
     """Return the value of an expression at a point, as an mpmath number.
 
     Raises:
         UndefinedError: The expression has no value there.
     """
     mp = _context(digits)
-    value = _Precise(mp, number).evaluate(node)
+    arithmetic = _Precise(mp, number)
+    value = arithmetic.evaluate(node)
     if not mp.isfinite(value):
         raise UndefinedError("infinite")
-    return value
+    return Value(value, arithmetic.low, arithmetic.high)
 
 
-def agree(a: Any, b: Any) -> bool:
-    """Return whether two values of ``precise_at`` agree in all digits."""
-    smallest = _context().mpf(10) ** -DIGITS
-    return bool(abs(a - b) <= smallest * max(abs(a), abs(b), smallest))
+def equal_values(first: Node, second: Node, number: int, rough: tuple[Value, Value]) -> bool | None:
+    """Return whether two expressions have equal values at a point, or None if that is unknown.
 
-
-def vanishes(node: Node, number: int) -> bool:
-    """Return whether an expression is 0 at a point, and its computed value a rounding error.
-
-    A rounding error shrinks when the expression is computed with more digits; a value does not.
+    Args:
+        first: An expression.
+        second: Another one.
+        number: The number of the point.
+        rough: Their values there, from ``precise_at``.
 
     Raises:
-        UndefinedError: The expression has no value there.
+        OutOfRangeError: Too many digits would be needed.
+        UndefinedError: One of them has no value with more digits.
     """
-    value, better = precise_at(node, number), precise_at(node, number, _MORE_DIGITS)
-    mp = _context()
-    limit = abs(value) * mp.mpf(10) ** -_SPARE_DIGITS if value else mp.mpf(10) ** (-2 * DIGITS)
-    return bool(abs(better) <= limit)
+    high = max(value.high for value in rough) / _BITS_A_DIGIT
+    size = high - min(value.low for value in rough) / _BITS_A_DIGIT
+    digits = _MORE_DIGITS + int(_MORE_FOR_SIZE * size)
+    if digits > _MOST_DIGITS:
+        raise OutOfRangeError("too large or too small")
+
+    def rounding(digits: int) -> Any:
+        return _context(digits).mpf(10) ** (high + _LOST + _LOST_FOR_SIZE * size - digits)
+
+    if abs(rough[0].value - rough[1].value) > rounding(_DIGITS):
+        return False
+    better = [precise_at(node, number, digits).value for node in (first, second)]
+    for node, value in zip((first, second), better, strict=True):
+        if abs(value) > rounding(digits):
+            again = precise_at(node, number, 2 * digits).value
+            if abs(value - again) > rounding(digits):  # a rounding error that was divided by
+                return None
+    return bool(abs(better[0] - better[1]) <= rounding(digits))
+
+
+def is_real(value: Any) -> bool:
+    """Return whether the imaginary part of a value of ``precise_at`` is a rounding error."""
+    return bool(abs(value.imag) <= abs(value) * _context(_DIGITS).mpf(10) ** -_REAL)

@@ -4,10 +4,12 @@ Two descriptions are the same if they contain the same numbers. This is tested a
 named in either of them, close to them on both sides, between them and beyond them.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
 
+from gem_math.grading.arithmetic import OutOfRangeError
 from gem_math.grading.floating import real_at
 from gem_math.grading.nodes import (
     CONSTANTS,
@@ -31,6 +33,10 @@ _INEQUALITIES = frozenset({"<", ">", "\\le", "\\ge", "\\ne", "\\in"})
 _MIRRORED = {"<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le", "\\ne": "\\ne"}
 _ALL = "mathbb R"
 _TOLERANCE = 1e-9
+"""Numbers that are so close are equal, relative to their size and to that of the condition."""
+_SIZED_AT = (-11.3, -2.7, -0.9, 0.8, 2.3, 10.7)
+_KNOWN = 0.75
+"""The share of the numbers at which it must be known whether a condition holds."""
 _STEPS = (1e-4, 1e-7)
 _GRID = [number / 4 for number in range(-48, 49)] + [-1e6, -100.0, -31.4, 27.2, 100.0, 1e6]
 _GRID.sort()
@@ -55,6 +61,13 @@ def equal_conditions(first: Node, second: Node) -> bool | None:
         alike = _proportional(first, second)
         if alike:
             return True
+    try:
+        return _contain_the_same(first, second)
+    except OutOfRangeError:
+        return None
+
+
+def _contain_the_same(first: Node, second: Node) -> bool:
     names = [variable(node) for node in (first, second)]
     if all(names) and names[0] != names[1]:
         return False
@@ -77,9 +90,18 @@ def _fit_the_same(first: Node, second: Node, name: str, number: int = 0) -> bool
     points = sorted(set(values))
     if len(values) == _MOST_VALUES or len(points) > _MOST_BOUNDARIES:
         return first == second
-    return all(
-        fits(first, name, number, x) == fits(second, name, number, x) for x in probes(points)
-    )
+    known = [_fits_both(first, second, name, number, x) for x in probes(points)]
+    if known.count(None) > (1 - _KNOWN) * len(known):
+        raise OutOfRangeError("nearly all values are too large or too small")
+    return False not in known
+
+
+def _fits_both(first: Node, second: Node, name: str, number: int, x: float) -> bool | None:
+    """Return whether both contain ``x``, or neither does; None if that is unknown."""
+    try:
+        return fits(first, name, number, x) == fits(second, name, number, x)
+    except OutOfRangeError:
+        return None
 
 
 def probes(points: list[float]) -> Iterator[float]:
@@ -101,11 +123,11 @@ def _proportional(first: Relation, second: Relation) -> bool:
         return False
     if not all(map(is_expression, (*first.sides, *second.sides))):
         return False
-    factor = proportion(Apply("sub", first.sides), Apply("sub", second.sides))
-    if factor is None:
+    ratio = proportion(Apply("sub", first.sides), Apply("sub", second.sides))
+    if ratio is None:
         return False
     sign = second.signs[0]
-    return first.signs[0] == (sign if factor > 0 else _MIRRORED.get(sign, sign))
+    return first.signs[0] == (sign if ratio > 0 else _MIRRORED.get(sign, sign))
 
 
 def variable(node: Node) -> str:
@@ -204,7 +226,10 @@ def _crossings(left: Node, right: Node, name: str, number: int) -> Iterator[floa
         return
 
     def difference(x: float) -> float | None:
-        a, b = (real_at(side, number, **{name: x}) for side in (left, right))
+        try:
+            a, b = (real_at(side, number, **{name: x}) for side in (left, right))
+        except OutOfRangeError:
+            return None
         return None if a is None or b is None else a - b
 
     values = [(x, difference(x)) for x in _GRID]
@@ -275,12 +300,28 @@ def _fits_relation(node: Relation, name: str, number: int, x: float) -> bool:
                 return False
             continue
         a, b = (real_at(side, number, **{name: x}) for side in (left, right))
-        if a is None or b is None or not _compare(sign, a, b):
+        size = _size(left, right, name, number)
+        if a is None or b is None or not _compare(sign, a, b, size):
             return False
     return True
 
 
-def _compare(sign: str, a: float, b: float) -> bool:
-    if a == b or math.isclose(a, b, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE):
+@functools.lru_cache(maxsize=256)
+def _size(left: Node, right: Node, name: str, number: int) -> float:
+    """Return the size of the sides of a condition at some numbers, at most 1.
+
+    What is far below it is a rounding error, and ``10^{-20} x`` is none.
+    """
+    sizes = [
+        abs(value)
+        for x in _SIZED_AT
+        for side in (left, right)
+        if (value := real_at(side, number, **{name: x})) is not None and math.isfinite(value)
+    ]
+    return min(1.0, max(sizes, default=1.0))
+
+
+def _compare(sign: str, a: float, b: float, size: float = 1.0) -> bool:
+    if a == b or math.isclose(a, b, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE * size):
         return sign in {"=", "\\le", "\\ge"}
     return {"<": a < b, "\\le": a < b, ">": a > b, "\\ge": a > b, "\\ne": True}.get(sign, False)

@@ -1,28 +1,34 @@
 """Equality of expressions by value: exact if both are rational, otherwise at several points.
 
-Expressions that differ in double precision are not equal. Expressions that agree to 50 digits
-wherever both are defined, at points chosen independently of them, are equal for all practical
-purposes. This takes microseconds, where a proof by rewriting takes milliseconds, and never hangs.
-
-Reference: J. T. Schwartz, "Fast probabilistic algorithms for verification of polynomial
-identities", Journal of the ACM 27(4), 1980.
+Expressions that differ in double precision are not equal. Rational ones are compared exactly or
+modulo primes. Others are equal if they agree, in all digits that matter, wherever both are defined,
+at points chosen independently of them. This takes microseconds, where a proof by rewriting takes
+milliseconds, and never hangs.
 """
 
-from typing import Any
+import math
+from collections.abc import Set as AbstractSet
+from fractions import Fraction
 
-from gem_math.grading.arithmetic import UndefinedError
+from gem_math.grading.arithmetic import OutOfRangeError, UndefinedError, elsewhere, point
 from gem_math.grading.exact import exact_value
 from gem_math.grading.floating import float_at, real_at
-from gem_math.grading.nodes import CONSTANTS, Apply, Node, symbols_of
-from gem_math.grading.precise import agree, precise_at, vanishes
+from gem_math.grading.nodes import CONSTANTS, Apply, Node, Number, renamed, symbols_of
+from gem_math.grading.precise import Value, equal_values, is_real, precise_at
+from gem_math.grading.residues import equal_residues
 
-__all__ = ["equal_expressions", "proportion"]
+__all__ = ["equal_expressions", "other_point", "proportion"]
 
 _POINTS = 6
 _ENOUGH = 2
 """The number of points at which expressions with variables must both have a value."""
 _ROUGH = 1e-7
-"""The relative difference above which values in double precision certainly differ."""
+"""The relative difference above which values in double precision differ."""
+_ROUNDING = 1e-10
+"""Their largest rounding error, relative to the largest part of the expressions."""
+_ZERO = Number(Fraction(0))
+_UNKNOWN = Value(math.nan, 0, 0)
+"""A value that is too large or too small."""
 
 
 def equal_expressions(first: Node, second: Node) -> bool | None:
@@ -34,56 +40,78 @@ def equal_expressions(first: Node, second: Node) -> bool | None:
         return exact[0] == exact[1]
     names = symbols_of(first) | symbols_of(second)
     if "infty" in names:
-        infinite = real_at(first, 0), real_at(second, 0)
-        return infinite[0] is not None and infinite[0] == infinite[1]
+        return _equally_infinite(first, second)
     if _differ_roughly(first, second):
         return False
-    return _agree_at(first, second, range(_POINTS if names - CONSTANTS else 1))
+    equal = equal_residues(first, second)
+    if equal is not None:
+        return equal
+    return _agree(first, second, names - CONSTANTS)
+
+
+def _equally_infinite(first: Node, second: Node) -> bool | None:
+    try:
+        infinite = real_at(first, 0), real_at(second, 0)
+    except OutOfRangeError:
+        return None
+    return infinite[0] is not None and infinite[0] == infinite[1]
 
 
 def _differ_roughly(first: Node, second: Node) -> bool:
     """Return whether two expressions certainly differ in double precision."""
     try:
-        a, b = float_at(first, 0), float_at(second, 0)
+        (a, largest), (b, other) = float_at(first, 0), float_at(second, 0)
     except UndefinedError:
         return False
-    return abs(a - b) > _ROUGH * max(abs(a), abs(b), 1e-6)
+    return abs(a - b) > max(_ROUGH * max(abs(a), abs(b)), _ROUNDING * max(largest, other))
 
 
-def _agree_at(first: Node, second: Node, points: range) -> bool | None:
+def _agree(first: Node, second: Node, names: AbstractSet[str]) -> bool | None:
     """Return whether two expressions agree at all points, or None if they are defined at too few.
 
-    Only real values count where variables are negative (at points with odd numbers), as many
-    expressions are not meant to have a value there.
+    Only real values count where a variable is negative, as many expressions are not meant to have
+    a value there.
     """
     compared = 0
+    points = range(_POINTS if names else 1)
     for number in points:
-        a, b = _value_at(first, number), _value_at(second, number)
-        if number % 2 and not (_is_real(a) and _is_real(b)):
+        values = _value_at(first, number), _value_at(second, number)
+        unknown = sum(value is _UNKNOWN for value in values)
+        if unknown:
+            if unknown == len(points) == 1:
+                return False  # a number that is far larger or smaller than the other one
             continue
-        if a is None and b is None:
+        a, b = values
+        has_negative = any(point(name, number) < 0 for name in names)
+        if has_negative and not all(value and is_real(value.value) for value in values):
             continue
         if a is None or b is None:
+            if a is b:
+                continue
             return False
-        if not agree(a, b) and not (vanishes(first, number) and vanishes(second, number)):
-            return False
+        try:
+            equal = equal_values(first, second, number, (a, b))
+        except OutOfRangeError:
+            continue
+        except UndefinedError:
+            return None
+        if not equal:
+            return equal
         compared += 1
     return True if compared >= min(_ENOUGH, len(points)) else None
 
 
-def _value_at(node: Node, number: int) -> Any:
+def _value_at(node: Node, number: int) -> Value | None:
     try:
         return precise_at(node, number)
+    except OutOfRangeError:
+        return _UNKNOWN
     except UndefinedError:
         return None
 
 
-def _is_real(value: Any) -> bool:
-    return value is not None and agree(value, value.real)
-
-
-def proportion(first: Node, second: Node) -> float | None:
-    """Return c if ``first = c * second`` everywhere for a number c other than 0, or None.
+def proportion(first: Node, second: Node) -> int | None:
+    """Return the sign of c if ``first = c * second`` everywhere for a real c other than 0, or None.
 
     An expression that is 0 everywhere or has no variables is not proportional to anything, so that
     neither ``x = x`` nor ``1 = 2`` is equivalent to any equation.
@@ -92,25 +120,36 @@ def proportion(first: Node, second: Node) -> float | None:
         return None
     if _ratios_differ_roughly(first, second):
         return None
-    ratios = []
-    for number in range(_POINTS):
+    if any(equal_expressions(side, _ZERO) is not False for side in (first, second)):
+        return None
+    crossed = Apply("mul", (first, other_point(second))), Apply("mul", (other_point(first), second))
+    return _sign_of_ratio(first, second) if equal_expressions(*crossed) else None
+
+
+def other_point(node: Node) -> Node:
+    """Return an expression with other names for its variables."""
+    names = symbols_of(node) - CONSTANTS
+    changed: Node = renamed(node, {name: elsewhere(name) for name in names})
+    return changed
+
+
+def _sign_of_ratio(first: Node, second: Node) -> int | None:
+    """Return the sign of the ratio of two proportional expressions, or None if it is not real."""
+    for number in range(0, _POINTS, 2):
         try:
-            zeros = vanishes(first, number), vanishes(second, number)
-            if zeros[0] != zeros[1]:
-                return None
-            if not zeros[0]:
-                ratios.append(precise_at(Apply("div", (first, second)), number))
+            ratio = precise_at(Apply("div", (first, second)), number).value
         except UndefinedError:
             continue
-    if len(ratios) < _ENOUGH or not all(_is_real(r) and agree(r, ratios[0]) for r in ratios):
+        if ratio and is_real(ratio):
+            return 1 if ratio.real > 0 else -1
         return None
-    return float(ratios[0].real)
+    return None
 
 
 def _ratios_differ_roughly(first: Node, second: Node) -> bool:
     ratio = Apply("div", (first, second))
     try:
-        a, b = float_at(ratio, 0), float_at(ratio, 2)
+        (a, largest), (b, other) = float_at(ratio, 0), float_at(ratio, 2)
     except UndefinedError:
         return False
-    return abs(a - b) > _ROUGH * max(abs(a), abs(b))
+    return abs(a - b) > max(_ROUGH * max(abs(a), abs(b)), _ROUNDING * max(largest, other))
