@@ -11,7 +11,6 @@ import functools
 import logging
 import os
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ import pluggy
 
 from gem_core import builtins, hookspecs
 from gem_core.errors import DuplicateIdError, PluginError
+from gem_core.lifetimes import Lock
 from gem_core.notices import notice_after
 from gem_core.registry import Registry
 
@@ -160,8 +160,13 @@ def _entry_points() -> Iterator[tuple[str, metadata.EntryPoint]]:
         yield distribution, entry_point
 
 
-_lock = threading.RLock()
+_lock = Lock()
 _loading: list[Plugins] = []
+# A fork waits until another thread has loaded the plugins: in the fork, a module that was being
+# imported could never be imported.
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+)
 
 
 @functools.cache

@@ -1,19 +1,22 @@
 """Base classes for authors of sandboxes: write ``run``, and inherit the rest of the protocol."""
 
 import json
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 from gem_core.errors import SandboxError, SnapshotError
+from gem_core.lifetimes import Lifetime, Lock
 from gem_core.records import json_value
 from gem_core.sandbox import Execution, Program
-from gem_workers.cancellation import run_in_thread
+from gem_workers.cancellation import Cancellation, cancellable, run_in_thread
 
 __all__ = ["BaseSandbox", "ReplaySession", "SessionEndedError"]
 
+_CLOSE_SECONDS = 5.0
+"""A run that has not ended this long after its session was closed is left to its own thread."""
 _LOST = "[The run before ended the session: this one started from an empty state.]\n"
 _ENDED = "[The session was ended while it was idle: {}. This run started from an empty state.]\n"
 _NOT_RESTORED = "[The session could not be restored: this run started from an empty state.]\n"
@@ -87,19 +90,30 @@ class ReplaySession(ABC):
     """The base class of sessions: write ``start_process``, ``run_piece`` and ``end_process``.
 
     The session keeps the source of every piece that it has run. A snapshot is that list, and
-    restoring it runs the pieces again, before the next run.
+    restoring it runs the pieces again, before the next run. Wait in ``run_piece`` for its result in
+    ``with gem_workers.cancellable(end)``: then ``close`` ends it too.
 
     Args:
         timeout: Seconds of wall time of one run.
+        release: Ends the process of a session that was dropped, or that is open when the
+            interpreter ends; it must not refer to the session.
     """
 
-    def __init__(self, *, timeout: float) -> None:
+    def __init__(self, *, timeout: float, release: Callable[[], object] = bool) -> None:
         self._timeout = timeout
         self._history: list[tuple[str, float]] = []
         self._lost = False
         self._running = False
-        self._closed = False
-        self._lock = threading.RLock()
+        self._lock = Lock()
+        self._calls: set[Cancellation] = set()
+        """Of the runs that are in progress, or wait for their turn."""
+        self._lifetime = Lifetime(
+            self,
+            _release,
+            *(self._calls, self._lock, release),
+            what="session",
+            error=SandboxError,
+        )
 
     @abstractmethod
     def start_process(self) -> None:
@@ -122,13 +136,33 @@ class ReplaySession(ABC):
         """Run a piece of Python; ``timeout`` is in seconds, None for the session's default.
 
         Raises:
-            SandboxError: The session is closed, or its sandbox failed.
+            SandboxError: The session is closed, perhaps meanwhile, or its sandbox failed.
+            ForkError: This is a fork of the process that made the session.
         """
+        with self._call() as call:
+            return call.run(self._run, source, self._timeout if timeout is None else timeout)
+
+    @contextmanager
+    def _call(self) -> Iterator[Cancellation]:
+        """Let ``close`` end what the block waits for, and then raise ``SandboxError``."""
+        import asyncio  # noqa: PLC0415 - most hosts have no event loop
+
+        call = Cancellation()
+        self._calls.add(call)
+        try:
+            self._lifetime.check()
+            with cancellable(call.cancel):
+                yield call
+        except asyncio.CancelledError:
+            self._lifetime.check()
+            raise
+        finally:
+            self._calls.discard(call)
+
+    def _run(self, source: str, seconds: float) -> Execution:
         with self._lock:
-            if self._closed:
-                raise SandboxError("This session is closed; ask its sandbox for another one.")
+            self._lifetime.check()
             note = self._restore_process()
-            seconds = self._timeout if timeout is None else timeout
             try:
                 execution = self._run_piece(source, seconds)
             except SessionEndedError as reason:
@@ -181,7 +215,13 @@ class ReplaySession(ABC):
         self._lost = lost
 
     def snapshot(self) -> bytes:
-        """Return the pieces that have run since the session was last empty, as JSON."""
+        """Return the pieces that have run since the session was last empty, as JSON.
+
+        Raises:
+            SandboxError: The session is closed.
+            ForkError: This is a fork of the process that made the session.
+        """
+        self._lifetime.check()
         with self._lock:
             return json.dumps({"ran": self._history, "lost": self._lost}).encode()
 
@@ -190,7 +230,10 @@ class ReplaySession(ABC):
 
         Raises:
             SnapshotError: This is not a snapshot of a session; nothing has changed.
+            SandboxError: The session is closed.
+            ForkError: This is a fork of the process that made the session.
         """
+        self._lifetime.check()
         try:
             state = json_value(snapshot)
             history = [(str(source), float(timeout)) for source, timeout in state["ran"]]
@@ -202,7 +245,26 @@ class ReplaySession(ABC):
             self._history = history
 
     def close(self) -> None:
-        """End the process and remove its files; may be called twice."""
-        with self._lock:
-            self._closed = True
-            self._drop(lost=False)
+        """End the process and remove its files; may be called twice.
+
+        A run of another thread ends with ``SandboxError``; one that does not end within 5 seconds
+        is left to its thread. In a fork, nothing happens.
+        """
+        if self._lifetime.is_open:
+            self._lifetime.end()
+            _locked(self._lock, partial(self._drop, lost=False))
+
+
+def _release(calls: Iterable[Cancellation], lock: Lock, end_process: Callable[[], object]) -> None:
+    for call in list(calls):
+        call.cancel()
+    _locked(lock, end_process)
+
+
+def _locked(lock: Lock, act: Callable[[], object]) -> None:
+    """Do something under a lock, unless a thread goes on to hold it."""
+    if lock.acquire(timeout=_CLOSE_SECONDS):
+        try:
+            act()
+        finally:
+            lock.release()

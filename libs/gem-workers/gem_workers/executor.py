@@ -233,11 +233,17 @@ class _SlotWorker:
             return True
 
     def _wait_for_slots_in_time(self) -> BaseException | None:
-        limit = threading.Timer(self._patience, self._worker.hang_up)
+        is_late = threading.Event()
+
+        def give_up() -> None:
+            is_late.set()
+            self._worker.hang_up()
+
+        limit = threading.Timer(self._patience, give_up)
         limit.daemon = True
         limit.start()
         failure = self._wait_for_slots()
-        if limit.finished.is_set():
+        if is_late.is_set():
             return WorkerDiedError(
                 f"The environments of a worker process that died were not made again within "
                 f"{self._patience:.0f} seconds."

@@ -16,15 +16,15 @@ import random
 import socket
 import struct
 import tempfile
-import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from gem_core.errors import ConfigError, SandboxError
+from gem_core.lifetimes import Lock
 from gem_core.records import json_value
 from gem_sandbox.image import DEFAULT_IMAGE, image_environment, write_image
 from gem_sandbox.owners import identity, is_orphaned
-from gem_sandbox.runner import Channel, Launcher, runner_arguments
+from gem_sandbox.runner import WRITE_SECONDS, Channel, Launcher, runner_arguments
 from gem_sandbox.runner_sandbox import RunnerSandbox
 from gem_sandbox.shortage import shortage
 from gem_sandbox.warm.seccomp import MACHINES, call_filter
@@ -89,15 +89,14 @@ class DockerSandbox(RunnerSandbox):
 
 
 class Engine(Launcher):
-    """Starts containers; connects to the engine on first use, and again in a forked process."""
+    """Starts containers; connects to the engine on first use."""
 
     def __init__(
         self, *, image: str, cpus: float, disk: int, host: str | None, runtime: str | None
     ) -> None:
         self._image, self._cpus, self._disk = image, cpus, disk
         self._host, self._runtime = host, runtime
-        self._lock = threading.Lock()
-        self._owner = 0
+        self._lock = Lock()
         self._client: docker.DockerClient | None = None
 
     def launch(self) -> Channel:
@@ -116,14 +115,14 @@ class Engine(Launcher):
 
     def close(self) -> None:
         with self._lock:
-            if self._client is not None and self._owner == os.getpid():
-                self._client.close()
-            self._client = None
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     def _connected(self) -> "docker.DockerClient":
         with self._lock:
-            if self._client is None or self._owner != os.getpid():
-                self._client, self._owner = connect(self._host), os.getpid()
+            if self._client is None:
+                self._client = connect(self._host)
                 reap(self._client)
             return self._client
 
@@ -202,7 +201,7 @@ class ContainerChannel(Channel):
             self._memory = memory
 
     def write(self, data: bytes) -> None:
-        self._socket.settimeout(None)
+        self._socket.settimeout(WRITE_SECONDS)
         self._socket.sendall(data)
 
     def read(self, timeout: float) -> bytes:

@@ -2,14 +2,18 @@
 
 import asyncio
 import contextlib
-import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
+from typing import Any
 
+from gem_core.lifetimes import Lock
 from gem_workers.cancellation import cancellable
 
-__all__ = ["FairSemaphore"]
+__all__ = ["Endable", "FairSemaphore"]
+
+Endable = Callable[[Callable[[], Any]], contextlib.AbstractContextManager[None]]
+"""Is told how a wait can be ended, as ``cancellable`` is; and when the wait is over."""
 
 
 class FairSemaphore:
@@ -22,22 +26,25 @@ class FairSemaphore:
     def __init__(self, size: int) -> None:
         self.size = size
         # Reentrant: the garbage collector may release an abandoned slot at any point.
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._free = size
         self._waiters: deque[tuple[Future[None], Callable[[], None] | None]] = deque()
 
     @contextlib.contextmanager
-    def acquire(self, prepare: Callable[[], None] | None = None) -> Iterator[None]:
+    def acquire(
+        self, prepare: Callable[[], None] | None = None, endable: Endable = cancellable
+    ) -> Iterator[None]:
         """Wait for a slot, and hold it.
 
         Args:
             prepare: Called if the slot was not free, by the thread that releases it: so the work
                 starts before the waiting thread has woken up.
+            endable: Is told how the wait can be ended.
         """
         waiter = self._enqueue(prepare)
         try:
             if waiter is not None:
-                with cancellable(waiter.cancel):
+                with endable(waiter.cancel):
                     waiter.result()
         except BaseException:
             self._leave_queue(waiter)
@@ -48,12 +55,15 @@ class FairSemaphore:
             self.release()
 
     @contextlib.asynccontextmanager
-    async def acquire_async(self, prepare: Callable[[], None] | None = None) -> AsyncIterator[None]:
+    async def acquire_async(
+        self, prepare: Callable[[], None] | None = None, endable: Endable = cancellable
+    ) -> AsyncIterator[None]:
         """Wait for a slot without blocking the event loop, and hold it; see ``acquire``."""
         waiter = self._enqueue(prepare)
         try:
             if waiter is not None:
-                await asyncio.wrap_future(waiter)
+                with endable(waiter.cancel):
+                    await asyncio.wrap_future(waiter)
         except BaseException:
             self._leave_queue(waiter)
             raise

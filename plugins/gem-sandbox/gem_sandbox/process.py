@@ -1,17 +1,22 @@
 """The sandbox ``process``: plain processes of this machine, for trusted programs only."""
 
 import contextlib
+import os
+import signal
 import socket
 import subprocess
 import sys
 import warnings
 
 from gem_core.errors import SandboxError
-from gem_sandbox.runner import Channel, Launcher, runner_arguments
+from gem_sandbox.runner import WRITE_SECONDS, Channel, Launcher, runner_arguments
 from gem_sandbox.runner_sandbox import RunnerSandbox
 from gem_sandbox.shortage import shortage
 
 __all__ = ["ProcessSandbox"]
+
+_END_SECONDS = 5.0
+"""A runner that has not ended this long after its channel is killed."""
 
 
 class ProcessSandbox(RunnerSandbox):
@@ -65,7 +70,7 @@ class ProcessChannel(Channel):
             )
 
     def write(self, data: bytes) -> None:
-        self._socket.settimeout(None)
+        self._socket.settimeout(WRITE_SECONDS)
         self._socket.sendall(data)
 
     def read(self, timeout: float) -> bytes:
@@ -79,7 +84,12 @@ class ProcessChannel(Channel):
     def kill(self) -> None:
         self.hang_up()
         self._socket.close()
-        self._process.wait()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(_END_SECONDS)
 
     def abandon(self) -> None:
         self._socket.close()

@@ -16,7 +16,10 @@ from gem_core.records import json_value
 from gem_core.sandbox import Execution
 from gem_workers.base_sandbox import SessionEndedError
 
-__all__ = ["Channel", "Launcher", "Runner", "runner_arguments"]
+__all__ = ["WRITE_SECONDS", "Channel", "Launcher", "Runner", "runner_arguments"]
+
+WRITE_SECONDS = 60.0
+"""Seconds in which a runner must have taken a request."""
 
 _MODULES = (
     "",
@@ -36,7 +39,8 @@ for name, source in json.loads(sys.argv[1]).items():
     exec(compile(source, name, "exec"), module.__dict__)
 sys.modules["gem_sandbox.guest.runner"].main(sys.argv[2])
 """
-_START_SECONDS = 60.0
+_START_SECONDS, _CLEAN_SECONDS = 60.0, 10.0
+"""Seconds in which a runner must have started, and have removed what a program left."""
 _GRACE_SECONDS = 10.0
 """A runner that has not answered this long after a deadline is given up."""
 _KILLED = "[The process that monitored the program was killed with it.]\n"
@@ -63,7 +67,7 @@ class Channel(ABC):
 
     @abstractmethod
     def write(self, data: bytes) -> None:
-        """Send bytes; raises ``OSError`` if the runner has ended."""
+        """Send bytes; raises ``OSError`` if the runner has ended, or does not take them."""
 
     @abstractmethod
     def read(self, timeout: float) -> bytes:
@@ -75,11 +79,11 @@ class Channel(ABC):
 
     @abstractmethod
     def kill(self) -> None:
-        """End the runner and all processes below it."""
+        """End the runner and all processes below it, within some seconds."""
 
     @abstractmethod
     def abandon(self) -> None:
-        """Close the channel in a forked copy of the process that started the runner."""
+        """Close the channel in a fork of the process that started the runner."""
 
     def allow(self, memory: int) -> None:  # noqa: B027 - optional
         """Allow the following programs this many bytes of memory in total."""
@@ -101,7 +105,7 @@ class Launcher(ABC):
         """
 
     def close(self) -> None:  # noqa: B027 - optional
-        """Release resources; the launcher can still be used afterwards."""
+        """Release resources."""
 
 
 class Runner:
@@ -114,7 +118,7 @@ class Runner:
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self._received = bytearray()
-        self._clean = False
+        self._clean = self._has_started = False
 
     def wait_until_clean(self) -> None:
         """Wait until the runner has removed everything that the last program left.
@@ -122,8 +126,10 @@ class Runner:
         Raises:
             SandboxError: It fails to clean up, or to start.
         """
+        end = time.monotonic() + (_CLEAN_SECONDS if self._has_started else _START_SECONDS)
         while not self._clean:
-            self._clean = "clean" in self._message(time.monotonic() + _START_SECONDS)
+            self._clean = "clean" in self._message(end)
+        self._has_started = True
 
     def begin(self, request: dict[str, Any]) -> bool:
         """Send a request; return whether it arrived. If not, the runner is dead."""

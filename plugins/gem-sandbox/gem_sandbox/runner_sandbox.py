@@ -5,16 +5,15 @@ import contextlib
 import functools
 import importlib.resources
 import os
-import weakref
 from collections.abc import Hashable
 from typing import Any
 
 from gem_core.errors import ConfigError, SandboxError
 from gem_core.sandbox import Execution, Program, SandboxSession
+from gem_sandbox.pooled_sandbox import PooledSandbox
 from gem_sandbox.runner import Launcher, Runner
 from gem_sandbox.runner_pool import RunnerPool
-from gem_sandbox.shared_pools import shared_pools
-from gem_workers.base_sandbox import BaseSandbox, ReplaySession
+from gem_workers.base_sandbox import ReplaySession
 from gem_workers.cancellation import cancellable
 
 __all__ = ["RunnerSandbox", "RunnerSession"]
@@ -31,7 +30,7 @@ except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
 """
 
 
-class RunnerSandbox(BaseSandbox):
+class RunnerSandbox(PooledSandbox[RunnerPool]):
     """A sandbox whose programs are run by runners.
 
     Args:
@@ -45,9 +44,9 @@ class RunnerSandbox(BaseSandbox):
         size = min(8, os.cpu_count() or 1) if workers is None else workers
         if size < 1:
             raise ConfigError(f"workers must be at least 1, or None; got {size}.")
-        self._pool = shared_pools.lease((key, size), lambda: RunnerPool(launcher, size))
-        self._release = weakref.finalize(self, shared_pools.release, (key, size))
-        self._sessions: weakref.WeakSet[RunnerSession] = weakref.WeakSet()
+        super().__init__()
+        self._size, self._launcher = size, launcher
+        self._key = key, size
 
     def run(self, program: Program) -> Execution:
         """Run one program until it ends or meets a limit.
@@ -55,26 +54,53 @@ class RunnerSandbox(BaseSandbox):
         Raises:
             ConfigError: The program is not in Python.
             SandboxError: The sandbox is closed, or cannot run programs here.
+            ForkError: This is a fork of the process that made the sandbox.
         """
-        self.check_open()
-        return self._pool.run(_request(program), program.timeout)
+        return self._runners().run(_request(program), program.timeout, self.endable)
+
+    def _runners(self) -> RunnerPool:
+        launcher, size = self._launcher, self._size
+        return self.leased(self._key, lambda: RunnerPool(launcher, size))
 
     def session(
         self, *, timeout: float = 10.0, memory: int = 1 << 30, output_limit: int = 1 << 20
     ) -> SandboxSession:
         """Return a session, which has a runner to itself."""
-        self.check_open()
         limits = Program("", timeout=timeout, memory=memory, output_limit=output_limit)
-        session = RunnerSession(self, self._pool, limits)
-        self._sessions.add(session)
-        return session
+        return self.opened(RunnerSession(self, self._runners(), limits))
 
-    def close(self) -> None:
-        """End the sandbox's sessions, and its runners unless another sandbox shares them."""
-        super().close()
-        self._release()
-        for session in list(self._sessions):
-            session.close()
+
+class _SessionRunner:
+    """The runner of a session, while its process lives.
+
+    Args:
+        pool: Where runners come from.
+    """
+
+    def __init__(self, pool: RunnerPool) -> None:
+        self._pool = pool
+        self.runner: Runner | None = None
+        self.is_alive = False
+        """Whether the runner waits for the next piece."""
+
+    def start(self, request: dict[str, Any]) -> None:
+        for _ in range(2):
+            self.runner = self._pool.take()
+            self.is_alive = self.runner.begin(request)
+            if self.is_alive:
+                return
+            self.end()
+        raise SandboxError("The sandbox's runners die as soon as they get a request.")
+
+    def end(self) -> None:
+        """End the process, and give the runner back; may be called twice."""
+        runner, self.runner = self.runner, None
+        if runner is None:
+            return
+        if self.is_alive:
+            with contextlib.suppress(OSError):
+                runner.send({"do": "end"})
+        self._pool.give_back(runner)
 
 
 class RunnerSession(ReplaySession):
@@ -87,43 +113,37 @@ class RunnerSession(ReplaySession):
     """
 
     def __init__(self, sandbox: RunnerSandbox, pool: RunnerPool, limits: Program) -> None:
-        super().__init__(timeout=limits.timeout)
+        self._process = _SessionRunner(pool)
+        super().__init__(timeout=limits.timeout, release=self._process.end)
         self._sandbox = sandbox
-        self._pool = pool
         self._request = {**_request(limits), "do": "session", "cpu_time": None}
-        self._runner: Runner | None = None
-        self._alive = False
 
     def start_process(self) -> None:
-        for _ in range(2):
-            self._runner = self._pool.take()
-            self._alive = self._runner.begin(self._request)
-            if self._alive:
-                return
-            self.end_process()
-        raise SandboxError("The sandbox's runners die as soon as they get a request.")
+        self._sandbox.check_open()
+        self._process.start(self._request)
 
     def run_piece(self, source: str, timeout: float) -> tuple[Execution, bool]:
-        runner = self._runner
+        process = self._process
+        runner = process.runner
         if runner is None:
             raise SandboxError("This session has no process.")
         with cancellable(runner.channel.hang_up):  # sending too: what runs must be ended
-            self._alive = False  # also if this raises
+            process.is_alive = False  # also if this raises
             try:
                 runner.send({"do": "cell", "source": _encoded(source), "timeout": timeout})
             except OSError as error:
                 return Execution(137, stderr=f"The sandbox's runner has ended: {error}.\n"), False
-            execution, self._alive = runner.execution(timeout)
-        return execution, self._alive
+            try:
+                execution, process.is_alive = runner.execution(timeout)
+            except Exception:
+                raise
+            except BaseException:
+                runner.channel.hang_up()  # nobody waits for the piece any more
+                raise
+        return execution, process.is_alive
 
     def end_process(self) -> None:
-        runner, self._runner = self._runner, None
-        if runner is None:
-            return
-        if self._alive:
-            with contextlib.suppress(OSError):
-                runner.send({"do": "end"})
-        self._pool.give_back(runner)
+        self._process.end()
 
 
 def _encoded(text: str | bytes) -> str:

@@ -186,7 +186,7 @@ def test_there_is_no_network_unless_it_is_asked_for(provider, machine):
 def test_a_container_may_do_no_more_than_it_must(client, provider):
     spec = MachineSpec(memory=100 << 20, processes=50, cpus=0.5)
     with provider.start(spec) as machine:
-        config = client.containers.get(machine._container.id).attrs["HostConfig"]
+        config = client.containers.get(machine._running.id).attrs["HostConfig"]
     assert config["NetworkMode"] == "none"
     assert "no-new-privileges" in config["SecurityOpt"]
     assert set(config["CapDrop"]) == {"MKNOD", "NET_RAW"}
@@ -270,7 +270,7 @@ def test_nothing_is_left_of_an_owner_that_is_killed(client):
         "machine = gem_core.make_machine('docker')\n"
         "machine.shell().send('setsid sleep 99 & sleep 98 &')\n"
         "snapshot = machine.snapshot()\n"
-        "print(machine._container.id, flush=True)\n"
+        "print(machine._running.id, flush=True)\n"
         "machine.run('sleep 97', timeout=100)\n"
     )
     with Command([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as owner:
@@ -287,7 +287,7 @@ def test_nothing_is_left_of_an_owner_that_is_killed(client):
 
 
 def test_the_reaper_touches_nothing_of_others(client, machine):
-    here = client.containers.get(machine._container.id).labels[LABEL].rpartition(" ")[0]
+    here = client.containers.get(machine._running.id).labels[LABEL].rpartition(" ")[0]
     dead = subprocess.Popen([sys.executable, "-c", "pass"])
     dead.wait()
     owners = {"dead": f"{here} {dead.pid}@1", "elsewhere": f"elsewhere pid:[1] {dead.pid}@1"}
@@ -351,7 +351,7 @@ def test_an_engine_that_stops_is_an_error_that_says_so(client, tmp_path):
     relay = Relay(tmp_path / "engine.sock", address.removeprefix("unix://"))
     provider = DockerProvider(host=f"unix://{tmp_path}/engine.sock")
     machine = provider.start(MachineSpec())
-    container = machine._container.id
+    container = machine._running.id
     threading.Timer(0.3, relay.close).start()
     with pytest.raises(MachineError, match="ended while a command was running"):
         machine.run("sleep 50")
@@ -367,7 +367,7 @@ def test_an_engine_that_stops_is_an_error_that_says_so(client, tmp_path):
 
 def test_a_machine_that_was_removed_says_so(client, provider):
     machine = provider.start(MachineSpec())
-    client.containers.get(machine._container.id).remove(force=True)
+    client.containers.get(machine._running.id).remove(force=True)
     for refused in (lambda: machine.run("true"), lambda: machine.read("/etc/passwd")):
         with pytest.raises(MachineError, match="has ended"):
             refused()

@@ -150,22 +150,6 @@ def test_nothing_outlives_a_host_that_is_killed() -> None:
 
 
 @pytest.mark.slow
-def test_a_forked_process_has_its_own_runners(sandbox: Sandbox) -> None:
-    sandbox.run(Program("pass"))
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(BaseException):
-            os.write(write, sandbox.run(Program("print('child')")).stdout.encode())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as stream:
-        assert stream.read() == "child\n"
-    os.waitpid(child, 0)
-    assert sandbox.run(Program("print('parent')")).stdout == "parent\n"
-
-
-@pytest.mark.slow
 def test_a_thousand_sandboxes_share_their_runners() -> None:
     sandboxes = [BACKENDS["process"](workers=2) for _ in range(1000)]
     before = len(children())

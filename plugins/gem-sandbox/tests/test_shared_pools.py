@@ -1,40 +1,42 @@
-"""Pools that sandboxes share are closed with the last of them, whoever ends it and when."""
+"""Pools that sandboxes share are closed with the last of them."""
 
-import gc
+import contextlib
+import os
+import signal
 import threading
-import weakref
-from collections.abc import Callable
+from collections.abc import Iterator
 
-import pytest
-
+from gem_core.lifetimes import Lock
 from gem_sandbox.shared_pools import SharedPools
 
 
 class Pool:
-    is_closed = False
+    is_closed = is_forgotten = False
 
     def close(self) -> None:
         self.is_closed = True
 
     def forget(self) -> None:
-        pass
+        self.is_forgotten = True
 
 
-class Owner:
-    """Something with a lease that only the garbage collector ends."""
+@contextlib.contextmanager
+def held_by_another_thread(lock: Lock) -> Iterator[None]:
+    held, done = threading.Event(), threading.Event()
 
-    def __init__(self, pools: SharedPools, pool: Pool) -> None:
-        pools.lease("owner's", lambda: pool)
-        weakref.finalize(self, pools.release, "owner's")
-        self.cycle = self
+    def hold() -> None:
+        with lock:
+            held.set()
+            done.wait(20)
 
-
-def lease_in_a_thread(pools: SharedPools, make: Callable[[], Pool]) -> bool:
-    """Return whether a lease ends in time."""
-    thread = threading.Thread(target=pools.lease, args=("another", make), daemon=True)
+    thread = threading.Thread(target=hold)
     thread.start()
-    thread.join(10)
-    return not thread.is_alive()
+    held.wait(20)
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_a_pool_is_closed_when_the_last_lease_ends() -> None:
@@ -48,20 +50,15 @@ def test_a_pool_is_closed_when_the_last_lease_ends() -> None:
     assert pools.lease("key", Pool) is not pool
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("collects", ["the thread that leases", "another thread"])
-def test_a_sandbox_that_is_collected_during_another_lease_is_closed_after_it(collects: str) -> None:
+def test_a_fork_has_no_pools_and_closes_what_it_inherited() -> None:
     pools, pool = SharedPools(), Pool()
-    Owner(pools, pool)
-
-    def make() -> Pool:
-        if collects == "another thread":
-            thread = threading.Thread(target=gc.collect, daemon=True)
-            thread.start()
-            thread.join(10)
-        else:
-            gc.collect()
-        return Pool()
-
-    assert lease_in_a_thread(pools, make), "the lease waits for itself"
-    assert pool.is_closed
+    pools.lease("key", lambda: pool)
+    with held_by_another_thread(pools._lock):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            is_right = pools.lease("key", Pool) is not pool and pool.is_forgotten
+            os._exit(0 if is_right and not pool.is_closed else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert pools.lease("key", Pool) is pool
+    assert not pool.is_forgotten

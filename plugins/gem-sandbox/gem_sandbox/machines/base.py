@@ -10,14 +10,14 @@ import os
 import select
 import signal
 import tarfile
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Self
 
-from gem_core.errors import ConfigError, MachineError, SnapshotError
+from gem_core.errors import ConfigError, GemError, MachineError, SnapshotError
+from gem_core.lifetimes import Lifetime, Lock
 from gem_core.machine import FileChange, MachineSnapshot, MachineSpec, check_path
 from gem_core.sandbox import Execution, Limit
 from gem_sandbox.machines.local.messages import STATUS
@@ -59,6 +59,8 @@ class BaseMachine(ABC):
 
     Args:
         spec: What the machine was started with.
+        release: Ends all processes and drops the files, within some seconds; it must not refer to
+            the machine.
     """
 
     provider: ClassVar[str]
@@ -66,13 +68,13 @@ class BaseMachine(ABC):
     name = ""
     """What the machine's paths contain and those of others do not; empty if there is nothing."""
 
-    def __init__(self, spec: MachineSpec) -> None:
+    def __init__(self, spec: MachineSpec, release: Callable[[], object]) -> None:
         self.spec = spec
         self.image_env: Mapping[str, str] = {}
         """Environment variables of the image."""
-        self._is_closed = False
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._shell = BashShell(self)
+        self.lifetime = Lifetime(self, release, what="machine", error=MachineError)
 
     @abstractmethod
     def spawn(
@@ -163,13 +165,30 @@ class BaseMachine(ABC):
     def end_processes(self) -> None:
         """End all processes."""
 
-    @abstractmethod
-    def end(self) -> None:
-        """End all processes and drop the files; may be called twice."""
-
-    @abstractmethod
     def check_open(self) -> None:
-        """Raise ``MachineError`` if the machine is closed, or is known to have ended."""
+        """Check that the machine can be used.
+
+        Raises:
+            ForkError: This is a fork of the process that made it.
+            MachineError: It is closed, or is known to have ended.
+        """
+        self.lifetime.check()
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Check that the machine is open, before the block and after it.
+
+        Raises:
+            ForkError: This is a fork of the process that made it.
+            MachineError: It is closed; whatever fails in the block then is its ``__context__``.
+        """
+        self.lifetime.check()
+        try:
+            yield
+        except (GemError, OSError):
+            self.lifetime.check()
+            raise
+        self.lifetime.check()
 
     def begin(self, snapshot: MachineSnapshot | None) -> None:
         """Start, in the state of a snapshot if there is one."""
@@ -237,7 +256,7 @@ class BaseMachine(ABC):
         start = time.monotonic()
         outputs = [HeadAndTail(output_limit), HeadAndTail(output_limit)]
         data = encoded(stdin) if isinstance(stdin, str) else stdin
-        with Pipes(inputs=1, outputs=2) as pipes:
+        with self.in_use(), Pipes(inputs=1, outputs=2) as pipes:
             job = self.spawn(
                 ["/bin/bash", "-c", command],
                 pipes.theirs,
@@ -246,8 +265,14 @@ class BaseMachine(ABC):
                 cwd=cwd or self.spec.workdir,
             )
             pipes.started()
-            is_late = self._collect(job, pipes, data, outputs, start + timeout)
-        status, peak, is_out_of_memory = _status(job)
+            pipes.hold(job.status)
+            try:
+                is_late = self._collect(job, pipes, data, outputs, start + timeout)
+            except BaseException:  # such as Ctrl-C: nobody waits for the command any more
+                with contextlib.suppress(GemError):
+                    self._kill(job)
+                raise
+            status, peak, is_out_of_memory = _status(job)
         limit: Limit | None = "memory" if is_out_of_memory else "wall_time" if is_late else None
         return Execution(
             exit_status=status,
@@ -279,9 +304,7 @@ class BaseMachine(ABC):
             left = deadline - time.monotonic()
             if left <= 0:
                 is_late, deadline = True, time.monotonic() + 5.0
-                self.signal(job.pid, signal.SIGSTOP)  # a stopped process starts no other
-                self.signal(job.pid, signal.SIGKILL, since=0.0)
-                self.signal(job.pid, signal.SIGKILL)
+                self._kill(job)
             for descriptor, _ in poll.poll(max(0, left) * 1000):
                 if descriptor == writer:
                     rest = _feed(writer, rest)
@@ -297,6 +320,11 @@ class BaseMachine(ABC):
                 else:
                     poll.unregister(descriptor)
 
+    def _kill(self, job: Job) -> None:
+        self.signal(job.pid, signal.SIGSTOP)  # a stopped process starts no other
+        self.signal(job.pid, signal.SIGKILL, since=0.0)
+        self.signal(job.pid, signal.SIGKILL)
+
     def shell(self) -> BashShell:
         """Return the machine's shell; see ``Machine``."""
         return self._shell
@@ -305,12 +333,14 @@ class BaseMachine(ABC):
         """Write a file, and create its folders; see ``Machine``."""
         check_path(path)
         data = encoded(content) if isinstance(content, str) else content
-        self.write_file(path, data, mode)
+        with self.in_use():
+            self.write_file(path, data, mode)
 
     def read(self, path: str, *, limit: int = 1 << 26) -> bytes:
         """Return the content of a regular file; see ``Machine``."""
         check_path(path)
-        data = self.read_file(path, limit)
+        with self.in_use():
+            data = self.read_file(path, limit)
         if len(data) > limit:
             raise MachineError(f"{path!r} has more than {limit} bytes.")
         return data
@@ -318,7 +348,8 @@ class BaseMachine(ABC):
     def pull(self, path: str, folder: str | Path, *, limit: int = 1 << 28) -> None:
         """Copy a file or a folder of the machine into a folder of the host; see ``Machine``."""
         check_path(path)
-        packed = io.BytesIO(self.pack(path, limit))
+        with self.in_use():
+            packed = io.BytesIO(self.pack(path, limit))
         try:
             unpack(packed, str(folder))
         except (OSError, tarfile.TarError) as error:
@@ -327,7 +358,7 @@ class BaseMachine(ABC):
 
     def snapshot(self, *, keep: Callable[[FileChange], bool] | None = None) -> MachineSnapshot:
         """Return the state: the files that were written, and the state of the shell."""
-        with self._lock:
+        with self.in_use(), self._lock:
             lost = tuple(self.processes())
             script = self._shell.state() if keep is None else ""
             if self.name:
@@ -338,9 +369,7 @@ class BaseMachine(ABC):
 
     def restore(self, snapshot: MachineSnapshot) -> None:
         """End all processes and return to the state of a snapshot; see ``Machine``."""
-        with self._lock:
-            if self._is_closed:
-                raise MachineError("This machine is closed.")
+        with self.in_use(), self._lock:
             self._check_snapshot(snapshot)
             self.replace_files(_files(snapshot))
             self._shell.drop()
@@ -352,23 +381,23 @@ class BaseMachine(ABC):
 
     def processes(self) -> list[str]:
         """Return the command lines of the processes that run; see ``Machine``."""
-        shell = self._shell.pid
-        return [line for pid, line in self.running() if pid != shell]
+        with self.in_use():
+            shell = self._shell.pid
+            return [line for pid, line in self.running() if pid != shell]
 
     def kill_all(self) -> None:
         """End all processes, also the shell's."""
-        self.end_processes()
-        self._shell.drop()
+        with self.in_use():
+            self.end_processes()
+            self._shell.drop()
 
     def close(self) -> None:
-        """End all processes and drop the files; may be called twice."""
-        self._is_closed = True
-        self.end()
-        self._shell.drop()
+        """End all processes and drop the files; may be called twice.
 
-    def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # it may not be complete
-            self.close()
+        A call of another thread ends with ``MachineError``. In a fork, nothing happens.
+        """
+        self.lifetime.end()
+        self._shell.forget()
 
     def __enter__(self) -> Self:
         return self
@@ -414,8 +443,7 @@ def _drain(descriptor: int, output: HeadAndTail) -> None:
 
 def _status(job: Job) -> tuple[int, int, bool]:
     """Return the exit status of a job that has ended, as a shell says it, and the rest."""
-    with os.fdopen(job.status, "rb") as file:
-        data = file.read(STATUS.size)
+    data = os.read(job.status, STATUS.size)
     if len(data) < STATUS.size:
         raise MachineError("The machine has ended while a command was running.")
     status, peak, is_out_of_memory = STATUS.unpack(data)

@@ -5,6 +5,7 @@ import fcntl
 import os
 import sys
 import termios
+import weakref
 from typing import Self
 
 __all__ = ["Pipes", "bytes_waiting", "encoded"]
@@ -26,6 +27,8 @@ def encoded(text: str) -> bytes:
 class Pipes:
     """Pipes, of which a job gets one end each; what is open of them is closed at the end.
 
+    A thread that reads them must hold a reference: then nobody closes them meanwhile.
+
     Args:
         inputs: The number of pipes that the job reads from; the job's first descriptors.
         outputs: The number of pipes that it writes to.
@@ -37,6 +40,7 @@ class Pipes:
         self.theirs: list[int] = []
         """The job's ends."""
         self._open: set[int] = set()
+        _all.add(self)
         for number in range(inputs + outputs):
             reader, writer = os.pipe()
             ours, theirs = (writer, reader) if number < inputs else (reader, writer)
@@ -51,12 +55,15 @@ class Pipes:
         for descriptor in self.theirs:
             self.close(descriptor)
 
+    def hold(self, descriptor: int) -> None:
+        """Close another descriptor with these."""
+        self._open.add(descriptor)
+
     def close(self, descriptor: int) -> None:
         """Close one end, if it is still open."""
-        if descriptor in self._open:
-            self._open.discard(descriptor)
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+        with contextlib.suppress(KeyError, OSError):
+            self._open.remove(descriptor)
+            os.close(descriptor)
 
     def close_all(self) -> None:
         """Close all ends that are open; may be called twice."""
@@ -68,3 +75,16 @@ class Pipes:
 
     def __exit__(self, *_: object) -> None:
         self.close_all()
+
+    def __del__(self) -> None:
+        self.close_all()  # as the garbage collector closes a file
+
+
+def _close_inherited() -> None:
+    """Close, in a fork, what belongs to the parent; or jobs would wait for the end of an input."""
+    for pipes in list(_all):
+        pipes.close_all()
+
+
+_all: "weakref.WeakSet[Pipes]" = weakref.WeakSet()
+os.register_at_fork(after_in_child=_close_inherited)

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import IO
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
+from gem_core.lifetimes import Lifetime
 from gem_core.machine import MachineSnapshot, MachineSpec
 from gem_sandbox.guest.process_tree import descendants
+from gem_sandbox.holder import Holder
 from gem_sandbox.machines.archive import layers, pack, pack_all
 from gem_sandbox.machines.base import Job
 from gem_sandbox.machines.host_machine import HostMachine
@@ -32,6 +34,7 @@ __all__ = ["ProcessMachine", "ProcessProvider"]
 _HIGH = 100
 _TICK = 0.02
 """Seconds by which the kernel rounds when a process was started."""
+_KILL_SECONDS = 5.0
 _ENTER = 'cd "$0" && exec "$@"'
 
 
@@ -52,6 +55,7 @@ class ProcessProvider:
             stacklevel=2,
         )
         self._machines: weakref.WeakSet[ProcessMachine] = weakref.WeakSet()
+        self._lifetime = Lifetime(self, bool, what="provider", error=MachineError)
 
     def prepare(self, spec: MachineSpec) -> None:
         """Check that a machine of a spec can be started; see ``MachineProvider``."""
@@ -60,13 +64,16 @@ class ProcessProvider:
 
     def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> "ProcessMachine":
         """Start a machine; see ``MachineProvider``."""
+        self._lifetime.check()
         self.prepare(spec)
-        machine = ProcessMachine(self, spec.settled(workdir="/root", user="root"), snapshot)
+        machine = ProcessMachine(self, spec.settled(workdir="/root", user="root"))
         self._machines.add(machine)
+        machine.begin(snapshot)
         return machine
 
     def close(self) -> None:
-        """End all machines; may be called twice."""
+        """End all machines; may be called twice. In a fork, nothing happens."""
+        self._lifetime.end()
         for machine in list(self._machines):
             machine.close()
 
@@ -76,42 +83,50 @@ class ProcessMachine(HostMachine):
 
     provider = "process"
 
-    def __init__(
-        self, provider: ProcessProvider, spec: MachineSpec, snapshot: MachineSnapshot | None = None
-    ) -> None:
-        super().__init__(spec)
+    def __init__(self, provider: ProcessProvider, spec: MachineSpec) -> None:
+        self._held = Holder(_end, what="machine", error=MachineError)
+        super().__init__(spec, self._held.end)
         self._provider = provider
-        self._folder = Path(tempfile.mkdtemp(prefix="gem-machine-"))
-        self._remove = weakref.finalize(self, _remove, self._folder)
-        self.name = self._folder.name
-        self._mark = f"GEM_MACHINE={self.name}".encode()
-        self.begin(snapshot)
+        self._take(_new_folder())
 
     def begin_files(self, data: bytes | None) -> None:
-        if data is not None:
-            _unpack(data, self._folder)
-        self._inside(self.spec.workdir).mkdir(parents=True, exist_ok=True)
+        folder = self._folder
+        try:
+            if data is not None:
+                _unpack(data, folder)
+            (folder / self.spec.workdir.lstrip("/")).mkdir(parents=True, exist_ok=True)
+        finally:
+            if not self.lifetime.is_open:  # closed meanwhile
+                _remove(folder)
 
     def replace_files(self, data: bytes) -> None:
-        fresh = Path(tempfile.mkdtemp(prefix="gem-machine-"))
+        fresh = _new_folder()
         try:
             _unpack(data, fresh)
         except BaseException:
             _remove(fresh)
             raise
-        self.end_processes()
-        self._remove()
-        self._folder = fresh
-        self.name = fresh.name
-        self._mark = f"GEM_MACHINE={self.name}".encode()
-        self._remove = weakref.finalize(self, _remove, fresh)
+        self._take(fresh)
+
+    def _take(self, folder: Path) -> None:
+        self._held.put(folder)
+        self.name = folder.name
+
+    @property
+    def _folder(self) -> Path:
+        self.check_open()
+        if (folder := self._held.value) is None:
+            raise MachineError("This machine is closed.")
+        return folder
+
+    @contextlib.contextmanager
+    def _open_folder(self) -> Iterator[Path]:
+        """Return the folder, which nobody takes away meanwhile."""
+        with self._held.lock:
+            yield self._folder
 
     def _inside(self, path: str) -> Path:
         return self._folder / path.lstrip("/")
-
-    def check_open(self) -> None:
-        if not self._remove.alive:
-            raise MachineError("This machine is closed.")
 
     def spawn(
         self,
@@ -122,7 +137,6 @@ class ProcessMachine(HostMachine):
         user: str,
         cwd: str,
     ) -> Job:
-        self.check_open()
         if user not in {"root", "0"}:
             raise MachineError(f"Machines of 'process' have no user {user!r}.")
         if not self._inside(cwd).is_dir():
@@ -130,32 +144,27 @@ class ProcessMachine(HostMachine):
         home = self._inside(self.spec.workdir)
         moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _HIGH) for one in descriptors]
         try:
-            pid = os.posix_spawn(
-                "/bin/sh",
-                ["/bin/sh", "-c", _ENTER, str(self._inside(cwd)), *argv],
-                {
-                    "HOME": str(home),
-                    **env,
-                    "PATH": os.environ.get("PATH", env["PATH"]),
-                    "GEM_MACHINE": self.name,
-                },
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, one, number) for number, one in enumerate(moved)
-                ],
-                setsid=True,
-            )
+            with self._open_folder() as folder:
+                pid = os.posix_spawn(
+                    "/bin/sh",
+                    ["/bin/sh", "-c", _ENTER, str(self._inside(cwd)), *argv],
+                    {
+                        "HOME": str(home),
+                        **env,
+                        "PATH": os.environ.get("PATH", env["PATH"]),
+                        "GEM_MACHINE": folder.name,
+                    },
+                    file_actions=[
+                        (os.POSIX_SPAWN_DUP2, one, number) for number, one in enumerate(moved)
+                    ],
+                    setsid=True,
+                )
         finally:
             for one in moved:
                 os.close(one)
         status, theirs = os.pipe()
-        threading.Thread(target=self._await, args=(pid, theirs), daemon=True).start()
+        threading.Thread(target=_await, args=(pid, theirs), daemon=True).start()
         return Job(pid, status)
-
-    def _await(self, pid: int, report: int) -> None:
-        _, status, usage = os.wait4(pid, 0)
-        with contextlib.suppress(OSError):
-            os.write(report, STATUS.pack(status, usage.ru_maxrss << 10, False))
-        os.close(report)
 
     def signal(self, pid: int, number: int, *, since: float | None = None) -> None:
         if since is None:
@@ -166,14 +175,14 @@ class ProcessMachine(HostMachine):
             send_signal(number, younger)
 
     def open(self, path: str, flags: int, mode: int = 0o644) -> int:
-        self.check_open()
         place = self._inside(path)
         try:
-            if flags & os.O_CREAT:
-                make_folders(str(place.parent))
-            elif not place.is_file():
-                raise MachineError(f"{path!r} is not a regular file, or does not exist.")
-            descriptor = os.open(place, flags | os.O_CLOEXEC, mode)
+            with self._open_folder():
+                if flags & os.O_CREAT:
+                    make_folders(str(place.parent))
+                elif not place.is_file():
+                    raise MachineError(f"{path!r} is not a regular file, or does not exist.")
+                descriptor = os.open(place, flags | os.O_CLOEXEC, mode)
             if flags & os.O_CREAT:
                 os.fchmod(descriptor, mode)
         except OSError as error:
@@ -189,7 +198,6 @@ class ProcessMachine(HostMachine):
         return "" if name == "." else name.removeprefix("."), False
 
     def pack(self, path: str, limit: int) -> bytes:
-        self.check_open()
         place = str(self._inside(path))
         with _told(path):
             os.lstat(place)
@@ -198,7 +206,6 @@ class ProcessMachine(HostMachine):
     def pack_changes(
         self, limit: int, choose: Callable[[Iterable[Record]], bytes] | None = None
     ) -> bytes:
-        self.check_open()
         with _told("The machine"), contextlib.ExitStack() as stack:
             top = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             stack.callback(os.close, top)
@@ -213,34 +220,56 @@ class ProcessMachine(HostMachine):
         return self._provider.start(self.spec, snapshot)
 
     def running(self) -> list[tuple[int, str]]:
-        self.check_open()
         found = []
-        for pid in self._tree():
+        for pid in _tree(self._folder):
             with contextlib.suppress(OSError):
                 line = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ")
                 if line:
                     found.append((pid, line.decode("utf-8", "replace")))
         return found
 
-    def _tree(self) -> list[int]:
-        """Return the processes with the machine's mark in their environment, also daemons."""
-        found = []
-        for name in os.listdir("/proc"):
-            with contextlib.suppress(OSError, ValueError):
-                if self._mark in Path(f"/proc/{name}/environ").read_bytes():
-                    found.append(int(name))
-        return found
-
     def end_processes(self) -> None:
-        while found := [pid for pid in self._tree() if not _is_ended(pid)]:
-            for number in (signal.SIGSTOP, signal.SIGKILL):  # a stopped process does not fork
-                for pid in found:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, number)
+        _end_processes(self._folder)
 
-    def end(self) -> None:
-        self.end_processes()
-        self._remove()
+
+def _new_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="gem-machine-"))
+
+
+def _end(folder: Path) -> None:
+    """End the processes of a machine, and remove its folder."""
+    _end_processes(folder)
+    _remove(folder)
+
+
+def _tree(folder: Path) -> list[int]:
+    """Return the processes with the machine's mark in their environment, also daemons."""
+    found, mark = [], f"GEM_MACHINE={folder.name}".encode()
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError, ValueError):
+            if mark in Path(f"/proc/{name}/environ").read_bytes():
+                found.append(int(name))
+    return found
+
+
+def _end_processes(folder: Path) -> None:
+    """Kill the processes of a machine; what cannot be killed within some seconds is left."""
+    deadline = time.monotonic() + _KILL_SECONDS
+    while found := [pid for pid in _tree(folder) if not _is_ended(pid)]:
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # a stopped process does not fork
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+        if time.monotonic() > deadline:
+            return
+
+
+def _await(pid: int, report: int) -> None:
+    """Wait for the end of a job, and report it."""
+    _, status, usage = os.wait4(pid, 0)
+    with contextlib.suppress(OSError):
+        os.write(report, STATUS.pack(status, usage.ru_maxrss << 10, False))
+    os.close(report)
 
 
 @contextlib.contextmanager

@@ -12,11 +12,11 @@ import re
 import secrets
 import select
 import shlex
-import threading
 import time
 from typing import TYPE_CHECKING
 
 from gem_core.errors import ConfigError, MachineError
+from gem_core.lifetimes import Lock
 from gem_core.machine import ShellResult
 from gem_sandbox.machines.output import HeadAndTail
 from gem_sandbox.machines.pipes import Pipes, bytes_waiting, encoded
@@ -60,7 +60,7 @@ class BashShell:
 
     def __init__(self, machine: "BaseMachine") -> None:
         self._machine = machine
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._process: _Process | None = None
         self._next_state = ""
         self._status = 0
@@ -71,7 +71,7 @@ class BashShell:
         """Run a command, or write to the input of the running one; see ``Shell``."""
         if "\0" in text:
             raise ConfigError("A command has no zero byte.")
-        with self._lock:
+        with self._machine.in_use(), self._lock:
             self._machine.check_open()
             self._take_state()
             process = self._process
@@ -92,7 +92,7 @@ class BashShell:
 
     def interrupt(self, *, timeout: float = 5.0) -> ShellResult:
         """Interrupt the running command, and kill it if it goes on; see ``Shell``."""
-        with self._lock:
+        with self._machine.in_use(), self._lock:
             self._machine.check_open()
             self._take_state()
             process = self._process
@@ -139,6 +139,8 @@ class BashShell:
         report = process.wait(kept, timeout)
         if report is None:
             return ShellResult(kept.text(), None, self._directory, kept.left_out)
+        if process is not self._process:  # another thread has ended all processes meanwhile
+            return ShellResult(kept.text(), report[0], self._directory, kept.left_out)
         self._status, directory = report
         self._directory = directory or self._directory
         if process.has_ended:
@@ -148,7 +150,8 @@ class BashShell:
     @property
     def pid(self) -> int:
         """The process id of the shell; 0 if it is not running."""
-        return self._process.job.pid if self._process else 0
+        process = self._process
+        return process.job.pid if process else 0
 
     def state(self) -> str:
         """Return a script that brings another shell into this state; empty for a new shell."""
@@ -189,7 +192,10 @@ class BashShell:
         self._directory, self._next_state = self._machine.spec.workdir, ""
         if process is not None:
             self._signal(process, _KILL)
-            process.close()
+
+    def forget(self) -> None:
+        """Let go of the shell, which has ended; a thread that waits for it hears of its end."""
+        self._process, self._next_state = None, ""
 
     def _signal(self, process: "_Process", number: int, *, since: float | None = None) -> None:
         """Send a signal, if what that needs has not been removed from the machine."""
@@ -216,6 +222,7 @@ class _Process:
             self._pipes.close_all()
             raise
         self._pipes.started()
+        self._pipes.hold(self.job.status)
         self._shell_mark = secrets.token_hex(8)
         self._mark = b""
         self._reports = Reports(b"\1" + self._shell_mark.encode(), _REPORT, _LONGEST_REPORT)
@@ -223,7 +230,6 @@ class _Process:
         self.has_ended = False
         self.started = 0.0
         self._answer = (0, "")
-        self._is_closed = False
         self._to_write = {self._script: memoryview(_BEGIN.encode())}
         """What is yet to be written, by descriptor."""
 
@@ -317,9 +323,3 @@ class _Process:
         """Drop the input that the command has not read in time, and say so."""
         if rest := self._to_write.pop(self._input, None):
             kept.add(f"[{len(rest)} bytes of the input were not read]\n".encode())
-
-    def close(self) -> None:
-        self._pipes.close_all()
-        if not self._is_closed:
-            self._is_closed = True
-            os.close(self.job.status)

@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequen
 from typing import Generic, NamedTuple, Self, TypeVar
 
 from gem_core.errors import GemError, SandboxError
-from gem_sandbox.fair_semaphore import FairSemaphore
+from gem_sandbox.fair_semaphore import Endable, FairSemaphore
 from gem_sandbox.warm.guest.messages import ENDED
 from gem_sandbox.warm.launch import ZygoteLauncher
+from gem_workers.cancellation import cancellable
 from gem_workers.frames import Frame
 from gem_workers.launcher import Worker
 
@@ -35,34 +36,40 @@ class Engine:
         self._tier = tier
         self.preload = tuple(preload)
         self._workers = workers
-        self._reset()
-
-    def _reset(self) -> None:
-        self.slots = FairSemaphore(self._workers)
+        self.slots = FairSemaphore(workers)
         self.closed = False
         self._launchers = [
-            ZygoteLauncher(tier=self._tier, preload=self.preload[:count])
+            ZygoteLauncher(tier=tier, preload=self.preload[:count])
             for count in range(len(self.preload) + 1)
         ]
         self._idle: list[deque[Worker]] = [deque() for _ in self._launchers]
 
     @contextlib.contextmanager
-    def exchange(self, zygote: int, steps: "Steps[T]") -> "Iterator[WorkerExchange[T]]":
-        """Wait for a slot, and exchange messages with a supervisor while it is held."""
+    def exchange(
+        self, zygote: int, steps: "Steps[T]", endable: Endable = cancellable
+    ) -> "Iterator[WorkerExchange[T]]":
+        """Wait for a slot, and exchange messages with a supervisor while it is held.
+
+        Args:
+            zygote: The index of the zygote.
+            steps: The steps of the exchange.
+            endable: Is told how the waits can be ended.
+        """
         exchange = WorkerExchange(self, zygote, steps)
         # Entered twice: it ends before the slot is released, and if the wait for one is given up.
-        with exchange, self.slots.acquire(exchange.send_first), exchange:
+        slot = self.slots.acquire(exchange.send_first, endable)
+        with exchange, slot, exchange, endable(exchange.end):
             yield exchange
 
     @contextlib.asynccontextmanager
     async def exchange_async(
-        self, zygote: int, steps: "Steps[T]"
+        self, zygote: int, steps: "Steps[T]", endable: Endable = cancellable
     ) -> "AsyncIterator[WorkerExchange[T]]":
         """Wait for a slot without blocking the event loop; see ``exchange``."""
         exchange = WorkerExchange(self, zygote, steps)
         with exchange:
-            async with self.slots.acquire_async(exchange.send_first):
-                with exchange:
+            async with self.slots.acquire_async(exchange.send_first, endable):
+                with exchange, endable(exchange.end):
                     yield exchange
 
     def take(self, zygote: int) -> Worker | None:
@@ -107,16 +114,15 @@ class Engine:
         self._launchers[zygote].end_worker(worker)
 
     def close(self) -> None:
-        """End all processes; may be called twice."""
+        """End all processes, within some seconds; none is started again."""
         self.closed = True
         for launcher in self._launchers:
             launcher.close()
 
     def forget(self) -> None:
-        """Start empty in a forked process; the processes belong to its parent."""
+        """Close the connections to processes, which belong to the parent of this fork."""
         for launcher in self._launchers:
             launcher.forget()
-        self._reset()
 
 
 class WorkerRequest(NamedTuple):

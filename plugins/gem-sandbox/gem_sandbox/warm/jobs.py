@@ -5,13 +5,13 @@ Nothing here waits or sends: an ``engine.WorkerExchange`` does, in a thread or a
 
 import marshal
 import math
-import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lock
 from gem_core.sandbox import Execution, Program
 from gem_sandbox.warm.engine import Steps, WorkerRequest
 from gem_sandbox.warm.guest.messages import END, ENDED, NEXT, RUN, TESTS
@@ -48,7 +48,7 @@ class Job:
         self._timeout = program.timeout
         self._inputs = [text.encode(errors="replace") for text in inputs]
         self._stop = stop
-        self._lock, self._reporting = threading.Lock(), threading.Lock()
+        self._lock, self._reporting = Lock(), Lock()
         self._left = deque(range(len(inputs)))
         self._workers = 0
         self._seconds = 0.0

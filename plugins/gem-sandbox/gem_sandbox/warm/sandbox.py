@@ -1,26 +1,22 @@
 """The sandbox ``warm``: runs each program in a new fork of an interpreter kept warm."""
 
 import os
-import threading
-import weakref
 from collections.abc import Sequence
 
 from gem_core.errors import ConfigError
 from gem_core.sandbox import Execution, Program, SandboxSession
-from gem_sandbox.shared_pools import shared_pools
+from gem_sandbox.pooled_sandbox import PooledSandbox
 from gem_sandbox.warm.engine import Engine
 from gem_sandbox.warm.jobs import NO_DEADLINE, Job, Stop, limits_of, run_once
 from gem_sandbox.warm.libraries import installed, zygote_for
 from gem_sandbox.warm.session import WarmSession
 from gem_sandbox.warm.tiers import TIERS, Tier, strongest_tier
 from gem_sandbox.warm.work_stealing import WorkStealing
-from gem_workers.base_sandbox import BaseSandbox
-from gem_workers.cancellation import cancellable
 
 __all__ = ["WarmSandbox"]
 
 
-class WarmSandbox(BaseSandbox):
+class WarmSandbox(PooledSandbox[Engine]):
     """Runs Python programs in forks of interpreters that have imported common modules already.
 
     Args:
@@ -53,8 +49,7 @@ class WarmSandbox(BaseSandbox):
         self._workers = workers or len(os.sched_getaffinity(0))
         self._preload = installed(tuple(preload))
         self._tier = tier
-        self._engine: Engine | None = None
-        self._lock = threading.Lock()
+        super().__init__()
 
     @property
     def tier(self) -> Tier:
@@ -64,14 +59,14 @@ class WarmSandbox(BaseSandbox):
     def run(self, program: Program) -> Execution:
         """Run one program."""
         engine, zygote = self._leased(), self._zygote(program)
-        with engine.exchange(zygote, run_once(program)) as exchange, cancellable(exchange.end):
+        with engine.exchange(zygote, run_once(program), self.endable) as exchange:
             exchange.run()
         return exchange.result
 
     async def arun(self, program: Program) -> Execution:
         """Run one program without blocking the event loop."""
         engine, zygote = self._leased(), self._zygote(program)
-        async with engine.exchange_async(zygote, run_once(program)) as exchange:
+        async with engine.exchange_async(zygote, run_once(program), self.endable) as exchange:
             await exchange.run_async()
         return exchange.result
 
@@ -85,9 +80,9 @@ class WarmSandbox(BaseSandbox):
         engine, zygote, job = self._leased(), self._zygote(program), Job(program, inputs, stop)
         stealing = WorkStealing(engine, zygote, job)
         try:
-            with cancellable(stealing.cancel):
+            with self.endable(stealing.cancel):
                 while not job.is_done:
-                    with engine.exchange(zygote, job.steps()) as exchange:
+                    with engine.exchange(zygote, job.steps(), self.endable) as exchange:
                         stealing.run(exchange)
                     if not job.is_over:
                         stealing.wait()
@@ -102,11 +97,13 @@ class WarmSandbox(BaseSandbox):
         engine, zygote, job = self._leased(), self._zygote(program), Job(program, inputs, stop)
         stealing = WorkStealing(engine, zygote, job)
         try:
-            while not job.is_done:
-                async with engine.exchange_async(zygote, job.steps()) as exchange:
-                    await stealing.run_async(exchange)
-                if not job.is_over:
-                    await stealing.wait_async()
+            with self.endable(stealing.cancel):
+                while not job.is_done:
+                    steps = job.steps()
+                    async with engine.exchange_async(zygote, steps, self.endable) as exchange:
+                        await stealing.run_async(exchange)
+                    if not job.is_over:
+                        await stealing.wait_async()
         finally:
             await stealing.end_async()
         return job.executions()
@@ -117,31 +114,15 @@ class WarmSandbox(BaseSandbox):
         """Return a session; it has its own interpreter from its first run on."""
         limits = Program("", timeout=timeout, memory=memory, output_limit=output_limit)
         self._leased()
-        return WarmSession(self._leased, {**limits_of(limits), "cpu_time": NO_DEADLINE})
-
-    def close(self) -> None:
-        """End everything that runs; may be called twice."""
-        super().close()
-        if self._engine is not None:
-            self._release()
+        session = WarmSession(self._leased, {**limits_of(limits), "cpu_time": NO_DEADLINE})
+        return self.opened(session)
 
     def _leased(self) -> Engine:
         """Return the engine, which equal sandboxes share; lease it on first use."""
         self.check_open()
-        if self._engine is None:
-            tier = self.tier
-            with self._lock:
-                self._engine = self._engine or self._lease(tier)
-        return self._engine
-
-    def _lease(self, tier: Tier) -> Engine:
-        preload, workers = self._preload, self._workers
+        preload, workers, tier = self._preload, self._workers, self.tier
         key = "warm", tier, preload, workers
-        engine = shared_pools.lease(
-            key, lambda: Engine(tier=tier, preload=preload, workers=workers)
-        )
-        self._release = weakref.finalize(self, shared_pools.release, key)
-        return engine
+        return self.leased(key, lambda: Engine(tier=tier, preload=preload, workers=workers))
 
     def _zygote(self, program: Program) -> int:
         return zygote_for(program.source, self._preload, supply_names=program.supply_names)

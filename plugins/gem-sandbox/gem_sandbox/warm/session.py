@@ -11,9 +11,25 @@ from gem_sandbox.warm.libraries import zygote_for
 from gem_sandbox.warm.results import GRACE, KILLED, executions_of
 from gem_workers.base_sandbox import ReplaySession, SessionEndedError
 from gem_workers.cancellation import cancellable
-from gem_workers.frames import pack
+from gem_workers.frames import NOT_BEGUN, pack
 
 __all__ = ["WarmSession"]
+
+
+class _SessionLease:
+    """The supervisor of a session, while its process lives."""
+
+    def __init__(self) -> None:
+        self.lease: Lease | None = None
+
+    def end(self) -> None:
+        """End the process, and give the supervisor back; may be called twice."""
+        lease, self.lease = self.lease, None
+        if lease is None:
+            return
+        if lease.worker is not None and not lease.healthy:
+            lease.healthy = lease.ask(pack(END), GRACE).kind == ENDED
+        lease.release()
 
 
 class WarmSession(ReplaySession):
@@ -25,10 +41,10 @@ class WarmSession(ReplaySession):
     """
 
     def __init__(self, engine: Callable[[], Engine], limits: dict[str, Any]) -> None:
-        super().__init__(timeout=limits["timeout"])
+        self._process = _SessionLease()
+        super().__init__(timeout=limits["timeout"], release=self._process.end)
         self._engine = engine
         self._limits = limits
-        self._lease: Lease | None = None
 
     def start_process(self) -> None:
         """Do nothing: the first piece decides which interpreter to start."""
@@ -37,24 +53,24 @@ class WarmSession(ReplaySession):
         piece = source.encode(errors="surrogatepass"), timeout
         engine = self._engine()
         with engine.slots.acquire():
-            if self._lease is None:
+            lease = self._process.lease
+            if lease is None:
                 zygote = zygote_for(source, engine.preload, supply_names=False)
-                self._lease = Lease(engine, zygote)
+                lease = self._process.lease = Lease(engine, zygote)
                 message = pack(SESSION, marshal.dumps({**self._limits, "piece": piece}))
+                attempts = engine.slots.size + 1  # supervisors may have died while they were idle
             else:
-                message = pack(CELL, marshal.dumps(piece))
-            with cancellable(self._lease.end):
-                frame = self._lease.ask(message, timeout + GRACE)
+                message, attempts = pack(CELL, marshal.dumps(piece)), 1
+            with cancellable(lease.end):
+                for _ in range(attempts):
+                    frame = lease.ask(message, timeout + GRACE)
+                    if frame.kind != NOT_BEGUN:
+                        break
         if frame.kind == LOST:
             raise SessionEndedError(bytes(frame.body).decode())
         executions = executions_of(frame, timeout)
-        self._lease.healthy = frame.last and bool(executions)
+        lease.healthy = frame.last and bool(executions)
         return (executions or [KILLED])[0], bool(executions) and not frame.last
 
     def end_process(self) -> None:
-        lease, self._lease = self._lease, None
-        if lease is None:
-            return
-        if lease.worker is not None and not lease.healthy:
-            lease.healthy = lease.ask(pack(END), GRACE).kind == ENDED
-        lease.release()
+        self._process.end()

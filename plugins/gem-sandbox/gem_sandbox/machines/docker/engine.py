@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gem_core.errors import ConfigError, MachineError, NoMachineError, SandboxError
+from gem_core.lifetimes import Lock
 from gem_sandbox.docker import connect
 from gem_sandbox.owners import identity, is_orphaned
 
@@ -42,17 +43,14 @@ class Engine:
 
     def __init__(self, host: str | None) -> None:
         self._host = host
-        self._begin()
-
-    def _begin(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._client: docker.DockerClient | None = None
         self._token = secrets.token_hex(16)
         self._connections: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self.preparing = threading.Lock()
-        """Held while an image is looked for and made."""
+        self._preparing: dict[str, Lock] = {}
         self.starting = threading.BoundedSemaphore(_AT_ONCE)
         self.stopping = threading.BoundedSemaphore(_AT_ONCE)
+        self._is_closed = False
         self.has_quota: bool | None = None
         """Whether the engine limits the size of what a container writes; None if not tried."""
 
@@ -62,15 +60,22 @@ class Engine:
 
         Raises:
             NoMachineError: docker-py is not installed, or no engine answers.
+            MachineError: This is closed.
         """
         with self._lock:
+            if self._is_closed:
+                raise MachineError("This provider is closed.")
             if self._client is None:
                 try:
                     self._client = connect(self._host)
                 except SandboxError as error:
                     raise NoMachineError(str(error)) from error
-                self._remove(lambda labels: is_orphaned(labels[LABEL]))
+                _remove(self._client, lambda labels: is_orphaned(labels[LABEL]))
             return self._client
+
+    def preparing(self, image: str) -> Lock:
+        """Return the lock that is held while an image is looked for and made."""
+        return self._preparing.setdefault(image, Lock())
 
     @property
     def api(self) -> Any:
@@ -107,38 +112,36 @@ class Engine:
         with contextlib.suppress(Exception):  # the engine may have ended
             self.api.remove_image(name)
 
-    def _remove(self, is_meant: Callable[[Mapping[str, str]], bool]) -> None:
-        """Remove the containers and the images of snapshots with some labels."""
-        client = self._client
-        if client is None:
-            return
-        for container in client.containers.list(
-            all=True, filters={"label": LABEL}, ignore_removed=True
-        ):
-            with contextlib.suppress(Exception):  # it may be ending by itself
-                if is_meant(container.labels):
-                    container.remove(force=True, v=True)
-        for image in client.images.list(SNAPSHOTS, filters={"label": LABEL}):
-            with contextlib.suppress(Exception):  # another process may be removing it
-                if is_meant(image.labels):
-                    for tag in image.tags:
-                        client.images.remove(tag)
-
     def close(self) -> None:
-        """Remove what was made here; may be called twice."""
+        """Remove what was made here; may be called twice. It takes as long as the engine does."""
         with self._lock:
-            with contextlib.suppress(Exception):  # the engine may have ended
-                self._remove(lambda labels: labels.get(_CONNECTION) == self._token)
+            self._is_closed = True
             client, self._client = self._client, None
-            if client is not None:
-                client.close()
+        if client is not None:
+            with contextlib.suppress(Exception):  # the engine may have ended
+                _remove(client, lambda labels: labels.get(_CONNECTION) == self._token)
+            client.close()
 
     def forget(self) -> None:
-        """Start anew in a forked process."""
+        """Close, in a fork, the connections, which belong to its parent."""
         for connection in list(self._connections):
             with contextlib.suppress(OSError):
                 os.close(connection.detach())
-        self._begin()
+
+
+def _remove(client: "docker.DockerClient", is_meant: Callable[[Mapping[str, str]], bool]) -> None:
+    """Remove the containers and the images of snapshots with some labels."""
+    for container in client.containers.list(
+        all=True, filters={"label": LABEL}, ignore_removed=True
+    ):
+        with contextlib.suppress(Exception):  # it may be ending by itself
+            if is_meant(container.labels):
+                container.remove(force=True, v=True)
+    for image in client.images.list(SNAPSHOTS, filters={"label": LABEL}):
+        with contextlib.suppress(Exception):  # another process may be removing it
+            if is_meant(image.labels):
+                for tag in image.tags:
+                    client.images.remove(tag)
 
 
 @contextlib.contextmanager

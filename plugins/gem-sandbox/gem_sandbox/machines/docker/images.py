@@ -56,21 +56,18 @@ def find_or_make(engine: Engine, spec: MachineSpec, default: str) -> Image:
         ConfigError: The folder has no Dockerfile, or cannot be read.
         MachineError: There is no such image, or it cannot be built.
     """
-    with engine.preparing:
-        if spec.build:
-            folder = Path(spec.build).expanduser()
-            name = f"{_BUILT}:{_key(folder)}"
-            found = _find(engine, name)
-            if found is None:
+    folder = Path(spec.build).expanduser()
+    name = f"{_BUILT}:{_key(folder)}" if spec.build else spec.image or default
+    with engine.preparing(name):  # others wait for this image, and look again
+        found = _find(engine, name)
+        if found is None:
+            if spec.build:
                 _build(engine, folder, name)
-        else:
-            name = spec.image or default
-            found = _find(engine, name)
-            if found is None and name == DEFAULT_IMAGE:
+            elif name == DEFAULT_IMAGE:
                 _make_default(engine)
-            elif found is None:
+            else:
                 _pull(engine, name)
-        found = found or _find(engine, name)
+            found = _find(engine, name)
     if found is None:
         raise MachineError(f"The engine has no image {name!r}.")
     config = found["Config"]

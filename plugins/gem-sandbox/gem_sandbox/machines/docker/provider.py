@@ -1,13 +1,15 @@
 """The provider ``docker``: machines of any image, as containers."""
 
-import os
 import secrets
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from gem_core.errors import MachineError, SnapshotError
+from gem_core.lifetimes import Lifetime
 from gem_core.machine import FileChange, MachineSnapshot, MachineSpec
+from gem_sandbox.holder import Holder
 from gem_sandbox.machines.base import BaseMachine, Job
 from gem_sandbox.machines.docker import scripts
 from gem_sandbox.machines.docker.container import Container
@@ -55,7 +57,9 @@ class DockerProvider:
         self._images: dict[tuple[str, str], Image] = {}
         key = ("docker machines", host)
         self.engine = shared_pools.lease(key, lambda: Engine(host))
-        self._close = weakref.finalize(self, shared_pools.release, key)
+        self._lifetime = Lifetime(
+            self, shared_pools.release, key, what="provider", error=MachineError
+        )
         self._machines: weakref.WeakSet[DockerMachine] = weakref.WeakSet()
 
     def prepare(self, spec: MachineSpec) -> None:
@@ -70,11 +74,11 @@ class DockerProvider:
 
     def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> "DockerMachine":
         """Start a machine; see ``MachineProvider``."""
-        if not self._close.alive:
-            raise MachineError("This provider is closed.")
+        self._lifetime.check()
         image = self.image(spec)
         machine = DockerMachine(self, spec.settled(workdir=image.workdir, user=image.user))
         self._machines.add(machine)
+        self._lifetime.check()
         machine.begin(snapshot)
         return machine
 
@@ -98,10 +102,15 @@ class DockerProvider:
         return container
 
     def close(self) -> None:
-        """End all machines; may be called twice."""
+        """End all machines; may be called twice. In a fork, nothing happens.
+
+        It takes as long as the engine does, which is given up after 60 seconds for each container.
+        """
         for machine in list(self._machines):
             machine.close()
-        self._close()
+        self._lifetime.end()
+        for machine in list(self._machines):  # that another thread was starting
+            machine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -116,25 +125,26 @@ class DockerMachine(BaseMachine):
     provider = "docker"
 
     def __init__(self, provider: DockerProvider, spec: MachineSpec) -> None:
-        super().__init__(spec)
+        self._held: Holder[_Held] = Holder(_end, what="machine", error=MachineError)
+        super().__init__(spec, self._held.end)
         self._provider = provider
-        self._owner = os.getpid()
-        self._container: Container | None = None
         self._base = SavedFiles()
         """What the files were when the container was started."""
-        self._own_image = ""
         self._jobs: weakref.WeakValueDictionary[int, JobStreams] = weakref.WeakValueDictionary()
 
     def begin_files(self, data: bytes | None) -> None:
         self._base = SavedFiles() if data is None else SavedFiles.from_bytes(data)
         self.image_env = self._provider.image(self.spec).env
-        self._container = self._provider.connect(self.spec, self._base)
+        self._hold(self._provider.connect(self.spec, self._base))
+
+    def _hold(self, container: Container) -> None:
+        self._held.put(_Held(container, self._provider.engine))
 
     def replace_files(self, data: bytes) -> None:
         base = SavedFiles.from_bytes(data)
         container = self._provider.connect(self.spec, base)
-        self.end()
-        self._container, self._base = container, base
+        self._hold(container)
+        self._base = base
 
     def save_files(self, keep: Callable[[FileChange], bool] | None) -> bytes:
         container = self._running
@@ -155,16 +165,15 @@ class DockerMachine(BaseMachine):
 
     def own_image(self) -> None:
         """Remove the image with the machine: nobody else has the snapshot."""
-        self._own_image = self._base.image
+        if (held := self._held.value) is not None:
+            held.own_image = self._base.image
 
     @property
     def _running(self) -> Container:
-        if self._container is None:
+        self.check_open()
+        if (held := self._held.value) is None:
             raise MachineError("This machine is closed.")
-        return self._container
-
-    def check_open(self) -> None:
-        self._running  # noqa: B018 - it raises
+        return held.container
 
     def spawn(
         self,
@@ -209,16 +218,18 @@ class DockerMachine(BaseMachine):
     def end_processes(self) -> None:
         self._running.control(scripts.end_processes())
 
-    def end(self) -> None:
-        container, self._container = self._container, None
-        image, self._own_image = self._own_image, ""
-        if container is None or self._owner != os.getpid():
-            return  # in a forked process, it is its parent's
-        container.end()
-        if image:
-            self._provider.engine.remove_image(image)
 
-    def __del__(self) -> None:
-        container = self.__dict__.get("_container")  # it may not be complete
-        if container is not None and self._owner == os.getpid():
-            container.hang_up()
+@dataclass
+class _Held:
+    """What a machine holds."""
+
+    container: Container
+    engine: Engine
+    own_image: str = ""
+    """The image of a snapshot that nobody else has."""
+
+
+def _end(held: _Held) -> None:
+    held.container.end()
+    if held.own_image:
+        held.engine.remove_image(held.own_image)

@@ -22,6 +22,7 @@ __all__ = ["JobStreams", "frames", "raw_socket"]
 
 _HEADER = struct.Struct("!B3xI")
 _CHUNK = 1 << 16
+_END_SECONDS = 5.0
 _LONGEST = 5000
 """Bytes of a report: the kernel writes a pipe's first 4096 at once."""
 _REPORT = re.compile(rb"b(\d+) (\d+) ([\d.]+)\0|e(\d+) (\d+)\0|x([^\0]*)\0")
@@ -135,9 +136,9 @@ class JobStreams:
             self.hang_up()
 
     def close(self) -> None:
-        """End the connection, and close the status."""
+        """End the connection, and close the status; wait some seconds until all was read."""
         self.hang_up()
-        self._ended.wait()
+        self._ended.wait(_END_SECONDS)
         os.close(self.status)
 
     def hang_up(self) -> None:

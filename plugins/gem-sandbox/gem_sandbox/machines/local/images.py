@@ -49,11 +49,16 @@ class BuiltImage:
     user: str
     archive: bytes
 
-    @functools.cached_property
+    @property
     def names(self) -> frozenset[str]:
         """The names of the members of the archive."""
-        with tarfile.open(fileobj=io.BytesIO(self.archive)) as archive:
-            return frozenset(archive.getnames())
+        return _names(self.archive)
+
+
+@functools.lru_cache(maxsize=16)  # cached_property of Python 3.11 has a lock, also in a fork
+def _names(archive: bytes) -> frozenset[str]:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+        return frozenset(opened.getnames())
 
 
 def cache_folder() -> Path:

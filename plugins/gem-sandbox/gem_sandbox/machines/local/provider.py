@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import IO, Any, Literal, Self, cast
 
 from gem_core.errors import ConfigError, MachineError, SnapshotError
+from gem_core.lifetimes import Lifetime
 from gem_core.machine import MachineSnapshot, MachineSpec, check_path
+from gem_sandbox.holder import Holder
 from gem_sandbox.machines.base import Job
 from gem_sandbox.machines.host_machine import HostMachine
 from gem_sandbox.machines.local.images import BuiltImage, find_or_build
@@ -68,7 +70,9 @@ class LocalProvider:
         self._skip_prelude = prelude == "skip"
         self._built: dict[str, BuiltImage] = {}
         self._server = shared_pools.lease(_KEY, ServerProcess)
-        self._close = weakref.finalize(self, shared_pools.release, _KEY)
+        self._lifetime = Lifetime(
+            self, shared_pools.release, _KEY, what="provider", error=MachineError
+        )
         self._machines: weakref.WeakSet[LocalMachine] = weakref.WeakSet()
 
     def prepare(self, spec: MachineSpec) -> None:
@@ -109,14 +113,13 @@ class LocalProvider:
 
     def start(self, spec: MachineSpec, snapshot: MachineSnapshot | None = None) -> "LocalMachine":
         """Start a machine; see ``MachineProvider``."""
-        if not self._close.alive:
-            raise MachineError("This provider is closed.")
         machine = self.new(spec)
         machine.begin(snapshot)
         return machine
 
     def new(self, spec: MachineSpec) -> "LocalMachine":
         """Return a machine that is yet to begin."""
+        self._lifetime.check()
         image = self.image(spec)
         if image is not None:
             spec = spec.settled(workdir=image.workdir, user=image.user)
@@ -124,6 +127,7 @@ class LocalProvider:
             spec = spec.settled(workdir="/" if spec.image else "/root", user="root")
         machine = LocalMachine(self, spec)
         self._machines.add(machine)
+        self._lifetime.check()
         return machine
 
     def connect(self, spec: MachineSpec, source: int | None) -> socket.socket:
@@ -142,6 +146,23 @@ class LocalProvider:
             "built": "" if built is None else built.key,
             "has_source": source is not None,
         }
+        archive = None if built is None else built.archive
+        mine, answer = self._ask_server(plan, source, archive)
+        if answer is None and self._server.has_died():  # before it got to this machine
+            mine.close()
+            mine, answer = self._ask_server(plan, source, archive)
+        try:
+            _value(answer)
+        except BaseException:
+            mine.close()
+            raise
+        mine.settimeout(_ANSWER)
+        return mine
+
+    def _ask_server(
+        self, plan: dict[str, Any], source: int | None, archive: bytes | None
+    ) -> tuple[socket.socket, dict[str, Any] | None]:
+        """Ask for a machine; return its control socket and the first answer, if there is one."""
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         mine.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
         try:
@@ -149,20 +170,18 @@ class LocalProvider:
                 descriptors = [theirs.fileno()]
                 if source is not None:
                     descriptors.append(source)
-                if built is not None:
-                    descriptors.append(memory_file(built.archive))
+                if archive is not None:
+                    descriptors.append(memory_file(archive))
                     stack.callback(os.close, descriptors[-1])
                 self._server.start(plan, descriptors)
             mine.settimeout(_START if source is None else _RESTORE)
-            _value(receive(mine)[0])
-            mine.settimeout(_ANSWER)
+            return mine, receive(mine)[0]
         except OSError as error:
             mine.close()
             raise MachineError(f"The machine has not started: {error}.") from error
         except BaseException:
             mine.close()
             raise
-        return mine
 
     def has(self, spec: MachineSpec, path: str) -> bool:
         """Return whether the image of a spec has a path."""
@@ -179,8 +198,11 @@ class LocalProvider:
         return path in _skeleton_paths() or (path.startswith("/usr/") and os.path.lexists(path))
 
     def close(self) -> None:
-        """End all machines; may be called twice."""
-        self._close()
+        """End all machines; may be called twice. In a fork, nothing happens.
+
+        A server of machines that does not end within 5 seconds is killed.
+        """
+        self._lifetime.end()
         for machine in list(self._machines):
             machine.close()
 
@@ -251,9 +273,9 @@ class LocalMachine(HostMachine):
     provider = "local"
 
     def __init__(self, provider: LocalProvider, spec: MachineSpec) -> None:
-        super().__init__(spec)
+        self._control = Holder(_hang_up, what="machine", error=MachineError)
+        super().__init__(spec, self._control.end)
         self._provider = provider
-        self._control: socket.socket | None = None
         self._has_ended = False
 
     def begin_files(self, data: bytes | None) -> None:
@@ -261,20 +283,18 @@ class LocalMachine(HostMachine):
             self._connect(None if data is None else stack.enter_context(_descriptor(data)))
 
     def _connect(self, source: int | None) -> None:
-        self._control = self._provider.connect(self.spec, source)
+        self._control.put(self._provider.connect(self.spec, source))
         image = self._provider.image(self.spec)
         self.image_env = {} if image is None else image.env
 
     def replace_files(self, data: bytes) -> None:
         with _descriptor(data) as source:
-            control = self._provider.connect(self.spec, source)
-        self.end()
-        self._control = control
+            self._control.put(self._provider.connect(self.spec, source))
         self._has_ended = False
 
     def fork(self) -> "LocalMachine":
         """Return another machine in the same state; files are copied without an archive."""
-        with self._lock:
+        with self.in_use(), self._lock:
             state = self._shell.state()
             machine = self._provider.new(self.spec)
             _, layers = self._ask({"do": "stop"})
@@ -308,19 +328,21 @@ class LocalMachine(HostMachine):
                 answer, received = receive(control)
             except ValueError as error:
                 raise MachineError(f"The machine cannot be asked this: {error}.") from error
-            except OSError as error:
+            except BaseException as error:  # also Ctrl-C
                 self._has_ended = True  # what it answers later would be taken for another answer
-                self.end()
+                self._control.drop()
+                if not isinstance(error, OSError):
+                    raise
                 raise MachineError(f"The machine does not answer: {error}.") from error
             self._has_ended = answer is None
             return _value(answer), received
 
     def _open_control(self) -> socket.socket:
-        if self._control is None or self._has_ended:
-            raise MachineError(
-                "This machine is closed." if self._is_closed else "The machine has ended."
-            )
-        return self._control
+        self.lifetime.check()
+        control = self._control.value
+        if control is None or self._has_ended:
+            raise MachineError("The machine has ended.")
+        return control
 
     def check_open(self) -> None:
         self._open_control()
@@ -420,7 +442,8 @@ class LocalMachine(HostMachine):
     def end_processes(self) -> None:
         self._ask({"do": "kill_all"})
 
-    def end(self) -> None:
-        control, self._control = self._control, None
-        if control is not None:
-            control.close()
+
+def _hang_up(control: socket.socket) -> None:
+    """End a machine; to close the socket is not enough, as a fork of this process may hold it."""
+    with contextlib.suppress(OSError), control:
+        control.shutdown(socket.SHUT_RDWR)
