@@ -23,6 +23,7 @@ SUITES = {
     "ray": "Ray actors: costs of a step, environments that sleep, nodes that are killed",
     "rollouts": "engines that play many episodes at the same time against an endpoint",
     "serve": "the server of environments: CPU a step, idle sessions, lost connections",
+    "soak": "the server of environments through restarts: lost episodes, and what stays open",
     "tau": "dialogues over a database: import, resets, episodes, digests, memory",
     "trl": "GRPO steps of gem-train and of TRL",
     "webshop": "WebShop: speed, memory, a large catalogue, and the original beside it",

@@ -19,6 +19,7 @@ from gem_core.errors import ClosedError, ForkError, GemError
 __all__ = ["Lifetime", "Lock", "call_later"]
 
 _log = logging.getLogger("gem_core")
+_EXIT_SECONDS = 10.0
 
 
 class Lifetime:
@@ -143,6 +144,13 @@ class _Closer:
                     thread.start()
                     self._thread = thread
 
+    def drain(self) -> None:
+        """Wait until what was dropped before is released, at most ``_EXIT_SECONDS``."""
+        drained = threading.Event()
+        self.calls.put((drained.set, ()))
+        if self._thread is not None:
+            drained.wait(_EXIT_SECONDS)
+
     def _run(self) -> None:
         while True:
             function, args = self.calls.get()
@@ -158,6 +166,7 @@ def _try(function: Callable[..., object], *args: Any) -> None:
 
 def _end_all() -> None:
     """End what is still open when the interpreter ends, the newest first."""
+    _closer.drain()
     for lifetime in reversed(list(_open)):
         if lifetime._at_exit:  # noqa: SLF001 - of this module
             _try(lifetime.end)

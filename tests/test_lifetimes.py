@@ -114,7 +114,7 @@ def test_what_a_fork_makes_is_its_own():
 
 
 PROGRAM = """\
-import os, sys
+import os, sys, time
 from gem_core.lifetimes import Lifetime
 
 class Owner: pass
@@ -126,6 +126,12 @@ lives = [
 if os.fork() == 0:
     sys.exit()
 os.wait()
+
+def slow():
+    time.sleep(0.2)
+    print("dropped")
+
+Lifetime(Owner(), slow, what="thing", at_exit=False)
 """
 
 
@@ -133,7 +139,7 @@ def test_the_end_of_the_interpreter_releases_the_newest_first_and_a_forks_end_no
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True
     )
-    assert ran.stdout.split() == ["second", "first"]
+    assert ran.stdout.split() == ["dropped", "second", "first"]
 
 
 def test_a_lock_is_free_in_a_fork_unless_the_forking_thread_holds_it():

@@ -48,6 +48,7 @@ def measure(name, **arguments):
         "levels",
         "migration",
         "rollouts",
+        "soak",
         "tau",
         "trl",
         "wikigame",
@@ -347,3 +348,16 @@ def test_steps_of_trainers_are_compared_turn_by_turn():
     assert found.ratio("seconds") == 2.0  # of 2, 0.4 and 3
     assert found.median("trl", "seconds") == 2.0
     assert "| episodes/s | 64 | 32 | 2.00 |" in "\n".join(report.parts_of([found]))
+
+
+def test_restarts_of_a_server_lose_no_episode_and_leave_nothing_open(tmp_path):
+    done = run("run.py", "soak", "--episodes", "300", "--restarts", "4", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "soak.json").read_text())
+    assert (found["played"]["equal"], found["played"]["lost"]) == (300, 0)
+    states = dict(found["states"])
+    assert states["server after"]["sessions"] == 0
+    for name in ("server", "client"):
+        before, after = states[f"{name} before"], states[f"{name} after"]
+        assert after["processes"] == before["processes"]
+        assert after["descriptors"] <= before["descriptors"] + 2

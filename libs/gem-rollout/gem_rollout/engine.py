@@ -6,6 +6,8 @@ are played by one worker.
 """
 
 import asyncio
+import functools
+import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -30,10 +32,13 @@ from gem_rollout.threads import GRACE, Threads
 from gem_rollout.trajectory import Trajectory
 from gem_rollout.whole_episodes import Order, Played, WholeEpisodes
 
-__all__ = ["Engine", "Plan"]
+__all__ = ["CLOSING", "PATIENCE", "Engine", "Plan"]
 
-_PATIENCE = GRACE + 0.3
+PATIENCE = GRACE + 0.3
 """Seconds in which cancelled episodes must end; a coroutine may ignore its cancellation."""
+CLOSING = 5.0
+"""Seconds in which environments that block must close; they are closed at the same time."""
+_log = logging.getLogger("gem_rollout")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +99,8 @@ class Engine:
         self._kinds: dict[str, tuple[str, EnvSpec | None]] = {}
         self._changed = asyncio.Event()
         self._no_more = False
+        self._unclosed: list[Any] = []
+        self._is_closed = False
         self._in_flight: dict[Episode, asyncio.Task[Any] | None] = {}
         self._group_ended: Counter[tuple[str, int]] = Counter()
         self._group_failures: Counter[tuple[str, int]] = Counter()
@@ -133,12 +140,14 @@ class Engine:
         self._runner.stopping = True
         return self._threads.is_inline
 
-    async def stop(self, patience: float = _PATIENCE) -> None:
+    async def stop(self, patience: float = PATIENCE) -> None:
         """End the episodes in flight and close everything; ended ones can still be taken.
 
         Args:
             patience: Seconds to wait for the episodes in flight to end.
         """
+        if self._is_closed:
+            return
         report = self.report
         self._no_more = self._runner.stopping = True
         if not report.ended_by or (report.in_flight and report.ended_by != "error"):
@@ -149,16 +158,63 @@ class Engine:
             if self._workers:
                 await asyncio.wait(self._workers, timeout=patience)
         finally:
-            self._close()
+            left = len(self._workers) + sum(one.abandoned for one in self._in_flight)
+            if left:
+                _log.warning(
+                    "%d episodes of a rollout did not end within %g seconds: their steps were "
+                    "abandoned, and their environments are closed when these return.",
+                    left,
+                    patience,
+                )
+            await self._close(CLOSING if patience == PATIENCE else patience)
+            self._is_closed = True
 
-    def _close(self) -> None:
+    async def _close(self, patience: float) -> None:
         """Close everything, except episodes that a worker is still in."""
+        self._take_ended()
+        inline = [one for one in self._unclosed if not _blocks(one)]
+        blocking = [one for one in self._unclosed if _blocks(one)]
+        late: set[asyncio.Future[Any]] = set()
+        try:
+            running = [self._threads.run(functools.partial(close_quietly, one)) for one in blocking]
+            self._unclosed = inline
+            self._close_unclosed()
+            if running:
+                _, late = await asyncio.wait(running, timeout=patience)
+        finally:
+            self._threads.close()
+        if late:
+            _log.warning(
+                "%d environments of a rollout did not close within %g seconds and were left to "
+                "their threads.",
+                len(late),
+                patience,
+            )
+        for worker in self._workers:  # if the loop goes on, they may still end
+            worker.add_done_callback(lambda _: self.close_rest())
+
+    def _take_ended(self, *, are_over: bool = False) -> None:
+        """Put what is idle, and what ended episodes have, among what is to be closed.
+
+        Args:
+            are_over: Whether no worker will go on, as its event loop is closed.
+        """
+        self._unclosed += self._pool.take_all()
         for episode, worker in list(self._in_flight.items()):
-            if worker is None or worker.done():
+            if are_over or worker is None or worker.done():
                 del self._in_flight[episode]
                 if not episode.abandoned:
-                    close_quietly(episode.env, episode.agent)
-        self._pool.close()
+                    self._unclosed += [episode.env, episode.agent]
+
+    def _close_unclosed(self) -> None:
+        while self._unclosed:  # a second Ctrl-C leaves the rest to `close_rest`
+            close_quietly(self._unclosed.pop())
+
+    def close_rest(self, *, are_over: bool = False) -> None:
+        """Close what is left when the event loop is closed, or could not finish ``stop``."""
+        self._no_more = self._runner.stopping = True
+        self._take_ended(are_over=are_over)
+        self._close_unclosed()
         self._threads.close()
 
     def _add_worker(self) -> None:
@@ -392,6 +448,10 @@ class Engine:
         observation, info = start.first
         episode.begin((observation, dict(info)))
         return episode
+
+
+def _blocks(thing: Any) -> bool:
+    return bool(getattr(thing, "blocking", False))
 
 
 def _whole_episodes(plan: Plan) -> dict[str, WholeEpisodes]:

@@ -144,13 +144,12 @@ class EnvPool:
             raise
         return running.result()
 
-    def close(self) -> None:
-        """Close all idle environments, agents and start states."""
+    def take_all(self) -> list[Any]:
+        """Return all idle environments, agents and start states; the caller closes them."""
+        starts = [one.env for one in self._starts.values() if one.env is not None]
+        found = [*(env for envs in self._envs.values() for env in envs), *starts, *self._agents]
         for envs in self._envs.values():
-            close_quietly(*envs)
             envs.clear()
-        close_quietly(*self._agents)
         self._agents.clear()
-        for start in self._starts.values():
-            close_quietly(start.env)
         self._starts.clear()
+        return found

@@ -1,24 +1,23 @@
 """Collect episodes: ``collect`` for ordinary code, ``collect_async`` inside an event loop."""
 
 import asyncio
-import signal
-import socket
-import sys
-import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable
-from contextlib import ExitStack
-from types import FrameType
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from typing import Any, Self
 
 from gem_core.agent import Agent
-from gem_core.errors import ConfigError
+from gem_core.errors import ClosedError, ConfigError
+from gem_core.lifetimes import Lifetime, Lock
 from gem_core.plugins import default_registry
 from gem_core.specs import AgentSpec
 from gem_rollout.components import Environments, Sampler, components_by_name
-from gem_rollout.engine import Engine, Plan
+from gem_rollout.endings import end_in_thread, prepare
+from gem_rollout.engine import PATIENCE, Engine, Plan
 from gem_rollout.policy import Budget, FaultPolicy
 from gem_rollout.report import Report
-from gem_rollout.runner import KEEPS_VALUES
+from gem_rollout.run_loop import RunLoop
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["AgentMaker", "AsyncRollout", "Rollout", "collect", "collect_async"]
@@ -28,6 +27,9 @@ AgentMaker = str | AgentSpec | Callable[[], Agent]
 
 _HURRY = 0.5
 """Seconds that episodes in flight have to end after a second Ctrl-C."""
+_LIMIT = 10.0
+"""Seconds that ``close`` waits for another thread."""
+_log = logging.getLogger("gem_rollout")
 
 
 def collect(
@@ -70,19 +72,15 @@ def collect(
         sampler: Adapts the weights of a mixture.
 
     Returns:
-        An iterator of trajectories, with a ``report``, and a ``close`` that ends the run early.
+        An iterator of trajectories, with a ``report``. ``with collect(...) as rollout``, or its
+        ``close``, ends the run early; so does dropping it.
 
     Raises:
         ConfigError: An argument of the wrong type or out of range, or an event loop runs in this
             thread (use ``collect_async`` there).
         UnknownIdError: No environment or agent has the id.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pass
-    else:
-        raise ConfigError("An event loop runs here: use `async for` on collect_async(...).")
+    _refuse_event_loop()
     return Rollout(
         _plan(
             make_env,
@@ -132,6 +130,18 @@ def collect_async(
     )
 
 
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _refuse_event_loop() -> None:
+    if _running_loop() is not None:
+        raise ConfigError("An event loop runs here: use `async for` on collect_async(...).")
+
+
 def _plan(
     make_env: Environments,
     make_agent: AgentMaker,
@@ -169,162 +179,301 @@ def _agent_maker(make_agent: AgentMaker) -> Callable[[], Agent]:
 class AsyncRollout:
     """A run as an asynchronous iterator of trajectories, in the order in which they end.
 
+    Use it with ``async with`` to end the run when the block is left. One that is dropped ends soon
+    after, and all end with their event loop, if that ends as that of ``asyncio.run`` does.
+
     Args:
         plan: The arguments of the run.
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._engine = Engine(plan)
-        self.report: Report = self._engine.report
+        self._run = _AsyncRun(plan)
+        self.report: Report = self._run.engine.report
         """Counts of the run, always up to date."""
-        self._stream = self._play()
-
-    async def _play(self) -> AsyncGenerator[Trajectory, None]:
-        engine = self._engine
-        try:
-            while await engine.ready():
-                yield engine.take()
-            await engine.stop()
-            while engine.finished:
-                yield engine.take()
-            if engine.error is not None:
-                raise engine.error
-        finally:
-            await engine.stop()
+        self._is_over = False
+        prepare()
+        self._lifetime = Lifetime(self, _end_async, self._run, what="rollout")
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Trajectory:
-        return await anext(self._stream)
+        """Return the next trajectory.
+
+        Raises:
+            ClosedError: The run was closed, or its event loop has ended.
+            ForkError: This is a fork of the process that made it.
+        """
+        if self._is_over:
+            raise StopAsyncIteration
+        self._lifetime.check()
+        try:
+            trajectory = await self._run.next()
+        except BaseException:
+            await self.aclose()
+            raise
+        if trajectory is None:
+            self._is_over = True
+            await self.aclose()
+            raise StopAsyncIteration
+        return trajectory
+
+    async def __aenter__(self) -> Self:
+        self._lifetime.check()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     async def aclose(self) -> None:
-        """End the run: cut off the episodes in flight and close everything."""
-        await self._stream.aclose()
+        """End the run: cut off the episodes in flight and close everything; may be called twice.
+
+        Episodes have 1.3 seconds to end, and environments that block 5 seconds to close; what takes
+        longer is left to its thread, and a warning is logged. In a fork this does nothing.
+        """
+        if self._lifetime.is_open:
+            try:
+                await self._run.close()
+            finally:
+                self._lifetime.end()
+
+
+class _AsyncRun:
+    """What an ``AsyncRollout`` holds."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.engine = Engine(plan)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.is_closing = False
+        self._guard: AsyncGenerator[None, None] | None = None
+        self._stop: asyncio.Task[None] | None = None
+
+    async def next(self) -> Trajectory | None:
+        """Return the next trajectory; None at the end."""
+        engine = self.engine
+        if self.is_closing:
+            raise ClosedError("This rollout is closed.")
+        if self.loop is None:
+            self.loop, self._guard = asyncio.get_running_loop(), self._end_with_loop()
+            await anext(self._guard)
+        elif self.loop is not asyncio.get_running_loop():
+            raise ConfigError("A rollout is consumed in the event loop in which it has begun.")
+        if self._stop is None and await engine.ready() and not self.is_closing:
+            return engine.take()
+        if self.is_closing:
+            raise ClosedError("This rollout is closed.")
+        await self.stop()
+        if engine.finished:
+            return engine.take()
+        if engine.error is not None:
+            raise engine.error
+        return None
+
+    async def _end_with_loop(self) -> AsyncGenerator[None, None]:
+        """Wait to be closed by ``loop.shutdown_asyncgens``."""
+        try:
+            yield
+        finally:
+            self.is_closing = True
+            await self.engine.stop()
+
+    async def close(self) -> None:
+        self.is_closing = True
+        if self.loop is asyncio.get_running_loop():
+            await self.stop()
+
+    async def stop(self) -> None:
+        self.begin_stop()
+        if self._stop is not None:
+            await asyncio.wait([self._stop])
+
+    def begin_stop(self) -> None:
+        """Begin to end the run, in its event loop."""
+        if self._stop is None and self.loop is not None:
+            self._stop = self.loop.create_task(self._stop_all())
+            _stops.add(self._stop)
+            self._stop.add_done_callback(_stops.discard)
+
+    async def _stop_all(self) -> None:
+        try:
+            await self.engine.stop()
+        finally:
+            if self._guard is not None:
+                with suppress(RuntimeError):  # the loop ends, and is just closing it
+                    await self._guard.aclose()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to end."""
+        return self.loop is None or (self._stop is not None and self._stop.done())
+
+
+_stops: set[asyncio.Task[None]] = set()
+"""The tasks that end rollouts; an event loop refers to its tasks only weakly."""
+
+
+def _end_async(run: _AsyncRun) -> None:
+    """End a run that was dropped."""
+    loop, run.is_closing = run.loop, True
+    if loop is None or run.is_over:
+        return
+    try:
+        loop.call_soon_threadsafe(run.begin_stop)
+    except RuntimeError:  # the loop is closed
+        end_in_thread(partial(run.engine.close_rest, are_over=True))
 
 
 class Rollout:
     """A run as an iterator of trajectories, in the order in which they end.
+
+    Use it with ``with`` to end the run when the block is left. One that is dropped ends soon after,
+    in another thread.
 
     Args:
         plan: The arguments of the run.
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._engine = Engine(plan)
-        self.report: Report = self._engine.report
+        self._run = _Run(plan)
+        self.report: Report = self._run.engine.report
         """Counts of the run, always up to date."""
-        self._stream = self._play()
-
-    def _play(self) -> Generator[Trajectory, None, None]:
-        engine = self._engine
-        loop = _Loop(engine.interrupt)
-        try:
-            while not loop.interrupted and (engine.finished or loop.wait(engine.ready())):
-                yield engine.take()
-            while engine.finished:
-                yield engine.take()
-            loop.finish(engine.stop())
-            while engine.finished:
-                yield engine.take()
-            if engine.error is not None:
-                raise engine.error
-        finally:
-            loop.close(engine.stop)
+        self._is_over = False
+        prepare()
+        self._lifetime = Lifetime(self, _end, self._run, what="rollout")
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Trajectory:
-        return next(self._stream)
+        """Return the next trajectory.
+
+        Raises:
+            ClosedError: The run was closed.
+            ConfigError: An event loop runs in this thread.
+            ForkError: This is a fork of the process that made it.
+        """
+        if self._is_over:
+            raise StopIteration
+        self._lifetime.check()
+        _refuse_event_loop()
+        try:
+            trajectory = self._run.next(self)
+        except BaseException:
+            self.close()
+            raise
+        if trajectory is None:
+            self._is_over = True
+            self.close()
+            raise StopIteration
+        return trajectory
+
+    def __enter__(self) -> Self:
+        self._lifetime.check()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
-        """End the run: cut off the episodes in flight and close everything."""
-        self._stream.close()
+        """End the run: cut off the episodes in flight and close everything; may be called twice.
+
+        Episodes have 1.3 seconds to end, and environments that block 5 seconds to close; what takes
+        longer is left to its thread, and a warning is logged. Another thread that waits for a
+        trajectory gets a ``ClosedError``; if it is in a step that does not return within 10
+        seconds, it closes the environments after that step. In a fork this does nothing.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C arrived while the caller worked between two trajectories.
+        """
+        if self._lifetime.is_open:
+            try:
+                self._run.end()
+            finally:
+                self._lifetime.end()
 
 
-class _Loop:
-    """An event loop that the first Ctrl-C does not break.
+class _Run:
+    """What a ``Rollout`` holds. One thread at a time uses it."""
 
-    A ``KeyboardInterrupt`` inside the loop's own code can lose a callback, and then the loop waits
-    for ever. So the first Ctrl-C is only noted, also while the caller works between two
-    trajectories, and the task that the loop runs is cancelled. A step that runs in the loop's
-    thread is interrupted by a ``CancelledError``. The second Ctrl-C is raised.
+    def __init__(self, plan: Plan) -> None:
+        self.engine = Engine(plan)
+        self._lock = Lock()
+        self._loop: RunLoop | None = None
+        self._is_closing = False
+        self._is_stopped = False
+        self._is_over = False
 
-    Args:
-        interrupt: Called by the first Ctrl-C; returns whether the thread is in a step, and not in
-            the loop's own code.
-    """
+    def next(self, owner: object) -> Trajectory | None:
+        """Return the next trajectory; None at the end.
 
-    def __init__(self, interrupt: Callable[[], bool]) -> None:
-        self._interrupt_run = interrupt
-        self.interrupted = False
-        self._in_a_hurry = False
-        self._loop = asyncio.new_event_loop()
-        self._waiting: asyncio.Task[bool] | None = None
-        self._at_close = ExitStack()
-        in_main = threading.current_thread() is threading.main_thread()
-        self._listens = in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if self._listens:
-            signal.signal(signal.SIGINT, self._interrupt)
-            self._wake_at_signals()
+        Args:
+            owner: The object that users hold.
+        """
+        with self._lock:
+            if self._loop is None:
+                self._loop = RunLoop(owner, self.engine.interrupt)
+            self._loop.listen()
+            trajectory = None if self._is_closing else self._next(self._loop)
+            if self._is_closing:
+                self._close(self._loop)
+                raise ClosedError("This rollout is closed.")
+            return trajectory
 
-    def _wake_at_signals(self) -> None:
-        """Wake the loop also at a signal that arrives just before it falls asleep."""
-        if sys.platform == "win32":  # whose loops do so themselves
+    def _next(self, loop: RunLoop) -> Trajectory | None:
+        engine = self.engine
+        goes_on = not self._is_stopped and not loop.interrupted
+        if goes_on and (engine.finished or loop.wait(engine.ready())):
+            return engine.take()
+        if not self._is_stopped and not engine.finished and not self._is_closing:
+            self._is_stopped = True
+            loop.finish(engine.stop())
+        if engine.finished:
+            return engine.take()
+        if engine.error is not None:
+            raise engine.error
+        return None
+
+    @property
+    def needs_end(self) -> bool:
+        """Whether there is something to end."""
+        return self._loop is not None and not self._is_over
+
+    def end(self) -> None:
+        """End the run, or let the thread that is in it do so."""
+        self._is_closing, loop = True, self._loop
+        if loop is None or self._is_over:
             return
-        received, sent = socket.socketpair()
-        for one in (received, sent):
-            one.setblocking(False)
-            self._at_close.enter_context(one)
-        before = signal.set_wakeup_fd(sent.fileno(), warn_on_full_buffer=False)
-        self._at_close.callback(signal.set_wakeup_fd, before)
-        self._loop.add_reader(received, received.recv, 4096)
-
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.interrupted:
-            self._in_a_hurry = True
-            signal.default_int_handler(number, frame)
-        self.interrupted = True
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._loop.call_soon_threadsafe(lambda: None)  # it may be asleep
-        is_in_step = self._interrupt_run()
-        if is_in_step and (frame is None or frame.f_code not in KEEPS_VALUES):
-            raise asyncio.CancelledError
-
-    def wait(self, ready: Coroutine[Any, Any, bool]) -> bool:
-        """Return the result of a coroutine; False if Ctrl-C interrupted it."""
-        self._waiting = self._loop.create_task(ready)
+        if loop.is_running:  # in another thread, or this is a step
+            self.engine.interrupt()
+            loop.wake()
+        if _running_loop() is not None:
+            if not loop.is_mine:
+                end_in_thread(self.end).join(_LIMIT)
+            return
+        if not self._lock.acquire(timeout=_LIMIT):
+            _log.warning(
+                "A thread is in a step of a rollout that was closed %g seconds ago: it closes the "
+                "environments when the step returns.",
+                _LIMIT,
+            )
+            return
         try:
-            return self._loop.run_until_complete(self._waiting)
-        except asyncio.CancelledError:
-            if self.interrupted:
-                return False
-            raise
+            self._close(loop)
         finally:
-            self._waiting = None
+            self._lock.release()
 
-    def finish(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine to its end, which only a second Ctrl-C interrupts."""
-        self._loop.run_until_complete(work)
-
-    def close(self, stop: Callable[..., Coroutine[Any, Any, None]]) -> None:
-        """Stop the run and close the loop; raise the first Ctrl-C if there was one."""
-        loop = self._loop
-        if self.interrupted:
-            loop.set_exception_handler(lambda *_: None)  # errors of cancelled tasks
+    def _close(self, loop: RunLoop) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
         try:
-            if self._in_a_hurry:
-                loop.run_until_complete(stop(_HURRY))
-            else:
-                loop.run_until_complete(stop())
-                loop.run_until_complete(loop.shutdown_asyncgens())
-                loop.run_until_complete(loop.shutdown_default_executor())
+            loop.close(lambda: self.engine.stop(_HURRY if loop.in_a_hurry else PATIENCE))
         finally:
-            loop.close()
-            self._at_close.close()
-            if self._listens:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
-                if self.interrupted and not self._in_a_hurry:
-                    signal.raise_signal(signal.SIGINT)
+            end_in_thread(partial(self.engine.close_rest, are_over=True)).join(_HURRY)
+        loop.raise_interrupt()
+
+
+def _end(run: _Run) -> None:
+    """End a run that was dropped."""
+    if run.needs_end:
+        end_in_thread(run.end)

@@ -3,7 +3,7 @@
 import functools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.notices import results_alone
 from gem_core.seeding import child_seed
-from gem_rollout import Component, Trajectory, TrajectoryFile, collect
+from gem_rollout import Component, Rollout, Trajectory, TrajectoryFile, collect
 from gem_rollout.commands import (
     FAIL_ON_ERROR,
     INTERRUPTED,
@@ -138,10 +138,17 @@ def _run(job: Job[RunKeys]) -> int:
                     bar.update(task, description=f"{env} {name}")
                     bar.advance(task, len(tally.indices))
                     make_env = place.factory(factory)
-                    for trajectory in _play(make_env, make_agent, tally, job.keys, warn):
-                        file.append(trajectory)
-                        problems.add(trajectory)
-                        bar.advance(task)
+                    started = time.perf_counter()
+                    with _rollout(make_env, make_agent, tally, job.keys) as rollout:
+                        for trajectory in rollout:
+                            if repeats := rollout.report.repeats(tally.env, job.keys.episodes):
+                                warn(repeats)
+                            tally.add(trajectory)
+                            tally.played += 1
+                            tally.seconds = time.perf_counter() - started
+                            file.append(trajectory)
+                            problems.add(trajectory)
+                            bar.advance(task)
         except KeyboardInterrupt:
             interrupted = True
     if job.form == "json":
@@ -172,16 +179,11 @@ command = HydraCommand(
 )
 
 
-def _play(
-    make_env: Callable[[], Env],
-    make_agent: Callable[[], Agent],
-    tally: _Tally,
-    keys: RunKeys,
-    warn: Callable[[str], None],
-) -> Iterator[Trajectory]:
-    """Play the missing episodes of a tally; warn if tasks are repeated."""
-    started = time.perf_counter()
-    rollout = collect(
+def _rollout(
+    make_env: Callable[[], Env], make_agent: Callable[[], Agent], tally: _Tally, keys: RunKeys
+) -> Rollout:
+    """Return a rollout of the missing episodes of a tally."""
+    return collect(
         {tally.env: Component(make_env)},
         make_agent,
         episodes=[index for index in range(keys.episodes) if index not in tally.indices],
@@ -189,13 +191,6 @@ def _play(
         concurrency=keys.concurrency,
         agent_name=tally.agent,
     )
-    for trajectory in rollout:
-        if repeats := rollout.report.repeats(tally.env, keys.episodes):
-            warn(repeats)
-        tally.add(trajectory)
-        tally.played += 1
-        tally.seconds = time.perf_counter() - started
-        yield trajectory
 
 
 def _known_episodes(

@@ -162,8 +162,15 @@ def _advance(
     return value
 
 
-KEEPS_VALUES = frozenset((_advance.__code__, Episode.play.__code__, Episode.run.__code__))
-"""Code that an exception of Ctrl-C must not break: it may hold a coroutine that nobody closes."""
+KEEPS_VALUES = frozenset(
+    (
+        _advance.__code__,
+        Episode.play.__code__,
+        Episode.run.__code__,
+        Threads.call_inline.__code__,
+    )
+)
+"""Code that an exception of Ctrl-C must not break: it may hold what nobody else would close."""
 
 
 def _close_unused(value: Any) -> None:

@@ -7,6 +7,8 @@
 ======================  ==================================================================
 """
 
+import contextlib
+import glob
 import json
 import os
 import re
@@ -167,13 +169,12 @@ class Run:
     def remove_errors(self) -> None:
         """Remove the episodes that ended with an error from the file, atomically."""
         path = self.trajectories_path
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        fresh.unlink(missing_ok=True)
-        with TrajectoryFile(path), TrajectoryFile(fresh) as file:
-            for trajectory in self.trajectories():
-                if trajectory.error is None:
-                    file.append(trajectory)
-            fresh.replace(path)
+        with TrajectoryFile(path):  # locked, so that no other process writes a part
+            _remove_parts(path)
+            with _replacing(path) as fresh, TrajectoryFile(fresh) as file:
+                for trajectory in self.trajectories():
+                    if trajectory.error is None:
+                        file.append(trajectory)
 
 
 def _shown(path: Path) -> str:
@@ -194,11 +195,26 @@ def write_json(path: Path, value: Any) -> None:
 
     A reader finds the old file or the new one, never a part.
     """
+    with (
+        _replacing(path) as fresh,
+        open(fresh, "w", encoding="utf-8", opener=private) as file,
+    ):
+        file.write(json.dumps(value, indent=2, default=repr) + "\n")
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Yield the path of a file that replaces another if the block ends without an error."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(fresh, "w", encoding="utf-8", opener=private) as file:
-            file.write(json.dumps(value, indent=2, default=repr) + "\n")
+        yield fresh
         fresh.replace(path)
-    except OSError:
+    except BaseException:  # also Ctrl-C
         fresh.unlink(missing_ok=True)
         raise
+
+
+def _remove_parts(path: Path) -> None:
+    """Remove what killed processes have left of files that were to replace one."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.[0-9]*"):
+        part.unlink(missing_ok=True)

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lifetime
 from gem_core.records import json_value
 from gem_rollout.trajectory import Trajectory, check_version
 
@@ -62,6 +63,7 @@ class TrajectoryFile:
         except BaseException:
             self._file.close()
             raise
+        self._lifetime = Lifetime(self, _release, self._file, what="trajectory file")
 
     def append(self, trajectory: Trajectory) -> None:
         """Write one trajectory.
@@ -70,8 +72,11 @@ class TrajectoryFile:
         ``repr``.
 
         Raises:
+            ClosedError: The file is closed.
+            ForkError: This is a fork of the process that opened the file.
             OSError: The disk is full or the file is gone; earlier lines are intact.
         """
+        self._lifetime.check()
         line = _to_line(trajectory)
         start = self._file.seek(0, os.SEEK_END)
         try:
@@ -87,8 +92,8 @@ class TrajectoryFile:
             raise
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file, so that others can write it; in a fork this does nothing."""
+        self._lifetime.end()
 
     def __enter__(self) -> Self:
         return self
@@ -118,6 +123,14 @@ def _lock(file: FileIO, path: Path) -> None:
         ) from None
     except OSError:  # a file system without locks
         return
+
+
+def _release(file: FileIO) -> None:
+    """Unlock and close a file; a fork that has it as well would keep the lock."""
+    if fcntl is not None:
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_UN)
+    file.close()
 
 
 def private(path: str, flags: int) -> int:

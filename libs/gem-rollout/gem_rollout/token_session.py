@@ -4,6 +4,7 @@ A ``TokenSession`` says what to sample from and is given what was sampled (``beg
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from typing import Any, Literal
 from gem_core.env import Env
 from gem_core.errors import ConfigError, EpisodeEndedError
 from gem_core.faults import error_record
+from gem_core.lifetimes import Lifetime
 from gem_core.seeding import check_seed, child_seed
 from gem_rollout.env_pool import close_quietly
 from gem_rollout.episode import Episode, name_of
@@ -31,7 +33,8 @@ class TokenSession:
     """An episode that is played by whoever samples the tokens.
 
     Its state, tokens and rewards are those of episode ``index`` of ``collect(..., seed=seed)``.
-    Use it in one event loop, and close it if the episode does not reach its end.
+    Use it in one event loop, and close it if the episode does not reach its end. One that is
+    dropped is closed soon after.
 
     Args:
         env: The environment, which the session closes; or a function that makes one, which retries
@@ -86,7 +89,6 @@ class TokenSession:
                 "on_error='retry' plays an episode again in a new environment: pass a function "
                 "that makes one, such as lambda: make(id), instead of an environment."
             )
-        self._env: Any = None if self._make_env else env
         self._needs_logprobs = logprobs == "required"
         self._agent = _PushAgent(
             _Tokens(tokenizer),
@@ -98,14 +100,19 @@ class TokenSession:
             template=template,
             one_sequence=one_sequence,
         )
-        self.trajectory = Trajectory("", "policy", index, child_seed(self._seed, index))
-        """The episode so far; it is complete when there is no next prompt."""
-        self.trajectory.group, self.trajectory.sample = index, sample
-        self._episode: Episode | None = None
-        self._threads = Threads()
-        self._task: asyncio.Task[None] | None = None
+        trajectory = Trajectory("", "policy", index, child_seed(self._seed, index))
+        trajectory.group, trajectory.sample = index, sample
         self._prompt: Prompt | None = None
-        self._closed = False
+        self._hold(None if self._make_env else env, trajectory)
+
+    def _hold(self, env: Any, trajectory: Trajectory) -> None:
+        self._play = _Play(env, self._agent, trajectory)
+        self._lifetime = Lifetime(self, self._play.drop, what="session", error=EpisodeEndedError)
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The episode so far; it is complete when there is no next prompt."""
+        return self._play.trajectory
 
     @property
     def prompt(self) -> Prompt | None:
@@ -122,11 +129,14 @@ class TokenSession:
             ConfigError: The episode cannot be played like this: there are several agents, the
                 tokenizer has no chat template, the prompt is too long, ...
             EpisodeEndedError: The session has begun already, or is closed.
+            ForkError: This is a fork of the process that made the session.
         """
-        if self._task is not None or self._closed:
+        self._lifetime.check()
+        if self._play.task is not None or self._play.is_over:
             raise EpisodeEndedError("A session plays one episode: make a new one.")
         self.trajectory.started_at = time.time()
-        self._task = asyncio.create_task(self._play())
+        work = self._play.run(self._make_env, self._policy, self._seed)
+        self._play.task = asyncio.create_task(work)
         return await self._next()
 
     async def feed(
@@ -141,13 +151,15 @@ class TokenSession:
 
         Raises:
             ConfigError: The next prompt cannot be made.
-            EpisodeEndedError: There is no prompt to reply to.
+            EpisodeEndedError: There is no prompt to reply to, or the session is closed.
+            ForkError: This is a fork of the process that made the session.
             ReplyError: The reply is refused, if faults are raised.
         """
-        prompt, error = self._prompt, self.trajectory.error
-        if prompt is None or (self._closed and error is None):
+        self._lifetime.check()
+        prompt, error, is_over = self._prompt, self.trajectory.error, self._play.is_over
+        if prompt is None or (is_over and error is None):
             raise EpisodeEndedError("There is no prompt to reply to: the episode has ended.")
-        if self._closed:  # a deadline was missed while the reply was sampled
+        if is_over:  # a deadline was missed while the reply was sampled
             self._prompt = None
             return Turned(0.0, False, False, {}, None, error)
         turns = len(self.trajectory.turns)
@@ -177,7 +189,7 @@ class TokenSession:
         Raises:
             Exception: The error, if faults are raised.
         """
-        if self._prompt is not None and not self._closed:
+        if self._prompt is not None and not self._play.is_over:
             await self._next(error)
 
     def retry(self) -> bool:
@@ -189,64 +201,40 @@ class TokenSession:
         old, policy = self.trajectory, self._policy
         if old.error is None or policy.on_error != "retry" or len(old.failures) >= policy.retries:
             return False
-        self.trajectory = Trajectory("", old.agent, old.index, old.seed)
-        self.trajectory.group, self.trajectory.sample = old.group, old.sample
-        self.trajectory.failures = [*old.failures, old.error]
-        self.trajectory.attempts = old.attempts + 1
-        self._episode, self._task, self._closed, self._env = None, None, False, None
-        self._threads = Threads()
+        trajectory = Trajectory("", old.agent, old.index, old.seed)
+        trajectory.group, trajectory.sample = old.group, old.sample
+        trajectory.failures = [*old.failures, old.error]
+        trajectory.attempts = old.attempts + 1
+        self.close()
+        self._hold(None, trajectory)
         return True
 
     def pause(self) -> None:
         """Stop the clock of the turn, while the reply waits for other episodes."""
-        if self._prompt is not None and self._episode is not None:
-            self._episode.deadline.pause()
+        if self._prompt is not None and self._play.episode is not None:
+            self._play.episode.deadline.pause()
 
     def resume(self) -> None:
         """Start the clock of the turn again."""
-        if self._prompt is not None and self._episode is not None:
-            self._episode.deadline.resume()
+        if self._prompt is not None and self._play.episode is not None:
+            self._play.episode.deadline.resume()
 
     def close(self) -> None:
-        """End the episode and close the environment; may be called twice."""
-        self._closed = True
-        if self._task is None:
-            if self._env is not None:
-                close_quietly(self._env)
-                self._env = None
-        elif not self._task.done() and not self._task.get_loop().is_closed():
-            self._task.cancel()  # closes the environment when it is free
+        """End the episode and close the environment; may be called twice.
+
+        A step in progress has a second to end. In a fork this does nothing.
+        """
+        if self._lifetime.is_open:
+            self._play.close()
+            self._lifetime.end()
 
     async def aclose(self) -> None:
         """Close, and wait until the environment is closed."""
-        self.close()
-        if self._task is not None:
-            await asyncio.wait([self._task])
-
-    async def _play(self) -> None:
-        """Play the episode to its end, and close what it used."""
-        try:
-            if self._make_env is not None:
-                self._env = self._make_env()
-            self.trajectory.env_id = name_of(self._env)
-            episode = Episode(
-                self._env,
-                self._agent,
-                self.trajectory,
-                self.trajectory.index,
-                self._policy,
-                run_seed=self._seed,
-            )
-            self._episode = episode
-            runner = Runner(self._threads, self._policy.turn_deadline)
-            await runner.run(episode, episode.reset, episode.play)
-            self.trajectory = episode.finish()
-        finally:
-            if self._env is not None and (self._episode is None or not self._episode.abandoned):
-                close_quietly(self._env)
-            self._closed = True
-            self._threads.close()
-            self._agent.end()
+        if self._lifetime.is_open:
+            task = self._play.task
+            self.close()
+            if task is not None:
+                await asyncio.wait([task])
 
     async def _next(self, reply: Sampled | BaseException | None = None) -> Prompt | None:
         """Pass on a reply, and wait for the next prompt or the end of the episode."""
@@ -255,9 +243,10 @@ class TokenSession:
         except asyncio.CancelledError:
             self.close()
             raise
-        if self._prompt is None and self._task is not None:
-            await asyncio.wait([self._task])
-            self._raise_if_asked(self._task)
+        task = self._play.task
+        if self._prompt is None and task is not None:
+            await asyncio.wait([task])
+            self._raise_if_asked(task)
         return self._prompt
 
     def _raise_if_asked(self, task: "asyncio.Task[None]") -> None:
@@ -266,14 +255,68 @@ class TokenSession:
             raise EpisodeEndedError("The session was closed.")
         error = task.exception()
         if error is None:
-            error = self._episode.error if self._episode is not None else None
-        elif self._episode is None and isinstance(error, Exception):  # it could not be made
+            error = self._play.episode.error if self._play.episode is not None else None
+        elif self._play.episode is None and isinstance(error, Exception):  # it could not be made
             self.trajectory.error = error_record(error, "env")
         else:
             raise error
         asked = isinstance(error, ConfigError) or self._policy.on_error == "raise"
         if error is not None and asked:
             raise error
+
+
+class _Play:
+    """What a session holds: the environment, and the task that plays in it."""
+
+    def __init__(self, env: Any, agent: "_PushAgent", trajectory: Trajectory) -> None:
+        self.trajectory = trajectory
+        self.episode: Episode | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.is_over = False
+        self._env = env
+        self._agent = agent
+        self._threads = Threads()
+
+    async def run(self, make_env: Callable[[], Env] | None, policy: FaultPolicy, seed: int) -> None:
+        """Play the episode to its end, and close what it used."""
+        try:
+            if make_env is not None:
+                self._env = make_env()
+            trajectory = self.trajectory
+            trajectory.env_id = name_of(self._env)
+            episode = Episode(
+                self._env, self._agent, trajectory, trajectory.index, policy, run_seed=seed
+            )
+            self.episode = episode
+            runner = Runner(self._threads, policy.turn_deadline)
+            await runner.run(episode, episode.reset, episode.play)
+            self.trajectory = episode.finish()
+        finally:
+            self.is_over = True
+            self._close_env()
+            self._threads.close()
+            self._agent.end()
+
+    def _close_env(self) -> None:
+        if self.episode is None or not self.episode.abandoned:
+            close_quietly(self._env)
+        self._env = None
+
+    def close(self) -> None:
+        """End the episode, in the thread of its event loop."""
+        self.is_over = True
+        if self.task is None or self.task.get_loop().is_closed():
+            self._close_env()
+        elif not self.task.done():
+            self.task.cancel()  # closes the environment when it is free
+
+    def drop(self) -> None:
+        """End the episode of a session that was dropped, in any thread."""
+        if self.task is not None and not self.task.done():
+            with contextlib.suppress(RuntimeError):  # the event loop is closed
+                self.task.get_loop().call_soon_threadsafe(self.close)
+                return
+        self.close()
 
 
 class _Tokens:

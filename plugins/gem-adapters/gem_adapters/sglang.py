@@ -4,7 +4,6 @@ Some trainers abort all requests before they update the weights, keep the partia
 for the rest later, with the same sample. The episode waits in ``Waiting`` until then.
 """
 
-import asyncio
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -166,15 +165,10 @@ class Waiting:
             sample: The trainer's sample; it need not be hashable.
             episode: The episode, which must not refer to the sample.
         """
-        key, loop = id(sample), asyncio.get_running_loop()
-
-        def drop() -> None:
-            left = self._episodes.pop(key, None)
-            if left is not None and not loop.is_closed():
-                loop.call_soon_threadsafe(left.session.close)
-
+        key = id(sample)
         self._episodes[key] = episode
-        weakref.finalize(sample, drop).atexit = False
+        # A session that is dropped is closed.
+        weakref.finalize(sample, self._episodes.pop, key, None).atexit = False
 
     def take(self, sample: object) -> Episode | None:
         """Return the episode of a sample, which is kept no longer; None without one."""

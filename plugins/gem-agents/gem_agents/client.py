@@ -5,6 +5,7 @@ so that episodes that fail together do not retry together. All of them respect `
 """
 
 import asyncio
+import contextlib
 import email.utils
 import random
 import time
@@ -26,8 +27,8 @@ from gem_agents.errors import (
     excerpt,
 )
 from gem_agents.fast_json import read_json
-from gem_agents.sessions import SharedSession, acquire_session
-from gem_core.errors import ConfigError
+from gem_agents.sessions import SharedSession, acquire_session, call_in
+from gem_core.errors import ClosedError, ConfigError
 from gem_core.secret import Secret
 
 __all__ = ["Client", "Timing", "retry_after"]
@@ -105,6 +106,8 @@ class Client:
         self._max_seconds = max_seconds
         self._max_in_flight = max_in_flight
         self._session: SharedSession | None = None
+        self._is_closed = False
+        self._calls: dict[asyncio.Timeout, asyncio.AbstractEventLoop] = {}
         self._urls: dict[str, tuple[yarl.URL, str]] = {}
 
     async def post(
@@ -119,7 +122,25 @@ class Client:
 
         Raises:
             EndpointError: The endpoint refused, or all attempts failed.
+            ClosedError: The client was closed, before or during the request.
         """
+        call = asyncio.timeout(None)  # until the client is closed
+        try:
+            async with call:
+                self._calls[call] = asyncio.get_running_loop()
+                if not self._is_closed:
+                    return await self._posted(path, body, read)
+        except Exception as error:
+            if not self._is_closed:
+                raise
+            raise _closed() from error
+        finally:
+            self._calls.pop(call, None)
+        raise _closed()
+
+    async def _posted(
+        self, path: str, body: bytes, read: Callable[[Mapping[str, Any]], Out]
+    ) -> tuple[Out, Timing]:
         session = await self._connected()
         if path not in self._urls:
             whole = yarl.URL(f"{self._base_url}/{path}")
@@ -166,8 +187,11 @@ class Client:
         if session is not None:
             if session.loop is asyncio.get_running_loop():
                 return session
-            self.close()
+            self.release()
         session = self._session = await acquire_session(self._base_url, self._max_in_flight)
+        if self._is_closed:  # meanwhile
+            self.release()
+            raise _closed()
         return session
 
     async def _send(
@@ -269,10 +293,29 @@ class Client:
         return text.replace(self._key, "***") if self._key else text
 
     def close(self) -> None:
-        """Release the connections; may be called twice."""
-        if self._session is not None:
-            self._session.release()
-            self._session = None
+        """Release the connections; may be called twice. Requests in progress raise ``ClosedError``.
+
+        It does not wait for them.
+        """
+        self._is_closed = True
+        for call, loop in list(self._calls.items()):
+            call_in(loop, _end, call)
+        self.release()
+
+    def release(self) -> None:
+        """Release the connections until the next request."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.release()
+
+
+def _end(call: asyncio.Timeout) -> None:
+    with contextlib.suppress(RuntimeError):  # it has ended
+        call.reschedule(0.0)
+
+
+def _closed() -> ClosedError:
+    return ClosedError("This agent is closed.")
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

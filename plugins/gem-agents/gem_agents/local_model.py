@@ -7,7 +7,7 @@ the same run therefore has the same batches and the same tokens.
 """
 
 import asyncio
-import threading
+import os
 import weakref
 from collections import deque
 from typing import Any
@@ -22,6 +22,7 @@ from gem_agents.mutable_model import MutableModel
 from gem_agents.prompt_images import PromptImages
 from gem_agents.stop_strings import StopStrings
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lifetime, Lock
 from gem_rollout.models.memory import is_out_of_memory
 from gem_rollout.models.pretrained import pretrained_options
 from gem_rollout.models.vision import Vision, load_with_processor, tokenizer_of
@@ -65,6 +66,7 @@ class LocalModel:
         self._stop_strings = StopStrings(self.tokenizer)
         self._agents: weakref.WeakSet[Any] = weakref.WeakSet()
         self._runners: dict[asyncio.AbstractEventLoop, _StepRunner] = {}
+        self.lifetime = Lifetime(self, self._runners.clear, what="local model", at_exit=False)
 
     def submit(self, request: Request) -> "asyncio.Future[Sampled]":
         """Queue a prompt in the running event loop, and return the future of its reply.
@@ -72,13 +74,15 @@ class LocalModel:
         Raises:
             DataError: The tokens of images are not those of the request's images.
             ContentError: An image is damaged.
+            ForkError: This is a fork of the process that loaded the model.
         """
+        self.lifetime.check()
         images = self._images_of(request)
         loop = asyncio.get_running_loop()
         runner = self._runners.get(loop)
         if runner is None:
-            open_loops = {one: kept for one, kept in self._runners.items() if not one.is_closed()}
-            self._runners = open_loops
+            for ended in [one for one in self._runners if one.is_closed()]:
+                del self._runners[ended]
             decoder = Decoder(self._mutable_model, self._end_ids, self._stop_strings, self.limits)
             runner = self._runners[loop] = _StepRunner(decoder)
         return runner.add(loop, Job(request, loop.create_future(), images), len(self._agents))
@@ -104,7 +108,7 @@ class LocalModel:
         """
         self._agents.discard(agent)
         if not self._agents:
-            self._runners = {}
+            self._runners.clear()
 
 
 class _StepRunner:
@@ -136,7 +140,14 @@ class _StepRunner:
         self._quiet += 1
         if self._quiet > self._needed:
             self._needed = self._quiet = 0
-            self._step()
+            try:
+                self._step()
+            except BaseException:  # Ctrl-C
+                self._is_running = False
+                for job in (*self._decoder.abandon(), *self._waiting):
+                    job.future.cancel()
+                self._waiting.clear()
+                raise
         self._is_running = bool(self._waiting) or self._decoder.is_busy
         if self._is_running:
             loop.call_soon(self._iterate, loop)
@@ -166,6 +177,8 @@ class _StepRunner:
 
 
 def _with_advice(error: Exception, tokens: int) -> Exception:
+    if isinstance(error, StopIteration):  # which a future does not take
+        return RuntimeError(f"The model raised {error!r}.")
     if not is_out_of_memory(error):
         return error
     said = (str(error).splitlines() or [type(error).__name__])[0]
@@ -175,11 +188,14 @@ def _with_advice(error: Exception, tokens: int) -> Exception:
     )
 
 
-_loaded: dict[tuple[str, str, str], tuple[Any, Any]] = {}
+_Key = tuple[int, str, str, str]
+_loaded: dict[_Key, tuple[Any, Any]] = {}
+"""Models by process, name, device and dtype: a fork loads its own."""
+_loading: dict[_Key, Lock] = {}
 _shared: "weakref.WeakValueDictionary[tuple[int, int, int, int | None], LocalModel]" = (
     weakref.WeakValueDictionary()
 )
-_lock = threading.RLock()
+_lock = Lock()
 
 
 def share_model(
@@ -196,7 +212,7 @@ def share_model(
     key = (id(model), id(tokenizer), batch_size, kv_tokens)
     with _lock:
         shared = _shared.get(key)
-        if shared is None:
+        if shared is None or not shared.lifetime.is_open:  # a parent's
             shared = _shared[key] = LocalModel(
                 model, tokenizer, batch_size=batch_size, kv_tokens=kv_tokens
             )
@@ -208,6 +224,8 @@ def load_model(
 ) -> LocalModel:
     """Return the ``LocalModel`` of a name; the model is loaded at the first call.
 
+    Threads that ask for other models do not wait for it. A fork of the process loads its own.
+
     Args:
         name: Name on the hub, or folder.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ...
@@ -218,11 +236,13 @@ def load_model(
     Raises:
         ConfigError: The model cannot be loaded.
     """
-    key = (name, device, dtype)
+    key = (os.getpid(), name, device, dtype)
     with _lock:
+        loading = _loading.setdefault(key, Lock())
+    with loading:
         if key not in _loaded:
             _loaded[key] = _load(name, device, dtype)
-        return share_model(*_loaded[key], batch_size=batch_size, kv_tokens=kv_tokens)
+    return share_model(*_loaded[key], batch_size=batch_size, kv_tokens=kv_tokens)
 
 
 def _load(name: str, device: str, dtype: str) -> tuple[Any, Any]:

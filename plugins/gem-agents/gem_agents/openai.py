@@ -262,7 +262,10 @@ class OpenAIAgent(BaseAgent):
         return (given + answer.completion_tokens * prices["output"]) / 1e6
 
     def close(self) -> None:
-        """Release the connections; may be called twice."""
+        """Release the connections; may be called twice.
+
+        After it, ``act`` raises ``ClosedError``, and so does one that is in progress.
+        """
         self._client.close()
 
     def __repr__(self) -> str:

@@ -3,20 +3,24 @@
 Agents share a session, because each session has its own connection pool. It is closed with the last
 agent that uses it. If agents are never closed, it is closed with the event loop, provided that the
 loop closes its asynchronous generators (``asyncio.run`` does). The adaptive limit of the endpoint
-is kept for the next loop.
+is kept for the next loop. A fork of the process has its own sessions, and leaves those of its
+parent alone.
 """
 
 import asyncio
-import threading
+import contextlib
+import os
 import urllib.parse
 import urllib.request
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
 
 import aiohttp
 
 from gem_agents.adaptive_limit import AdaptiveLimit
+from gem_core.lifetimes import Lock
 
-__all__ = ["SharedSession", "acquire_session"]
+__all__ = ["SharedSession", "acquire_session", "call_in"]
 
 _KEEP_ALIVE_SECONDS = 60.0
 _CONNECT_SECONDS = 30.0
@@ -25,7 +29,9 @@ Key = tuple[str, int]
 
 _loops: dict[asyncio.AbstractEventLoop, "_Sessions"] = {}
 _limits: dict[Key, AdaptiveLimit] = {}
-_lock = threading.Lock()
+_of_parents: list["_Sessions"] = []
+"""If they were freed, a fork would change what the event loop of its parent waits for."""
+_lock = Lock()
 
 
 class SharedSession:
@@ -61,9 +67,11 @@ class SharedSession:
             self.users -= 1
             if self.users:
                 return
-            if (sessions := _loops.get(self.loop)) is not None:
-                sessions.by_key.pop(self._key, None)
-                sessions.closing[self] = None
+            sessions = _loops.get(self.loop)
+            if sessions is None:  # it is a parent's, or has ended with its loop
+                return
+            sessions.by_key.pop(self._key, None)
+            sessions.closing[self] = None
             if not self.limit.in_flight:
                 _limits[self._key] = self.limit
         self._close()
@@ -73,7 +81,7 @@ class SharedSession:
         if self.loop.is_closed():
             return
         if self.loop.is_running():
-            self.loop.call_soon_threadsafe(self._start_closing)
+            call_in(self.loop, self._start_closing)
         elif not _a_loop_runs_here():
             self.loop.run_until_complete(self.http.close())
 
@@ -126,6 +134,22 @@ async def acquire_session(base_url: str, max_in_flight: int) -> SharedSession:
     if is_new:
         await anext(sessions.guard)
     return session
+
+
+def call_in(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: Any) -> None:
+    """Call a function in a loop with sessions, unless it has ended or is a parent's."""
+    if loop in _loops:
+        with contextlib.suppress(RuntimeError):  # it has ended
+            loop.call_soon_threadsafe(function, *args)
+
+
+def _forget() -> None:
+    """Leave the sessions to the parent in a fork."""
+    _of_parents.extend(_loops.values())
+    _loops.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def _a_loop_runs_here() -> bool:

@@ -6,10 +6,12 @@ loop, and rollouts come and go with loops of their own, so it has a loop in a th
 
 import asyncio
 import itertools
+import threading
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lifetime
 from gem_rollout.background import BackgroundLoop
 from gem_rollout.sampler import Request, Sampled
 from gem_rollout.token_text import TokenText
@@ -18,6 +20,8 @@ __all__ = ["VllmEngine"]
 
 _OURS = ("model", "enable_lora", "logprobs_mode", "generation_config")
 """Arguments of the engine that this class sets."""
+_CLOSE_SECONDS = 30.0
+"""vLLM waits for its processes, and kills those that do not end."""
 
 
 class VllmEngine:
@@ -70,14 +74,25 @@ class VllmEngine:
             generation_config="vllm",
             **options,
         )
-        self._engine = self._loop.run(self._start(arguments))
+        try:
+            self._engine = self._loop.run(self._start(arguments))
+        except BaseException:
+            self._loop.close()
+            raise
+        self._lifetime = Lifetime(self, _end, self._engine, self._loop, what="vLLM engine")
         self.context: int = self._engine.model_config.max_model_len
 
     async def _start(self, arguments: Any) -> Any:
         return self._vllm.AsyncLLMEngine.from_engine_args(arguments)
 
     def submit(self, request: Request) -> Awaitable[Sampled]:
-        """Return the future of the reply to a prompt."""
+        """Return the future of the reply to a prompt.
+
+        Raises:
+            ClosedError: The engine was closed.
+            ForkError: This is a fork of the process that made the engine.
+        """
+        self._lifetime.check()
         return asyncio.wrap_future(self._loop.start(self._sample(request)))
 
     async def _sample(self, request: Request) -> Sampled:
@@ -131,6 +146,12 @@ class VllmEngine:
         self._adapters = self._lora_request(name, next(self._numbers), path)
 
     def close(self) -> None:
-        """End the engine."""
-        self._engine.shutdown()
-        self._loop.close()
+        """End the engine; may be called twice. It waits at most some 40 seconds."""
+        self._lifetime.end()
+
+
+def _end(engine: Any, loop: BackgroundLoop) -> None:
+    ending = threading.Thread(target=engine.shutdown, name="gem-vllm-end", daemon=True)
+    ending.start()
+    ending.join(_CLOSE_SECONDS)
+    loop.close()

@@ -154,7 +154,7 @@ class VllmServer:
 
     def leave(self, _agent: object) -> None:
         """Release the connections; the next request opens them again."""
-        self._client.close()
+        self._client.release()
 
     def check_logprobs(self, temperature: float) -> None:
         """Check that the server's log-probabilities are those at a temperature.

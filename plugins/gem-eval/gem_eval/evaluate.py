@@ -32,7 +32,6 @@ from gem_rollout import (
     Component,
     FaultPolicy,
     Rollout,
-    Trajectory,
     TrajectoryFile,
     collect,
 )
@@ -250,17 +249,17 @@ def _play(
             if spent.reached():
                 return
             of_agent = {cell.tally.env_id: cell for cell in cells if cell.tally.agent == agent}
-            rollout = _rollout(of_agent, keys, spent, place)
-            for trajectory in _closing(rollout):
-                warning = rollout.report.repeats(trajectory.component, keys.episodes)
-                if warning and warning not in warned:
-                    warned.add(warning)
-                    print_line(console, warning, "yellow")
-                file.append(trajectory)
-                episode = Episode.of(trajectory)
-                spent.add(episode)
-                progress.add(of_agent[trajectory.component].tally, episode)
-                yield episode
+            with _rollout(of_agent, keys, spent, place) as rollout:
+                for trajectory in rollout:
+                    warning = rollout.report.repeats(trajectory.component, keys.episodes)
+                    if warning and warning not in warned:
+                        warned.add(warning)
+                        print_line(console, warning, "yellow")
+                    file.append(trajectory)
+                    episode = Episode.of(trajectory)
+                    spent.add(episode)
+                    progress.add(of_agent[trajectory.component].tally, episode)
+                    yield episode
 
 
 def _rollout(cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent, place: Place) -> Rollout:
@@ -290,13 +289,6 @@ def _rollout(cells: Mapping[str, _Cell], keys: EvalKeys, spent: _Spent, place: P
         ),
         budget=budget,
     )
-
-
-def _closing(rollout: Rollout) -> Iterator[Trajectory]:
-    try:
-        yield from rollout
-    finally:
-        rollout.close()
 
 
 def _print_figures(episodes: list[Episode], job: Job[EvalKeys]) -> None:

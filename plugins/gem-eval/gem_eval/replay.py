@@ -5,7 +5,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from gem_core.config import factory_from_config
 from gem_core.env import Env
 from gem_core.errors import ConfigError, EpisodeEndedError
 from gem_core.factory import EnvFactory
+from gem_core.lifetimes import Lifetime, Lock
 from gem_core.maybe_async import is_awaitable
 from gem_core.observation import Action, Info, Observation
 from gem_core.resolve import configured, resolve
@@ -24,11 +25,13 @@ from gem_core.specs import EnvSpec
 from gem_rollout import Trajectory, play_episode
 from gem_rollout.answer_instruction import instructed
 from gem_rollout.environments import named_specs
+from gem_rollout.threads import DaemonExecutor
 
 __all__ = ["Change", "change_of", "changed_config", "env_makers", "replay"]
 
 _STACK = ("env", "mixture", "tools", "wrappers", "tool_use", "answer_instruction")
 _CHANGED = (*_STACK, "envs")
+_END_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -139,22 +142,64 @@ def replay(
     The replay keeps the stored generations of the model. If the stored actions end before the
     episode ends, its error is the stored error, or else an ``EpisodeEndedError``.
 
+    Ctrl-C and an error of ``trajectories`` end it: episodes that are being played have five seconds
+    to end, then their environments are closed. A generator that is closed or dropped ends soon.
+
     Args:
         trajectories: The stored trajectories.
         makers: Factories of the environments, by name.
         concurrency: Number of threads, each with its own environments.
     """
-    waiting: deque[tuple[Trajectory, Future[Trajectory]]] = deque()
-    with ExitStack() as stack:
-        player = _Player(makers, stack)
-        with ThreadPoolExecutor(concurrency, thread_name_prefix="gem-replay") as threads:
-            for old in trajectories:
-                waiting.append((old, threads.submit(player.play, old)))
-                if len(waiting) > 4 * concurrency:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            for first, future in waiting:
-                yield first, future.result()
+    waiting: _Waiting = deque()
+    player = _Player(makers, waiting)
+    threads = _Threads(concurrency)
+    try:
+        for old in trajectories:
+            waiting.append((old, threads.submit(player.play, old)))
+            if len(waiting) > 4 * concurrency:
+                yield player.first()
+        while waiting:
+            yield player.first()
+    except GeneratorExit:  # perhaps of the garbage collector, which must not wait
+        _cancel(waiting)
+        raise
+    except BaseException:
+        player.lifetime.end()
+        raise
+    else:
+        player.lifetime.end()
+    finally:
+        threads.shutdown()
+
+
+_Waiting = deque[tuple[Trajectory, Future[Trajectory]]]
+
+
+class _Threads(DaemonExecutor):
+    """A number of threads, for which the interpreter does not wait at exit."""
+
+    def __init__(self, concurrency: int) -> None:
+        super().__init__()
+        self._max_workers = concurrency
+
+
+def _cancel(waiting: _Waiting) -> None:
+    for _, future in waiting:
+        future.cancel()
+
+
+def _end(waiting: _Waiting, stack: ExitStack, lock: Lock) -> None:
+    """Let the episodes that are being played end, and close what the threads have opened."""
+    _cancel(waiting)
+    wait([future for _, future in waiting if not future.cancelled()], _END_SECONDS)
+    with lock:
+        opened = stack.pop_all()
+    opened.close()
+
+
+def _close_loop(loop: asyncio.AbstractEventLoop) -> None:
+    if not loop.is_running():  # its episode has not ended in time
+        loop.close()
 
 
 class _Player:
@@ -162,14 +207,28 @@ class _Player:
 
     Args:
         makers: Factories of the environments, by name.
-        stack: Closes the environments.
+        waiting: The episodes that are played or will be.
     """
 
-    def __init__(self, makers: Mapping[str, Callable[[], Env]], stack: ExitStack) -> None:
+    def __init__(self, makers: Mapping[str, Callable[[], Env]], waiting: _Waiting) -> None:
         self._makers = makers
-        self._stack = stack
+        self._waiting = waiting
         self._own = threading.local()
-        self._lock = threading.Lock()
+        self._stack = ExitStack()
+        self._lock = Lock()
+        self.lifetime = Lifetime(self, _end, waiting, self._stack, self._lock, what="replay")
+
+    def first(self) -> tuple[Trajectory, Trajectory]:
+        """Return the trajectory that has waited longest, with its replay.
+
+        Raises:
+            ForkError: This is a fork of the process in which the threads run.
+        """
+        self.lifetime.check()
+        old, future = self._waiting[0]
+        new = future.result()
+        self._waiting.popleft()
+        return old, new
 
     def play(self, old: Trajectory) -> Trajectory:
         env = self._env(old.env_name)
@@ -194,17 +253,25 @@ class _Player:
     def _env(self, name: str) -> Env:
         envs = self._own.__dict__.setdefault("envs", {})
         if name not in envs:
-            envs[name] = self._makers[name]()
-            with self._lock:
-                self._stack.callback(envs[name].close)
+            env = self._makers[name]()
+            self._close_at_end(env.close)
+            envs[name] = env
         return envs[name]  # type: ignore[no-any-return]
 
     def _loop(self) -> Any:
         if not hasattr(self._own, "loop"):
-            self._own.loop = asyncio.new_event_loop()
-            with self._lock:
-                self._stack.callback(self._own.loop.close)
+            loop = asyncio.new_event_loop()
+            self._close_at_end(_close_loop, loop)
+            self._own.loop = loop
         return self._own.loop
+
+    def _close_at_end(self, close: Callable[..., object], *args: Any) -> None:
+        with self._lock:
+            if self.lifetime.is_open:
+                self._stack.callback(close, *args)
+                return
+        close(*args)
+        self.lifetime.check()
 
 
 def _is_out_of_actions(trajectory: Trajectory) -> bool:

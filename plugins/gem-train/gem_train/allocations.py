@@ -5,6 +5,7 @@ machine that could never run it.
 """
 
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,14 +22,22 @@ class Allocations(TorchDispatchMode):  # type: ignore[misc] # torch is not read 
     What an operation allocates for itself and frees before it returns is not seen.
 
     Attributes:
-        now: Bytes of the tensors that are alive.
         peak: Most bytes at the same time.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.now = self.peak = 0
+        self.peak = 0
+        self._now = 0
         self._sizes: dict[int, int] = {}
+        self._freed: deque[int] = deque()
+
+    @property
+    def now(self) -> int:
+        """Bytes of the tensors that are alive."""
+        while self._freed:
+            self._now -= self._sizes.pop(self._freed.popleft(), 0)
+        return self._now
 
     def __torch_dispatch__(
         self,
@@ -46,16 +55,14 @@ class Allocations(TorchDispatchMode):  # type: ignore[misc] # torch is not read 
         return result
 
     def _count(self, storage: Any) -> None:
-        key = storage._cdata  # noqa: SLF001 - there is no public identity of a storage
+        key, now = storage._cdata, self.now  # noqa: SLF001 - there is no public identity of a storage
         if key in self._sizes:
             return
         self._sizes[key] = storage.nbytes()
-        self.now += storage.nbytes()
-        self.peak = max(self.peak, self.now)
-        weakref.finalize(storage, self._forget, key)
-
-    def _forget(self, key: int) -> None:
-        self.now -= self._sizes.pop(key, 0)
+        self._now = now + storage.nbytes()
+        self.peak = max(self.peak, self._now)
+        # The collector may run in the middle of these lines, so the end is only noted.
+        weakref.finalize(storage, self._freed.append, key).atexit = False
 
 
 def _tensors(tree: Any) -> list[torch.Tensor]:

@@ -82,13 +82,11 @@ def demonstrations(
 
 
 def _played(rollout: Any) -> Iterator[Trajectory]:
-    try:
-        for trajectory in rollout:
-            if (trajectory.error or {}).get("type") == "ConfigError":
-                raise ConfigError(f"{trajectory.env_id}: {trajectory.error['message']}")
-            yield trajectory
-    finally:
-        rollout.close()
+    for trajectory in rollout:
+        if (trajectory.error or {}).get("type") == "ConfigError":
+            rollout.close()
+            raise ConfigError(f"{trajectory.env_id}: {trajectory.error['message']}")
+        yield trajectory
 
 
 class Demonstrator(BaseAgent):

@@ -3,12 +3,12 @@
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gem_core.agent import Agent
 from gem_core.seeding import child_seed
-from gem_rollout import Component, FaultPolicy, Trajectory, TrajectoryFile, collect
+from gem_rollout import Component, FaultPolicy, Rollout, Trajectory, TrajectoryFile, collect
 from gem_rollout.failures import Failures
 from gem_rollout.format_errors import FormatErrors, bad_ending_of
 from gem_rollout.runs import Run
@@ -50,8 +50,8 @@ class Evaluation:
         started = time.perf_counter()
         run = self._new_run(step)
         trajectories: list[Trajectory] = []
-        with TrajectoryFile(run.trajectories_path) as file:
-            for one in self._episodes():
+        with TrajectoryFile(run.trajectories_path) as file, self._rollout() as rollout:
+            for one in rollout:
                 file.append(one)
                 trajectories.append(one)
         failures, format_errors = Failures(), FormatErrors()
@@ -75,8 +75,8 @@ class Evaluation:
             agents=["policy"],
         )
 
-    def _episodes(self) -> Iterator[Trajectory]:
-        """Play the episodes; the tasks differ from those of training."""
+    def _rollout(self) -> Rollout:
+        """Return a rollout of the episodes; the tasks differ from those of training."""
         rollout, count = self._config.rollout, self._config.eval.episodes
         return collect(
             self._sources,

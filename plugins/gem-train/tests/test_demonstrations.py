@@ -1,6 +1,7 @@
 """Demonstrations: the actions of oracles, written as a model would write them."""
 
 import random
+import threading
 
 import pytest
 from hypothesis import given
@@ -293,16 +294,16 @@ def test_a_tokenizer_that_cannot_write_is_refused(lacks):
 
 
 def test_an_interrupted_caller_leaves_nothing_behind(tokenizer):
-    closed = []
+    closed = threading.Event()
 
     class Closes(Talk):
         def close(self):
-            closed.append(True)
+            closed.set()
 
     stream = demonstrations(talk("a", "b", env=Closes), tokenizer, episodes=1000)
     next(stream)
     stream.close()
-    assert closed
+    assert closed.wait(30)
 
 
 def test_random_state_outside_is_left_alone(tokenizer):

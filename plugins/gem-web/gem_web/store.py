@@ -18,7 +18,6 @@ import os
 import shutil
 import sqlite3
 import tempfile
-import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
 from gem_core.errors import DataError
+from gem_core.lifetimes import Lifetime, Lock
 from gem_tasks.bm25 import WordIndex
 from gem_tasks.task_source import ListedTasks
 from gem_web.catalogue import Catalogue, text_of_product
@@ -153,14 +153,25 @@ def _goal(fields: dict[str, Any]) -> Goal:
     )
 
 
+_lock = Lock()
+# A fork waits until no thread is in SQLite, which has locks that a fork would find held for ever.
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+)
+
+
+def _close(connection: sqlite3.Connection) -> None:
+    with _lock:
+        connection.close()
+
+
 class _Database:
-    """A database that is only read, by any thread and also after a fork."""
+    """A database that is only read, by any thread; a fork opens its own connection."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
-        self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._pid = 0
+        self._lifetime: Lifetime | None = None
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query.
@@ -169,25 +180,19 @@ class _Database:
             DataError: The database cannot be read.
         """
         try:
-            with self._lock:
+            with _lock:
                 return self._open().execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise DataError(f"The catalogue {self._path} cannot be read: {error}.") from error
 
     def _open(self) -> sqlite3.Connection:
-        if self._connection is None or self._pid != os.getpid():  # a fork may not use the parent's
-            self._close()
+        if self._connection is None or self._lifetime is None or not self._lifetime.is_open:
             uri = f"{self._path.as_uri()}?mode=ro&immutable=1"
-            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            self._connection.execute(f"PRAGMA mmap_size={_MAPPED_BYTES}")
-            self._pid = os.getpid()
+            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            connection.execute(f"PRAGMA mmap_size={_MAPPED_BYTES}")
+            self._lifetime = Lifetime(self, _close, connection, what="catalogue")
+            self._connection = connection
         return self._connection
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-
-    __del__ = _close  # Python 3.13 warns of a connection that is left open
 
 
 class _Records(Sequence[Record], Generic[Record]):

@@ -14,6 +14,7 @@ It implements HTTP itself, because a web framework would be slower than the clie
 
 import argparse
 import asyncio
+import concurrent.futures
 import contextlib
 import json
 import random
@@ -27,6 +28,7 @@ from typing import Any, Self
 
 from gem_agents.testing.endpoint_replies import Reply, answer, fault_answer, is_fault, page
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lifetime
 
 __all__ = ["EndpointServer", "Script", "serve_in_process"]
 
@@ -37,6 +39,7 @@ reply is text, or an assistant's message as a mapping (``content``, ``tool_calls
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _SLOW_SECONDS = 1.0
+_CLOSE_SECONDS = 5.0
 
 
 class EndpointServer:
@@ -111,11 +114,12 @@ class EndpointServer:
         server = self._loop.run_until_complete(
             self._loop.create_server(lambda: _Connection(self), "127.0.0.1", port, backlog=4096)
         )
-        self._server = server
         self.port = server.sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/v1"
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        thread.start()
+        parts = self._loop, thread, server, self._open
+        self._lifetime = Lifetime(self, _close, *parts, what="endpoint server")
 
     def set_reply(self, reply: Script) -> None:
         """Change the reply or replies."""
@@ -140,19 +144,11 @@ class EndpointServer:
         return {name: getattr(self, name) for name in names} | {"met": dict(self.met)}
 
     def close(self) -> None:
-        """Refuse new connections and close the open ones; may be called twice."""
-        if self._loop.is_closed():
-            return
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        """Refuse new connections and close the open ones; may be called twice.
 
-    async def _stop(self) -> None:
-        self._server.close()
-        for transport in list(self._open):
-            transport.abort()
-        await asyncio.sleep(0)  # the transports close their sockets
+        It takes at most ten seconds, and does nothing in a fork of the process.
+        """
+        self._lifetime.end()
 
     def __enter__(self) -> Self:
         return self
@@ -290,6 +286,25 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
         return asyncio.new_event_loop()
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     return loop
+
+
+def _close(
+    loop: asyncio.AbstractEventLoop,
+    thread: threading.Thread,
+    server: asyncio.Server,
+    transports: set[asyncio.Transport],
+) -> None:
+    async def stop() -> None:
+        server.close()
+        for transport in list(transports):
+            transport.abort()
+        await asyncio.sleep(0)  # the transports close their sockets
+
+    concurrent.futures.wait([asyncio.run_coroutine_threadsafe(stop(), loop)], _CLOSE_SECONDS)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(_CLOSE_SECONDS)
+    if not thread.is_alive():
+        loop.close()
 
 
 @contextlib.contextmanager

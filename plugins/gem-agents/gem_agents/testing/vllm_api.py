@@ -11,6 +11,7 @@ loading other adapters under an old name changes nothing. It is meant for tests,
 """
 
 import asyncio
+import concurrent.futures
 import threading
 import warnings
 from collections.abc import Mapping
@@ -21,12 +22,15 @@ import transformers
 from aiohttp import web
 
 from gem_agents.local_model import LocalModel
+from gem_core.lifetimes import Lifetime
 from gem_rollout.sampler import Request, Sampled
 
 __all__ = ["VllmApi"]
 
 _DEFAULTS = {"temperature": 0.2, "top_p": 0.9, "top_k": 20, "max_tokens": 16}
 """Like a ``generation_config.json`` that restricts sampling."""
+_SECONDS = 10.0
+"""Seconds in which the server must start, and end."""
 
 
 class VllmApi:
@@ -76,10 +80,12 @@ class VllmApi:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
+        runner = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(_SECONDS)
+        parts = runner, self._loop, self._thread
+        self._lifetime = Lifetime(self, _close, *parts, what="vLLM server")
         return self
 
-    async def _start(self) -> None:
+    async def _start(self) -> web.AppRunner:
         app = web.Application()
         app.add_routes(
             [
@@ -89,17 +95,15 @@ class VllmApi:
                 web.post("/v1/unload_lora_adapter", self._unload),
             ]
         )
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        runner = web.AppRunner(app, shutdown_timeout=_SECONDS / 2)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        return runner
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._lifetime.end()
 
     async def _list(self, _: web.Request) -> web.Response:
         context = self._models[self._folder].context
@@ -190,3 +194,13 @@ class VllmApi:
 
 def _refusal(message: str, status: int = 400) -> web.Response:
     return web.json_response({"error": {"message": message, "code": status}}, status=status)
+
+
+def _close(
+    runner: web.AppRunner, loop: asyncio.AbstractEventLoop, thread: threading.Thread
+) -> None:
+    concurrent.futures.wait([asyncio.run_coroutine_threadsafe(runner.cleanup(), loop)], _SECONDS)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(_SECONDS)
+    if not thread.is_alive():
+        loop.close()

@@ -1,6 +1,5 @@
 """``gem-core export``: write a run as tables for other programs."""
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +45,7 @@ def export(*, run: Path, kind: str, out: Path | None) -> None:
         TURN_COLUMNS,
         RowFile,
         episode_row,
+        temporary_folder,
         turn_rows,
     )
     from gem_rollout.runs import Run  # noqa: PLC0415
@@ -56,8 +56,7 @@ def export(*, run: Path, kind: str, out: Path | None) -> None:
     if source.resolve() in [path.resolve() for path in paths.values()]:
         raise ConfigError(f"{source} would be overwritten: choose another folder with --out.")
     target.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target, prefix=".export-") as name:
-        folder = Path(name)
+    with temporary_folder(target) as folder:
         with RowFile(folder / "episodes.jsonl") as episodes, RowFile(folder / "t.jsonl") as turns:
             for _, _, episode in read_lines(source):
                 episodes.append(episode_row(episode))

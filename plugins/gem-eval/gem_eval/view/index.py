@@ -9,6 +9,7 @@ file is not used.
 """
 
 import re
+import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from typing import Any, Self
 import duckdb
 
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lifetime
 from gem_core.records import json_value
 from gem_eval.view.tables import (
     EPISODE_COLUMNS,
@@ -27,6 +29,7 @@ from gem_eval.view.tables import (
     episode_row,
     episode_text,
     read_rows,
+    temporary_folder,
 )
 from gem_rollout.runs import Run
 
@@ -80,7 +83,7 @@ class RunIndex:
     def __init__(self, path: Path) -> None:
         self.run = Run.open(path)
         self.trajectories = self.run.trajectories_path
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._temporary: Lifetime | None = None
         self._folder = self._make_folder()
         self._parts: list[_Part] = []
 
@@ -131,7 +134,7 @@ class RunIndex:
     def close(self) -> None:
         """Remove the index if it is in a temporary folder."""
         if self._temporary is not None:
-            self._temporary.cleanup()
+            self._temporary.end()
 
     def _make_folder(self) -> Path:
         name = self.trajectories.stem
@@ -141,8 +144,9 @@ class RunIndex:
             with tempfile.TemporaryFile(dir=folder):
                 return folder
         except OSError:
-            self._temporary = tempfile.TemporaryDirectory(prefix="gem-view-")
-            return Path(self._temporary.name)
+            own = tempfile.mkdtemp(prefix="gem-view-")
+            self._temporary = Lifetime(self, shutil.rmtree, own, True, what="index")
+            return Path(own)
 
     def _known_parts(self, size: int) -> list[_Part]:
         """Return the longest chain of valid parts that covers the file from its start."""
@@ -170,8 +174,8 @@ class RunIndex:
         """Write the part that begins at ``start``; return None if there is no complete line."""
         number = self.episodes
         end, size = start, 0
-        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
-            with RowFile(Path(folder) / "rows.jsonl") as rows:
+        with temporary_folder(self._folder) as folder:
+            with RowFile(folder / "rows.jsonl") as rows:
                 for line_start, line, episode in read_lines(self.trajectories, start):
                     row = _index_row(self.trajectories, line_start, episode)
                     place = {"number": number + rows.rows, "line_start": line_start}
@@ -182,7 +186,7 @@ class RunIndex:
                         break
             if not rows.rows:
                 return None
-            written = Path(folder) / "part.parquet"
+            written = folder / "part.parquet"
             _to_parquet(rows, written)
             name = f"{start:016}-{end:016}-{self._checksum(end)}-{rows.rows}.parquet"
             path = self._folder / name

@@ -5,7 +5,6 @@ So a foreign site that points its name to this machine (DNS rebinding) cannot re
 """
 
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from gem_core.errors import ConfigError, GemError
+from gem_core.lifetimes import Lock
 from gem_core.web_pages import page_problem
 from gem_eval.view.overview import overview
 from gem_eval.view.page import MEDIA_TYPES, page_json, static_file
@@ -57,7 +57,7 @@ class ViewServer(ThreadingHTTPServer):
     def __init__(self, store: Store, port: int) -> None:
         self.store = store
         self._refreshed = time.monotonic()
-        self._refreshing = threading.Lock()
+        self._refreshing = Lock()
         self._overviews: dict[str, Any] = {}
         super().__init__((HOST, port), _Handler)
 

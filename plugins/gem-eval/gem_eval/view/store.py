@@ -3,7 +3,6 @@
 A *series* is an agent of a run. It has a colour in the plots and can be compared with others.
 """
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Self, TypeVar
 import duckdb
 
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lifetime, Lock
 from gem_eval.view.index import INDEX_COLUMNS, RunIndex
 from gem_eval.view.query import EpisodeQuery
 from gem_eval.view.tables import connect, literal_path
@@ -52,8 +52,9 @@ class Store:
         self.labels = _distinct([index.run.name for index in self.runs])
         self.series: list[Row] = []
         self._database = connect()
-        self._lock = threading.Lock()
-        self._lending = threading.Lock()
+        self._lifetime = Lifetime(self, _close, self._database, self.runs, what="store of runs")
+        self._lock = Lock()
+        self._lending = Lock()
         types = ", ".join(f'"{name}" {kind}' for name, kind in INDEX_COLUMNS.items())
         self._database.execute("CREATE TABLE series (series INT, run INT, agent VARCHAR)")
         self._database.execute(f"CREATE TABLE no_episodes (run INT, {types})")
@@ -69,6 +70,7 @@ class Store:
             ConfigError: A line is not a trajectory.
         """
         with self._lock:
+            self._lifetime.check()
             changed = [index.refresh(progress) for index in self.runs]
             if any(changed):
                 self._define_episodes()
@@ -183,10 +185,11 @@ class Store:
             passed += len(task["ids"])
 
     def close(self) -> None:
-        """Close the database, and remove indexes in temporary folders."""
-        self._database.close()
-        for index in self.runs:
-            index.close()
+        """Close the database, and remove indexes in temporary folders; may be called twice.
+
+        Questions to a closed store raise ``ClosedError``, in a fork of the process ``ForkError``.
+        """
+        self._lifetime.end()
 
     def __enter__(self) -> Self:
         return self
@@ -196,6 +199,7 @@ class Store:
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a connection for one thread, made from the shared one, which is never busy."""
+        self._lifetime.check()
         with self._lending:
             return self._database.cursor()
 
@@ -204,6 +208,7 @@ class Store:
         try:
             return ask()
         except duckdb.IOException:
+            self._lifetime.check()
             with self._lock:
                 for index in self.runs:
                     index.refresh()
@@ -253,6 +258,12 @@ class Store:
 
     def _agents_alike(self) -> bool:
         return len({row["agent"] for row in self.series}) == 1
+
+
+def _close(database: duckdb.DuckDBPyConnection, runs: Iterable[RunIndex]) -> None:
+    database.close()
+    for index in runs:
+        index.close()
 
 
 def _distinct(names: Iterable[str]) -> list[str]:

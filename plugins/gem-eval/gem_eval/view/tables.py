@@ -5,8 +5,11 @@ A line of ``trajectories.jsonl`` becomes one flat row (``episode_row``), or one 
 Both steps stream, so memory does not grow with the run.
 """
 
+import contextlib
 import json
 import math
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +30,7 @@ __all__ = [
     "literal_path",
     "read_rows",
     "strict_json",
+    "temporary_folder",
     "turn_rows",
 ]
 
@@ -270,6 +274,19 @@ class RowFile:
         trace: TracebackType | None,
     ) -> None:
         self._file.close()
+
+
+@contextlib.contextmanager
+def temporary_folder(parent: Path) -> Iterator[Path]:
+    """Give a folder that is removed at the end of the block.
+
+    Unlike ``tempfile.TemporaryDirectory``, a fork of the process does not remove it at its exit.
+    """
+    folder = Path(tempfile.mkdtemp(dir=parent, prefix="."))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def connect() -> duckdb.DuckDBPyConnection:

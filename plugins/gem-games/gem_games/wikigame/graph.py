@@ -4,13 +4,13 @@ All environments of a process share a graph, and it does not change: its caches 
 """
 
 import random
-import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lock
 from gem_games.wikigame.errors import DisambiguationError, PageFault, PageNotFoundError
 from gem_games.wikigame.pages import Page, labels_of
 from gem_games.wikigame.search import BackwardSearch
@@ -161,7 +161,7 @@ class LazyGraph(ABC):
     def __init__(self, kept: int = 4096) -> None:
         self._kept = kept
         self._pages: OrderedDict[str, Page] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     @abstractmethod
     def fetch(self, key: str) -> Page:

@@ -1,7 +1,6 @@
 """Requests to a server of pages: a limited rate, time limits, retries; failures are faults."""
 
 import logging
-import threading
 import time
 from collections.abc import Mapping
 from http.client import HTTPException
@@ -11,6 +10,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lock
 from gem_games.base import check_range
 from gem_games.wikigame.errors import PageFault, PageNotFoundError
 
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 
 class Server:
-    """A server of pages; its requests are made one after the other.
+    """A server of pages; its requests begin one after the other.
 
     Args:
         url: Its address, with ``http`` or ``https``.
@@ -55,7 +55,7 @@ class Server:
             raise ConfigError(f"timeout must be seconds, at most 600; got {timeout!r}.")
         self.url = url.rstrip("/")
         self._delay, self._attempts, self._timeout = delay_ms / 1000, attempts, timeout
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._next = 0.0
 
     def get(self, path: str = "", parameters: Mapping[str, str] | None = None) -> Answer:
@@ -87,10 +87,11 @@ class Server:
 
     def _try(self, url: str) -> Answer:
         with self._lock:
-            wait = self._next - time.monotonic()
-            if wait > 0:
-                time.sleep(wait)
-            self._next = time.monotonic() + self._delay
+            now = time.monotonic()
+            start = max(now, self._next)
+            self._next = start + self._delay
+        if start > now:
+            time.sleep(start - now)
         request = Request(url, headers={"User-Agent": _AGENT})  # noqa: S310 - checked at first
         with urlopen(request, timeout=self._timeout) as answer:  # noqa: S310
             body: bytes = answer.read(_LARGEST)

@@ -4,10 +4,11 @@ A set of nodes is an int with a bit for each, so that the nodes which link to an
 with a few operations on long numbers.
 """
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
+
+from gem_core.lifetimes import Lock
 
 __all__ = ["BackwardSearch"]
 
@@ -28,7 +29,7 @@ class BackwardSearch:
         self._masks: tuple[list[int], list[int]] | None = None
         self._found: OrderedDict[int, list[bytes]] = OrderedDict()
         self._bytes = 0
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def to(self, target: int) -> Callable[[int], int | None]:
         """Return a function from a node to its distance; None if no way leads to the target."""

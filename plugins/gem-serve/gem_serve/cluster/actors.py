@@ -3,13 +3,13 @@
 import pickle
 import socket
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 from gem_core.errors import GemError
+from gem_core.lifetimes import Lock
 from gem_core.maybe_async import is_awaitable
 from gem_core.specs import load_entry_point
 from gem_core.vector.executor import LoopThread
@@ -79,7 +79,7 @@ class GemSlots:
     def __init__(self, name: str) -> None:
         self._name = name
         self._slots: dict[int, Slot] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._loop: LoopThread | None = None
 
     def __repr__(self) -> str:

@@ -2,13 +2,15 @@
 
 import logging
 import os
-import threading
+import socket
 import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from gem_core.errors import ConfigError, EntryPointError
+from gem_core.lifetimes import Lifetime, Lock
 from gem_core.secret import SecretParts
+from gem_serve.cluster.forks import check_not_forked
 
 __all__ = ["Connection", "RuntimeEnv", "load_ray"]
 
@@ -20,7 +22,7 @@ Result = TypeVar("Result")
 _PATIENCE = 15.0
 """Seconds in which a cluster must be reached; a network may fail for a moment."""
 _FIRST_PAUSE = 0.25
-_lock = threading.Lock()
+_lock = Lock()
 _users = 0
 _is_ours = False
 
@@ -79,15 +81,17 @@ class Connection:
     Raises:
         ConfigError: There is no cluster at the address.
         EntryPointError: Ray is not installed.
+        ForkError: This process is a fork of one that is connected.
     """
 
     def __init__(self, address: str | None, runtime_env: Mapping[str, Any] | None) -> None:
+        check_not_forked()
         self.ray = load_ray()
-        self._is_open = True
         self.options: dict[str, Any] = {}
         """Options of actors."""
         with _lock:
             self._connect(address, dict(runtime_env or {}))
+        self._lifetime = Lifetime(self, _leave, self.ray, what="connection to a Ray cluster")
 
     def _connect(self, address: str | None, runtime_env: dict[str, Any]) -> None:
         global _users, _is_ours  # noqa: PLW0603 - a process has one connection
@@ -106,15 +110,16 @@ class Connection:
 
     def close(self) -> None:
         """Disconnect if nobody else uses the connection; may be called twice."""
-        global _users, _is_ours  # noqa: PLW0603 - as above
-        with _lock:
-            if not self._is_open:
-                return
-            self._is_open = False
-            _users -= 1
-            if _is_ours and not _users:
-                _is_ours = False
-                self.ray.shutdown()
+        self._lifetime.end()
+
+
+def _leave(ray: Any) -> None:
+    global _users, _is_ours  # noqa: PLW0603 - as above
+    with _lock:
+        _users -= 1
+        if _is_ours and not _users:
+            _is_ours = False
+            ray.shutdown()
 
 
 def _initialise(ray: Any, address: str | None, runtime_env: dict[str, Any]) -> None:
@@ -140,6 +145,8 @@ def _initialise(ray: Any, address: str | None, runtime_env: dict[str, Any]) -> N
             raise
 
     try:
+        if not starts:
+            _reach(address or os.environ["RAY_ADDRESS"])
         patiently(connect, seconds=0.0 if starts else _PATIENCE)
     except Exception as error:  # Ray raises plain exceptions, too
         raise ConfigError(
@@ -147,3 +154,15 @@ def _initialise(ray: Any, address: str | None, runtime_env: dict[str, Any]) -> N
             f"with 'ray start --head', give executor.address=HOST:PORT, or leave the address "
             f"out for a cluster of this machine alone."
         ) from error
+
+
+def _reach(address: str) -> None:
+    """Connect to an address, as Ray itself waits for minutes where nobody answers.
+
+    Raises:
+        OSError: Nobody has answered for some seconds.
+    """
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdigit():
+        place = host.strip("[]"), int(port)
+        patiently(lambda: socket.create_connection(place, _PATIENCE).close(), seconds=_PATIENCE)

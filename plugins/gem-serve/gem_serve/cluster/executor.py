@@ -4,11 +4,13 @@ Each actor holds a share of the slots. An actor that dies is replaced, and its e
 that their episodes were lost, as with the executor ``processes``.
 """
 
+import contextlib
 import os
 import queue
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -16,20 +18,19 @@ from typing import Any
 
 import cloudpickle
 
-from gem_core.errors import ConfigError, GemError, WorkerDiedError
+from gem_core.errors import ClosedError, ConfigError, GemError, WorkerDiedError
+from gem_core.lifetimes import Lock
 from gem_core.notices import notice_after
-from gem_core.vector.executor import QueueExecutor, Request, Result
+from gem_core.vector.executor import CLOSE_SECONDS, QueueExecutor, Request, Result
 from gem_core.vector.slot import Fault, Slot
 from gem_serve.cluster.actors import GemSlots
 from gem_serve.cluster.connection import Connection, RuntimeEnv
 from gem_serve.cluster.pool import check_numbers, fitting
-from gem_serve.cluster.roster import PATIENCE
+from gem_serve.cluster.roster import PATIENCE, START_SECONDS
 from gem_serve.cluster.versions import check_versions, installed_versions
 from gem_workers.pickles import dump, load
 
 __all__ = ["RayExecutor"]
-
-_CLOSE_SECONDS = 5.0
 
 
 class RayExecutor(QueueExecutor):
@@ -49,6 +50,7 @@ class RayExecutor(QueueExecutor):
     Raises:
         ConfigError: There is no cluster at the address, or a number is out of range.
         EntryPointError: Ray is not installed.
+        ForkError: This process is a fork of one that is connected to a cluster.
     """
 
     def __init__(
@@ -105,11 +107,15 @@ class RayExecutor(QueueExecutor):
             self._workers[index % count].send(index, method, argument)
 
     def close(self) -> None:
-        """Close the slots and end the actors."""
+        """Close the slots and end the actors.
+
+        An actor whose environments are not closed within ``CLOSE_SECONDS`` is killed.
+        """
         workers, self._workers = self._workers, []
         closing = [worker.begin_close() for worker in workers]
+        end = time.monotonic() + CLOSE_SECONDS
         for worker, done in zip(workers, closing, strict=True):
-            worker.finish_close(done)
+            worker.finish_close(done, max(0.0, end - time.monotonic()))
         self._connection.close()
 
 
@@ -151,8 +157,10 @@ class _SlotActor:
         self._make = make
         self._make_slots = make_slots
         self._results = results
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._in_flight: dict[int, tuple[str, bytes]] = {}
+        self._held: list[int] | None = None
+        """The slots whose requests wait until the actor was replaced; None while it lives."""
         self._generation = 0
         self._failure: BaseException | None = None
         self._closing = False
@@ -168,11 +176,14 @@ class _SlotActor:
     def wait_until_ready(self) -> None:
         """Wait for the slots; raise the error of one that cannot be made."""
         try:
-            machine, versions = self._hello.result()
+            machine, versions = self._hello.result(START_SECONDS)
             check_versions(installed_versions(), versions, machine)
             answer = self._ready.result()
         except self._ray.exceptions.RayError as error:
             raise WorkerDiedError(f"Ray cannot start an actor for the vector: {error}") from error
+        except TimeoutError:
+            said = f"Ray has started no actor for the vector in {START_SECONDS:g} seconds."
+            raise WorkerDiedError(said) from None
         if answer is not None:
             failure: BaseException = load(answer)
             raise failure
@@ -189,10 +200,17 @@ class _SlotActor:
                 self._results.put((index, Fault(self._failure)))
                 return
             self._in_flight[index] = method, blob
-            self._request(index, method, blob)
+            if self._held is not None:
+                self._held.append(index)
+            else:
+                self._request(index, method, blob)
 
     def _request(self, index: int, method: str, blob: bytes) -> None:
-        future = self._handle.perform.remote(index, method, blob).future()
+        try:
+            future = self._handle.perform.remote(index, method, blob).future()
+        except Exception as error:  # noqa: BLE001 - somebody waits for an answer
+            self._settle(index, Fault(WorkerDiedError(f"Ray does not take a call: {error}")))
+            return
         future.add_done_callback(partial(self._answer, index, self._generation))
 
     def _answer(self, index: int, generation: int, future: "Future[Any]") -> None:
@@ -204,6 +222,7 @@ class _SlotActor:
                 self._settle(index, _load_answer(future.result()))
             elif not self._closing:
                 self._generation += 1  # the first of its requests to fail
+                self._held = []
                 threading.Thread(target=self._replace, args=(error,), daemon=True).start()
 
     def _settle(self, index: int, value: Any) -> None:
@@ -221,20 +240,22 @@ class _SlotActor:
             f"A Ray actor died ({reason}), and with it the episodes of its environments. Their "
             f"next reset starts afresh."
         )
-        with self._lock:
+        failure: BaseException | None = None
+        try:  # without the lock, as others want to hand over requests
+            self._ray.kill(self._handle)
+            self._ready = self._launch(error)
             if self._closing:
-                return
-            try:
-                self._ray.kill(self._handle)
-                self._ready = self._launch(error)
-                self.wait_until_ready()
-            except Exception as failure:  # noqa: BLE001 - raised in every later call
-                self._failure = error = failure
+                self._kill()
+            self.wait_until_ready()
+        except BaseException as why:  # noqa: BLE001 - raised in every later call
+            self._failure = failure = why
+        with self._lock:
+            held, self._held = self._held or [], None
             for index, (method, blob) in list(self._in_flight.items()):
-                if method == "step" and self._failure is None:
+                if failure is None and (method == "step" or index in held):
                     self._request(index, method, blob)
                 else:
-                    self._settle(index, Fault(error))
+                    self._settle(index, Fault(failure or error))
 
     def begin_close(self) -> "Future[Any] | None":
         """Let the actor close its environments."""
@@ -245,19 +266,24 @@ class _SlotActor:
             return None
         return done
 
-    def finish_close(self, done: "Future[Any] | None") -> None:
-        """Wait until the environments are closed, and end the actor."""
-        try:
+    def finish_close(self, done: "Future[Any] | None", seconds: float) -> None:
+        """Wait until the environments are closed, end the actor, and answer who waits for it."""
+        with contextlib.suppress(Exception):  # it is ended below
             if done is not None:
-                done.result(timeout=_CLOSE_SECONDS)
-        except Exception:  # noqa: BLE001, S110 - it is ended below
-            pass
-        if self._ray.is_initialized():
+                done.result(timeout=seconds)
+        self._kill()
+        with self._lock:
+            self._failure = ClosedError("This vector is closed.")
+            for index in list(self._in_flight):
+                self._settle(index, Fault(self._failure))
+
+    def _kill(self) -> None:
+        with contextlib.suppress(Exception):  # in one of Ray's many words: it is gone
             self._ray.kill(self._handle)
 
 
 def _load_answer(blob: bytes) -> Any:
     try:
         return load(blob)
-    except GemError as error:
-        return Fault(error)
+    except Exception as error:  # noqa: BLE001 - somebody waits for an answer
+        return Fault(error if isinstance(error, GemError) else GemError(repr(error)))

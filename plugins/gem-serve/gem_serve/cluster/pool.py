@@ -6,19 +6,20 @@ import itertools
 import os
 import pickle
 import socket
-import weakref
 from collections.abc import Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, NoReturn, Self
 
 from gem_core.errors import (
+    ClosedError,
     ConfigError,
     DeadlineError,
-    GemError,
     SnapshotError,
     WorkerCallError,
     WorkerDiedError,
 )
+from gem_core.lifetimes import Lifetime
 from gem_serve.cluster.actors import GemWorker
 from gem_serve.cluster.connection import Connection, RuntimeEnv
 from gem_serve.cluster.roster import CLOSED, Member, Roster
@@ -40,7 +41,8 @@ class RayPool:
 
     It takes the place of ``gem_workers.WorkerPool``. Actors start when calls wait, up to
     ``actors``, and stay until the pool is closed. A call whose actor or machine is lost is
-    repeated in another actor. Any number of threads and event loops may use a pool.
+    repeated in another actor. Any number of threads and event loops may use a pool. After
+    ``close`` calls raise ``ClosedError``, and in a fork of the process that made it ``ForkError``.
 
     Args:
         address: ``HOST:PORT``; ``auto`` for the cluster that this machine belongs to; None for a
@@ -57,6 +59,7 @@ class RayPool:
     Raises:
         ConfigError: There is no cluster at the address, or a number is out of range.
         EntryPointError: Ray is not installed.
+        ForkError: This process is a fork of one that is connected to a cluster.
     """
 
     def __init__(
@@ -78,26 +81,22 @@ class RayPool:
             "max_restarts": 0,
             **self._connection.options,
         }
-        self._class = self._connection.ray.remote(GemWorker)
         needs = {"CPU": cpus, **self._options["resources"]}
         size = actors or fitting(self._connection.resources(), needs, most=_MOST_ACTORS)
-        self._number = next(_numbers)
         self._blobs: dict[bytes, Any] = {}
-        self._closed = False
+        self._calls: set[Future[Any]] = set()
+        where = f"{socket.gethostname()}, process {os.getpid()}, pool {next(_numbers)}"
         self._roster = Roster(
             self._connection.ray,
-            self._make,
+            partial(_make, self._connection.ray.remote(GemWorker), self._options, where),
             size=size,
             name=name,
             needs=", ".join(f"{amount:g} {what}" for what, amount in needs.items()),
         )
         self.repeated = 0
         """Calls that were repeated because their actor was lost."""
-        self._finalizer = weakref.finalize(self, self._connection.close)
-
-    def _make(self, name: str) -> Any:
-        unique = f"{name} ({socket.gethostname()}, process {os.getpid()}, pool {self._number})"
-        return self._class.options(name=unique, **self._options).remote(name)
+        held = self._roster, self._calls, self._blobs, self._connection
+        self._lifetime = Lifetime(self, _close, *held, what="pool of Ray actors")
 
     @property
     def size(self) -> int:
@@ -126,6 +125,7 @@ class RayPool:
         Raises:
             ConfigError: The deadline is not positive, or the workers' versions are not the
                 driver's.
+            ClosedError: The pool was closed, before or during the call.
             DeadlineError: The call took longer; its actor was killed.
             WorkerCallError: The function raised (a note of the error holds the traceback), does
                 not exist, or its arguments or result cannot be pickled.
@@ -164,6 +164,7 @@ class RayPool:
                 return self._finish(member, reply, target)
 
     def _taken(self) -> Member:
+        self._lifetime.check()
         waiter = self._roster.take()
         try:
             with cancellable(waiter.cancel):
@@ -173,6 +174,7 @@ class RayPool:
             raise
 
     async def _taken_async(self) -> Member:
+        self._lifetime.check()
         waiter = self._roster.take()
         if waiter.done():
             return waiter.result()
@@ -184,14 +186,16 @@ class RayPool:
 
     def _begin(self, member: Member, target: str, args: tuple[Any, ...]) -> "Future[Any]":
         try:
-            return member.call(target, args)
+            future = member.call(target, args)
         except Exception as error:  # of pickling
             self._roster.give_back(member)
-            if self._closed:
-                raise GemError(CLOSED) from error
+            self._lifetime.check()
             raise WorkerCallError(
                 f"The arguments of {target} cannot be pickled: {error}"
             ) from error
+        self._calls.add(future)
+        future.add_done_callback(self._calls.discard)
+        return future
 
     def _finish(self, member: Member, reply: tuple[bool, Any, bool], target: str) -> Any:
         returned, value, is_last = reply
@@ -211,6 +215,8 @@ class RayPool:
     ) -> None:
         """Handle a call without an answer; return if it is to be repeated."""
         errors = self._connection.ray.exceptions
+        if not self._lifetime.is_open:
+            raise ClosedError(CLOSED) from error
         if isinstance(error, TimeoutError) and not isinstance(error, errors.RayError):
             self._roster.replace(member)
             raise DeadlineError(
@@ -222,8 +228,6 @@ class RayPool:
         if not isinstance(error, errors.RayError):  # Ctrl-C, or cancelled
             self._roster.replace(member)
             raise error
-        if self._closed:
-            raise GemError(CLOSED) from error
         self._roster.quarantine(member)
         if last:
             raise WorkerDiedError(
@@ -236,19 +240,17 @@ class RayPool:
 
         They stay there until the pool is closed.
         """
+        self._lifetime.check()
         if blob not in self._blobs:
             self._blobs[blob] = self._connection.ray.put(blob)
         return self._blobs[blob]
 
     def close(self) -> None:
-        """Kill all actors; may be called twice.
+        """Kill all actors, without waiting for them; may be called twice.
 
-        Calls in progress and waiting calls raise a ``GemError``.
+        Calls in progress and waiting calls raise ``ClosedError``.
         """
-        self._closed = True
-        self._roster.close()
-        self._blobs.clear()
-        self._finalizer()
+        self._lifetime.end()
 
     def __enter__(self) -> Self:
         return self
@@ -258,6 +260,20 @@ class RayPool:
 
     def __reduce__(self) -> NoReturn:
         raise SnapshotError("A pool of Ray actors can neither be pickled nor copied.")
+
+
+def _make(remote: Any, options: Mapping[str, Any], where: str, name: str) -> Any:
+    return remote.options(name=f"{name} ({where})", **options).remote(name)
+
+
+def _close(
+    roster: Roster, calls: "set[Future[Any]]", blobs: dict[bytes, Any], connection: Connection
+) -> None:
+    roster.close()
+    for call in list(calls):
+        call.cancel()
+    blobs.clear()
+    connection.close()
 
 
 def check_numbers(actors: int | None, cpus: float) -> None:
@@ -297,6 +313,9 @@ def _awaitable(future: "Future[Any]") -> "asyncio.Future[Any]":
 
     def settle() -> None:
         if mine.done():
+            return
+        if future.cancelled():
+            mine.cancel()
             return
         error = future.exception()
         if error is None:

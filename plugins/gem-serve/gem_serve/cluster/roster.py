@@ -6,6 +6,7 @@ whether they live (``ping``) before they get another call. A dead one is replace
 the next call would go to a dead neighbour, which fails immediately and is idle again.
 """
 
+import contextlib
 import sys
 import threading
 import time
@@ -14,10 +15,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from gem_core.errors import GemError, WorkerDiedError
+from gem_core.errors import ClosedError, GemError, WorkerDiedError
+from gem_core.lifetimes import Lock
 from gem_serve.cluster.versions import check_versions, installed_versions
 
-__all__ = ["CLOSED", "PATIENCE", "Member", "Roster"]
+__all__ = ["CLOSED", "PATIENCE", "START_SECONDS", "Member", "Roster"]
 
 CLOSED = "This pool of Ray actors is closed."
 _PING_SECONDS = 5.0
@@ -28,6 +30,8 @@ _START_PAUSE = 0.5
 """Seconds before the second attempt to start an actor; each further pause is twice as long."""
 PATIENCE = 15.0
 """Seconds without any actor after which the standard error says what the pool waits for."""
+START_SECONDS = 1800.0
+"""Seconds in which an actor must start: a cluster may have to add a machine for it."""
 
 
 class Member:
@@ -76,12 +80,13 @@ class Roster:
         """Most actors."""
         self._name = name
         self._needs = needs
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._idle: list[Member] = []
         self._quarantined = 0
         self._members: set[Member] = set()
         self._waiters: deque[Future[Member]] = deque()
         self._starting = 0
+        self._begun: set[Member] = set()
         self._made = 0
         self._failed_starts = 0
         self._failure: BaseException | None = None
@@ -117,7 +122,7 @@ class Roster:
             if self._failure is not None:
                 raise self._failure
             if self._closed:
-                raise GemError(CLOSED)
+                raise ClosedError(CLOSED)
             if self._idle:
                 waiter.set_result(self._idle.pop())
             else:
@@ -158,7 +163,7 @@ class Roster:
                 self._start_if_needed(at_least=1)
 
     def _kill(self, member: Member) -> None:
-        if self._ray.is_initialized():
+        with contextlib.suppress(Exception):  # in one of Ray's many words: it is gone
             self._ray.kill(member.handle)
 
     def quarantine(self, member: Member) -> None:
@@ -211,20 +216,28 @@ class Roster:
         threading.Thread(target=self._run_start, args=(name,), daemon=True).start()
 
     def _run_start(self, name: str) -> None:
+        member: Member | None = None
         try:
             member = Member(self._make(name), name)
-            answer = member.handle.hello.remote(list(filter(None, sys.path))).future()
-            self._greet(member, answer)
-        except Exception as error:  # noqa: BLE001 - raised in the callers that wait
+            self._begun.add(member)
+            self._greet(member)
+        except BaseException as error:  # noqa: BLE001 - raised in the callers that wait
+            if member is not None:
+                self._kill(member)
             self._fail_start(error)
+        finally:
+            self._begun.discard(member)
 
-    def _greet(self, member: Member, answer: "Future[Any]") -> None:
+    def _greet(self, member: Member) -> None:
+        answer = member.handle.hello.remote(list(filter(None, sys.path))).future()
+        if self._closed:
+            self._kill(member)
         member.machine, member.versions = self._patiently(answer)
         try:
             check_versions(self._versions, member.versions, member.machine)
         except GemError as error:
             self._kill(member)
-            self._fail(error)
+            self._fail(error, lasts=True)
             return
         with self._lock:
             self._starting -= 1
@@ -243,30 +256,41 @@ class Roster:
             if not (self._members or self._closed or self._has_said):
                 self._has_said = True
                 sys.stderr.write(f"Waiting for Ray to start actors; each needs {self._needs}.\n")
-            return answer.result()
+        try:
+            return answer.result(timeout=START_SECONDS)
+        except TimeoutError:
+            raise WorkerDiedError(f"none has started in {START_SECONDS:g} seconds") from None
 
-    def _fail_start(self, error: Exception) -> None:
+    def _fail_start(self, error: BaseException) -> None:
         """Try again, unless it is hopeless."""
-        causes = (self._ray.exceptions.RuntimeEnvSetupError,)
+        lasts = isinstance(error, self._ray.exceptions.RuntimeEnvSetupError)
         with self._lock:
             self._failed_starts += 1
             count = self._failed_starts
         if self._closed:
             return
-        if isinstance(error, causes) or count >= _MOST_FAILED_STARTS:
-            self._fail(WorkerDiedError(f"Ray cannot start actors for {self._name!r}: {error}"))
+        if lasts or isinstance(error, WorkerDiedError) or count >= _MOST_FAILED_STARTS:
+            said = f"Ray cannot start actors for {self._name!r}: {error}"
+            self._fail(WorkerDiedError(said), lasts=lasts)
             return
         time.sleep(_START_PAUSE * 2 ** (count - 1))
         self._start()
 
-    def _fail(self, error: GemError) -> None:
-        """Raise an error in all callers that wait, and in later ones if there is no actor."""
+    def _fail(self, error: GemError, *, lasts: bool) -> None:
+        """Raise an error in all callers that wait if there is no actor, and in later ones.
+
+        Args:
+            error: The error.
+            lasts: Whether another start would fail, too; otherwise later callers try one.
+        """
         with self._lock:
             self._starting -= 1
+            self._failed_starts = 0
             if self._members:  # the others go on
                 sys.stderr.write(f"{error}\n")
                 return
-            self._failure = error
+            if lasts:
+                self._failure = error
             waiters = list(iter(self._next_waiter, None))
         for waiter in waiters:
             waiter.set_exception(error)
@@ -275,10 +299,10 @@ class Roster:
         """Kill all actors; callers that wait raise a ``GemError``."""
         with self._lock:
             self._closed = True
-            members, self._members = self._members, set()
+            members, self._members = [*self._members, *self._begun], set()
             self._idle.clear()
             waiters = list(iter(self._next_waiter, None))
         for member in members:
             self._kill(member)
         for waiter in waiters:
-            waiter.set_exception(GemError(CLOSED))
+            waiter.set_exception(ClosedError(CLOSED))

@@ -9,7 +9,7 @@ from gem_serve.gateway.events import Ask, CallError, Event, Finish, ReplyMessage
 from gem_serve.gateway.memory import Recalled
 from gem_serve.gateway.recorder import CallRecord
 
-__all__ = ["PATIENCE", "Call"]
+__all__ = ["PATIENCE", "Call", "fault"]
 
 PATIENCE = 2.0
 """Seconds that a call goes on without a client, for a retry to join it."""
@@ -101,8 +101,7 @@ class Call:
 
     def fail(self, error: Exception) -> None:
         """Take a fault of the gateway itself."""
-        message = f"The gateway failed: {type(error).__name__}: {error}"
-        self.error = CallError(500, message, "engine")
+        self.error = fault(error)
 
     def stop(self) -> None:
         """End a call for which the engine was not asked."""
@@ -165,3 +164,9 @@ class Call:
     def begin(self) -> None:
         """Note that the engine is asked now."""
         self.record.waited = time.time() - self.record.started
+
+
+def fault(error: Exception) -> CallError:
+    """Return what a program is told of a fault of the gateway itself."""
+    message = f"The gateway failed: {type(error).__name__}: {error}"
+    return CallError(500, message, "engine")

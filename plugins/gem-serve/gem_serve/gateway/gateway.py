@@ -10,7 +10,7 @@ from typing import Any, Self
 from gem_core.errors import ConfigError
 from gem_rollout.store import TrajectoryFile
 from gem_rollout.trajectory import Trajectory
-from gem_serve.gateway.call import Call
+from gem_serve.gateway.call import Call, fault
 from gem_serve.gateway.engine import Engine
 from gem_serve.gateway.episode import Episode, EpisodeOptions
 from gem_serve.gateway.events import Ask, CallError
@@ -199,6 +199,8 @@ class Gateway:
             call.refuse(error)
         except asyncio.CancelledError:  # while it waited for new weights, or for its budget
             call.stop()
+        except Exception as error:  # noqa: BLE001 - the clients that follow it must be told
+            call.refuse(fault(error))
         try:
             episode.finish(call)
         except Exception as error:  # noqa: BLE001 - such as a full disk; the program must be told

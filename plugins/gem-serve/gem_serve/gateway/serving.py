@@ -1,14 +1,17 @@
 """Starting the gateway: in an event loop, or in a thread of its own."""
 
 import asyncio
+import concurrent.futures
 import secrets
 import threading
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from gem_core.lifetimes import Lifetime
 from gem_core.secret import Secret
 from gem_serve.gateway.admin import admin_app
 from gem_serve.gateway.client import GatewayClient
@@ -16,9 +19,10 @@ from gem_serve.gateway.engine import Engine
 from gem_serve.gateway.gateway import Gateway
 from gem_serve.gateway.server import program_app
 
-__all__ = ["GatewayServer", "GatewayThread"]
+__all__ = ["GatewayServer", "GatewayThread", "serve_in_thread"]
 
 _BACKLOG = 4096
+_CLOSE_SECONDS = 10.0
 
 
 class GatewayServer:
@@ -36,6 +40,7 @@ class GatewayServer:
             for that of the address.
 
     Attributes:
+        gateway: The gateway.
         url: The URL for programs.
         admin_url: The URL of the admin API.
         admin_token: Its token.
@@ -53,7 +58,7 @@ class GatewayServer:
         admin_token: Secret | None = None,
         public_url: str | None = None,
     ) -> None:
-        self._engine, self._folder = engine, folder
+        self.gateway = Gateway(engine, folder)
         self._host, self._port = host, port
         self._admin = admin_host, admin_port
         self.admin_token = admin_token or secrets.token_urlsafe(24)
@@ -62,7 +67,14 @@ class GatewayServer:
         self.url = self.admin_url = ""
 
     async def __aenter__(self) -> Self:
-        self.gateway = Gateway(self._engine, self._folder)
+        try:
+            await self._start_all()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def _start_all(self) -> None:
         await self.gateway.__aenter__()
         app = program_app(self.gateway, self._names())
         here = await self._start(app, self._host, self._port)
@@ -70,7 +82,6 @@ class GatewayServer:
         admin = admin_app(self.gateway, lambda: self.url, self.admin_token)
         self.admin_url = await self._start(admin, *self._admin)
         await asyncio.to_thread(self.gateway.load)
-        return self
 
     def _names(self) -> list[str]:
         """Return the host name of the public URL, if there is one."""
@@ -100,6 +111,9 @@ class GatewayThread:
         with GatewayThread("http://127.0.0.1:8000") as gateway:
             episode = gateway.admin.create(env_id="harness:Fix-v0")
 
+    It ends with the block, within ten seconds. A fork of the process may use the admin API, and
+    does not end the gateway.
+
     Args:
         engine_url: The URL of the engine.
         folder: See ``GatewayServer``.
@@ -123,18 +137,10 @@ class GatewayThread:
         **options: Any,
     ) -> None:
         self._server = GatewayServer(Engine(engine_url, **(engine or {})), folder, **options)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, daemon=True, name="gem-gateway"
-        )
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        try:
-            asyncio.run_coroutine_threadsafe(self._server.__aenter__(), self._loop).result()
-        except BaseException:
-            self._stop()
-            raise
+        server = self._server
+        self._lifetime = serve_in_thread(self, server.__aenter__, server.__aexit__, "gateway")
         self.gateway = self._server.gateway
         self.url, self.admin_url = self._server.url, self._server.admin_url
         self.admin_token = self._server.admin_token
@@ -142,10 +148,46 @@ class GatewayThread:
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._server.__aexit__(), self._loop).result()
-        self._stop()
+        self._lifetime.end()
 
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+
+def serve_in_thread(
+    owner: object,
+    start: Callable[[], Coroutine[Any, Any, Any]],
+    stop: Callable[[], Coroutine[Any, Any, Any]],
+    what: str,
+) -> Lifetime:
+    """Start a server in an event loop in a thread; its end stops it, within some seconds.
+
+    Args:
+        owner: The object whose life the server has.
+        start: Starts it.
+        stop: Stops it, also after half a start.
+        what: What it is, in messages.
+    """
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True, name=f"gem-{what}")
+    thread.start()
+    lifetime = Lifetime(owner, _stop, stop, loop, thread, what=what)
+    try:
+        asyncio.run_coroutine_threadsafe(start(), loop).result()
+    except BaseException:
+        lifetime.end()
+        raise
+    return lifetime
+
+
+def _stop(
+    stop: Callable[[], Coroutine[Any, Any, Any]],
+    loop: asyncio.AbstractEventLoop,
+    thread: threading.Thread,
+) -> None:
+    """Stop a server, its loop and its thread; what takes too long is left to the thread."""
+    ending = asyncio.run_coroutine_threadsafe(stop(), loop)
+    concurrent.futures.wait([ending], _CLOSE_SECONDS)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(_CLOSE_SECONDS)
+    if not thread.is_alive():
+        loop.close()
+        if ending.done():
+            ending.result()

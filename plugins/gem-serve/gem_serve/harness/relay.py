@@ -7,13 +7,15 @@ process, so nothing is installed in the machine, and the program cannot choose a
 import contextlib
 import socket
 import threading
-from types import TracebackType
 from typing import Self
+
+from gem_core.lifetimes import Lifetime, Lock
 
 __all__ = ["Relay"]
 
 _CHUNK = 1 << 16
 _CONNECT = 10.0
+_CLOSE_SECONDS = 5.0
 
 
 class Relay:
@@ -26,36 +28,49 @@ class Relay:
 
     def __init__(self, listener: socket.socket, target: tuple[str, int]) -> None:
         self.port: int = listener.getsockname()[1]
-        self.refused = 0
+        self._passing = _Passing(listener, target)
+        self._lifetime = Lifetime(self, self._passing.close, what="relay")
+
+    @property
+    def refused(self) -> int:
         """Connections that the target did not accept."""
-        self._listener = listener
-        self._target = target
-        self._open = set[socket.socket]()
-        self._lock = threading.Lock()
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._accept, daemon=True)
+        return self._passing.refused
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._lifetime.check()
+        self._passing.thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Close all connections, and accept no others; may be called twice."""
+        self._lifetime.end()
+
+
+class _Passing:
+    """The sockets of a relay, and the threads that copy between them."""
+
+    def __init__(self, listener: socket.socket, target: tuple[str, int]) -> None:
+        self.refused = 0
+        self._listener = listener
+        self._target = target
+        self._open = set[socket.socket]()
+        self._lock = Lock()
+        self._is_closed = False
+        self.thread = threading.Thread(target=self._accept, daemon=True)
+
+    def close(self) -> None:
+        """Close the sockets, and wait some seconds for the thread that accepts."""
         with self._lock:
             self._is_closed = True
             ours = [self._listener, *self._open]
             self._open.clear()
         for one in ours:
             _end(one)
-        self._thread.join()
+        if self.thread.is_alive():
+            self.thread.join(_CLOSE_SECONDS)
 
     def _accept(self) -> None:
         while True:

@@ -5,8 +5,9 @@ import base64
 import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from gem_core.env import Step
@@ -17,12 +18,15 @@ from gem_core.errors import (
     UnknownIdError,
     near_names,
 )
+from gem_core.lifetimes import Lifetime
+from gem_core.maybe_async import drive, then
 from gem_core.observation import Action, Info, Observation
 from gem_core.secret import Secret
 from gem_core.seeding import check_seed, fresh_seed
 from gem_core.specs import EnvSpec
 from gem_serve.errors import CapacityError, SessionLostError
 from gem_serve.remote.link import Reply, known_token, link_to
+from gem_serve.remote.record import Record
 from gem_serve.remote.session import ClientSession
 from gem_serve.wire import from_wire, to_wire
 
@@ -38,7 +42,8 @@ class RemoteEnv:
     Where an event loop runs, ``reset`` and ``step`` return awaitables; elsewhere they return the
     values. The session on the server begins with the first call that needs it. After
     ``SessionLostError``, ``ConnectionLostError`` or ``DeadlineError`` the episode is lost, and the
-    next ``reset`` begins a new session.
+    next ``reset`` begins a new session. After ``close`` every call raises ``ClosedError``, and in
+    a fork of the process that made the environment every call raises ``ForkError``.
 
     Args:
         address: ``HOST:PORT``.
@@ -50,6 +55,9 @@ class RemoteEnv:
         capacity_wait: Most seconds that ``reset`` waits for a place on a server that is full or
             about to end; 0 to fail immediately.
         tls: Whether to connect with TLS.
+        replay: Whether an episode that began with a seed goes on where the server has lost its
+            session, as one that was killed and started again has: in a new session, the same seed
+            and actions are played first. If they do not give the same answers, the episode is lost.
 
     Raises:
         ConnectionLostError: The server cannot be reached.
@@ -72,6 +80,7 @@ class RemoteEnv:
         reconnect: float = 30.0,
         capacity_wait: float = 300.0,
         tls: bool = False,
+        replay: bool = False,
     ) -> None:
         if not 0 <= capacity_wait <= _LONGEST_WAIT:
             raise ConfigError(f"capacity_wait is 0 to {_LONGEST_WAIT:,}; got {capacity_wait}.")
@@ -87,14 +96,19 @@ class RemoteEnv:
             "reconnect": reconnect,
             "capacity_wait": capacity_wait,
             "tls": tls,
+            "replay": replay,
         }
         self._name, self._timeout, self._capacity_wait = name, timeout, capacity_wait
         url = f"{'https' if tls else 'http'}://{address}"
         token = token or os.environ.get("GEM_SERVE_TOKEN") or known_token(url)
         self._link = link_to(url, token, reconnect)
-        self._session = ClientSession(self._link, capacity_wait)
+        self._held = [ClientSession(self._link, capacity_wait)]
+        self._lifetime = Lifetime(self, _close, self._held, what="environment on a server")
         self._seeds: dict[str, Reply] = {}
         """The calls that seed the next episode, by name; another session needs them again."""
+        self._replays = replay
+        self._record: Record | None = None
+        """What to play again, if the episode can be."""
         described = self._link.hello(max(timeout, reconnect) + 1)["environments"]
         if name not in described:
             raise UnknownIdError(
@@ -102,6 +116,10 @@ class RemoteEnv:
                 f"It has: {', '.join(list(described)[:8])}."
             )
         self._about: dict[str, Any] = described[name]
+
+    @property
+    def _session(self) -> ClientSession:
+        return self._held[0]
 
     @property
     def unseeded_info(self) -> frozenset[str]:
@@ -131,6 +149,7 @@ class RemoteEnv:
             DeadlineError: There was no answer in time.
             ConnectionLostError: The connection was lost and not made again in time.
         """
+        self._lifetime.check()
         is_new = self._session.is_lost or not self._session.is_open
         if self._session.is_lost:
             self._begin_session()
@@ -139,6 +158,14 @@ class RemoteEnv:
             message["task"] = options.pop("remote_task")
         if options:
             message["options"] = to_wire(options)
+        self._record = None
+        seeds = dict(self._seeds)
+        started = self._started(message, is_new=is_new)
+        if not self._replays or (seed is None and "seed" not in seeds):
+            return then(started, _first)
+        return then(started, partial(self._recorded, message, seeds))
+
+    def _started(self, message: Reply, *, is_new: bool) -> Any:
         start = _Start(self, message, is_new=is_new)
         try:
             asyncio.get_running_loop()
@@ -146,17 +173,48 @@ class RemoteEnv:
             return start.now()
         return start.later()
 
+    def _recorded(self, message: Reply, seeds: dict[str, Reply], reply: Reply) -> Any:
+        self._record = Record(message, seeds, reply)
+        return _first(reply)
+
     def step(self, action: Action) -> Any:
         """Take one action; see ``Env.step``.
 
         Raises:
-            SessionLostError: The server no longer has the session.
+            SessionLostError: The server no longer has the session, and the episode cannot be
+                played again.
             DeadlineError: There was no answer in time; the episode is lost.
             ConnectionLostError: The connection was lost and not made again in time.
         """
+        self._lifetime.check()
         if not self._session.is_open or self._session.is_lost:
             raise EpisodeEndedError("RemoteEnv.step: no episode is running. Call reset() first.")
-        return self._asked("step", {"action": to_wire(action)}, _step)
+        message = {"action": to_wire(action)}
+        if self._record is None:
+            return self._asked("step", message, _step)
+        return drive(self._step_of(self._record, message))
+
+    def _step_of(self, record: Record, message: Reply) -> Generator[Any, Any, Step]:
+        """Take a step of an episode that can be played again."""
+        try:
+            reply: Reply = yield self._asked("step", message, dict)
+        except SessionLostError:
+            yield from self._play_again(record)
+            reply = yield self._asked("step", message, dict)
+        record.add(message, reply)
+        return _step(reply)
+
+    def _play_again(self, record: Record) -> Generator[Any, Any, None]:
+        """Play an episode again in a new session.
+
+        Raises:
+            SessionLostError: It differs from the one that was lost.
+        """
+        self._seeds = dict(record.seeds)
+        self._begin_session()
+        record.check(-1, (yield self._started(record.start, is_new=True)))
+        for index, message in enumerate(record.actions):
+            record.check(index, (yield self._asked("step", message, dict)))
 
     def sample_random_action(self) -> Action:
         """Return a well-formed action for the current state, chosen by the server."""
@@ -172,7 +230,7 @@ class RemoteEnv:
 
     def _seed(self, op: str, seed: int) -> None:
         message = {"seed": check_seed(seed)}
-        self._opened().send(op, message)
+        self._opened().send(op, message, self._timeout)
         self._seeds[op] = message
 
     def reset_options(self, number: int, seed: int | None = None) -> dict[str, Any]:
@@ -193,6 +251,7 @@ class RemoteEnv:
         Raises:
             SnapshotError: It is not one, or is of another environment; nothing has changed.
         """
+        self._record = None  # the state has another past
         self._now("restore", {"snapshot": _signed(snapshot)})
 
     def fork(self) -> Self:
@@ -206,9 +265,11 @@ class RemoteEnv:
         return self._copied({"seed": fresh_seed() if seed is None else check_seed(seed)})
 
     def close(self) -> None:
-        """End the session; a later ``reset`` begins another."""
-        self._session.close()
-        self._session = ClientSession(self._link, self._capacity_wait)
+        """End the session, without waiting for the server; may be called twice.
+
+        A call that another thread waits for raises ``ClosedError``.
+        """
+        self._lifetime.end()
 
     def __enter__(self) -> Self:
         return self
@@ -222,6 +283,7 @@ class RemoteEnv:
         The token is taken from ``GEM_SERVE_TOKEN`` where the pickle is read, or is one with which
         that process has connected to the server before.
         """
+        self._lifetime.check()
         state = self.snapshot() if self._session.is_open and not self._session.is_lost else None
         options = {name: value for name, value in self._options.items() if name != "token"}
         spec = self.spec
@@ -237,36 +299,42 @@ class RemoteEnv:
             self._session.open(self._name, _signed(state["snapshot"]))
 
     def _copied(self, message: dict[str, Any]) -> Self:
+        session = self._opened()
         twin = type(self)(**self._options)
         twin.spec = self.spec
         into = twin._session.id  # noqa: SLF001 - its own class
-        sent = self._opened().send("fork", {"into": into, **message})
+        sent = session.send("fork", {"into": into, **message}, self._timeout)
         twin._session.begun_by(sent)  # noqa: SLF001 - its own class
         return twin
 
     def _begin_session(self) -> ClientSession:
         """Begin another session, with the seeds of the next episode."""
+        self._lifetime.check()
         self._session.close()
-        self._session = ClientSession(self._link, self._capacity_wait)
-        self._session.open(self._name)
+        self._held[0] = ClientSession(self._link, self._capacity_wait)
+        session = self._opened()
         for op, message in self._seeds.items():
-            self._session.send(op, message)
-        return self._session
+            session.send(op, message, self._timeout)
+        return session
 
     def _opened(self) -> ClientSession:
-        if self._session.is_lost:
+        self._lifetime.check()
+        session = self._session
+        if session.is_lost:
             raise SessionLostError("The session was lost. Call reset() first.")
-        if not self._session.is_open:
-            self._session.open(self._name)
-        return self._session
+        if not session.is_open:
+            session.open(self._name)
+            if not self._lifetime.is_open:  # another thread has closed it meanwhile
+                session.close()
+        return session
 
     def _now(self, op: str, message: Reply | None = None) -> Reply:
         session = self._opened()
-        return session.result(session.send(op, message or {}), self._timeout)
+        return session.result(session.send(op, message or {}, self._timeout), self._timeout)
 
     def _asked(self, op: str, message: Reply, read: Callable[[Reply], Any]) -> Any:
         session = self._opened()
-        sent = session.send(op, message)
+        sent = session.send(op, message, self._timeout)
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -293,10 +361,10 @@ class _Start:
         self._until = time.monotonic() + env._capacity_wait  # noqa: SLF001 - a part of it
         self._was_lost = False
         self._session = env._opened()  # noqa: SLF001
-        self._sent = self._session.send("reset", message)
+        self._sent = self._session.send("reset", message, env._timeout)  # noqa: SLF001
 
-    def now(self) -> tuple[Observation, Info]:
-        """Return the first observation."""
+    def now(self) -> Reply:
+        """Return the answer."""
         while True:
             try:
                 return self._read(self._session.result(self._sent, self._env._timeout))  # noqa: SLF001
@@ -304,8 +372,8 @@ class _Start:
                 time.sleep(self._pause(error))
             self._again()
 
-    async def later(self) -> tuple[Observation, Info]:
-        """Return the first observation, in an event loop."""
+    async def later(self) -> Reply:
+        """Return the answer, in an event loop."""
         while True:
             try:
                 return self._read(await self._session.wait(self._sent, self._env._timeout))  # noqa: SLF001
@@ -314,9 +382,9 @@ class _Start:
             await asyncio.sleep(pause)
             self._again()
 
-    def _read(self, reply: Reply) -> tuple[Observation, Info]:
+    def _read(self, reply: Reply) -> Reply:
         self._env._seeds.clear()  # noqa: SLF001
-        return _first(reply)
+        return reply
 
     def _pause(self, error: CapacityError | SessionLostError) -> float:
         """Return the seconds to wait before another session is begun.
@@ -339,7 +407,11 @@ class _Start:
 
     def _again(self) -> None:
         self._session = self._env._begin_session()  # noqa: SLF001
-        self._sent = self._session.send("reset", self._message)
+        self._sent = self._session.send("reset", self._message, self._env._timeout)  # noqa: SLF001
+
+
+def _close(held: list[ClientSession]) -> None:
+    held[0].close()
 
 
 def _first(reply: Reply) -> tuple[Observation, Info]:

@@ -2,14 +2,13 @@
 
 It lives in a thread with an event loop of its own, so it serves code with and without a loop. When
 it is lost it is made again, and every message without an answer is sent again. The server knows a
-repeated message by its number, and answers it from memory.
+repeated message by its number, and answers it from memory. A fork of the process makes connections
+of its own.
 """
 
 import asyncio
-import atexit
 import concurrent.futures
 import itertools
-import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future, InvalidStateError
@@ -18,6 +17,7 @@ from typing import Any
 import aiohttp
 
 from gem_core.errors import DeadlineError, GemError
+from gem_core.lifetimes import Lifetime, Lock
 from gem_serve.errors import (
     AccessError,
     ConnectionLostError,
@@ -27,7 +27,7 @@ from gem_serve.errors import (
 )
 from gem_serve.wire import dumps, loads
 
-__all__ = ["Link", "known_token", "link_to"]
+__all__ = ["Link", "Reply", "known_token", "link_to", "settle"]
 
 Reply = dict[str, Any]
 
@@ -49,9 +49,12 @@ class Link:
         url: ``http://HOST:PORT`` or ``https://HOST:PORT``.
         token: The server's token; None if it has none.
         reconnect: Seconds in which a lost connection must be made again.
+        loop: The event loop of the connections.
     """
 
-    def __init__(self, url: str, token: str | None, reconnect: float) -> None:
+    def __init__(
+        self, url: str, token: str | None, reconnect: float, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self.url = url
         self._token = token
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -60,12 +63,11 @@ class Link:
         self._waiting: dict[int, tuple[str, Future[Reply]]] = {}
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._runs = False
-        self._loop = _loop()
+        self._loop = loop
         self._hello: Reply | None = None
         self._most = 0
         self._open: set[str] = set()
         self._parked: set[str] = set()
-        self._pid = os.getpid()
 
     def hello(self, timeout: float) -> Reply:
         """Return what the server says about itself; it is asked once in each connection.
@@ -103,13 +105,7 @@ class Link:
 
         Raises:
             OversizeError: The server does not take messages of this size.
-            ConnectionLostError: The connection is of the process that this one was forked from.
         """
-        if self._pid != os.getpid():
-            raise ConnectionLostError(
-                "This environment on a server belongs to another process, from which this one was "
-                "forked. Make it here, or send it pickled."
-            )
         number = next(self._numbers)
         text = dumps({"id": number, **message})
         if self._most and len(text) > self._most:
@@ -144,8 +140,8 @@ class Link:
         self._open.add(session_id)
 
     def end(self, session_id: str) -> None:
-        """End a session, without waiting for it."""
-        if session_id in self._open and self._pid == os.getpid():
+        """End a session that is kept alive, without waiting for it."""
+        if session_id in self._open:
             self._open.discard(session_id)
             self._parked.discard(session_id)
             self.submit({"op": "close", "session": session_id})
@@ -189,14 +185,18 @@ class Link:
 
     async def _run(self) -> None:
         """Keep the connection as long as it is needed."""
-        try:
-            async with aiohttp.ClientSession(headers=self._headers) as client:
-                await self._keep(client)
-        except Exception as error:  # noqa: BLE001 - all that wait are told
-            found = error if isinstance(error, GemError) else RemoteError(repr(error))
-            self._fail(found)
-        finally:
-            self._runs, self._socket, self._hello = False, None, None
+        while self._runs:
+            try:
+                async with aiohttp.ClientSession(headers=self._headers) as client:
+                    await self._keep(client)
+            except BaseException as error:
+                found = error if isinstance(error, GemError) else RemoteError(repr(error))
+                self._fail(found)  # all that wait are told
+                if not isinstance(error, Exception):
+                    raise
+            finally:
+                self._socket, self._hello = None, None
+                self._runs = bool(self._waiting)  # what came while the connection ended
 
     async def _keep(self, client: aiohttp.ClientSession) -> None:
         while True:
@@ -254,7 +254,7 @@ class Link:
             return
         text, future = self._waiting.pop(reply.get("id", -1), ("", None))
         if future is not None:
-            _settle(future, reply, None if error is None else error_from(error))
+            settle(future, reply, None if error is None else error_from(error))
 
     def _again(self, text: str) -> None:
         if self._socket is not None:
@@ -263,7 +263,7 @@ class Link:
     def _fail(self, error: GemError) -> None:
         waiting, self._waiting = list(self._waiting.values()), {}
         for _, future in waiting:
-            _settle(future, {}, error)
+            settle(future, {}, error)
 
 
 def _refused(url: str, status: int) -> GemError:
@@ -277,7 +277,8 @@ def _refused(url: str, status: int) -> GemError:
     )
 
 
-def _settle(future: "Future[Reply]", reply: Reply, error: GemError | None) -> None:
+def settle(future: "Future[Reply]", reply: Reply, error: GemError | None) -> None:
+    """Answer whoever waits for a reply, unless that was done."""
     try:
         if error is None:
             future.set_result(reply)
@@ -288,21 +289,34 @@ def _settle(future: "Future[Reply]", reply: Reply, error: GemError | None) -> No
 
 
 _TASKS: set["asyncio.Task[None]"] = set()
-_LOCK = threading.Lock()
-_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
-_LINKS: dict[tuple[int, str, str | None, float], Link] = {}
-
-
-def _loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop of this process; a forked child gets its own."""
-    if os.getpid() not in _LOOPS:
-        loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
-        threading.Thread(target=loop.run_forever, name="gem-remote", daemon=True).start()
-    return _LOOPS[os.getpid()]
-
-
 _TOKENS: dict[str, str] = {}
 """The tokens that servers have accepted, by their URL."""
+_LOCK = Lock()
+_EXIT_SECONDS = 1.0
+
+
+class _Connections:
+    """The connections of a process, and the thread with their event loop."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.links: dict[tuple[str, str | None, float], Link] = {}
+        self.lifetime = Lifetime(self, _finish, self.loop, self.links, what="connection to servers")
+        threading.Thread(target=self.loop.run_forever, name="gem-remote", daemon=True).start()
+
+
+_MADE: list[_Connections] = []
+"""Those of this process, after those of the processes that it is a fork of. They are kept: to free
+an event loop is to unregister the sockets of the process that runs it."""
+
+
+def _finish(loop: asyncio.AbstractEventLoop, links: dict[Any, Link]) -> None:
+    """Give the last messages, which end sessions, a moment to be answered."""
+    begun: Future[None] = Future()
+    loop.call_soon_threadsafe(begun.set_result, None)  # after the messages that were submitted
+    concurrent.futures.wait([begun], timeout=_EXIT_SECONDS)
+    waiting = [one for link in links.values() for one in link.unanswered()]
+    concurrent.futures.wait(waiting, timeout=_EXIT_SECONDS)
 
 
 def known_token(url: str) -> str | None:
@@ -312,15 +326,10 @@ def known_token(url: str) -> str | None:
 
 def link_to(url: str, token: str | None, reconnect: float) -> Link:
     """Return this process's connection to a server."""
-    key = os.getpid(), url, token, reconnect
     with _LOCK:
-        if key not in _LINKS:
-            _LINKS[key] = Link(url, token, reconnect)
-        return _LINKS[key]
-
-
-@atexit.register
-def _finish() -> None:
-    """Give the last messages, which end sessions, a moment to be answered."""
-    links = [link for key, link in _LINKS.items() if key[0] == os.getpid()]
-    concurrent.futures.wait([one for link in links for one in link.unanswered()], timeout=1.0)
+        if not _MADE or not _MADE[-1].lifetime.is_open:
+            _MADE.append(_Connections())
+        made, key = _MADE[-1], (url, token, reconnect)
+        if key not in made.links:
+            made.links[key] = Link(url, token, reconnect, made.loop)
+        return made.links[key]

@@ -1,7 +1,7 @@
 """Our environments as classes of OpenEnv's form, for programs that import an environment.
 
-NeMo-Gym's ``openenv`` resources server imports a class and calls it in its own process. In its
-configuration::
+Where OpenEnv is installed they derive from its classes, as its ``create_app`` wants it. NeMo-Gym's
+``openenv`` resources server imports a class and calls it in its own process. In its configuration::
 
     env_class: gem_serve.remote.openenv.RemoteEnvironment
     action_class: gem_serve.remote.openenv.TextAction
@@ -12,6 +12,7 @@ id: ``remote:HOST:PORT/ID``, or the id of an environment to play in that process
 """
 
 import functools
+import importlib
 import os
 from collections.abc import Callable
 from typing import Any
@@ -29,33 +30,47 @@ from gem_serve.wire import plain
 __all__ = ["RemoteEnvironment", "State", "TextAction", "TextObservation"]
 
 
-class TextAction(pydantic.BaseModel):
+def _class(module: str, name: str, otherwise: type) -> Any:
+    """Return a class of OpenEnv, or another one where OpenEnv is not installed."""
+    try:
+        return getattr(importlib.import_module(f"openenv.core.env_server.{module}"), name)
+    except ImportError:
+        return otherwise
+
+
+_Environment: Any = _class("interfaces", "Environment", object)
+_Action: Any = _class("types", "Action", pydantic.BaseModel)
+_Observation: Any = _class("types", "Observation", pydantic.BaseModel)
+_State: Any = _class("types", "State", pydantic.BaseModel)
+
+
+class TextAction(_Action):  # type: ignore[misc]
     """What the agent says."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
     text: str
     """As the agent wrote it."""
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = pydantic.Field(default_factory=dict)
     """Ignored."""
 
 
-class TextObservation(pydantic.BaseModel):
+class TextObservation(_Observation):  # type: ignore[misc]
     """What the agent sees."""
 
     text: str
     """The text, with the prefix and suffix that the environment gives."""
-    images: list[str] = []
+    images: list[str] = pydantic.Field(default_factory=list)
     """Images as data URLs."""
     done: bool = False
     """Whether the episode has ended."""
     reward: float | None = None
     """The reward of the last action; None after a reset."""
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = pydantic.Field(default_factory=dict)
     """``info``, ``terminated`` and ``truncated``."""
 
 
-class State(pydantic.BaseModel):
+class State(_State):  # type: ignore[misc]
     """Where the episode is."""
 
     episode_id: str | None = None
@@ -64,7 +79,7 @@ class State(pydantic.BaseModel):
     """Actions since the last reset."""
 
 
-class RemoteEnvironment:
+class RemoteEnvironment(_Environment):  # type: ignore[misc]
     """An environment in OpenEnv's form.
 
     Args:
@@ -78,6 +93,7 @@ class RemoteEnvironment:
     SUPPORTS_CONCURRENT_SESSIONS = True
 
     def __init__(self, env: str | None = None) -> None:
+        super().__init__()
         chosen = env or os.environ.get("GEM_REMOTE_ENV")
         if not chosen:
             raise ConfigError(

@@ -4,13 +4,12 @@ import asyncio
 import concurrent.futures
 import contextlib
 import secrets
-import weakref
+from collections.abc import Iterator
 from concurrent.futures import Future
-from typing import Any
 
-from gem_core.errors import DeadlineError, GemError
+from gem_core.errors import ClosedError, DeadlineError, GemError
 from gem_serve.errors import ConnectionLostError, SessionLostError
-from gem_serve.remote.link import Link, Reply
+from gem_serve.remote.link import Link, Reply, settle
 
 __all__ = ["ClientSession"]
 
@@ -19,7 +18,7 @@ _MOST_UNANSWERED = 6
 
 
 class ClientSession:
-    """The client's side of a session: numbers its calls, and ends it when it is garbage.
+    """The client's side of a session: numbers its calls, and waits for their answers.
 
     Args:
         link: The connection.
@@ -36,7 +35,8 @@ class ClientSession:
         self._number = 0
         self._unanswered: list[Future[Reply]] = []
         self._earlier: list[Future[Reply]] = []
-        self._finalizer: weakref.finalize[Any, Any] | None = None
+        self._awaited: set[Future[Reply]] = set()
+        self._is_closed = False
 
     @property
     def provisioning_seconds(self) -> float | None:
@@ -57,22 +57,23 @@ class ClientSession:
         self.begun_by(self._link.submit(message))
 
     def begun_by(self, opening: Future[Reply]) -> None:
-        """Note the call that begins it on the server, and end it there when this is garbage."""
+        """Note the call that begins it on the server."""
         self.is_open = True
         self._opening = opening
         self._earlier.append(opening)
         self._link.keep(self.id)
-        self._finalizer = weakref.finalize(self, self._link.end, self.id)
 
-    def send(self, op: str, message: Reply) -> Future[Reply]:
+    def send(self, op: str, message: Reply, timeout: float) -> Future[Reply]:
         """Send the next call; ``result`` and ``wait`` return its reply.
 
         Raises:
             OversizeError: The message is too large; the call has not been made.
+            DeadlineError: Many earlier calls have no answer, and got none in ``timeout`` seconds.
         """
         self._unanswered = [future for future in self._unanswered if not future.done()]
-        if len(self._unanswered) >= _MOST_UNANSWERED:
-            concurrent.futures.wait(self._unanswered)
+        is_full = len(self._unanswered) >= _MOST_UNANSWERED
+        if is_full and concurrent.futures.wait(self._unanswered, timeout).not_done:
+            raise self._cause(self._link.late(timeout))
         number = self._number + 1
         numbered = {"op": op, "session": self.id, "number": number, **message}
         sent = self._link.submit(numbered)
@@ -89,13 +90,14 @@ class ClientSession:
             GemError: The call failed, or an earlier one that nobody waited for.
         """
         try:
-            if self._is_beginning and self._opening is not None:
-                concurrent.futures.wait([self._opening], timeout + self._capacity_wait)
-            concurrent.futures.wait([sent], timeout)
-            if not sent.done() and self._link.is_parked(self.id):
-                timeout = self._capacity_wait
+            with self._awaiting(sent):
+                if self._is_beginning and self._opening is not None:
+                    concurrent.futures.wait([self._opening], timeout + self._capacity_wait)
                 concurrent.futures.wait([sent], timeout)
-            reply = self._link.result(sent, 0)
+                if not sent.done() and self._link.is_parked(self.id):
+                    timeout = self._capacity_wait
+                    concurrent.futures.wait([sent], timeout)
+                reply = self._link.result(sent, 0)
         except DeadlineError as error:
             raise self._cause(self._link.late(timeout) if not sent.done() else error) from None
         except GemError as error:
@@ -106,16 +108,17 @@ class ClientSession:
     async def wait(self, sent: Future[Reply], seconds: float) -> Reply:
         """Wait for a reply in an event loop; see ``result``."""
         try:
-            if self._is_beginning and self._opening is not None:
-                await _settled(self._opening, seconds + self._capacity_wait)
-            waiter = asyncio.wrap_future(sent)
-            try:
-                reply = await asyncio.wait_for(asyncio.shield(waiter), seconds)
-            except TimeoutError as error:
-                if isinstance(error, GemError) or not self._link.is_parked(self.id):
-                    raise
-                seconds = self._capacity_wait
-                reply = await asyncio.wait_for(waiter, seconds)
+            with self._awaiting(sent):
+                if self._is_beginning and self._opening is not None:
+                    await _settled(self._opening, seconds + self._capacity_wait)
+                waiter = asyncio.wrap_future(sent)
+                try:
+                    reply = await asyncio.wait_for(asyncio.shield(waiter), seconds)
+                except TimeoutError as error:
+                    if isinstance(error, GemError) or not self._link.is_parked(self.id):
+                        raise
+                    seconds = self._capacity_wait
+                    reply = await asyncio.wait_for(waiter, seconds)
         except GemError as error:
             raise self._cause(error) from None
         except TimeoutError as error:
@@ -132,12 +135,28 @@ class ClientSession:
         return self._opening is not None and not self._opening.done()
 
     def close(self) -> None:
-        """End it on the server, if it was begun there."""
-        if self._finalizer is not None:
-            self._finalizer()
+        """End it on the server, if it was begun there; calls that wait for an answer raise."""
+        self._is_closed = True
+        self._link.end(self.id)
+        for future in list(self._awaited):
+            settle(future, {}, _closed())
+
+    @contextlib.contextmanager
+    def _awaiting(self, sent: Future[Reply]) -> Iterator[None]:
+        """Let ``close`` end the wait for a reply; a reply that is not awaited may be a fork's."""
+        awaited = {sent} if self._opening is None else {sent, self._opening}
+        self._awaited |= awaited
+        try:
+            if self._is_closed:
+                raise _closed()
+            yield
+        finally:
+            self._awaited -= awaited
 
     def _cause(self, error: GemError) -> GemError:
         """Return the first error of the calls that led to an error, and note if all is lost."""
+        if self._is_closed:
+            return _closed()
         if isinstance(error, SessionLostError | ConnectionLostError | DeadlineError):
             self.is_lost = True
         try:
@@ -154,6 +173,10 @@ class ClientSession:
                 self._link.result(future, None)
             else:
                 self._earlier.append(future)
+
+
+def _closed() -> ClosedError:
+    return ClosedError("This environment on a server was closed during the call.")
 
 
 async def _settled(future: Future[Reply], seconds: float) -> None:

@@ -19,6 +19,7 @@ from gem_core.observation import Info, Observation, visible_text
 from gem_serve.errors import CapacityError, MessageError, SessionLostError
 from gem_serve.server.calls import Calls
 from gem_serve.server.guard import Guard
+from gem_serve.server.mcp import mcp_reply
 from gem_serve.server.session import Reply, Session
 from gem_serve.wire import dumps, loads, plain
 
@@ -79,6 +80,7 @@ class OpenEnv:
                 web.get(f"{prefix}/metadata", self._metadata),
                 web.get(f"{prefix}/health", self._health),
                 web.get(f"{prefix}/state", self._state),
+                web.post(f"{prefix}/mcp", self._mcp),
                 web.post(f"{prefix}/reset", self._reset),
                 web.post(f"{prefix}/step", self._step),
             ]
@@ -146,6 +148,10 @@ class OpenEnv:
     async def _state(self, request: web.Request) -> web.Response:
         session = await self._sessions.find(_episode(request.query.get("episode_id")))
         return web.json_response(_state_of(session))
+
+    async def _mcp(self, request: web.Request) -> web.Response:
+        self._name(request)
+        return web.json_response(mcp_reply(await request.read()))
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         name = self._name(request)

@@ -38,6 +38,19 @@ _CALLS: dict[str, tuple[str, str, str]] = {
     "batch": ("Do several calls.", "calls", ""),
 }
 """The calls of the protocol: what they do, the fields that they need, and other fields."""
+_OTHERS = {
+    "/health": ("get", "Say that the process runs."),
+    "/gem/ready": ("get", "Say whether new sessions begin here; 503 while the server drains."),
+    "/metrics": ("get", "Return metrics in the format of Prometheus."),
+    "/list_environments": ("get", "OpenEnv: return the names of the environments."),
+    "/metadata": ("get", "OpenEnv: describe the first environment."),
+    "/schema": ("get", "OpenEnv: return the schemas of actions, observations and states."),
+    "/reset": ("post", "OpenEnv: start an episode, and return its episode_id."),
+    "/step": ("post", "OpenEnv: take an action in the episode of an episode_id."),
+    "/state": ("get", "OpenEnv: return the state of the episode of an episode_id."),
+    "/mcp": ("post", "OpenEnv: answer JSON-RPC; no environment serves tools by MCP."),
+}
+"""Other routes: their methods, and what they do."""
 
 
 def openapi(version: str, *, needs_token: bool) -> dict[str, Any]:
@@ -48,12 +61,8 @@ def openapi(version: str, *, needs_token: bool) -> dict[str, Any]:
         needs_token: Whether clients need a token.
     """
     paths: dict[str, Any] = {f"/gem/{name}": {"post": _operation(name)} for name in _CALLS}
-    for path, about in (
-        ("/health", "Say that the process runs."),
-        ("/gem/ready", "Say whether new sessions begin here; 503 while the server drains."),
-        ("/metrics", "Return metrics in the format of Prometheus."),
-    ):
-        paths[path] = {"get": {"summary": about, "responses": {"200": {"description": "It is."}}}}
+    for path, (method, about) in _OTHERS.items():
+        paths[path] = {method: {"summary": about, "responses": {"200": {"description": "It is."}}}}
     found: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "gem-core serve", "version": version},

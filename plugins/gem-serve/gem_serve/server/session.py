@@ -105,6 +105,10 @@ class Session:
             return False
         return self.has_ended_episode or time.monotonic() - self.used > _IDLE_SECONDS
 
+    def is_idle_since(self, moment: float) -> bool:
+        """Return whether nothing has kept it alive since a moment of the monotonic clock."""
+        return self.link is None and self.used < moment and not self.is_busy
+
     def take_env(self) -> Env | None:
         """Return the environment, which the session no longer has."""
         env, self._env = self._env, None
@@ -132,6 +136,10 @@ class Session:
             self._replies.pop(number - KEPT, None)
         # A connection that breaks does not end the call.
         return await asyncio.shield(reply)
+
+    async def after_calls(self, act: Callable[[], Awaitable[Reply]]) -> None:
+        """Do something after the calls that came before."""
+        await asyncio.ensure_future(self._in_turn(act))  # scheduled as they were
 
     async def _in_turn(self, act: Callable[[], Awaitable[Reply]]) -> Reply:
         async with self._lock:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any
 
 from gem_core.env import BaseEnv, Env
@@ -21,7 +21,7 @@ from gem_serve.errors import (
 from gem_serve.server.limits import Limits
 from gem_serve.server.metrics import Metrics
 from gem_serve.server.places import Places
-from gem_serve.server.session import Session
+from gem_serve.server.session import Reply, Session
 
 __all__ = ["Sessions"]
 
@@ -59,6 +59,8 @@ class Sessions:
         """Called with the id of a session that is parked, and its connection."""
         self._opening: dict[str, asyncio.Future[Any]] = {}
         self._queued: dict[str, asyncio.Future[None]] = {}
+        self._unwanted: set[str] = set()
+        """The ids of sessions that were closed before they were opened."""
         self._parking: set[asyncio.Task[None]] = set()
         self._threads: Threads | None = None
 
@@ -129,6 +131,8 @@ class Sessions:
             SessionLostError: The session was closed.
         """
         self.check_not_draining()
+        if session_id in self._unwanted:
+            raise _closed_early()
         most = _MOST_SESSIONS * self.limits.max_envs
         if self.places.is_full and (seconds <= 0 or len(self) > most):
             self._metrics.refused += 1
@@ -342,16 +346,22 @@ class Sessions:
     async def close(self, session_id: str) -> None:
         """End a session; nothing happens if there is none."""
         if (place := self._queued.get(session_id)) is not None and not place.done():
-            place.set_exception(SessionLostError("The session was closed while it was opened."))
+            place.set_exception(_closed_early())
         if (opening := self._opening.get(session_id)) is not None:
+            self._unwanted.add(session_id)
             await asyncio.wait([opening])
+            self._unwanted.discard(session_id)
         session = self._sessions.pop(session_id, None)
         if session is None:
             return
         self._metrics.closed += 1
-        async with session._lock:  # noqa: SLF001 - after the call that is being done
+
+        async def end() -> Reply:
             session.saved = None
             await self._close_env(session)
+            return {}
+
+        await session.after_calls(end)
 
     def leave(self, link: object) -> None:
         """Note that a connection has ended: its sessions are idle from now on."""
@@ -363,21 +373,30 @@ class Sessions:
         """End the sessions that have been idle for too long, and make room for those that wait."""
         self.make_room()
         oldest = time.monotonic() - self.limits.idle_timeout
-        for key, one in list(self._sessions.items()):  # closing one takes time for others to go on
-            if one.link is None and one.used < oldest and not one.is_busy:
-                self._metrics.expired += 1
-                await self.close(key)
+        idle = [key for key, one in self._sessions.items() if one.is_idle_since(oldest)]
+        await _some_seconds(self._expire(key, oldest) for key in idle)
+
+    async def _expire(self, session_id: str, oldest: float) -> None:
+        session = self._sessions.get(session_id)
+        if session is not None and session.is_idle_since(oldest):
+            self._metrics.expired += 1
+            await self.close(session_id)
 
     def playing(self) -> int:
         """Return how many episodes are being played."""
         return sum(one.episode is not None for one in self)
 
     async def shut(self) -> None:
-        """End all sessions and close their environments, also those in the middle of a call."""
+        """End all sessions and close their environments, also those in the middle of a call.
+
+        An environment whose end takes longer than some seconds is left to its thread.
+        """
         self.drain()
         for opening in list(self._opening.values()):
             opening.cancel()
-        await asyncio.gather(*(self._end(session_id) for session_id in list(self._sessions)))
+        for late in await _some_seconds(self._end(one) for one in list(self._sessions)):
+            late.cancel()
+        await asyncio.sleep(0)
         if self._threads is not None:
             self._threads.close()
 
@@ -402,6 +421,21 @@ class Sessions:
         closing = threading.Thread(target=close_quietly, args=(env,), daemon=True)
         closing.start()
         await asyncio.to_thread(closing.join, _SECONDS_TO_CLOSE)
+
+
+def _closed_early() -> SessionLostError:
+    return SessionLostError("The session was closed while it was opened.")
+
+
+async def _some_seconds(endings: Iterable[Coroutine[Any, Any, None]]) -> "set[asyncio.Task[None]]":
+    """End sessions at the same time, wait a limited time for it, and return what is not done."""
+    tasks = [asyncio.create_task(ending) for ending in endings]
+    if not tasks:
+        return set()
+    ended, late = await asyncio.wait(tasks, timeout=_SECONDS_TO_CLOSE + 2 * GRACE)
+    for task in ended:
+        task.result()
+    return late
 
 
 def _described(make: EnvFactory) -> dict[str, Any]:

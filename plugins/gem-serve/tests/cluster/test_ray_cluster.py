@@ -5,7 +5,10 @@ import dataclasses
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,13 @@ from selection import thorough
 
 import gem_core
 from gem_core.agent import RandomAgent, ScriptedAgent, SilentAgent
-from gem_core.errors import ConfigError, DeadlineError, WorkerCallError, WorkerDiedError
+from gem_core.errors import (
+    ClosedError,
+    ConfigError,
+    DeadlineError,
+    WorkerCallError,
+    WorkerDiedError,
+)
 from gem_core.factory import make_factory
 from gem_rollout import FaultPolicy, collect
 from gem_rollout.processes import in_processes
@@ -261,5 +270,155 @@ def test_a_pool_that_is_closed_refuses_calls(cluster: Cluster) -> None:
     pool = RayPool(actors=1, cpus=0.1)
     pool.close()
     pool.close()
-    with pytest.raises(gem_core.GemError, match="closed"):
+    with pytest.raises(ClosedError, match="closed"):
         pool.call("os:getpid", deadline=1)
+    with pytest.raises(ClosedError, match="closed"):
+        pool.shared(b"1")
+
+
+FORKS = """
+import gc, os, sys
+from gem_core import make_vec
+from gem_core.errors import GemError
+from gem_serve.cluster import RayPool
+
+address = sys.argv[1]
+pool = RayPool(address=address, actors=1, cpus=0.1)
+vector = make_vec(
+    "game:GuessTheNumber-v0-easy", num_envs=1, seed=1,
+    executor={"id": "ray", "address": address, "actors": 1, "cpus": 0.1},
+)
+actor = pool.call("os:getpid", deadline=100)
+vector.reset()
+
+def close():
+    pool.close(), vector.close()
+
+def drop():
+    global pool, vector
+    del pool, vector
+    gc.collect()
+
+for name, use in {
+    "call": lambda: pool.call("os:getpid", deadline=20),
+    "shared": lambda: pool.shared(b"1"),
+    "step": lambda: vector.step(["1"]),
+    "another pool": lambda: RayPool(address=address, actors=1, cpus=0.1),
+    "close": close,
+    "drop": drop,
+    "exit": lambda: None,
+}.items():
+    if (child := os.fork()) == 0:
+        try:
+            said = use()
+        except GemError as error:
+            said = type(error).__name__
+        print(f"{name}: {said}", flush=True)
+        sys.exit(7)  # an ordinary end, through Ray's handlers and destructors
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status == 7, (name, status)
+    assert pool.call("os:getpid", deadline=30) == actor, name
+    vector.step(["1"])
+close()
+"""
+
+
+def test_what_a_fork_uses_closes_drops_or_forgets_goes_on_in_the_parent(cluster: Cluster) -> None:
+    """Also where the child ends in the ordinary way, which Ray does not survive."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS, cluster.address],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert dict(line.split(": ") for line in done.stdout.splitlines()) == {
+        "call": "ForkError",
+        "shared": "ForkError",
+        "step": "ForkError",
+        "another pool": "ForkError",
+        "close": "None",
+        "drop": "None",
+        "exit": "None",
+    }
+
+
+STARTS_LATE = """
+import socket, sys, threading
+from gem_core.errors import ConfigError
+from gem_serve.cluster import RayPool, connection
+from gem_serve.harness.relay import Relay
+
+host, port = sys.argv[1].split(":")
+listener = socket.socket()
+listener.bind(("", 0))  # and refuses, as it does not listen yet
+relay = Relay(listener, (host, int(port)))
+
+def listen():
+    listener.listen()
+    relay.__enter__()
+
+address = f"127.0.0.1:{listener.getsockname()[1]}"
+connection._PATIENCE = 0.5
+try:
+    RayPool(address=address)
+except ConfigError as error:
+    assert "refused" in str(error)  # Ray itself would wait for minutes
+else:
+    raise AssertionError("nobody listens")
+connection._PATIENCE = 60.0
+blip = threading.Timer(2.0, listen)
+blip.start()
+with RayPool(address=address, actors=1, cpus=0.1) as pool:
+    assert not blip.is_alive()
+    print(pool.call("builtins:len", "four", deadline=100))
+"""
+
+
+def test_a_pool_starts_although_the_cluster_cannot_be_reached_for_a_moment(
+    cluster: Cluster,
+) -> None:
+    """The network refuses connections at first; where it goes on to, the error comes soon."""
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS_LATE, cluster.address],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == "4"
+
+
+def test_closing_a_pool_ends_its_calls(cluster: Cluster) -> None:
+    """Those that run, those that wait for an actor, and those that a task awaits."""
+    pool = RayPool(actors=1, cpus=0.1)
+    pool.call("os:getpid", deadline=100)
+    sleep = partial(pool.call, "time:sleep", 3600, deadline=7200)
+    with ThreadPoolExecutor() as threads:
+        calls = [threads.submit(sleep) for _ in range(2)]
+        calls.append(
+            threads.submit(asyncio.run, pool.call_async("time:sleep", 3600, deadline=7200))
+        )
+        while pool.busy < 1:
+            time.sleep(0.01)
+        pool.close()
+        for call in calls:
+            with pytest.raises(ClosedError, match="closed"):
+                call.result(60)
+
+
+def test_an_actor_that_cannot_start_fails_the_calls_that_wait_and_no_later_ones(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster that had no room for an hour may have room again."""
+    monkeypatch.setattr(roster, "START_SECONDS", 1.0)
+    monkeypatch.setattr(roster, "PATIENCE", 1.0)
+    with RayPool(actors=1, cpus=0.1, resources={"later": 1}) as pool:
+        with pytest.raises(WorkerDiedError, match="none has started in 1 seconds"):
+            pool.call("os:getpid", deadline=100)
+        monkeypatch.setattr(roster, "START_SECONDS", 100.0)
+        node = add_node(cluster, resources={"later": 1})
+        assert pool.call("builtins:len", "four", deadline=100) == 4
+    cluster.remove_node(node)

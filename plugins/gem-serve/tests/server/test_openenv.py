@@ -2,7 +2,12 @@
 
 import asyncio
 import json
+import socket
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -10,6 +15,8 @@ import pytest
 
 from gem_core import make
 from gem_core.observation import visible_text
+from gem_serve.remote.openenv import RemoteEnvironment, TextAction, TextObservation
+from gem_serve.server.mcp import mcp_reply
 
 Running = Any
 Serve = Callable[..., Running]
@@ -53,6 +60,48 @@ async def play(client_class: Any, url: str, seed: int) -> Played:
             played.append((result.observation["text"], result.reward, result.done))
         assert (await env.state())["step_count"] == len(played) - 1
         return played
+
+
+@pytest.mark.slow
+def test_the_validator_of_openenv_passes_the_server(serve: Serve, client_class: Any) -> None:
+    openenv = str(Path(sys.executable).with_name("openenv"))
+    for running in (serve("coin", GAME), serve(GAME)):
+        done = subprocess.run(
+            [openenv, "validate", "--url", running.url, "--timeout", "30", "--json"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        report = json.loads(done.stdout[done.stdout.index("{") :])
+        assert [one["id"] for one in report["criteria"] if not one["passed"]] == []
+        assert report["mode"] == "simulation"
+
+
+@pytest.mark.slow
+def test_an_application_of_openenv_serves_a_remote_environment(
+    serve: Serve, client_class: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uvicorn = pytest.importorskip("uvicorn")
+    from openenv.core.env_server.http_server import create_app
+
+    running = serve(GAME)
+    monkeypatch.setenv("GEM_REMOTE_ENV", f"remote:{running.address}/{GAME}")
+    app = create_app(RemoteEnvironment, TextAction, TextObservation, max_concurrent_envs=8)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+        async def play_all() -> list[Played]:
+            return await asyncio.gather(*(play(client_class, url, n) for n in range(8)))
+
+        assert asyncio.run(play_all()) == [expected(GAME, seed) for seed in range(8)]
+        running.until(lambda one: len(one.server.sessions) == 0)
+        server.should_exit = True
+        thread.join(30)
 
 
 @pytest.mark.slow
@@ -173,6 +222,28 @@ def test_resets_over_plain_http_do_not_fill_the_server(serve: Serve) -> None:
     assert len(running.server.sessions) == 2
     assert request("POST", f"{url}/reset", {"seed": "x"})[0] == 422
     assert len(running.server.sessions) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("{", -32700),
+        ("{}", -32600),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "resources/list"}', -32601),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}', -32603),
+    ],
+)
+def test_the_endpoint_of_mcp_says_that_there_are_no_tools(body: str, code: int) -> None:
+    reply = mcp_reply(body.encode())
+    assert (reply["jsonrpc"], reply["error"]["code"]) == ("2.0", code)
+
+
+def test_the_description_of_the_routes_has_those_of_openenv(serve: Serve) -> None:
+    url = serve("coin", GAME).url
+    described = request("GET", url + "/openapi.json")[1]["paths"]
+    assert {"/reset", "/step", "/state", "/schema", "/metadata", "/mcp"} <= described.keys()
+    for prefix in ("", f"/env/{GAME}"):
+        assert request("POST", f"{url}{prefix}/mcp", {})[1]["error"]["code"] == -32600
 
 
 def test_the_routes_of_openenv_describe_the_environment(serve: Serve) -> None:

@@ -111,9 +111,17 @@ def test_a_fork_that_is_closed_immediately_leaves_no_session(serve: Serve) -> No
     for _ in range(5):
         env.fork().close()
     env.sample_random_action()  # the server has read the messages before it
-    running.until(lambda one: one.server.metrics.closed == 5)
+    running.until(lambda one: len(one.server.sessions) == 1)
     running.until(lambda one: one.server.sessions.places.taken == 1)
-    assert len(running.server.sessions) == 1
+
+
+def test_a_fork_that_is_closed_immediately_does_not_wait_for_a_place(serve: Serve) -> None:
+    running = serve(max_envs=1)
+    env = remote(running, timeout=20, capacity_wait=300)
+    env.reset(seed=1)
+    for _ in range(3):
+        env.fork().close()
+    assert env.step("heads").observation == "4 left"
 
 
 @pytest.mark.slow
@@ -235,3 +243,62 @@ def test_a_client_that_does_not_read_fills_no_memory(serve: Serve) -> None:
 
     asyncio.run(talk())
     assert running.server.metrics.steps < count
+
+
+@pytest.mark.parametrize("seeded_by", ["reset", "seed"])
+def test_a_lost_session_costs_nothing_if_its_episode_is_replayed(
+    serve: Serve, seeded_by: str
+) -> None:
+    running = serve()
+    env = remote(running, replay=True)
+    if seeded_by == "seed":
+        env.seed(1)
+    begun = env.reset(seed=1 if seeded_by == "reset" else None, coins=9)
+    with running.server.sessions.factories["coin"]() as here:
+        here.seed(1)
+        assert here.reset(seed=1 if seeded_by == "reset" else None, coins=9) == begun
+        for _ in range(3):
+            for _ in range(2):
+                assert env.step("heads") == here.step("heads")
+            running.stop()
+            running = serve(port=running.port)
+        assert env.step("tails") == here.step("tails")
+    assert running.server.metrics.steps == 7
+
+
+def test_a_lost_session_is_replayed_in_an_event_loop_too(serve: Serve) -> None:
+    running = serve()
+
+    async def play() -> tuple[Any, Any]:
+        env = remote(running, replay=True)
+        await env.reset(seed=1)
+        first = await env.step("heads")
+        await asyncio.to_thread(running.stop)
+        await asyncio.to_thread(serve, port=running.port)
+        second = await env.step("tails")
+        env.close()
+        return first, second
+
+    first, second = asyncio.run(play())
+    with running.server.sessions.factories["coin"]() as here:
+        here.reset(seed=1)
+        assert (first, second) == (here.step("heads"), here.step("tails"))
+
+
+def test_an_episode_that_differs_or_has_no_seed_is_lost_with_its_session(serve: Serve) -> None:
+    running = serve()
+    unseeded, changed = remote(running, replay=True), remote(running, replay=True)
+    restored = remote(running, replay=True)
+    unseeded.reset()
+    for env in (changed, restored):
+        env.reset(seed=1, coins=5)
+        env.step("heads")
+    restored.restore(restored.snapshot())
+    running.stop()
+    serve(port=running.port)
+    changed._record.start["options"]["coins"] = 7  # as if the environment had changed
+    with pytest.raises(SessionLostError, match="reset gives another answer"):
+        changed.step("heads")
+    for env in (unseeded, restored):
+        with pytest.raises(SessionLostError, match="has no session"):
+            env.step("heads")

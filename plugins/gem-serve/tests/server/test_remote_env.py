@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import gc
 import pickle
 import random
 from collections.abc import Callable
@@ -275,28 +274,6 @@ def test_a_late_answer_is_an_error_and_the_next_episode_is_whole(serve: Serve, g
     assert env.step("heads").observation == "4 left"
 
 
-@pytest.mark.slow
-def test_an_environment_that_is_garbage_collected_frees_its_session(serve: Serve) -> None:
-    running = serve()
-    env = remote(running)
-    env.reset(seed=1)
-    running.until(lambda one: len(one.server.sessions) == 1)
-    del env
-    gc.collect()
-    running.until(lambda one: len(one.server.sessions) == 0)
-
-
-def test_close_can_be_called_twice_and_the_next_reset_begins_a_session(serve: Serve) -> None:
-    running = serve()
-    env = remote(running)
-    env.close()
-    env.reset(seed=1)
-    env.close()
-    env.close()
-    running.until(lambda one: len(one.server.sessions) == 0)
-    assert env.reset(seed=1)
-
-
 def test_errors_of_the_server_arrive_with_their_class_and_message(serve: Serve) -> None:
     running = serve("broken", "coin", max_envs=1)
     env = remote(running, "broken", capacity_wait=0)
@@ -403,16 +380,6 @@ def test_a_snapshot_of_another_environment_is_refused(serve: Serve) -> None:
     other.reset(seed=1)
     with pytest.raises(SnapshotError, match="of coin, not of tasks"):
         other.restore(env.snapshot())
-
-
-def test_a_forked_process_is_told_to_make_its_own_environment(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    env = remote(serve())
-    env.reset(seed=1)
-    monkeypatch.setattr("os.getpid", lambda: -1)
-    with pytest.raises(ConnectionLostError, match="another process"):
-        env.step("heads")
 
 
 def test_remote_ids_need_no_network_and_are_not_listed() -> None:

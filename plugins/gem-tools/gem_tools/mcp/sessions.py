@@ -2,22 +2,22 @@
 
 A session lives in the event loop of ``gem_tools.background``. Its client is entered and left by one
 task, as the SDK requires; any number of calls run beside it at the same time. If a server stops
-answering, its session is closed, and the next call opens another.
+answering, its connection is dropped, and the next call opens another. A session that was closed,
+because no tool uses it any more, stays closed.
 """
 
 import asyncio
 import contextlib
 import math
 import os
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from gem_core.errors import GemError
+from gem_core.errors import ClosedError, GemError
+from gem_core.lifetimes import Lock
 from gem_tools import background
 from gem_tools.mcp.config import Server
 
@@ -29,6 +29,8 @@ __all__ = ["Handlers", "Offer", "Session", "SessionLostError", "Sessions", "sess
 
 _PROBE_SECONDS = 5.0
 """A program is replaced if a call timed out and it then answers nothing for this time."""
+_CLOSE_SECONDS = 5.0
+"""Seconds in which a server must let go; then the connection to it is abandoned."""
 _MOST_PAGES = 100
 """Maximum number of pages in a listing of tools."""
 
@@ -116,8 +118,7 @@ class Session:
         self.server = server
         self.handlers = handlers
         self._known: tuple[Offer, ...] | None = None
-        self.loop: asyncio.AbstractEventLoop | None = None
-        """The loop in which it runs, once it has been opened."""
+        self._is_closed = False
         self._current: _Link | None = None
         self._links: set[_Link] = set()
 
@@ -129,6 +130,7 @@ class Session:
 
         Raises:
             SessionLostError: The server cannot be reached, or does not answer in time.
+            ClosedError: The session was closed.
         """
         if self._known is None:
             await self._opened(connect_timeout)
@@ -154,6 +156,7 @@ class Session:
 
         Raises:
             SessionLostError: The connection could not be made, or broke.
+            ClosedError: The session was closed.
             TimeoutError: There was no answer in time.
             MCPError: The server refused the request.
         """
@@ -176,19 +179,23 @@ class Session:
         return answer
 
     async def close(self) -> None:
-        """Disconnect; a later call opens the session again."""
+        """Disconnect for good, within ``_CLOSE_SECONDS``."""
+        self._is_closed = True
         links = list(self._links)
         for link in links:
             self._drop(link)
         holders = [link.holder for link in links if link.holder is not None]
         if holders:
-            await asyncio.wait(holders)
+            _, late = await asyncio.wait(holders, timeout=_CLOSE_SECONDS)
+            for holder in late:
+                holder.cancel()
 
     async def _opened(self, connect_timeout: float) -> tuple[_Link, "Client"]:
         """Return the open client; callers share one that is being opened."""
+        if self._is_closed:
+            raise ClosedError(f"The session of the MCP server {str(self.server)!r} is closed.")
         link = self._current
         if link is None:
-            self.loop = asyncio.get_running_loop()
             link = self._current = _Link(connect_timeout)
             self._links.add(link)
             link.holder = asyncio.ensure_future(self._hold(link, connect_timeout))
@@ -286,13 +293,11 @@ class Sessions:
     """The sessions of one process, each kept as long as a tool uses it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._held: dict[tuple[Server, Handlers], tuple[Session, int]] = {}
-        self._abandoned: deque[Sequence[Session]] = deque()
 
     def hold(self, server: Server, handlers: Handlers) -> Session:
-        """Return the session of a server; give it back with ``release`` or ``abandon``."""
-        self._settle()
+        """Return the session of a server; give it back with ``release``."""
         with self._lock:
             session, count = self._held.get((server, handlers), (None, 0))
             session = session or Session(server, handlers)
@@ -308,36 +313,20 @@ class Sessions:
                 _, count = self._held.pop(key)
                 if count > 1:
                     self._held[key] = session, count - 1
-                    continue
-            if session.loop is not None:
-                unused.append(session)
+                else:
+                    unused.append(session)
         return unused
-
-    def abandon(self, held: Sequence[Session]) -> None:
-        """Give sessions back without a lock, for finalizers; they are closed later."""
-        self._abandoned.append(held)
-        loop = next((session.loop for session in held if session.loop is not None), None)
-        if loop is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended
-                loop.call_soon_threadsafe(self._settle)
-
-    def _settle(self) -> None:
-        """Close abandoned sessions."""
-        with contextlib.suppress(IndexError):  # another thread may do the same
-            while self._abandoned:
-                for session in self.release(self._abandoned.popleft()):
-                    background.start(session.close())
 
     async def close(self) -> None:
         """Close all sessions."""
-        held = [session for session, _ in self._held.values()]
+        held = [session for session, _ in list(self._held.values())]
         await asyncio.gather(*(session.close() for session in held), return_exceptions=True)
 
 
-_lock = threading.Lock()
+_lock = Lock()
 _current: Sessions | None = None
-_abandoned: list[Sessions] = []
-"""Sessions of the parent process, kept so that finalizers do not close what it uses."""
+_of_parents: list[Sessions] = []
+"""Sessions of parent processes, kept so that a fork does not disconnect what they use."""
 
 
 def sessions() -> Sessions:
@@ -351,11 +340,11 @@ def sessions() -> Sessions:
 
 
 def _forget() -> None:
-    """Keep the parent's sessions open; their thread does not exist in a forked child."""
-    global _current, _lock
+    """Keep the parent's sessions open; their thread does not exist in a fork."""
+    global _current  # noqa: PLW0603 - one for each process
     if _current is not None:
-        _abandoned.append(_current)
-    _current, _lock = None, threading.Lock()
+        _of_parents.append(_current)
+    _current = None
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -9,14 +9,18 @@ server, which is opened on first use and stays open.
 """
 
 import asyncio
+import contextlib
 import os
 import re
-import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from gem_core.errors import ConfigError
+import anyio
+
+from gem_core.errors import ClosedError, ConfigError
+from gem_core.lifetimes import Lifetime, Lock
 from gem_core.observation import Action
 from gem_core.records import json_value
 from gem_core.secret import Secret
@@ -35,6 +39,10 @@ __all__ = ["MCPTool"]
 _HEAD = re.compile(r"<tool_call>\s*<tool_name>([^<]*)</tool_name>\s*(<arguments>)?")
 _TAIL = re.compile(r"\s*</tool_call>")
 _TAIL_OF_ARGUMENTS = re.compile(r"</arguments>\s*</tool_call>")
+_CLOSE_SECONDS = 10.0
+"""Longer than a session takes to close."""
+_lock = Lock()
+"""Held while a tool gets its sessions, which opens none of them."""
 
 
 @dataclass(frozen=True)
@@ -65,34 +73,49 @@ class _Limits:
 class _Holding:
     """The sessions that one tool uses in one process."""
 
-    def __init__(self, servers: Mapping[str, Server], handlers: Handlers) -> None:
+    def __init__(self, tool: "MCPTool", servers: Mapping[str, Server], handlers: Handlers) -> None:
         self.shared = sessions()
         self.sessions = {
             name: self.shared.hold(server, handlers) for name, server in servers.items()
         }
-        self._process = os.getpid()
-        self._given_back = False
+        self._calls: set[anyio.CancelScope] = set()
+        self._ending: Future[None] | None = None
+        self.lifetime = Lifetime(tool, self._give_back, what="MCP tool", at_exit=False)
+
+    @contextlib.contextmanager
+    def use(self) -> Iterator[None]:
+        """Hold them for a call, in the background.
+
+        Raises:
+            ClosedError: The tool was closed, before or in the block.
+        """
+        scope = anyio.CancelScope()
+        self._calls.add(scope)  # before the check, so that a call is either refused or ended
+        try:
+            self.lifetime.check()
+            with scope:
+                yield
+        finally:
+            self._calls.discard(scope)
+        if scope.cancelled_caught:
+            self.lifetime.check()
 
     def close(self) -> None:
-        """Give the sessions back, and wait until unused ones are closed."""
-        if self._is_last():
-            unused = self.shared.release(self.sessions.values())
-            if unused:
-                background.run(_close(unused))
+        """Give them back, and wait until those are closed that nobody uses now."""
+        self.lifetime.end()
+        if self._ending is not None and not background.is_this_thread():
+            wait([self._ending], _CLOSE_SECONDS)
 
-    def abandon(self) -> None:
-        """Give the sessions back without waiting."""
-        if self._is_last():
-            self.shared.abandon(list(self.sessions.values()))
+    def _give_back(self) -> None:
+        unused = self.shared.release(self.sessions.values())
+        if background.is_running():
+            with contextlib.suppress(ClosedError):  # the process ends, which closes them
+                self._ending = background.start(self._end(unused))
 
-    def _is_last(self) -> bool:
-        """Whether to give them back: once, and not in a forked child."""
-        before, self._given_back = self._given_back, True
-        return not before and self._process == os.getpid()
-
-
-async def _close(unused: Sequence[Session]) -> None:
-    await asyncio.gather(*(session.close() for session in unused))
+    async def _end(self, unused: Sequence[Session]) -> None:
+        for scope in list(self._calls):
+            scope.cancel()
+        await asyncio.gather(*(session.close() for session in unused))
 
 
 class MCPTool(BaseTool):
@@ -126,6 +149,7 @@ class MCPTool(BaseTool):
     blocking = True
     in_order = True
     shared: ClassVar[tuple[str, ...]] = (
+        "_closed",
         "_menu",
         "_handlers",
         "_holding",
@@ -161,6 +185,7 @@ class MCPTool(BaseTool):
         self.longest_output = longest_output
         self._menu: Menu | None = None
         self._holding: _Holding | None = None
+        self._closed = False
         self._servers = read_config(config, auth=auth, headers=headers)
         self._held()
         if validate_on_init:
@@ -197,9 +222,11 @@ class MCPTool(BaseTool):
 
         Raises:
             ConfigError: The configuration has an unknown form; nothing has changed.
+            ClosedError: The tool was closed.
         """
         servers = read_config(config, auth=auth, headers=headers)
-        self.close()
+        self._held()
+        self._give_back()
         self._servers, self._menu = servers, None
 
     def get_available_tools(self) -> list[dict[str, Any]]:
@@ -241,6 +268,11 @@ class MCPTool(BaseTool):
         return ToolCall(self.name, arguments, text, name)
 
     def run(self, call: ToolCall) -> ToolResult:
+        """Run a call.
+
+        Raises:
+            ClosedError: The tool was closed, before or during the call.
+        """
         return background.run(self._run(call))
 
     async def arun(self, call: ToolCall) -> ToolResult:
@@ -249,6 +281,10 @@ class MCPTool(BaseTool):
 
     async def _run(self, call: ToolCall) -> ToolResult:
         """Run a call, in the background."""
+        with self._held().use():
+            return await self._result(call)
+
+    async def _result(self, call: ToolCall) -> ToolResult:
         try:
             menu = await self._list()
         except SessionLostError as error:
@@ -275,7 +311,9 @@ class MCPTool(BaseTool):
                 why = f"{name!r} timed out after {self._limits.execution_timeout:g} seconds"
             except SessionLostError as error:
                 why = f"failed to connect to the server {entry.server!r}: {error.why}"
-            except Exception as error:  # noqa: BLE001 - the agent reads about every error
+            except ClosedError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the agent reads about every other error
                 return self._refused(error, info)
             else:
                 return result_of(answer, longest_output=self.longest_output, **info)
@@ -301,13 +339,17 @@ class MCPTool(BaseTool):
         return error_result(said, **info) if isinstance(error, MCPError) else failed(said, **info)
 
     def _held(self) -> _Holding:
-        """Return the sessions of this process, which a forked child opens anew."""
-        holding = self._holding
-        if holding is None or holding.shared is not sessions():
-            self._holding = holding = _Holding(self._servers, self._handlers)
-            finalizer = weakref.finalize(self, holding.abandon)
-            finalizer.atexit = False  # the sessions are closed at exit anyway
-        return holding
+        """Return the sessions of this process; a fork has its own.
+
+        Raises:
+            ClosedError: The tool was closed.
+        """
+        with _lock:
+            if self._closed:
+                raise ClosedError("This MCP tool is closed.")
+            if self._holding is None or self._holding.shared is not sessions():
+                self._holding = _Holding(self, self._servers, self._handlers)
+            return self._holding
 
     async def _list(self) -> Menu:
         """Return the tools; the last known ones if a server cannot be reached."""
@@ -326,9 +368,13 @@ class MCPTool(BaseTool):
         if self._menu is not None:
             return self._menu
         try:
-            return background.run(self._list())
+            return background.run(self._listing())
         except SessionLostError as error:
             raise ConfigError(str(error)) from error
+
+    async def _listing(self) -> Menu:
+        with self._held().use():
+            return await self._list()
 
     def _validate(self) -> None:
         """Connect, and check that there are tools."""
@@ -349,8 +395,17 @@ class MCPTool(BaseTool):
         return twin
 
     def close(self) -> None:
-        """Give the sessions back; the last tool ends the servers that were started."""
-        holding, self._holding = self._holding, None
+        """Give the sessions back for good; the last tool ends the servers that were started.
+
+        Calls in progress raise ``ClosedError``. It takes at most ten seconds, and in a fork it does
+        nothing to what the parent uses.
+        """
+        self._closed = True
+        self._give_back()
+
+    def _give_back(self) -> None:
+        with _lock:
+            holding, self._holding = self._holding, None
         if holding is not None:
             holding.close()
 

@@ -6,19 +6,30 @@ import os
 import shutil
 import tarfile
 import tempfile
-import weakref
 from collections.abc import Iterator
 from pathlib import Path
+
+from gem_core.lifetimes import Lifetime
 
 __all__ = ["Workspace"]
 
 
 class Workspace:
-    """A temporary folder, deleted on ``close``, by the garbage collector, or at exit."""
+    """A temporary folder, deleted on ``close``, when it is dropped, or at exit.
+
+    After ``close``, using it raises ``ClosedError``. In a fork of the process it raises
+    ``ForkError``: the folder is the parent's.
+    """
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="gem-mcpmark-")).resolve()
-        self._finalizer = weakref.finalize(self, _delete, str(self.path), os.getpid())
+        self._path = Path(tempfile.mkdtemp(prefix="gem-mcpmark-")).resolve()
+        self._lifetime = Lifetime(self, _delete, str(self._path), what="workspace")
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        self._lifetime.check()
+        return self._path
 
     def fill(self, source: Path | None) -> None:
         """Replace the content by a copy of ``source``; None empties the folder."""
@@ -42,8 +53,8 @@ class Workspace:
             archive.extractall(self.path, filter="tar")
 
     def close(self) -> None:
-        """Delete it."""
-        self._finalizer()
+        """Delete it; may be called twice."""
+        self._lifetime.end()
 
     def _clear(self) -> None:
         self.path.mkdir(exist_ok=True)
@@ -76,8 +87,7 @@ def _empty(top: Path) -> None:
             Path(folder).rmdir()
 
 
-def _delete(path: str, process: int) -> None:
-    if os.getpid() == process:  # a forked child keeps the parent's folder
-        with contextlib.suppress(OSError):
-            _empty(Path(path))
-            Path(path).rmdir()
+def _delete(path: str) -> None:
+    with contextlib.suppress(OSError):
+        _empty(Path(path))
+        Path(path).rmdir()

@@ -6,11 +6,11 @@ pool of connections and one cache. Files are read and connections opened by the 
 
 import importlib
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from gem_core.errors import ConfigError, GemError, UnknownIdError, near_names
+from gem_core.lifetimes import Lock
 from gem_core.specs import check_kwargs
 from gem_tools.extras import require
 
@@ -25,7 +25,7 @@ BACKENDS = {
 """Entry points of the backends by id."""
 
 _shared: dict[str, "SearchBackend"] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 class SearchError(GemError, ConnectionError):

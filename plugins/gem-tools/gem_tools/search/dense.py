@@ -1,6 +1,7 @@
 """Dense retrieval: a text encoder makes vectors, and faiss finds those nearest to a query."""
 
 import math
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,14 +49,18 @@ class DenseIndex:
             DataError: A passage cannot be read.
         """
         encoder = Encoder(options.model, pooling=options.pooling)
-        with tempfile.TemporaryDirectory(prefix="gem-tools-") as folder:
-            vectors = _encode_all(passages, encoder, Path(folder) / "vectors.npy", track)
+        # Not a TemporaryDirectory, which a fork of the process would delete at its exit.
+        folder = Path(tempfile.mkdtemp(prefix="gem-tools-"))
+        try:
+            vectors = _encode_all(passages, encoder, folder / "vectors.npy", track)
             index = _new_index(options.faiss, vectors)
             for start in track(
                 range(0, len(vectors), _CHUNK), "indexing", -(-len(vectors) // _CHUNK)
             ):
                 index.add(np.ascontiguousarray(vectors[start : start + _CHUNK]))
             del vectors  # the file is mapped, and about to be deleted
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
         return cls(index, encoder)
 
     @classmethod

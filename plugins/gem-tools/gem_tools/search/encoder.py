@@ -1,7 +1,6 @@
 """Makes vectors of texts with any encoder that transformers can load."""
 
 import re
-import threading
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lock
 
 __all__ = ["Encoder"]
 
@@ -68,7 +68,7 @@ class Encoder:
             self._model = self._model.half()
         self._model = self._model.to(self.device).eval()
         self._longest = int(getattr(self._model.config, "max_position_embeddings", _PASSAGE_TOKENS))
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     @property
     def dimension(self) -> int:

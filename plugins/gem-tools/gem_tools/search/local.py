@@ -1,11 +1,11 @@
 """Searches a corpus in this process, with BM25."""
 
 import asyncio
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gem_core.lifetimes import Lock
 from gem_tools.search.backend import Document
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Bm25Backend:
         self.corpus = corpus
         self.index_path = index_path
         self._opened: Retriever | None = None
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def search(self, query: str, *, topk: int, seconds: float) -> Sequence[Document]:
         hits = self._retriever().search([query], topk)[0]

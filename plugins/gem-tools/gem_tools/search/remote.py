@@ -8,13 +8,13 @@ overloaded. All connections of a backend are kept and reused.
 import asyncio
 import random
 import re
-import threading
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gem_core.errors import ConfigError
+from gem_core.lifetimes import Lock
 from gem_tools import background
 from gem_tools.search.backend import Document, SearchError
 
@@ -211,7 +211,7 @@ class _Connection:
         self.session: aiohttp.ClientSession = aiohttp.ClientSession(
             connector=connector, timeout=aiohttp.ClientTimeout(), trust_env=uses_proxy
         )
-        background.before_exit(self.session.close)
+        background.close_with(self, self.session.close)
 
 
 class _Cache:
@@ -219,7 +219,7 @@ class _Cache:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._results: OrderedDict[tuple[str, int], Found] = OrderedDict()
 
     def get(self, key: tuple[str, int]) -> Found | None:

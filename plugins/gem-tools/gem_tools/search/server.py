@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from gem_core.errors import DataError
+from gem_core.errors import DataError, GemError
 from gem_core.web_pages import page_problem
 from gem_tools.search.batcher import Batcher
 from gem_tools.search.index import Retriever
@@ -106,7 +106,7 @@ class _Server:
         self._metrics.queries.labels(asked.wire).inc(len(asked.queries))
         try:
             found = await self._batcher.search(asked.queries, asked.topk or self._topk)
-        except DataError as error:  # a passage of the corpus cannot be read
+        except GemError as error:  # a passage of the corpus cannot be read, or the server ends
             return _response({"error": str(error)}, asked.wire, status=500)
         return _answer(asked, found)
 

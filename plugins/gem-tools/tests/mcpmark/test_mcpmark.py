@@ -129,11 +129,13 @@ def test_a_snapshot_brings_the_files_back(sample):
 @pytest.mark.slow
 def test_folders_are_deleted_by_close_by_collection_and_by_the_end_of_the_program():
     code = (
-        "import os, gem_core\n"
+        "import gc, os, time, gem_core\n"
         "closed, collected, left = (gem_core.make('mcp:Sample') for _ in range(3))\n"
         "roots = [env.root for env in (closed, collected, left)]\n"
         "for env in (closed, collected, left): env.reset(seed=0)\n"
-        "closed.close(); del env, collected\n"
+        "closed.close(); del env, collected; gc.collect()\n"
+        "until = time.monotonic() + 30\n"
+        "while roots[1].exists() and time.monotonic() < until: time.sleep(0.01)\n"
         "print([root.exists() for root in roots], flush=True)\n"
         "if not os.fork(): raise SystemExit\n"
         "os.wait()\n"

@@ -35,5 +35,6 @@ def test_folders_are_as_deep_as_an_agent_likes():
         assert len(archive.getnames()) == DEEPER_THAN_CALLS + 1
     workspace.fill(None)
     assert not list(workspace.path.iterdir())
+    path = workspace.path
     workspace.close()
-    assert not workspace.path.exists()
+    assert not path.exists()

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from gem_serve.gateway.serving import serve_in_thread
 from gem_serve.gateway.testing.answers import FORMS, Sample, VllmAnswer
 
 __all__ = ["Script", "TestEngine", "adding"]
@@ -81,20 +82,17 @@ class TestEngine:
         self.held = threading.Event()
         self.held.set()
         self._rng = random.Random(seed)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
+        self._lifetime = serve_in_thread(self, self._start, self._stop, "engine")
         return self
 
     def __exit__(self, *_: object) -> None:
         self.held.set()
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._lifetime.end()
+
+    async def _stop(self) -> None:
+        await self._runner.cleanup()
 
     async def _start(self) -> None:
         app = web.Application(client_max_size=2**28)

@@ -1,0 +1,54 @@
+"""Threads that end what was dropped, where the end may take seconds.
+
+The garbage collector's thread of ``gem_core.lifetimes`` is there for all, so it must not wait. The
+end of the interpreter waits for these threads, but not for ever.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+from gem_core.lifetimes import Lifetime, call_later
+
+__all__ = ["end_in_thread", "prepare"]
+
+_AT_EXIT = 10.0
+"""Seconds that the end of the interpreter waits for all threads together."""
+
+
+class _Endings:
+    """The threads of a process."""
+
+    def __init__(self) -> None:
+        self._threads: list[threading.Thread] = []
+        self.lifetime = Lifetime(self, _wait, self._threads, what="ending")
+
+    def start(self, end: Callable[[], object]) -> threading.Thread:
+        self._threads[:] = [one for one in self._threads if one.is_alive()]
+        thread = threading.Thread(target=end, name="gem-rollout-end", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return thread
+
+
+def _wait(threads: list[threading.Thread]) -> None:
+    until, drained = time.monotonic() + _AT_EXIT, threading.Event()
+    call_later(drained.set)  # a drop may just have been noted
+    drained.wait(_AT_EXIT)
+    for one in list(threads):
+        one.join(max(0.0, until - time.monotonic()))
+
+
+_endings = _Endings()
+
+
+def prepare() -> None:
+    """Let the end of the interpreter wait; called before the lifetime of what will be ended."""
+    global _endings  # noqa: PLW0603 - a fork begins anew
+    if not _endings.lifetime.is_open:
+        _endings = _Endings()
+
+
+def end_in_thread(end: Callable[[], object]) -> threading.Thread:
+    """Start a thread that ends something, and return it."""
+    return _endings.start(end)
