@@ -172,6 +172,14 @@ class TestCalls:
         )
         assert env.turn == 0
 
+    def test_a_call_that_was_only_thought_of_is_none(self) -> None:
+        thought = "<think>perhaps <add>4</add></think>"
+        for action in (f"{thought} no", "<add>4</add> or not</think> no", "<think><add>4</add>"):
+            assert not question(Adder()).step(action).info["use_tool"]
+        step = question(Adder()).step(f"{thought} so <add>5</add> and so on")
+        assert step.observation == "total 5"
+        assert step.info["parsed_action"] == f"{thought} so <add>5</add>"
+
     def test_an_action_without_a_call_reaches_the_environment_unchanged(self) -> None:
         env = question(Adder())
         step = env.step("just <add 4")

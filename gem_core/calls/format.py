@@ -18,7 +18,6 @@ __all__ = [
     "CallFormat",
     "Reading",
     "Request",
-    "after_thoughts",
 ]
 
 MOST_CALLS = 64
@@ -103,14 +102,3 @@ class BaseCallFormat(ABC):
             {"role": "assistant", "content": reading.text},
             {"role": "user", "content": self.show(reading, outputs)},
         ]
-
-
-def after_thoughts(text: str) -> int:
-    """Return the position after the ``<think>...</think>`` that a text begins with.
-
-    Calls inside it do not count. If it is never closed, it is the whole text.
-    """
-    if not text.lstrip().startswith("<think>"):
-        return 0
-    end = text.find("</think>")
-    return len(text) if end < 0 else end + len("</think>")

@@ -3,6 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 from gem_core.calls import CallFormat, Catalog, Reading, Request
@@ -13,6 +14,7 @@ from gem_core.faults import boundary
 from gem_core.maybe_async import drive, then
 from gem_core.observation import Action, Info, Observation, text_of, with_text
 from gem_core.optional import run_async
+from gem_core.thoughts import after_thoughts
 from gem_core.tool import Tool, ToolCall, ToolResult, copy_of
 
 __all__ = ["ToolWrapper"]
@@ -36,6 +38,8 @@ class ToolWrapper(Wrapper):
     A step with calls has a reward and never ends the episode. Its ``info`` has ``use_tool=True``,
     ``parsed_action`` (the action up to the end of the calls) and ``tool_type``. The ``info`` of
     every step has ``tool_use_counter`` and ``tool_success_counter``.
+
+    What an agent only thought of (``gem_core.thoughts``) is no call.
 
     With the format ``tags``, each tool looks for its own call. Tools are tried in order; the first
     call that succeeds counts or, if none does, the first that failed.
@@ -168,11 +172,14 @@ class ToolWrapper(Wrapper):
 
     def _step_tags(self, action: Action) -> Generator[Any, Any, Step]:
         failed: tuple[ToolCall, ToolResult] | None = None
+        start = after_thoughts(action) if isinstance(action, str) else 0
         for tool in self.tools:
             with boundary("tool"):
-                call = tool.parse(action)
+                call = tool.parse(action[start:] if start else action)
             if call is None:
                 continue
+            if start:
+                call = replace(call, text=action[:start] + call.text)
             if self.max_uses_per_tool and self._is_over(tool, self._uses):
                 result = self._refusal(tool)
             else:

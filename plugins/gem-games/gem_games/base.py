@@ -21,6 +21,7 @@ from typing import ClassVar
 
 from gem_core import Action, BaseEnv, Info, Step
 from gem_core.errors import ConfigError, InvalidActionError
+from gem_core.thoughts import spoken
 
 __all__ = [
     "DIGITS",
@@ -90,15 +91,19 @@ class Game(BaseEnv):
         self.turn_count = 0
         return rules, {"suffix": self.render()}
 
+    def said(self, action: str) -> str:
+        """Return the text in which an action is looked for: that without thoughts."""
+        return spoken(action)
+
     def read(self, action: Action) -> re.Match[str] | None:
-        """Return the parts of an action; None if it is malformed.
+        """Return the parts of an action; None if it is malformed, or was only thought of.
 
         Raises:
             InvalidActionError: The action is not text.
         """
         try:
-            return self.pattern.match(action)
-        except TypeError:
+            return self.pattern.match(self.said(action))
+        except (AttributeError, TypeError):
             name = type(self).__name__
             got = type(action).__name__
             raise InvalidActionError(f"An action of {name} is text; got {got}.") from None

@@ -192,3 +192,10 @@ def test_a_new_episode_counts_its_turns_from_zero():
     env.step("\\boxed{9}")
     env.reset()
     assert env.step("\\boxed{1}").info["suffix"] == "Turns so far: 1."
+
+
+def test_what_was_only_thought_of_is_no_action():
+    env = started()
+    assert env.step("<think>Not \\boxed{7}, rather 8.</think> \\boxed{8}").reward == 0.8
+    assert env.step("Not \\boxed{7}.</think> \\boxed{1} <think>\\boxed{2}").reward == 0.2
+    assert env.step("<think>\\boxed{7}").info["format_error"]

@@ -23,6 +23,7 @@ from gem_core.machine import (
     check_path,
 )
 from gem_core.observation import text_of
+from gem_core.thoughts import after_thoughts
 from gem_core.tool import Function, Tool
 from gem_terminal.functions import FUNCTIONS
 from gem_terminal.task import TerminalTask
@@ -299,7 +300,8 @@ class TerminalEnv(BaseEnv):
             if reading.requests:
                 return reading
         text = text_of(action)
-        block = _BASH_BLOCK.search(text)
+        start = after_thoughts(text)
+        block = _BASH_BLOCK.search(text[start:])
         if block is None:
             return Reading(action, (), text)
         command = block[1].rstrip("\n")
@@ -307,7 +309,7 @@ class TerminalEnv(BaseEnv):
             request = Request(_FINISH)
         else:
             request = Request("shell", {"command": command})
-        shown = text[: block.end()]
+        shown = text[: start + block.end()]
         return Reading(action, (request,), shown, {"role": "assistant", "content": shown})
 
     def _run(self, request: Request) -> tuple[str, dict[str, Any]]:

@@ -90,3 +90,13 @@ def test_a_hundred_of_many_changed_files_are_listed(env):
     found = env.step("```bash\nfinish\n```").info["changed_files"]
     assert found["new"] == [f"/app/f{number}" for number in range(1000, 1100)]
     assert found["left_out"] == 50
+
+
+def test_what_is_only_thought_of_is_not_run(env):
+    env.reset(seed=0)
+    step = env.step("<think>\n```bash\nfinish\n```\n</think>\n```bash\necho run\n```")
+    assert (step.terminated, "run" in step.observation) == (False, True)
+    step = env.step("<think>```bash\nfinish\n```")
+    assert step.info["format_error"]
+    step = env.step("Perhaps\n```bash\nfinish\n```\nor not.</think>```bash\necho again\n```")
+    assert (step.terminated, "again" in step.observation) == (False, True)

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 from gem_core import Action, BaseEnv, Info, Step
 from gem_core.errors import ConfigError, InvalidActionError, near_names
+from gem_core.thoughts import spoken
 from gem_web.catalogue import Catalogue, open_catalogue
 from gem_web.nouns import NounFinder, find_nouns
 from gem_web.pages import RENDERERS, Page, clickables
@@ -195,13 +196,17 @@ class WebshopEnv(BaseEnv):
         self.error_count += not is_valid
         return self.error_count > self.error_tolerance
 
+    def said(self, action: str) -> str:
+        """Return the text in which an action is looked for: that without thoughts."""
+        return spoken(action)
+
     def _read(self, action: Action) -> tuple[str, str]:
         """Return the name and the argument of an action; both empty without a box."""
         if not isinstance(action, str):
             raise InvalidActionError(
                 f"An action of WebshopEnv is text; got {type(action).__name__}."
             )
-        content = _last_box(action)
+        content = _last_box(self.said(action))
         match = _ACTION.match(content)
         return (match[1], match[2].lower()) if match else (content, "")
 

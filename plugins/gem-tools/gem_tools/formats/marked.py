@@ -9,15 +9,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from gem_core.calls.format import (
-    MOST_CALLS,
-    BaseCallFormat,
-    Reading,
-    Request,
-    after_thoughts,
-)
+from gem_core.calls.format import MOST_CALLS, BaseCallFormat, Reading, Request
 from gem_core.calls.written import json_at, request_of
 from gem_core.observation import Action
+from gem_core.thoughts import after_thoughts
 from gem_core.tool import Function
 from gem_tools.formats.schemas import schema_lines
 

@@ -8,15 +8,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem_core.calls.format import (
-    MOST_CALLS,
-    BaseCallFormat,
-    Reading,
-    Request,
-    after_thoughts,
-)
+from gem_core.calls.format import MOST_CALLS, BaseCallFormat, Reading, Request
 from gem_core.calls.written import json_of, request_of
 from gem_core.observation import Action
+from gem_core.thoughts import spoken
 from gem_core.tool import Function
 from gem_tools.formats.schemas import schema_lines
 
@@ -55,7 +50,7 @@ class OpenAIFormat(BaseCallFormat):
         return _read_message(message, action) if isinstance(message, Mapping) else Reading(action)
 
     def _read_text(self, action: str) -> Reading:
-        text = action[after_thoughts(action) :].strip()
+        text = spoken(action).strip()
         if not text.startswith("{"):
             return Reading(action)
         try:

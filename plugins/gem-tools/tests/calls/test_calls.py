@@ -243,6 +243,7 @@ class TestReading:
     def test_a_call_in_thoughts_is_not_a_call(self, call_format: CallFormat, call: str) -> None:
         assert call_format.read(f"<think>\n{call}\n</think>\nNo.").requests == ()
         assert call_format.read(f"<think>\n{call}\n").requests == ()
+        assert call_format.read(f"Perhaps\n{call}\nor not.\n</think>\nNo.").requests == ()
         assert asked(call_format.read(f"<think>\n{call}\n</think>\n{call}")) == [("a", {})]
 
     @pytest.mark.parametrize(

@@ -187,6 +187,10 @@ class GameAdapter(Game, Env):
         """Start with the result of an overridden ``_generate_board``."""
         self.__dict__["board"] = board
 
+    def said(self, action: str) -> str:
+        """Return all of a reply: an action in a thought counts, as in gem-llm."""
+        return action
+
     def read(self, action: Any) -> Any:
         """Return the parts of an action; see ``gem_games.base.Game.read``."""
         if not self.is_overridden("_parse_action"):

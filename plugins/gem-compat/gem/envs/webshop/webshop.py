@@ -86,6 +86,10 @@ class WebshopEnv(shop.WebshopEnv, Env):
             self.seed(seed)
         self.reset()
 
+    def said(self, action: str) -> str:
+        """Return all of a reply: an action in a thought counts, as in gem-llm."""
+        return action
+
     def reset(  # type: ignore[override]  # gem-llm's order
         self,
         seed: int | None = None,
