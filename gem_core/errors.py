@@ -26,6 +26,7 @@ __all__ = [
     "MachineError",
     "NoMachineError",
     "PluginError",
+    "RewardError",
     "SandboxError",
     "SnapshotError",
     "UnknownIdError",
@@ -86,6 +87,10 @@ class DataError(GemError, ValueError):
 
 class HubError(GemError, ConnectionError):
     """The hub did not deliver a dataset: unreachable, unknown, gated, or interrupted."""
+
+
+class RewardError(GemError, ValueError):
+    """An environment returned a reward that is no finite number."""
 
 
 class SandboxError(GemError, RuntimeError):

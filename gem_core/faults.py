@@ -5,16 +5,19 @@ pass (``boundary``); some classes of errors imply the mark. An error without a m
 part that was running when it was recorded.
 """
 
+import math
 import traceback
+from numbers import Real
 from types import TracebackType
 from typing import Final
 
-from gem_core.errors import SandboxError
+from gem_core.errors import RewardError, SandboxError
 from gem_core.observation import Info
 
-__all__ = ["boundary", "boundary_of", "error_record"]
+__all__ = ["boundary", "boundary_of", "checked_reward", "error_record"]
 
 _MARK: Final = "_gem_boundary"
+_SHOWN = 100
 
 
 class boundary:  # noqa: N801 - used like contextlib's functions, and several times faster
@@ -44,6 +47,27 @@ class boundary:  # noqa: N801 - used like contextlib's functions, and several ti
     ) -> None:
         if error is not None and boundary_of(error, "") == "":
             error.__dict__[_MARK] = self._name
+
+
+def checked_reward(reward: object, env: object) -> float:
+    """Return a reward as a float.
+
+    Args:
+        reward: What an environment has returned.
+        env: The environment, which the error names.
+
+    Raises:
+        RewardError: It is no finite number.
+    """
+    if type(reward) is float and math.isfinite(reward):
+        return reward
+    if isinstance(reward, Real) and math.isfinite(reward):
+        return float(reward)
+    shown = repr(reward)
+    raise RewardError(
+        f"A reward is a finite number; {type(env).__name__} returned "
+        f"{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '...'} ({type(reward).__name__})."
+    )
 
 
 def boundary_of(error: BaseException, default: str) -> str:

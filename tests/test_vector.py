@@ -9,6 +9,7 @@ import gem_core
 from gem_core import Action, AsyncEnv, BaseEnv, Info, Observation, Step
 from gem_core.errors import ConfigError, EnvironmentFault, GemError, UnknownKwargError
 from gem_core.seeding import child_seed
+from gem_core.specs import EnvSpec
 from gem_core.vector import BatchStep, VectorEnv
 from gem_core.vector.serial import SerialExecutor
 
@@ -396,3 +397,28 @@ def test_the_options_of_gymnasiums_reset_are_answered_too() -> None:
     env = gem_core.make("game:GuessTheNumber-v0")
     with pytest.raises(UnknownKwargError, match="by its name"):
         env.reset(options={"seed": 1})
+
+
+class Reusing(BaseEnv):
+    """Returns one dict as its info, again and again."""
+
+    def start(self) -> tuple[Observation, Info]:
+        self.told = getattr(self, "told", {})
+        self.told["turn"] = 0
+        return "start", self.told
+
+    def step(self, action: Action) -> Step:
+        self.told["turn"] += 1
+        return Step("", 0.0, self.told["turn"] == 2, False, self.told)
+
+    def sample_random_action(self) -> Action:
+        return "a"
+
+
+def test_the_final_info_is_of_the_last_step_whatever_the_environment_does_with_its_dict() -> None:
+    spec = EnvSpec(id="t:Reusing", entry_point=Reusing)
+    with gem_core.make_vec(spec, num_envs=1) as vector:
+        vector.reset()
+        vector.step(["a"])
+        info = vector.step(["a"]).infos[0]
+    assert (info["final_info"]["turn"], info["turn"]) == (2, 0)

@@ -146,6 +146,7 @@ class Slot:
     def _finish(self, step: Step) -> Any:
         """Do what ``autoreset`` asks for after the last step of an episode."""
         if self._autoreset == "same_step":
+            step = step._replace(info=dict(step.info))  # the environment may use it again
             first = self.reset({})
             return _join(step, first) if type(first) is tuple else _join_later(step, first)
         if self._autoreset == "next_step":

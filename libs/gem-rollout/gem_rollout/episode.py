@@ -12,7 +12,7 @@ from typing import Any
 from gem_core.agent import Agent, Reply
 from gem_core.env import Env, Step
 from gem_core.errors import DeadlineError
-from gem_core.faults import error_record
+from gem_core.faults import checked_reward, error_record
 from gem_core.maybe_async import drive
 from gem_core.observation import Info, Observation
 from gem_core.optional import seed_actions, seed_agent
@@ -132,6 +132,7 @@ class Episode:
             step: Step = yield env.step(action)
             after = clock()
             seen, (observation, reward, terminated, truncated, info) = observation, step
+            reward = checked_reward(reward, env.unwrapped)
             trajectory.turns.append(
                 Turn(
                     trajectory.agent,

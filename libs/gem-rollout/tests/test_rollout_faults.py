@@ -2,10 +2,13 @@
 
 import asyncio
 import itertools
+import math
 import threading
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gem_core
@@ -172,6 +175,36 @@ class TestRecord:
         assert found == ["ValueError", "OSError", "ValueError"]
         assert second.env_id == "test:Bad-v0"
         assert second.success is False
+
+    def test_a_reward_that_is_no_finite_number_is_a_fault_of_the_environment(
+        self, subtests: pytest.Subtests
+    ) -> None:
+        for reward in (math.nan, math.inf, None, "1", [1.0], np.zeros(2)):
+            with subtests.test(reward=reward):
+
+                class Pays(Three):
+                    def step(self, action: Action) -> Step:
+                        return super().step(action)._replace(reward=reward)  # noqa: B023
+
+                (trajectory,) = collect(Pays, SilentAgent, episodes=1)
+                error = trajectory.error
+                assert error is not None
+                assert (error["type"], error["boundary"]) == ("RewardError", "env")
+                assert "Pays returned" in error["message"]
+                assert type(reward).__name__ in error["message"]
+                assert not trajectory.turns
+
+    def test_numbers_of_any_kind_are_rewards(self) -> None:
+        for reward in (1, True, np.float32(1), np.int64(1), Fraction(1)):
+
+            class Pays(Three):
+                def step(self, action: Action) -> Step:
+                    return super().step(action)._replace(reward=reward)  # noqa: B023
+
+            (trajectory,) = collect(Pays, SilentAgent, episodes=1)
+            assert [(type(turn.reward), turn.reward) for turn in trajectory.turns] == [
+                (float, 1)
+            ] * 3
 
     def test_an_exit_in_an_environment_is_recorded_as_an_error(self) -> None:
         class Exits(Three):

@@ -5,7 +5,7 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from gem_core.agent import Agent
-from gem_core.faults import error_record
+from gem_core.faults import checked_reward, error_record
 from gem_core.maybe_async import drive
 from gem_core.vector.slot import FAULTS
 from gem_rollout.episode import name_of
@@ -90,5 +90,5 @@ class _Episode:
         self.trajectory.turns[-1].env_seconds = seconds
         for name, turn in self._last.items():
             given = players.received[name]
-            turn.reward, turn.info = given.reward, given.info
+            turn.reward, turn.info = checked_reward(given.reward, self.env), given.info
             turn.terminated, turn.truncated = given.terminated, given.truncated
