@@ -94,10 +94,7 @@ class DatasetEnv(TaskEnv):
     @property
     def golds(self) -> tuple[str, ...]:
         """The gold answers to the current question."""
-        golds = gold_answers(self.row[self.answer_key])
-        if self.answer_after is None:
-            return golds
-        return tuple(gold.rpartition(self.answer_after)[2].strip() for gold in golds)
+        return gold_answers(self.row[self.answer_key], self.answer_after)
 
     def answer_in(self, response: str) -> str | None:
         return _FORMS[self.form][0](response)

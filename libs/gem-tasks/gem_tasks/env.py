@@ -13,6 +13,7 @@ from gem_core.faults import boundary
 from gem_core.maybe_async import drive
 from gem_core.observation import Action, Info, Observation
 from gem_core.seeding import child_seed
+from gem_tasks.golds import Answer, gold_answers, warn_of_reasoning
 from gem_tasks.grader import (
     Attempt,
     Grade,
@@ -31,14 +32,6 @@ from gem_tasks.stream import Stream, StreamRows
 
 __all__ = ["Answer", "GoldOracle", "Grade", "TaskEnv", "gold_answers"]
 
-Answer = str | int | float | bool | list[str | int | float | bool]
-"""The type of a column of answers: one answer, or a list of alternatives."""
-
-
-def gold_answers(value: Answer) -> tuple[str, ...]:
-    """Return the correct answers as text: each element of a list, or else the value itself."""
-    return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
-
 
 class TaskEnv(BaseEnv):
     """The base class of environments over datasets; subclasses write the three abstract methods.
@@ -56,7 +49,7 @@ class TaskEnv(BaseEnv):
         split: The split of the dataset; None if there is only one, or if ``data`` has no splits.
         data: Other rows: a directory; a parquet, jsonl, json, csv or arrow file, a glob, or a list
             of these; a ``datasets.Dataset`` or ``DatasetDict``; a list of mappings; or
-            ``"package://package/path.jsonl"``.
+            ``"package://package/path.jsonl"``. Values arrive as written; cells of csv are texts.
         shuffle: Draw a new order each epoch. If False, rows keep the order of the dataset, and
             start with the first row, or with a random one after ``reset(seed=)``.
         shard: ``"i/n"`` selects the rows whose number is ``i`` modulo ``n``.
@@ -88,6 +81,9 @@ class TaskEnv(BaseEnv):
     """How to answer, if the question does not say so: the commands show it after the question."""
     longest_answer = 100_000
     """The number of characters of an action that are graded, counted from its end."""
+
+    answer_after: str | None = None
+    """What precedes the gold answer in its column, for subclasses with an option of that name."""
 
     rows: Rows | StreamRows
     """All rows, shared by the environments of the process; streamed rows have no length."""
@@ -130,7 +126,30 @@ class TaskEnv(BaseEnv):
             self.rows = load_rows(source, columns)
         except MissingColumnError as error:
             raise DataError(f"{error}{self._advice(error.column)}") from error
+        if self._grader is None:
+            self._warn_of_golds()
         self._order = self._new_order()
+
+    def _warn_of_golds(self) -> None:
+        """Warn once of rows whose gold answers no answer can match, as far as the first tell."""
+        rows = self.rows
+        for column in self._answer_columns():
+            look = (column, self.answer_after)
+            if look not in rows.looked_at:
+                rows.looked_at.add(look)
+                first = rows.first_values(column)
+                where = f"of {rows.origin}, column {column!r}"
+                warn_of_reasoning(first, where, after=self.answer_after, hint=self._hint(column))
+
+    def _hint(self, column: str) -> str:
+        """Return how to name the gold answers, with ``{mark}`` for what precedes them."""
+        hint = self._advice(column).strip() or "Choose another column."
+        if "answer_after" not in vars(self):
+            return hint
+        return f"If a mark precedes the answer, pass it as answer_after={{mark}}. {hint}"
+
+    def _answer_columns(self) -> list[str]:
+        return [name for name, kind in self.rows.columns.items() if kind is Answer]
 
     def _advice(self, column: str) -> str:
         """Return which option names another column, if one does: an attribute that ends in _key."""
@@ -211,12 +230,22 @@ class TaskEnv(BaseEnv):
             self._cursor = self._order.begin(self.rng, seeded=self._seed is not None)
         cursor = self._cursor if idx is None else self._order.seek(idx, self._cursor)
         cursor, self.idx, self.row = self._order.read(cursor)
+        self._check_golds()
         self.epoch = cursor.epoch
         self._cursor = self._order.after(cursor)
         info: Info = {"task_id": self.task_id(self.row), "data": self.data_name}
         if self.idx is not None:
             info["idx"] = self.idx
         return self.question(self.row), info
+
+    def _check_golds(self) -> None:
+        for column in self._answer_columns() if self.answer_after is not None else ():
+            if not any(gold_answers(self.row[column], self.answer_after)):
+                row = "A row" if self.idx is None else f"Row {self.idx}"
+                raise DataError(
+                    f"{row} of {self.rows.origin}, column {column!r}: nothing follows "
+                    f"{self.answer_after!r}, so no answer is correct."
+                )
 
     def get_state(self) -> dict[str, Any]:
         state = super().get_state()

@@ -1,15 +1,17 @@
-"""Local datasets: a directory, or files of one format, read with ``datasets``."""
+"""Local datasets: a directory, or files of one format."""
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from gem_core.errors import DataError, near_names
+from gem_tasks.file_rows import COMPRESSED, FORMATS
 from gem_tasks.hub import import_datasets
 
-__all__ = ["file_versions", "load_from_files", "resolve_paths"]
+__all__ = ["file_versions", "load_from_files", "resolve_paths", "text_files"]
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -19,7 +21,6 @@ _FORMATS = {
     ".csv": "csv",
     ".arrow": "arrow",
 }
-_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 
 
 def resolve_paths(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
@@ -73,6 +74,43 @@ def _size_and_time(file: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
+def text_files(paths: list[Path]) -> tuple[str, list[Path] | dict[str, list[Path]]]:
+    """Return the format of files that ``gem_tasks.file_rows`` reads, and the files.
+
+    Args:
+        paths: The result of ``resolve_paths``.
+
+    Returns:
+        The format, empty for files that ``datasets`` must read; and the files, for a directory
+        those of each split.
+
+    Raises:
+        DataError: The files have an unknown format or several formats, or a directory has none.
+    """
+    if not paths[0].is_dir():
+        kind = _format(paths)
+        return (kind if kind in FORMATS else ""), paths
+    if _is_saved(paths[0]):
+        return "", paths
+    datasets = import_datasets()
+    with _reading(paths):
+        config = datasets.load_dataset_builder(str(paths[0])).config
+    splits = {str(split): [Path(file) for file in found] for split, found in _splits(config)}
+    files = [file for found in splits.values() for file in found]
+    kinds = {_FORMATS.get(_ending(file), "") if file.is_file() else "" for file in files}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    return (kind if kind in FORMATS else ""), splits
+
+
+def _splits(config: Any) -> Iterable[tuple[Any, list[str]]]:
+    return (config.data_files or {}).items()
+
+
+def _is_saved(folder: Path) -> bool:
+    """Whether ``save_to_disk`` has made a directory."""
+    return any((folder / name).exists() for name in ("state.json", "dataset_dict.json"))
+
+
 def load_from_files(paths: list[Path], *, streaming: bool) -> Any:
     """Return a ``DatasetDict`` of a directory, or a ``Dataset`` of files (iterable if streaming).
 
@@ -85,13 +123,20 @@ def load_from_files(paths: list[Path], *, streaming: bool) -> Any:
     """
     kind = None if paths[0].is_dir() else _format(paths)
     datasets = import_datasets()
-    try:
+    with _reading(paths):
         if kind is not None:
             files = [glob.escape(str(path)) for path in paths]
             return _load(datasets, kind, data_files=files, split="train", streaming=streaming)
-        if (paths[0] / "state.json").exists() or (paths[0] / "dataset_dict.json").exists():
+        if _is_saved(paths[0]):
             return datasets.load_from_disk(str(paths[0]))
         return _load(datasets, str(paths[0]), streaming=streaming)
+
+
+@contextmanager
+def _reading(paths: list[Path]) -> Iterator[None]:
+    """Turn the errors of ``datasets`` into a ``DataError`` that names the files."""
+    try:
+        yield
     except Exception as error:
         reason = str(error.__cause__ or error).strip().partition("\n")[0]
         raise DataError(f"{', '.join(map(str, paths))} cannot be read: {reason}") from error
@@ -107,10 +152,10 @@ def _format(paths: list[Path]) -> str:
     if len(kinds) != 1 or "" in kinds:
         raise DataError(
             f"All files must have the same format, one of {', '.join(_FORMATS)} (optionally "
-            f"compressed as {', '.join(sorted(_COMPRESSED))}); got {', '.join(sorted(endings))!r}."
+            f"compressed as {', '.join(COMPRESSED)}); got {', '.join(sorted(endings))!r}."
         )
     return kinds.pop()
 
 
 def _ending(path: Path) -> str:
-    return path.with_suffix("").suffix if path.suffix in _COMPRESSED else path.suffix
+    return path.with_suffix("").suffix if path.suffix in COMPRESSED else path.suffix

@@ -11,6 +11,7 @@ import re
 import socket
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from gem_core.errors import DataError, HubError
+from gem_core.lifetimes import Lock
 
 __all__ = ["import_datasets", "load_from_hub"]
 
@@ -28,7 +30,16 @@ OLDEST_DATASETS = (4, 8)
 _NAME = re.compile(r"((?:\w[\w.-]*/)?\w[\w.-]*)(?::([\w.-]+))?(?:@([\w./-]+))?")
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
-_lock = threading.Lock()
+_lock = Lock()
+_importing = Lock()
+# A fork waits until another thread has imported ``datasets``, which it could not import itself.
+os.register_at_fork(
+    before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release
+)
+_of_repositories: weakref.WeakValueDictionary[str, Lock] = weakref.WeakValueDictionary()
+"""Held while a repository is loaded, so that its files are downloaded once."""
+_online: list[bool] = []
+"""What ``datasets`` was set to before each load from the cache that runs now."""
 
 
 def import_datasets() -> Any:
@@ -38,7 +49,8 @@ def import_datasets() -> Any:
         DataError: It is not installed, or it is too old.
     """
     try:
-        import datasets  # noqa: PLC0415 - it takes seconds, and only some tasks need it
+        with _importing:
+            import datasets  # noqa: PLC0415 - it takes seconds, and only some tasks need it
     except ImportError as error:
         raise DataError(
             f"Reading datasets needs the package 'datasets', which cannot be imported: {error}. "
@@ -76,7 +88,9 @@ def load_from_hub(name: str, *, streaming: bool) -> Any:
         raise _offline_error(name, offline)
     datasets = import_datasets()
     options = {"revision": revision, "streaming": streaming, "keep_in_memory": False}
-    with _lock, _cache_only(datasets) if offline else nullcontext():
+    with _lock:
+        of_repository = _of_repositories.setdefault(repository, Lock())
+    with of_repository, _cache_only(datasets) if offline else nullcontext():
         try:
             return datasets.load_dataset(f"hf://datasets/{repository}", config, **options)
         except Exception as error:
@@ -87,12 +101,30 @@ def load_from_hub(name: str, *, streaming: bool) -> Any:
 
 @contextmanager
 def _cache_only(datasets: Any) -> Iterator[None]:
-    before = datasets.config.HF_HUB_OFFLINE
-    datasets.config.HF_HUB_OFFLINE = True
+    """Let ``datasets`` read its cache only, in this and all other threads.
+
+    A dataset that another thread is about to load may then come from the cache too: the hub was
+    unreachable a moment ago.
+    """
+    with _lock:
+        _online.append(datasets.config.HF_HUB_OFFLINE)
+        datasets.config.HF_HUB_OFFLINE = True
     try:
         yield
     finally:
-        datasets.config.HF_HUB_OFFLINE = before
+        with _lock:
+            if _online:  # empty in a fork that was made here
+                datasets.config.HF_HUB_OFFLINE = _online.pop()
+
+
+def _forget() -> None:
+    """Undo in a fork what the loads of the parent have set."""
+    if _online:
+        sys.modules["datasets"].config.HF_HUB_OFFLINE = _online[0]
+        _online.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def _hub_error(name: str, repository: str, error: Exception) -> Exception:

@@ -4,12 +4,12 @@ import os
 import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from gem_core.errors import ConfigError, DataError, near_names
-from gem_core.records import json_value
 from gem_tasks.rows import (
     DatasetRows,
     ListRows,
@@ -18,7 +18,7 @@ from gem_tasks.rows import (
     shared_while_used,
     shared_with_process,
 )
-from gem_tasks.stream import StreamRows
+from gem_tasks.stream import BATCH, StreamRows, dataset_batches
 
 __all__ = ["PACKAGE", "RowSource", "load_rows"]
 
@@ -97,11 +97,20 @@ def _hub_rows(source: RowSource, columns: Columns) -> Rows | StreamRows:
 
 
 def _file_rows(paths: list[Path], source: RowSource, columns: Columns) -> Rows | StreamRows:
-    from gem_tasks.files import load_from_files  # noqa: PLC0415 - often unneeded
+    from gem_tasks.files import load_from_files, text_files  # noqa: PLC0415 - often unneeded
 
-    found = load_from_files(paths, streaming=source.streaming)
     origin = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    return _rows_of(found, origin, source.split, columns)
+    kind, files = text_files(paths)
+    if not kind:
+        found = load_from_files(paths, streaming=source.streaming)
+        return _rows_of(found, origin, source.split, columns)
+    from gem_tasks.file_rows import file_rows, streamed  # noqa: PLC0415
+
+    chosen = _one_split(files, source.split, origin)
+    if not source.streaming:
+        return file_rows(chosen, kind, origin, columns)
+    batches = partial(streamed, chosen, kind, columns, BATCH)
+    return StreamRows(batches, origin, columns, remote=False).checked()
 
 
 def _rows_in_memory(source: RowSource, columns: Columns) -> Rows | StreamRows:
@@ -150,21 +159,17 @@ def _rows_of(
 ) -> Rows | StreamRows:
     dataset = _one_split(found, split, origin)
     if hasattr(dataset, "__len__"):
-        return checked(DatasetRows(dataset, origin, columns, owner=found))
-    return StreamRows(dataset, origin, columns, remote=remote).checked()
+        return checked(DatasetRows(dataset, origin, columns, owner=found, remote=remote))
+    batches = partial(dataset_batches, dataset, origin, columns, remote=remote)
+    return StreamRows(batches, origin, columns, remote=remote).checked()
 
 
 def _package_rows(data: str, columns: Columns) -> Rows:
+    from gem_tasks.file_rows import package_rows  # noqa: PLC0415
+
     package, _, path = data.removeprefix(PACKAGE).partition("/")
     try:
-        lines = files(package).joinpath(path).read_text(encoding="utf-8").split("\n")
+        content = files(package).joinpath(path).read_bytes()
     except (ModuleNotFoundError, OSError) as error:
         raise DataError(f"There is no {data!r}: {error}.") from error
-    return checked(ListRows([_parsed(line, data) for line in lines if line.strip()], data, columns))
-
-
-def _parsed(line: str, data: str) -> Any:
-    try:
-        return json_value(line)
-    except ValueError as error:
-        raise DataError(f"A line of {data!r} is not JSON: {error}: {line[:80]!r}") from error
+    return package_rows(content, data, columns)

@@ -1,21 +1,24 @@
 """Rows that the environments of a process share: read once, checked once, never copied.
 
-A row is a dict of the requested columns. Rows from files and from the hub stay in a memory-mapped
-file; rows in memory stay the caller's own objects.
+A row is a dict of the requested columns. Rows of parquet files and of the hub stay in a
+memory-mapped file, see ``gem_tasks.file_rows`` for those of other files, and rows in memory stay
+the caller's own objects.
 """
 
 import hashlib
-import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from gem_core.errors import DataError, near_names
-from gem_core.records import json_value
+from gem_core.lifetimes import Lock
+from gem_tasks.golds import Answer, require_golds
+from gem_tasks.json_values import exact_json, exact_repr
+from gem_tasks.single_flight import SingleFlight
 
 __all__ = [
+    "BATCH",
     "DatasetRows",
     "ListRows",
     "MissingColumnError",
@@ -28,6 +31,7 @@ __all__ = [
     "require_types",
     "shared_while_used",
     "shared_with_process",
+    "shortened",
 ]
 
 BATCH = 1000
@@ -53,14 +57,20 @@ class Rows(ABC):
     """A sequence of rows, read-only and shared.
 
     Args:
-        data: The list or ``datasets.Dataset`` that contains the rows.
         origin: What error messages call the data.
         columns: The name and type of each column to read.
     """
 
-    def __init__(self, data: Any, origin: str, columns: Mapping[str, Any]) -> None:
-        self.data = data
+    remote = False
+    """Whether the rows are on the hub."""
+    looked_at: set[Hashable]
+    """What an environment has looked at for all that share these rows."""
+    data: Any
+    """The list, the ``datasets.Dataset`` or another sequence that contains the rows."""
+
+    def __init__(self, origin: str, columns: Mapping[str, Any]) -> None:
         self.origin = origin
+        self.looked_at: set[Hashable] = set()
         self.columns = dict(columns)
 
     @abstractmethod
@@ -70,15 +80,28 @@ class Rows(ABC):
     def __getitem__(self, number: int) -> dict[str, Any]:
         """Return row ``number``: a new dict from column names to plain values."""
 
-    @abstractmethod
     def batches(self, column: str) -> Iterator[list[Any]]:
         """Yield the values of a column, up to ``BATCH`` at a time."""
+        for start in range(0, len(self), BATCH):
+            numbers = range(start, min(start + BATCH, len(self)))
+            yield [self._value(number, column) for number in numbers]
+
+    def first_values(self, column: str) -> list[Any]:
+        """Return the values of a column in the first rows."""
+        return next(self.batches(column))
+
+    def _value(self, number: int, column: str) -> Any:
+        return self[number][column]
 
 
 class ListRows(Rows):
     """The rows of a list of mappings; see ``Rows``."""
 
-    data: Sequence[Mapping[str, Any]]
+    def __init__(
+        self, data: Sequence[Mapping[str, Any]], origin: str, columns: Mapping[str, Any]
+    ) -> None:
+        super().__init__(origin, columns)
+        self.data = data
 
     def __len__(self) -> int:
         return len(self.data)
@@ -87,17 +110,12 @@ class ListRows(Rows):
         row = self.data[number]
         return {name: row[name] for name in self.columns}
 
-    def batches(self, column: str) -> Iterator[list[Any]]:
-        for start in range(0, len(self), BATCH):
-            numbers = range(start, min(start + BATCH, len(self)))
-            yield [self._value(number, column) for number in numbers]
-
     def _value(self, number: int, column: str) -> Any:
         row = self.data[number]
         if not isinstance(row, Mapping):
             raise DataError(
                 f"Row {number} of {self.origin} is not a mapping from columns to values; "
-                f"got {_shortened(row)}."
+                f"got {shortened(row)}."
             )
         if column not in row:
             require_columns([column], row, f"row {number} of {self.origin}")
@@ -109,12 +127,20 @@ class DatasetRows(Rows):
 
     Args:
         owner: The object whose address identifies these rows; it must live as long as they do.
+        remote: Whether the rows are on the hub.
     """
 
     def __init__(
-        self, data: Any, origin: str, columns: Mapping[str, Any], *, owner: Any = None
+        self,
+        data: Any,
+        origin: str,
+        columns: Mapping[str, Any],
+        *,
+        owner: Any = None,
+        remote: bool = False,
     ) -> None:
-        super().__init__(data, origin, columns)
+        super().__init__(origin, columns)
+        self.data, self.remote = data, remote
         self._owner = owner
         require_columns(columns, data.column_names, origin)
         self._dataset = data.select_columns(list(columns)).with_format("arrow")
@@ -133,15 +159,34 @@ class DatasetRows(Rows):
 def plain_rows(table: Any) -> list[dict[str, Any]]:
     """Return the rows of a ``pyarrow.Table`` as plain values; images stay encoded.
 
-    ``datasets`` stores a column of mixed types as JSON, which is decoded here.
+    ``datasets`` stores values of mixed types as JSON, at any depth, which is decoded here.
     """
     rows: list[dict[str, Any]] = table.to_pylist()
     for field in table.schema:
-        if str(field.type) == "extension<arrow.json>":
+        decode = _decoder(field.type)
+        if decode is not None:
             for row in rows:
-                value = row[field.name]
-                row[field.name] = None if value is None else json_value(value)
+                row[field.name] = decode(row[field.name])
     return rows
+
+
+def _decoder(kind: Any) -> Callable[[Any], Any] | None:
+    """Return what decodes the JSON in the values of a ``pyarrow`` type; None if there is none."""
+    if getattr(kind, "extension_name", "") == "arrow.json":
+        return _or_none(exact_json)
+    if hasattr(kind, "value_field"):
+        decode = _decoder(kind.value_type)
+        return decode and _or_none(lambda values: [decode(value) for value in values])
+    names = [kind.field(number).name for number in range(kind.num_fields)]
+    decoders = {name: _decoder(kind.field(name).type) for name in names}
+    found = {name: decode for name, decode in decoders.items() if decode is not None}
+    if not found:
+        return None
+    return _or_none(lambda row: row | {name: decode(row[name]) for name, decode in found.items()})
+
+
+def _or_none(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else decode(value)
 
 
 def require_columns(columns: Iterable[str], existing: Iterable[str], origin: str) -> None:
@@ -167,19 +212,24 @@ def checked(rows: Rows) -> Rows:
     for column, kind in rows.columns.items():
         start = 0
         for values in rows.batches(column):
-            require_types(values, kind, f"of {rows.origin}, column {column!r}", start)
+            where = f"of {rows.origin}, column {column!r}"
+            require_types(values, kind, where, start, remote=rows.remote)
             start += len(values)
     return rows
 
 
-def require_types(values: list[Any], kind: Any, where: str, start: int) -> None:
+def require_types(
+    values: list[Any], kind: Any, where: str, start: int, *, remote: bool = False
+) -> None:
     """Raise ``DataError`` unless all values of a column have the given type.
 
     Args:
         values: The values.
-        kind: The type, in any form that pydantic accepts; values are never converted.
+        kind: The type, in any form that pydantic accepts; values are never converted. An
+            ``Answer`` must not be empty.
         where: What the message calls the column.
         start: The row number of the first value.
+        remote: The rows are on the hub: only warn of empty answers.
     """
     if kind is Any:
         return
@@ -190,47 +240,45 @@ def require_types(values: list[Any], kind: Any, where: str, start: int) -> None:
     except ValidationError as error:
         at = int(error.errors()[0]["loc"][0])
         name = kind.__name__ if type(kind) is type else str(kind)
-        got = f"{_shortened(values[at])} ({type(values[at]).__name__})"
+        got = f"{shortened(values[at])} ({type(values[at]).__name__})"
         raise DataError(f"Row {start + at} {where}: expected {name}, got {got}.") from None
+    if kind is Answer:
+        require_golds(values, where, start, remote=remote)
 
 
-def _shortened(value: Any) -> str:
-    text = repr(value)
+def shortened(value: Any) -> str:
+    """Return the text of a value for an error message, at most 80 characters."""
+    text = exact_repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def checksum(value: Any) -> str:
     """Return a checksum of a plain value as 16 hexadecimal digits, the same in every process."""
-    text = repr(value).encode("utf-8", "backslashreplace")
+    text = exact_repr(value).encode("utf-8", "backslashreplace")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
-_loaded: dict[Hashable, Future[Any]] = {}
+_loaded: dict[Hashable, Any] = {}
+_loading = SingleFlight()
 _in_use: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def shared_with_process(key: Hashable, load: Callable[[], Shared]) -> Shared:
     """Return the result of ``load``, called once per process for each ``key``.
 
     A caller that arrives while another thread loads waits for that result, or gets its error. A
-    call after a failure loads again.
+    call after a failure loads again. A fork has the results of its parent, and loads anew what the
+    parent had not finished.
     """
-    with _lock:
-        future = _loaded.get(key)
-        if future is None:
-            mine = _loaded[key] = Future()
-    if future is not None:
-        return future.result()  # type: ignore[no-any-return]
-    try:
-        loaded = load()
-    except BaseException as error:
-        with _lock:
-            _loaded.pop(key, None)
-        mine.set_exception(error)
-        raise
-    mine.set_result(loaded)
-    return loaded
+    loaded = _loaded
+
+    def loaded_once() -> Shared:
+        if key not in loaded:
+            loaded[key] = load()
+        return loaded[key]  # type: ignore[no-any-return]
+
+    return loaded[key] if key in loaded else _loading.get(key, loaded_once)
 
 
 def shared_while_used(key: Hashable, make: Callable[[], Shared]) -> Shared:
@@ -246,6 +294,7 @@ def shared_while_used(key: Hashable, make: Callable[[], Shared]) -> Shared:
 
 def forget_rows() -> None:
     """Forget all loaded rows: new environments load them again, existing ones keep theirs."""
+    global _loaded  # noqa: PLW0603 - what is being loaded now goes into the old one
     with _lock:
-        _loaded.clear()
+        _loaded = {}
         _in_use.clear()

@@ -5,7 +5,7 @@ exactly, but has to read the rows of its epoch again.
 """
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from gem_core.seeding import child_seed
 from gem_tasks.order import Cursor, Shard, Task
 from gem_tasks.rows import plain_rows, require_columns, require_types
 
-__all__ = ["BUFFER", "Stream", "StreamRows", "shuffled"]
+__all__ = ["BATCH", "BUFFER", "Stream", "StreamRows", "dataset_batches", "shuffled"]
 
 BATCH = 100
 """The number of rows that are read and checked at a time."""
@@ -26,17 +26,26 @@ class StreamRows:
     """The rows of a stream in order, shared by the environments of a process.
 
     Args:
-        dataset: A ``datasets.IterableDataset``.
+        batches: Begins at the first row, and yields rows of the requested columns, checked.
         origin: What error messages call the source of the rows.
         columns: The name and type of each column to read.
         remote: Whether the rows come over the network.
     """
 
+    _first: dict[str, Any]
+    """The first row, which ``checked`` has read."""
+
     def __init__(
-        self, dataset: Any, origin: str, columns: Mapping[str, Any], *, remote: bool
+        self,
+        batches: Callable[[], Iterator[list[dict[str, Any]]]],
+        origin: str,
+        columns: Mapping[str, Any],
+        *,
+        remote: bool,
     ) -> None:
-        self._dataset = dataset
+        self._batches = batches
         self.origin = origin
+        self.looked_at: set[Hashable] = set()
         self.columns = dict(columns)
         self._remote = remote
 
@@ -49,10 +58,7 @@ class StreamRows:
         """
         start = 0
         try:
-            for table in self._dataset.with_format("arrow").iter(BATCH):
-                require_columns(self.columns, table.column_names, self.origin)
-                rows = plain_rows(table.select(list(self.columns)))
-                self._check(rows, start)
+            for rows in self._batches():
                 start += len(rows)
                 yield from rows
         except GemError:
@@ -71,14 +77,35 @@ class StreamRows:
             DataError: There are no rows, a column is missing, or a value has the wrong type.
             HubError: The connection was lost.
         """
-        if next(iter(self), None) is None:
+        found = next(iter(self), None)
+        if found is None:
             raise DataError(f"There are no rows in {self.origin}.")
+        self._first = found
         return self
 
-    def _check(self, rows: list[dict[str, Any]], start: int) -> None:
-        for column, kind in self.columns.items():
+    def first_values(self, column: str) -> list[Any]:
+        """Return the value of a column in the first row, after ``checked``."""
+        return [self._first[column]]
+
+
+def dataset_batches(
+    dataset: Any, origin: str, columns: Mapping[str, Any], *, remote: bool = False
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a ``datasets.IterableDataset`` in lists of up to ``BATCH``.
+
+    Raises:
+        DataError: A column is missing, or a value has the wrong type.
+    """
+    start = 0
+    for table in dataset.with_format("arrow").iter(BATCH):
+        require_columns(columns, table.column_names, origin)
+        rows = plain_rows(table.select(list(columns)))
+        for column, kind in columns.items():
             values = [row[column] for row in rows]
-            require_types(values, kind, f"of {self.origin}, column {column!r}", start)
+            where = f"of {origin}, column {column!r}"
+            require_types(values, kind, where, start, remote=remote)
+        start += len(rows)
+        yield rows
 
 
 class Stream:

@@ -1,5 +1,7 @@
 """Any dataset of questions on the hub is an environment, and an id never has other rows."""
 
+import json
+
 import pytest
 from hydra import compose, initialize
 
@@ -9,6 +11,7 @@ from gem_core.errors import ConfigError, DataError, InvalidIdError
 from gem_core.testing import check_env
 from gem_tasks.dataset_env import DatasetEnv
 from gem_tasks.dataset_spec import DatasetSpec
+from gem_tasks.golds import GoldWarning
 
 ROWS = [
     {"question": f"What is {n} + {n}?", "answer": f"It is twice.\n#### {2 * n}"} for n in range(30)
@@ -44,7 +47,12 @@ def test_the_spec_of_a_dataset_keeps_the_contract(hub):
 def test_a_dataset_is_an_option_of_hydra_and_of_configurations(hub):
     with initialize(version_base=None, config_path=None):
         config = compose(
-            overrides=["+env=hf/acme/sums", "env.split=test", "env.rewards={format: 2}"]
+            overrides=[
+                "+env=hf/acme/sums",
+                "env.split=test",
+                "env.rewards={format: 2}",
+                "env.answer_after='####'",
+            ]
         )
     env = build(config)
     env.reset(seed=0)
@@ -69,7 +77,7 @@ def test_a_wrong_column_names_those_that_exist_and_the_option(hub):
 
 @pytest.mark.slow
 def test_a_revision_may_be_named(hub):
-    env = gem_core.make("hf:acme/sums", split="test", revision="main")
+    env = gem_core.make("hf:acme/sums", split="test", revision="main", answer_after="####")
     assert env.reset()[1]["data"] == "acme/sums@main, split test"
 
 
@@ -143,3 +151,48 @@ def test_files_are_named_in_the_info(datasets, tmp_path, data):
     env = DatasetEnv(data=str(path), answer_after="####")
     assert env.reset(idx=3)[1]["data"] == str(path)
     assert env.step(r"\boxed{6}").reward == 1.0
+
+
+GSM8K = "He has 3 boxes of 6.\nSo he has 3 * 6 = 18.\n#### 18"
+LONG = "The train leaves at noon and so it is three hours late, " * 4
+ASKED = {"question": "?"}
+
+
+@pytest.mark.parametrize("gold", [GSM8K, [GSM8K, GSM8K], LONG])
+def test_gold_answers_that_are_an_explanation_are_warned_of_once(gold):
+    rows = [ASKED | {"answer": "1"}, ASKED | {"answer": gold}]
+    with pytest.warns(GoldWarning, match=r"Row 1 of data, column 'answer': .*answer_after="):
+        first = DatasetEnv(data=rows)
+    assert DatasetEnv(data=rows).rows is first.rows  # a second warning would be an error
+    DatasetEnv(data=list(rows), grader=lambda attempt: 1.0)
+
+
+def test_the_warning_names_the_mark():
+    with pytest.warns(GoldWarning, match=r"answer_after='####'"):
+        DatasetEnv(data=[ASKED | {"answer": GSM8K}])
+    env = DatasetEnv(data=[ASKED | {"answer": GSM8K}], answer_after="####")
+    env.reset()
+    assert env.step(r"\boxed{18}").reward == 1.0
+
+
+@pytest.mark.parametrize("gold", ["", " \n", [], ["", " "]])
+def test_an_empty_gold_answer_is_an_error(gold, tmp_path):
+    rows = [ASKED | {"answer": "1"}, ASKED | {"answer": gold}]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    for data in (rows, tmp_path / "a.json"):
+        with pytest.raises(DataError, match=r"Row 1 .*column 'answer': the gold answer is empty"):
+            DatasetEnv(data=data)
+
+
+def test_an_answer_that_its_mark_does_not_precede_is_an_error():
+    env = DatasetEnv(data=[ASKED | {"answer": "So it is 18.\n#### "}], answer_after="####")
+    with pytest.raises(DataError, match=r"Row 0 of data, column 'answer': nothing follows '####'"):
+        env.reset()
+
+
+@pytest.mark.slow
+def test_empty_gold_answers_on_the_hub_are_warned_of(hub):
+    hub.add("acme/empty", {"train": [ASKED | {"answer": text} for text in ("1", "", "2", "")]})
+    for streaming in (False, True):
+        with pytest.warns(GoldWarning, match="Row 1 of .*on the hub.* empty.* nor in 1 of the"):
+            gem_core.make("hf:acme/empty", streaming=streaming)

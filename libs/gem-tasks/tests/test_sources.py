@@ -46,19 +46,15 @@ class TestWhereRowsComeFrom:
             env = make_sums(data=kind(sums(5)), shuffle=False)
             assert seen(env) == [f"{n} + {n}?" for n in range(5)]
 
-    @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.json", "odd [1]*/a.jsonl"])
+    @pytest.mark.parametrize(
+        "name", ["a.parquet", "a.jsonl", "a.json", "a.csv", "odd [1]*/a.jsonl"]
+    )
     def test_rows_come_from_a_file(self, make_sums, sums, tmp_path, name):
         path = write(tmp_path / name, sums(5))
         for data in (path, str(path)):
             env = make_sums(data=data, shuffle=False)
             assert seen(env) == [f"{n} + {n}?" for n in range(5)]
             assert env.row == {"problem": "4 + 4?", "answer": "8"}
-
-    def test_a_csv_file_has_numbers_where_they_are_numbers(self, make_sums, sums, tmp_path):
-        env = make_sums(data=write(tmp_path / "a.csv", sums(5)), shuffle=False)
-        env.reset(idx=2)
-        assert env.row == {"problem": "2 + 2?", "answer": 4}
-        assert env.step("4").reward == 1.0
 
     def test_rows_come_from_several_files_and_globs(self, make_sums, sums, tmp_path):
         rows = sums(6)
@@ -133,9 +129,9 @@ class TestBadPaths:
             make_sums(data=tmp_path / "a.txt")
 
     def test_a_broken_file_is_named(self, make_sums, tmp_path):
-        (tmp_path / "a.jsonl").write_text('{"problem": "1 + 1?", "answer"\n')
-        with pytest.raises(DataError, match=r"a.jsonl cannot be read: "):
-            make_sums(data=tmp_path / "a.jsonl")
+        (tmp_path / "a.parquet").write_text("PAR2")
+        with pytest.raises(DataError, match=r"a.parquet cannot be read: "):
+            make_sums(data=tmp_path / "a.parquet")
 
 
 class TestColumnsAndValues:

@@ -70,8 +70,9 @@ class CodeEnv(TaskEnv):
         supply_names: Provide common names that a program uses without importing them, such as
             ``math``, ``deque`` and ``List``, if the sandbox supports it.
         reward: ``all`` or ``fraction``.
-        compare: How to compare outputs if the row does not say: ``exact``, ``lines``, ``tokens``,
-            ``float`` or the name of a checker; see ``gem_code.compare``.
+        compare: How to compare outputs if the row does not say: ``lines`` (white space at the end
+            of a line does not count), ``exact``, ``tokens``, ``float`` or the name of a checker;
+            see ``gem_code.compare``.
         checkers: Comparisons by name: functions, or entry points such as
             ``"acme.checks:any_path"``. They are called with a test's input, the expected output
             and the output, and return a bool.
@@ -125,7 +126,7 @@ class CodeEnv(TaskEnv):
         memory: int = 1 << 30,
         supply_names: bool = True,
         reward: Reward = "all",
-        compare: str = "exact",
+        compare: str = "lines",
         checkers: Mapping[str, EntryPoint] | None = None,
         prompt: str | None = None,
         **rows: Unpack[RowOptions],

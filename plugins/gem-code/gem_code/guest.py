@@ -5,7 +5,8 @@ prefix of their names keeps them apart from those of solutions. Except for forge
 here knows an expected value: only calls enter this process, and only values leave it, so a solution
 that inspects its process or prints the mark gains nothing.
 
-A test is either a job in JSON on the standard input, ``{"call": name, "arguments": [...]}`` or
+A test is either a job in JSON on the standard input, ``{"call": name, "arguments": [...]}`` (with
+arguments in ``"encoded"`` instead if they have numbers that JSON cannot hold) or
 ``{"setup": statements, "evaluate": [expression, ...]}``; or a test program in another process asks
 for one thing after another, see ``gem_answer``. The answer is written to the standard output after
 ``GEM_MARK``, behind the output of the solution.
@@ -32,6 +33,7 @@ def gem_begin() -> None:
     main = gem_sys.modules["__main__"]
     gem_sys.modules["solution"] = main
     main.__name__ = "solution"  # skip what the solution does only as the main program
+    gem_sys.set_int_max_str_digits(0)
 
 
 def gem_job() -> GemAny:
@@ -43,7 +45,9 @@ def gem_end(job: GemAny) -> None:
     """Run the job and write its value."""
     names = gem_sys.modules["solution"].__dict__
     if "call" in job:
-        value = gem_plain(gem_call(gem_find(names, job["call"]), job["arguments"]))
+        encoded = "encoded" in job
+        given = gem_decode(job["encoded"], GEM_KINDS) if encoded else job["arguments"]
+        value = gem_plain(gem_call(gem_find(names, job["call"]), given))
         gem_write(gem_encode(value, gem_foreign))
         return
     exec(job["setup"], names)  # noqa: S102 - code of the tests

@@ -12,7 +12,7 @@ from gem_code.conditions import MAX_SIZE, evaluate
 from gem_code.guest import GEM_MARK
 from gem_code.plain import GEM_KINDS, gem_decode
 from gem_code.relay import Limits, run_program
-from gem_code.sources import called_solution
+from gem_code.sources import called_solution, printing_solution
 from gem_code.suites import Case, Suite
 from gem_code.unroll import Condition
 from gem_core.sandbox import Execution, Program, Sandbox
@@ -74,7 +74,7 @@ def judge(
 
     def note(case: Case, kind: str | None) -> bool:
         if kind:
-            shown = _shortened(str(case.input))
+            shown = _shortened(_shown(case))
             failures.append({"kind": kind, "test": case.number, "input": shown})
         return bool(kind) and stop_early
 
@@ -97,7 +97,7 @@ def judge(
 
 def _program(code: str, suite: Suite, limits: Limits) -> Program:
     return Program(
-        called_solution(code) if suite.calls else code,
+        called_solution(code) if suite.calls else printing_solution(code),
         timeout=limits.timeout,
         memory=limits.memory,
         supply_names=limits.supply_names,
@@ -180,6 +180,13 @@ _KINDS: Mapping[str, Callable[[Any], Any]] = {
     "array": lambda content: content[1],
     "repr": lambda text: Foreign(str(text)),
 }
+
+
+def _shown(case: Case) -> str:
+    try:
+        return str(case.input)
+    except ValueError:  # an integer of many digits
+        return case.stdin
 
 
 def _shortened(text: str) -> str:

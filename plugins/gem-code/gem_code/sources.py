@@ -9,9 +9,10 @@ from typing import Any
 
 from gem_code.programs import TestProgram
 
-__all__ = ["called_solution", "served_solution", "started_tests"]
+__all__ = ["called_solution", "printing_solution", "served_solution", "started_tests"]
 
 _FUTURE = re.compile(r"^from __future__ import .*$", re.MULTILINE)
+_NO_LIMIT = '__import__("sys").set_int_max_str_digits(0)'
 _OWN_IMPORT = re.compile(r"^from gem_code\..*$", re.MULTILINE)
 
 
@@ -28,6 +29,14 @@ def _beside(code: str, before: str, after: str) -> str:
     futures = "\n".join(_FUTURE.findall(code))
     solution = _FUTURE.sub("", code)
     return f"{futures}\n{_own('plain', 'guest')}\ngem_begin()\n{before}\n{solution}\n{after}\n"
+
+
+def printing_solution(code: str) -> str:
+    """Return a program that reads and prints, with integers of any number of digits.
+
+    One with a statement ``from __future__``, which must come first, keeps the limit of Python.
+    """
+    return code if "__future__" in code else f"{_NO_LIMIT}\n{code}"
 
 
 def called_solution(code: str) -> str:

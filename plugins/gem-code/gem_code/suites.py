@@ -1,4 +1,4 @@
-"""Reads tests in the forms that datasets use.
+r"""Reads tests in the forms that datasets use.
 
 The supported forms, each as a value or as JSON text, are:
 
@@ -7,19 +7,28 @@ The supported forms, each as a value or as JSON text, are:
   that function (or of that method of a class ``Solution``), and the outputs are its values.
   ``"compare"`` names the comparison.
 - ``[{"input": ..., "output": ...}, ...]``: the same as single tests, with an optional ``"fn_name"``
-  each; if the input of a call is a text, each of its lines is a JSON value.
+  each.
 - a list of assertions, or the source of a test program.
+
+Many datasets write calls as texts: each line of an input is the JSON of an argument, and the output
+is the JSON of the value (``"[1, 2, 3]\n2"`` and ``"5"``). This is how calls are read if all inputs
+and all outputs are texts, and each line of each input is JSON. If an output then is not JSON, all
+outputs are texts. Inputs of one line, of which one is not JSON, are arguments that are texts. Other
+inputs that are texts are read if they have several lines, all of them JSON, and rejected if not.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from gem_code.assertions import read_assertions
+from gem_code.plain import GEM_LONG, gem_encode
 from gem_code.programs import TestProgram
 from gem_code.unroll import Condition
 from gem_core.errors import DataError
+from gem_tasks.json_values import exact_json
 
 __all__ = ["Case", "Suite", "Tests", "read_suite"]
 
@@ -105,8 +114,8 @@ def _decoded(tests: Tests) -> Any:
     if not isinstance(tests, str):
         return tests
     try:
-        value = json.loads(tests)
-    except (ValueError, RecursionError):
+        value = exact_json(tests)
+    except ValueError:
         if tests.lstrip()[:1] in ("{", "["):
             raise DataError(f"the tests are incomplete or broken JSON: {tests[:60]!r}...") from None
         return tests
@@ -122,7 +131,7 @@ def _from_lists(value: Mapping[str, Any], function: str) -> Suite:
     name = value.get("fn_name") or function
     compare = value.get("compare")
     if name:
-        return _calls(name, inputs, _unwrapped(outputs), compare)
+        return _calls(name, inputs, outputs, compare)
     return _prints(inputs, outputs, compare)
 
 
@@ -144,11 +153,7 @@ def _from_dicts(value: Sequence[Any], function: str) -> Suite:
     if len(names) > 1:
         raise DataError(f"the tests call several functions: {sorted(names)}")
     name = "".join(names)
-    if not name:
-        return _prints(inputs, outputs)
-    if all(isinstance(item, str) for item in inputs):
-        outputs = [_value(output) for output in outputs]
-    return _calls(name, inputs, _unwrapped(outputs))
+    return _calls(name, inputs, outputs) if name else _prints(inputs, outputs)
 
 
 def _function_of(metadata: Any) -> str:
@@ -167,35 +172,79 @@ def _text(item: Any, number: int) -> str:
     if isinstance(item, str):
         return item
     if isinstance(item, list):
-        return "\n".join(map(str, item))
+        return "\n".join(map(_digits, item))
     if isinstance(item, int | float):
-        return str(item)
+        return _digits(item)
     raise DataError(f"test {number} must be a text or a list of lines; got {type(item).__name__}")
 
 
+def _digits(item: Any) -> str:
+    """Return the text of a line: a decimal number has no limit to its digits, as integers have."""
+    is_long = isinstance(item, int) and item.bit_length() > GEM_LONG
+    return str(Decimal(item) if is_long else item)
+
+
 def _calls(
-    name: str, inputs: Sequence[Any], golds: Sequence[tuple[Any, ...]], compare: str | None = None
+    name: str, inputs: Sequence[Any], outputs: Sequence[Any], compare: str | None = None
 ) -> Suite:
+    if inputs and all(isinstance(given, str) for given in inputs):
+        inputs, golds = _of_texts(inputs, outputs)
+    else:
+        golds = _unwrapped(outputs)
     cases = []
     for number, (given, gold) in enumerate(zip(inputs, golds, strict=True)):
-        arguments = _arguments(given)
-        job = json.dumps({"call": name, "arguments": arguments})
-        cases.append(Case(number, job, arguments, gold))
+        arguments = given if isinstance(given, list | dict) else [given]
+        cases.append(Case(number, _job(name, arguments), arguments, gold))
     return Suite(tuple(cases), calls=True, compare=compare)
 
 
-def _arguments(given: Any) -> list[Any] | dict[str, Any]:
-    if isinstance(given, str):
-        return [_value(line) for line in given.splitlines() if line.strip()]
-    return given if isinstance(given, list | dict) else [given]
+def _of_texts(
+    inputs: Sequence[str], outputs: Sequence[Any]
+) -> tuple[list[list[Any]], list[tuple[Any, ...]]]:
+    """Return the arguments and the accepted values of calls whose inputs are texts.
+
+    Raises:
+        DataError: The inputs could be JSON or arguments that are texts.
+    """
+    lines = [[line for line in given.splitlines() if line.strip()] for given in inputs]
+    values = [_values(one) for one in lines]
+    if None in values or not all(values):
+        if any(len(one) > 1 for one in lines):
+            number = next(number for number, one in enumerate(values) if not one)
+            raise DataError(
+                f"test {number}: not every line of the input {inputs[number][:60]!r} is JSON, so "
+                f"where an argument ends is unclear; write each input as a list of arguments"
+            )
+        return [[given] for given in inputs], _unwrapped(outputs)
+    arguments = [one for one in values if one is not None]
+    if all(isinstance(output, str) for output in outputs):
+        return arguments, [(output,) for output in _values(outputs) or outputs]
+    if all(len(one) == 1 for one in lines):
+        raise DataError(
+            f"test 0: the input {inputs[0][:60]!r} is JSON and the output is not a text, so it is "
+            f"unclear whether the argument is a text; write each input as a list of arguments"
+        )
+    return arguments, _unwrapped(outputs)
 
 
-def _value(text: Any) -> Any:
-    """Return the value of a JSON text, or the text itself if it is not JSON."""
+def _values(texts: Sequence[str]) -> list[Any] | None:
+    """Return the values of JSON texts; None if one is not JSON."""
     try:
-        return json.loads(text)
-    except (TypeError, ValueError):
-        return text
+        return [exact_json(text) for text in texts]
+    except ValueError:
+        return None
+
+
+def _job(name: str, arguments: Any) -> str:
+    """Return the job of a call; numbers that JSON cannot hold are encoded like values."""
+    try:
+        return json.dumps({"call": name, "arguments": arguments})
+    except ValueError:  # an integer of many digits
+        return json.dumps({"call": name, "encoded": gem_encode(arguments, _unknown)})
+
+
+def _unknown(value: Any) -> Any:
+    raise DataError(f"a test cannot pass a {type(value).__name__} to a function")
 
 
 def _unwrapped(outputs: Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -1,6 +1,7 @@
 """The environment: prompts, rewards, info, and errors for bad rows."""
 
 import json
+import sys
 
 import pytest
 
@@ -241,3 +242,49 @@ def test_any_dataset_on_the_hub_can_be_used(fake_hub):
     env = make("code:Custom", dataset_name="acme/puzzles")
     assert env.reset(seed=0)[0] == "Double."
     assert env.step(RIGHT).reward == 1.0
+
+
+CALLS = {
+    "a text and a number": ([["abc", 3]], ["abcabcabc"], "def f(a, k): return a * k"),
+    "different mappings": (
+        [[1], [2]],
+        [{"a": 1}, {"b": 2}],
+        "def f(x): return {'a': 1} if x == 1 else {'b': 2}",
+    ),
+    "different types": ([[1], [2]], [1, "x"], "def f(x): return 1 if x == 1 else 'x'"),
+    "a bool and a number": ([[1], [2]], [True, 0], "def f(x): return True if x == 1 else 0"),
+    "an integer and a float": ([[3], [2.5]], ["3", "2.5"], "def f(x): return str(x)"),
+    "the text form": (["[1, 2, 3]\n2"], ["5"], "def f(a, k): return a[k] + k"),
+    "a bool as text": (["1"], ["true"], "def f(x): return True"),
+    "long integers": ([[10**5000]], [10**5000 + 1], "def f(x): return x + 1"),
+}
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "code"), CALLS.values(), ids=list(CALLS))
+def test_tests_in_a_file_are_those_in_memory(tmp_path, inputs, outputs, code):
+    tests = {"inputs": inputs, "outputs": outputs, "fn_name": "f"}
+    path, row = tmp_path / "a.jsonl", {"problem": "p", "tests": tests}
+    sys.set_int_max_str_digits(0)
+    path.write_text(json.dumps(row))
+    sys.set_int_max_str_digits(4300)
+    for data in ([row], path):
+        env = CodeEnv(data=data)
+        env.reset(seed=0)
+        assert env.row == row
+        assert env.step(f"```python\n{code}\n```").reward == 1.0
+        assert env.grade("```python\ndef f(*_): return 'no'\n```").reward == 0.0
+
+
+def test_the_ends_of_lines_do_not_count_unless_the_comparison_is_exact():
+    tests = {"inputs": [""], "outputs": ["1 2 \n3 4 \n"]}
+    answer = "```python\nprint('1 2')\nprint('3 4  ')\n```"
+    assert asked(tests).step(answer).reward == 1.0
+    assert asked(tests, compare="exact").step(answer).reward == 0.0
+    assert asked(tests).step("```python\nprint(' 1  2', ' 3 4')\n```").reward == 0.0
+
+
+def test_programs_print_integers_of_any_length():
+    for expected in (10**5000, f"1{'0' * 5000}\n"):
+        env = asked({"inputs": ["5000"], "outputs": [expected]})
+        assert env.step("```python\nprint(10**int(input()))\n```").reward == 1.0
+        assert env.grade("```python\nprint(10**int(input()) + 1)\n```").reward == 0.0

@@ -56,6 +56,42 @@ def test_tests_may_come_one_by_one(test):
     assert suite.cases[0].golds == ([4, 5],)
 
 
+TEXT_FORMS = [
+    (["[1, 2, 3]\n2"], ["5"], [[[1, 2, 3], 2]], [5]),
+    (["1"], ["true"], [[1]], [True]),
+    (['"abc"\n3\n'], ['"abcabcabc"'], [["abc", 3]], ["abcabcabc"]),
+    (["1", "2"], ["[5]", "[6]"], [[1], [2]], [[5], [6]]),
+    (["[1]\r\n{}"], ["null"], [[[1], {}]], [None]),
+    (["12", "ab"], ["21", "ba"], [["12"], ["ab"]], ["21", "ba"]),
+    (["ab"], ["2"], [["ab"]], ["2"]),
+    (["1\n2", "3"], [3, None], [[1, 2], [3]], [3, None]),
+    (["ab", ""], [2, 0], [["ab"], [""]], [2, 0]),
+    (["1", "2"], ["5", "five"], [[1], [2]], ["5", "five"]),
+    ([["12"]], ["21"], [["12"]], ["21"]),
+    ([["12\n3"], ["4"]], ["21", "5"], [["12\n3"], ["4"]], ["21", "5"]),
+]
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "arguments", "golds"), TEXT_FORMS)
+def test_calls_as_texts_are_read_like_calls_as_values(inputs, outputs, arguments, golds):
+    one_by_one = zip(inputs, outputs, strict=True)
+    for tests in (
+        {"inputs": inputs, "outputs": outputs, "fn_name": "f"},
+        [{"input": one, "output": other, "fn_name": "f"} for one, other in one_by_one],
+    ):
+        suite = read_suite(tests)
+        assert [case.input for case in suite.cases] == arguments
+        assert [case.golds for case in suite.cases] == [(gold,) for gold in golds]
+
+
+def test_lines_that_could_be_arguments_or_texts_are_an_error():
+    for text in ("[1, 2]\nabc", "a b\nc d"):
+        with pytest.raises(DataError, match=r"test 1: not every line of the input .* is JSON"):
+            read_suite({"inputs": ["1\n2", text], "outputs": ["1", "2"], "fn_name": "f"})
+    with pytest.raises(DataError, match=r"test 0: the input '\[\]' is JSON and the output is not"):
+        read_suite({"inputs": ["[]", "{}"], "outputs": [True, False], "fn_name": "f"})
+
+
 def test_tests_one_by_one_without_a_function_are_read_and_printed():
     suite = read_suite([{"input": "1", "output": "2", "testtype": "stdin"}])
     assert (suite.calls, suite.cases[0].stdin, suite.cases[0].golds) == (False, "1", ("2",))

@@ -38,6 +38,8 @@ class MathEnv(TaskEnv):
     Args:
         question_key: The column of the problems, which are texts.
         answer_key: The column of the gold answers: a text or a number, or a list of alternatives.
+        answer_after: The gold answer is what follows the last occurrence of this text, such as
+            ``####``; None if it is the whole value.
         use_format_error_reward: Give a reward of -0.1 instead of 0 for an answer without a box.
         prompt: The text around the problem, with ``{problem}`` in its place; other braces have no
             meaning. ``"default"`` adds how to answer; None shows the problem alone, to which the
@@ -55,6 +57,7 @@ class MathEnv(TaskEnv):
     """
 
     shared: ClassVar[tuple[str, ...]] = (
+        "answer_after",
         "answer_key",
         "deadline",
         "prompt",
@@ -70,6 +73,7 @@ class MathEnv(TaskEnv):
         *,
         question_key: str = "problem",
         answer_key: str = "answer",
+        answer_after: str | None = None,
         use_format_error_reward: bool = False,
         prompt: str | None = None,
         deadline: float = 1.0,
@@ -79,6 +83,7 @@ class MathEnv(TaskEnv):
             raise ConfigError(f"deadline must be a positive number of seconds; got {deadline!r}.")
         self.question_key = question_key
         self.answer_key = answer_key
+        self.answer_after = answer_after
         self.use_format_error_reward = use_format_error_reward
         if prompt == "default":
             prompt = f"{{problem}}\n\n{INSTRUCTION}"
@@ -97,7 +102,7 @@ class MathEnv(TaskEnv):
     @property
     def golds(self) -> tuple[str, ...]:
         """The gold answers to the current problem, without a box around them."""
-        answers = gold_answers(self.row[self.answer_key])
+        answers = gold_answers(self.row[self.answer_key], self.answer_after)
         return tuple(last_boxed(answer) or answer for answer in answers)
 
     def answer_in(self, response: str) -> str | None:

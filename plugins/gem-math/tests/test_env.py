@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from hydra import compose, initialize
 from hydra.errors import ConfigCompositionException
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from needs import needs
 from selection import thorough
@@ -20,7 +20,8 @@ from gem_core.errors import ConfigError, DataError, InvalidActionError
 from gem_core.testing import check_env
 from gem_math.env import MathEnv
 from gem_rollout import collect
-from gem_tasks import GoldOracle
+from gem_tasks import GoldOracle, forget_rows
+from gem_tasks.golds import GoldWarning
 from gem_tasks.parsing import last_boxed
 
 ROWS = [{"problem": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(20)]
@@ -31,6 +32,41 @@ def answered(action: str, gold: Any = "42", **options: Any) -> Any:
     env = MathEnv(data=[{"problem": "?", "answer": gold}], **options)
     env.reset(seed=0)
     return env.step(action)
+
+
+class TestRowsOfOthers:
+    """Rows as other data sets write them."""
+
+    GSM8K = "He has 3 boxes of 6.\nSo he has 3 * 6 = 18.\n#### 18"
+
+    def test_the_answer_may_follow_a_mark(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.jsonl"
+        path.write_text(json.dumps({"problem": "?", "answer": self.GSM8K}))
+        with pytest.warns(GoldWarning, match=r"Row 0 of .*a.jsonl.*answer_after='####'"):
+            MathEnv(data=path)
+        env = MathEnv(data=path, answer_after="####")
+        env.reset(seed=0)
+        assert env.golds == ("18",)
+        assert env.step(r"\boxed{18}").reward == 1.0
+
+    def test_an_explanation_with_a_box_has_an_answer(self) -> None:
+        assert answered(r"\boxed{18}", "Three times six is a word " * 9 + r"\boxed{18}").reward == 1
+
+    def test_a_gold_that_no_answer_matches_is_an_error(self) -> None:
+        with pytest.raises(DataError, match=r"Row 0 of data, column 'answer': .* is empty"):
+            answered(r"\boxed{1}", "")
+
+    @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, max_size=30))
+    @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_rows_of_a_file_are_those_in_memory(self, tmp_path: Path, texts: list[str]) -> None:
+        rows = [{"problem": text, "answer": [f"x{text}", n, n / 4]} for n, text in enumerate(texts)]
+        (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        forget_rows()
+        for data in (rows, tmp_path / "a.jsonl"):
+            env = MathEnv(data=data)
+            assert [(env.reset(idx=n), repr(env.row))[1] for n in range(len(rows))] == [
+                *map(repr, rows)
+            ]
 
 
 class TestRewards:
@@ -270,6 +306,7 @@ class TestIds:
             "image_key": "images",
             "question_key": "problem",
             "answer_key": "answer",
+            "answer_after": None,
             "use_format_error_reward": False,
             "prompt": None,
             "deadline": 1.0,

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 from unittest import mock
 
+from gem_core.lifetimes import Lifetime
 from gem_tasks import forget_rows
 from gem_tasks.testing.hub_server import Fault, HubServer, Repository
 
@@ -49,6 +50,7 @@ class FakeHub:
 
     def __init__(self, datasets: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self._server = HubServer()
+        self._lifetime = Lifetime(self, self._server.close, what="hub")
         self.requests = self._server.requests
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         for name, splits in (datasets or {}).items():
@@ -61,8 +63,11 @@ class FakeHub:
         self.close()
 
     def close(self) -> None:
-        """Close open connections and refuse new ones; may be called twice."""
-        self._server.close()
+        """Close open connections and refuse new ones; may be called twice.
+
+        It does nothing in a fork of the process.
+        """
+        self._lifetime.end()
 
     def add(self, name: str, splits: Mapping[str, Any]) -> None:
         """Serve a dataset, or one config of it; it replaces an earlier one of the same name.

@@ -14,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
+from gem_core.lifetimes import Lock
+
 __all__ = ["Fault", "HubServer", "Repository"]
 
 Fault = Literal["gated", "drop", "slow", "unavailable"]
@@ -58,11 +60,11 @@ class HubServer(ThreadingHTTPServer):
         self.faults: dict[str, tuple[Fault, float]] = {}
         self.requests: list[str] = []
         self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self) -> None:
-        """Refuse new connections and close the open ones; may be called twice."""
+        """Refuse new connections and close the open ones."""
         self.shutdown()
         self.server_close()
         for connection in list(self._open):
