@@ -39,6 +39,8 @@ def after_thoughts(text: str, *, is_thinking: bool = False) -> int:
         text: The reply.
         is_thinking: See ``spoken``.
     """
+    if not is_thinking and "think>" not in text:
+        return 0
     begin = -1
     after = 0
     while after > begin:

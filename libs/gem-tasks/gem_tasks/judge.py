@@ -18,6 +18,7 @@ from gem_core.maybe_async import drive, is_awaitable
 from gem_core.observation import Action, Info, Observation, text_of
 from gem_core.resolve import resolve
 from gem_core.specs import AgentSpec
+from gem_core.thoughts import spoken
 from gem_tasks.grader import Attempt, Grade, GraderError, Spent, counting_spent
 
 __all__ = ["Asker", "Judge", "JudgeError"]
@@ -183,14 +184,14 @@ async def _later(value: Any, timeout: float) -> Any:  # noqa: ASYNC109 - it name
 
 
 def _text(reply: Any, spent: Spent) -> str:
-    """Return the text of a reply, and add what it has used."""
+    """Return the text of a reply without its thoughts, and add what it has used."""
     if not isinstance(reply, Reply):
-        return text_of(reply)
+        return spoken(text_of(reply))
     if (used := reply.generation) is not None:
         for name in ("prompt_tokens", "completion_tokens", "cost"):
             if (value := getattr(used, name)) is not None:
                 spent[name] = spent.get(name, 0) + value
-    return text_of(reply.action)
+    return spoken(text_of(reply.action))
 
 
 class Judge:

@@ -6,13 +6,18 @@ linear in the length of the text, for any text.
 
 import re
 import textwrap
+from collections.abc import Iterator
+from functools import lru_cache
 
 __all__ = ["last_boxed", "last_code_block", "last_tagged", "unindented"]
 
 _BOX = re.compile(r"\\boxed(?![a-zA-Z])|\\fbox(?![a-zA-Z])")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _UNBRACED = re.compile(r"[^\s$]*")
-_FENCE = re.compile(r"```[ \t]*+[\w+#.-]*+[ \t]*+\r?\n")
+_OPENING = re.compile(
+    r"(?P<fence>(?<!`)`{3,}+|^[ \t]*+~{3,}+)[ \t]*+(?P<language>[\w+#.-]*+)[^\n`]*+\n", re.MULTILINE
+)
+_PYTHON = re.compile(r"py(?:thon)?[\d.]*+", re.IGNORECASE)
 
 
 def last_boxed(text: str) -> str | None:
@@ -57,22 +62,50 @@ def last_tagged(text: str, tag: str = "answer") -> str | None:
 
 
 def last_code_block(text: str) -> str | None:
-    """Return the code of the last block between fences of three backticks.
+    """Return the code of the last block between fences; the last one of Python, if there is any.
 
-    A block opens with a fence, an optional word for its language (``python``, ``c++``) and the end
-    of the line, and closes with the next fence. Indentation that all lines share is removed.
+    A fence has three backticks or more, or tildes at the beginning of a line. After the opening
+    one, the rest of the line names the language and perhaps more (``python title="a.py"``). The
+    closing one is as long or longer, and begins a line; only if none does, it may end one. A fence
+    with a language begins another block. Indentation that all lines share is removed.
 
     Returns:
         The code, which may be empty, without surrounding space; None if no block is closed.
     """
-    code, fence = None, _FENCE.search(text)
-    while fence is not None:
-        end = text.find("```", fence.end())
-        if end < 0:
-            break
-        code = text[fence.end() : end]
-        fence = _FENCE.search(text, end + 3)
+    blocks = list(_blocks(text))
+    python = [code for language, code in blocks if _PYTHON.fullmatch(language)]
+    code = python[-1] if python else blocks[-1][1] if blocks else None
     return None if code is None else unindented(code.replace("\r\n", "\n"))
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the language and the code of each block that is closed."""
+    opening = _OPENING.search(text)
+    unclosed = {"`": len(text), "~": len(text)}
+    while opening is not None:
+        fence, begin = opening["fence"].strip(), opening.end()
+        end = None
+        if len(fence) < unclosed[fence[0]]:
+            end = _closing(fence, "^[ \t]*+").search(text, begin)
+            end = end or _closing(fence, "").search(text, begin)
+        if end is None:  # nor is a longer one further on
+            unclosed[fence[0]] = min(unclosed[fence[0]], len(fence))
+            opening = _OPENING.search(text, begin)
+        elif end["language"]:
+            opening = _OPENING.search(text, end.start())
+        else:
+            yield opening["language"], text[begin : end.start()]
+            opening = _OPENING.search(text, end.end())
+
+
+@lru_cache(maxsize=64)
+def _closing(fence: str, before: str) -> re.Pattern[str]:
+    """Return the pattern of a fence that closes another one, or begins the next block."""
+    mark, length = re.escape(fence[0]), len(fence)
+    return re.compile(
+        rf"{before}(?<!{mark}){mark}{{{length},}}+[ \t]*+(?P<language>[\w+#.-]*+)[^\n{mark}]*+$",
+        re.MULTILINE,
+    )
 
 
 def unindented(code: str) -> str:

@@ -21,8 +21,33 @@ def test_a_fence_may_name_any_language_in_one_word(language: str, newline: str) 
 
 
 def test_the_last_block_counts() -> None:
-    text = "First\n```python\nx = 1\n```\nno, rather\n```\nx = 2\n```\nas `x` is better."
-    assert last_code_block(text) == "x = 2"
+    text = "First\n```{0}\nx = 1\n```\nno, rather\n```{0}\nx = 2\n```\nas `x` is better."
+    assert last_code_block(text.format("python")) == last_code_block(text.format("")) == "x = 2"
+
+
+@pytest.mark.parametrize("language", ["", "text", "output", "bash"])
+@pytest.mark.parametrize("python", ["python", "Python3", "py", "python3.11"])
+def test_the_last_block_of_python_counts_before_any_other(python: str, language: str) -> None:
+    text = f"```{language}\n1\n```\n```{python}\nprint(3)\n```\nOutput:\n```{language}\n3\n```\n"
+    assert last_code_block(text) == "print(3)"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("```python\nx = '''```'''\nprint(x)\n```", "x = '''```'''\nprint(x)"),
+        ("````python\nx = '''\n```\n'''\n````", "x = '''\n```\n'''"),
+        ('~~~python title="a.py"\nprint(3)\n~~~', "print(3)"),
+        ('```python title="a.py"\nprint(3)\n```', "print(3)"),
+        ("```{.python .numbered}\nprint(3)\n```", "print(3)"),
+        ("```python\nprint(1)\n```python\nprint(2)\n```", "print(2)"),
+        ("Say ```python\nprint(3)\n```", "print(3)"),
+        ("a ~~~ b\n```\nprint(3)\n```", "print(3)"),
+        ("```python\nprint(3)``` is it", None),
+    ],
+)
+def test_what_opens_and_closes_a_block(text: str, code: str | None) -> None:
+    assert last_code_block(text) == code
 
 
 def test_a_closing_fence_opens_no_block() -> None:
@@ -40,7 +65,7 @@ def test_a_closing_fence_opens_no_block() -> None:
         ("```python\n```", ""),
         ("```python\nx = 1\n```\n```python\nx =", "x = 1"),
         ("```python\nx = 1```", "x = 1"),
-        ("```two words\nx = 1\n```", None),
+        ("```two words\nx = 1\n```", "x = 1"),
     ],
 )
 def test_only_a_block_with_both_fences_is_read(text: str, code: str | None) -> None:

@@ -11,6 +11,7 @@ from gem_core.api import make_sandbox
 from gem_core.errors import ConfigError, DataError
 from gem_core.observation import Action, Info, Observation
 from gem_core.specs import EntryPoint, load_entry_point
+from gem_core.thoughts import spoken
 from gem_tasks import Grade, RowOptions, TaskEnv
 from gem_tasks.parsing import last_code_block
 from gem_tasks.prompt import check_prompt, fill_prompt
@@ -202,7 +203,7 @@ class CodeEnv(TaskEnv):
         self._suite = row, suite
 
     def answer_in(self, response: str) -> str | None:
-        return last_code_block(response)
+        return last_code_block(spoken(response))
 
     def grade(self, action: str) -> Grade:
         code = self.answer_in(action)

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from gem_core import Action, BaseEnv, Info, Step
+from gem_core.boxes import with_plain_box
 from gem_core.errors import ConfigError, InvalidActionError
 from gem_core.thoughts import spoken
 
@@ -95,6 +96,10 @@ class Game(BaseEnv):
         """Return the text in which an action is looked for: that without thoughts."""
         return spoken(action)
 
+    def reread(self, text: str) -> re.Match[str] | None:
+        r"""Return the parts of an action whose box holds formatting, as ``\boxed{\text{5}}``."""
+        return self.pattern.match(with_plain_box(text))
+
     def read(self, action: Action) -> re.Match[str] | None:
         """Return the parts of an action; None if it is malformed, or was only thought of.
 
@@ -102,11 +107,15 @@ class Game(BaseEnv):
             InvalidActionError: The action is not text.
         """
         try:
-            return self.pattern.match(self.said(action))
+            text = self.said(action)
+            match = self.pattern.match(text)
         except (AttributeError, TypeError):
             name = type(self).__name__
             got = type(action).__name__
             raise InvalidActionError(f"An action of {name} is text; got {got}.") from None
+        if match is None or text.find("\\boxed", match.end()) >= 0:
+            return self.reread(text) or match
+        return match
 
     def step(self, action: Action) -> Step:
         match = self.read(action)

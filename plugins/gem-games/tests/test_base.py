@@ -199,3 +199,13 @@ def test_what_was_only_thought_of_is_no_action():
     assert env.step("<think>Not \\boxed{7}, rather 8.</think> \\boxed{8}").reward == 0.8
     assert env.step("Not \\boxed{7}.</think> \\boxed{1} <think>\\boxed{2}").reward == 0.2
     assert env.step("<think>\\boxed{7}").info["format_error"]
+
+
+@pytest.mark.parametrize("content", ["8", " 8 ", r"\text{8}", "{8}", "$8$", "8.", r"{\mathrm{8}}."])
+def test_what_only_formats_an_action_does_not_matter(content):
+    assert started().step(f"First \\boxed{{7}}, then \\boxed{{{content}}}").reward == 0.8
+
+
+@pytest.mark.parametrize("content", ["88", "8 or 9", "-8", ""])
+def test_the_last_box_that_is_an_action_counts(content):
+    assert started().step(f"First \\boxed{{7}}, then \\boxed{{{content}}}").reward == 0.7

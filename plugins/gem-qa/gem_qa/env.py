@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Unpack
 
 from gem_core.errors import DataError
 from gem_core.observation import Action
-from gem_qa.scoring import exact_match, f1, unformatted
+from gem_qa.scoring import Compare, check_compare, exact_match, f1, unformatted
 from gem_tasks import Answer, Grade, RowOptions, TaskEnv, gold_answers
 from gem_tasks.parsing import last_boxed, last_tagged
 from gem_tasks.prompt import check_prompt, fill_prompt
@@ -42,6 +42,9 @@ class QaEnv(TaskEnv):
         answer_key: The column of the gold answers: a text, number or bool, or a list of
             alternatives.
         extract_boxed: Read the answer from a box instead of a tag.
+        compare: How answers are compared: ``text``, by their words and numbers; ``meaning``, where
+            three is also 3, 15 percent 15% and Beyoncé Beyonce; or ``squad``, by SQuAD's own
+            normalisation. See ``gem_qa.scoring``.
         prompt: The text around the question, with ``{question}`` in its place; other braces have
             no meaning. ``"default"`` asks for reasoning and for the expected form of the answer;
             None shows the question alone.
@@ -54,7 +57,7 @@ class QaEnv(TaskEnv):
         HubError: The hub does not provide the dataset.
     """
 
-    shared = ("prompt", "question_key", "answer_key", "extract_boxed")
+    shared = ("prompt", "question_key", "answer_key", "extract_boxed", "compare")
     guesses: ClassVar[tuple[str, ...]] = ("True", "False", "yes", "no", "1", "2")
     """The answers that random actions choose from."""
 
@@ -64,6 +67,7 @@ class QaEnv(TaskEnv):
         question_key: str = "question",
         answer_key: str = "answer",
         extract_boxed: bool = False,
+        compare: Compare = "text",
         prompt: str | None = "default",
         **rows: Unpack[RowOptions],
     ) -> None:
@@ -73,6 +77,7 @@ class QaEnv(TaskEnv):
         self.question_key = question_key
         self.answer_key = answer_key
         self.extract_boxed = extract_boxed
+        self.compare = check_compare(compare)
         super().__init__(columns={question_key: str, answer_key: Answer}, **rows)
 
     def question(self, row: dict[str, Any]) -> str:
@@ -88,8 +93,10 @@ class QaEnv(TaskEnv):
         if answer is None:
             return Grade(0.0, False, {"f1": 0.0, "answer": None, "format_error": True})
         plain, golds = unformatted(answer), self.golds
-        correct = exact_match(plain, golds)
-        return Grade(float(correct), correct, {"f1": f1(plain, golds), "answer": answer})
+        correct = exact_match(plain, golds, self.compare)
+        return Grade(
+            float(correct), correct, {"f1": f1(plain, golds, self.compare), "answer": answer}
+        )
 
     @property
     def golds(self) -> tuple[str, ...]:

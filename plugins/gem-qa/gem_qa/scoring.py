@@ -1,8 +1,9 @@
 """Exact match and F1 of short text answers.
 
 Texts are compared after the normalisation of SQuAD (Rajpurkar et al. 2016, section 6.1): lower
-case, no ASCII punctuation, without the words a, an and the, single spaces. Three rules go beyond
-it:
+case, no ASCII punctuation, without the words a, an and the, single spaces. With ``compare="squad"``
+that is all, except that an answer of which nothing is left matches only itself. The default,
+``compare="text"``, has these rules beyond it:
 
 - Typographic punctuation (curly quotes, long dashes, ellipses, invisible marks) is removed like
   ASCII punctuation, and characters are composed (NFC), as the same text is often typed both ways.
@@ -12,6 +13,13 @@ it:
   does not match "the", and an empty answer matches nothing.
 - Two plain numbers are compared as numbers: 1.5 is not 15, although they differ only in
   punctuation, and 5.0 is 5.
+- Signs that make another answer are kept: those between digits (1/2, 2:1, 1.5 kg; not the commas of
+  thousands), a minus before a number (-5 degrees), + and # after a word (C++, C#, A+), and a minus
+  after one or two letters (A-). Currencies and percent signs are removed: $5 and 5% are 5.
+
+``compare="meaning"`` reads number words (three is 3, forty-six is 46), "percent" and its sign, and
+letters without accents (Beyoncé is Beyonce) alike as well, for data whose answers are written in
+either way.
 """
 
 import re
@@ -20,9 +28,16 @@ import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-__all__ = ["exact_match", "f1", "normalize_answer", "unformatted"]
+from gem_core.errors import ConfigError, near_names
+from gem_qa.reading import marked, plain
+
+__all__ = ["Compare", "check_compare", "exact_match", "f1", "normalize_answer", "unformatted"]
+
+Compare = Literal["text", "meaning", "squad"]
+"""How answers are compared."""
+_COMPARES: tuple[Compare, ...] = ("text", "meaning", "squad")
 
 _TYPOGRAPHIC = (
     "\u2018\u2019\u201a\u201b\u2032\u02bc"  # single quotes, prime, apostrophe
@@ -32,19 +47,25 @@ _TYPOGRAPHIC = (
     "\u00ad\u200b\u2060\ufeff"  # soft hyphen, zero-width marks
 )
 _DELETED = dict.fromkeys(map(ord, string.punctuation + _TYPOGRAPHIC))
+_ASCII_DELETED = dict.fromkeys(map(ord, string.punctuation))
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 # Digits after a leading zero are not a number: 007, a postcode.
-_NUMBER = re.compile(r"[+\-\u2212]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*|0)(?:\.[0-9]+)?\.?")
+_NUMBER = re.compile(
+    r"[+\-\u2212]?(?:(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*|0)(?:\.[0-9]+)?\.?|\.[0-9]+)"
+)
 _MAX_NUMBER_LENGTH = 100
 _LONGEST_KEPT = 1000
 # Models often format even a single word: \boxed{\text{True}}.
 _FORMATTING = re.compile(r"\\(?:boxed|fbox|emph|operatorname|text[a-z]*|math[a-z]+)\s*\{")
+_ESCAPED = re.compile(r"\\([#%$&_])")
+_NO_BRACES = {ord("{"): None, ord("}"): None}
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
 def unformatted(answer: str) -> str:
     r"""Return an answer without LaTeX commands that format it, such as ``\text{...}``."""
-    return _FORMATTING.sub("", answer).strip("{} ")
+    plain, count = _FORMATTING.subn("", _ESCAPED.sub(r"\1", answer))
+    return (plain.translate(_NO_BRACES) if count else plain).strip("{} ")
 
 
 def normalize_answer(text: str) -> str:
@@ -57,21 +78,36 @@ def normalize_answer(text: str) -> str:
     return " ".join(_ARTICLE.sub(" ", _bare(text)).split())
 
 
-def exact_match(prediction: str, golds: Iterable[str]) -> bool:
+def check_compare(compare: str) -> Compare:
+    """Return the name of a way to compare.
+
+    Raises:
+        ConfigError: There is no such way.
+    """
+    for known in _COMPARES:
+        if compare == known:
+            return known
+    raise ConfigError(
+        f"compare must be one of {', '.join(_COMPARES)}; got {compare!r}."
+        f"{near_names(str(compare), _COMPARES)}"
+    )
+
+
+def exact_match(prediction: str, golds: Iterable[str], compare: Compare = "text") -> bool:
     """Return whether the prediction matches one of the gold answers."""
-    answer = _form(prediction)
-    return any(_same(answer, _form(gold)) for gold in golds)
+    answer = _form(prediction, compare)
+    return any(_same(answer, _form(gold, compare)) for gold in golds)
 
 
-def f1(prediction: str, golds: Iterable[str]) -> float:
+def f1(prediction: str, golds: Iterable[str], compare: Compare = "text") -> float:
     """Return the highest F1 score of the prediction against a gold answer, in [0, 1].
 
     F1 is the harmonic mean of precision and recall over the bags of normalised words, as in SQuAD.
     A wrong yes or no (as in HotpotQA, Yang et al. 2018) and a wrong number score 0: "no, not yet"
     shares nothing with the gold answer "no".
     """
-    answer = _form(prediction)
-    return max((_f1(answer, _form(gold)) for gold in golds), default=0.0)
+    answer = _form(prediction, compare)
+    return max((_f1(answer, _form(gold, compare)) for gold in golds), default=0.0)
 
 
 class _Form(NamedTuple):
@@ -81,19 +117,24 @@ class _Form(NamedTuple):
     number: Decimal | None
 
 
-def _form(text: str) -> _Form:
+def _form(text: str, compare: Compare) -> _Form:
     """Return the normalised form; that of a short text is kept for the next time."""
-    return _kept_form(text) if len(text) <= _LONGEST_KEPT else _new_form(text)
+    return _kept_form(text, compare) if len(text) <= _LONGEST_KEPT else _new_form(text, compare)
 
 
 @lru_cache(maxsize=4096)
-def _kept_form(text: str) -> _Form:
-    return _new_form(text)
+def _kept_form(text: str, compare: Compare) -> _Form:
+    return _new_form(text, compare)
 
 
-def _new_form(text: str) -> _Form:
-    words = normalize_answer(text) or " ".join(_bare(text).split()) or text.strip()
-    return _Form(words, _number(text.strip()))
+def _new_form(text: str, compare: Compare) -> _Form:
+    if compare == "squad":
+        bare = text.lower().translate(_ASCII_DELETED)
+        return _Form(" ".join(_ARTICLE.sub(" ", bare).split()) or text.strip(), None)
+    text = (plain(text) if compare == "meaning" else text).strip()
+    kept = marked(text)
+    words = normalize_answer(kept) or " ".join(_bare(kept).split()) or text
+    return _Form(words, _number(text))
 
 
 def _bare(text: str) -> str:

@@ -1,5 +1,7 @@
 """The environment: prompts, answers, rewards."""
 
+import csv
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -162,3 +164,23 @@ def test_a_snapshot_contains_no_rows():
     env = make("logic:Sample")
     env.reset(seed=1)
     assert len(env.snapshot()) < 10_000
+
+
+@pytest.mark.parametrize("gold", ["025", "00501", "12e3", "1e5", "NA", "1.50", "true", 'a, "b"\nc'])
+def test_the_cells_of_a_csv_file_are_texts(tmp_path, gold):
+    row = {"question": "Which code?", "answer": gold}
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, row)
+        table.writeheader()
+        table.writerow(row)
+    for data in ([row], tmp_path / "a.csv"):
+        env = QaEnv(data=data)
+        env.reset(seed=0)
+        assert env.row == row
+        assert env.step(f"<answer>{gold}</answer>").reward == 1.0
+
+
+@pytest.mark.parametrize("gold", ["", [], [" "]])
+def test_a_gold_answer_that_is_empty_is_an_error(gold):
+    with pytest.raises(DataError, match=r"Row 0 of data, column 'answer': .* is empty"):
+        asked(answer=gold)

@@ -9,7 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selection import thorough
 
-from gem_qa.scoring import exact_match, f1, normalize_answer
+import gem_core
+from gem_core.errors import ConfigError
+from gem_qa.scoring import exact_match, f1, normalize_answer, unformatted
 
 few = settings(max_examples=100 if thorough() else 25)
 
@@ -77,6 +79,18 @@ def test_typed_and_typeset_text_match(subtests):
 
 def test_answers_that_match(subtests):
     for answer, gold in (
+        ("C++", "c++."),
+        ("(A+)", "a+"),
+        ("A-", "A\u2212"),
+        ("the A-Team", "ateam"),
+        ("1914-1918", "1914 \u2013 1918"),
+        ("-5 degrees", "\u22125 degrees"),
+        ("1,234,567 km", "1234567 km"),
+        ("1 / 2", "1/2"),
+        (".5", "0.5"),
+        ("15%", "15"),
+        ("**Paris** -", "- Paris"),
+        ("well-known", "wellknown"),
         ("the Beatles", "Beatles"),
         ("PARIS.", "Paris"),
         ("A", "A"),
@@ -94,6 +108,22 @@ def test_answers_that_match(subtests):
 
 def test_answers_that_do_not_match(subtests):
     for answer, gold in (
+        ("C", "C++"),
+        ("C#", "C++"),
+        ("A-", "A+"),
+        ("A", "A-"),
+        ("AB-", "AB+"),
+        ("12", "1/2"),
+        ("5 degrees", "-5 degrees"),
+        ("-$5 fee", "$5 fee"),
+        ("1.5 kg", "15 kg"),
+        ("2:1", "21"),
+        ("10^2", "102"),
+        ("1+1", "11"),
+        ("5", ".5"),
+        ("1990", "1990+"),
+        ("three", "3"),
+        ("Beyonc\u00e9", "Beyonce"),
         ("a", "the"),
         ("", ""),
         ("", "The"),
@@ -111,6 +141,51 @@ def test_answers_that_do_not_match(subtests):
     ):
         with subtests.test(answer=answer, gold=gold):
             assert not exact_match(answer, [gold])
+
+
+def test_number_words_percent_and_accents_are_read_where_it_is_asked_for(subtests):
+    for answer, gold in (
+        ("15 percent", "15%"),
+        ("15 per cent", "15"),
+        ("three", "3"),
+        ("Forty-six", "46"),
+        ("two hundred and five", "205"),
+        ("one thousand two hundred", "1,200"),
+        ("three million", "3,000,000"),
+        ("nineteen eighty four", "Nineteen Eighty-Four"),
+        ("Formula One", "Formula 1"),
+        ("Beyonc\u00e9", "Beyonce"),
+    ):
+        with subtests.test(answer=answer, gold=gold):
+            assert exact_match(answer, [gold], "meaning")
+            assert exact_match(gold, [answer], "meaning")
+            assert f1(answer, [gold], "meaning") == 1.0
+    for answer, gold in (("C", "C++"), ("three", "13"), ("nineteen eighty four", "103")):
+        with subtests.test(answer=answer, gold=gold):
+            assert not exact_match(answer, [gold], "meaning")
+
+
+def test_the_normalisation_of_squad_is_an_option():
+    for answer, gold in (("C", "C++"), ("12", "1/2"), ("1.5", "15"), ("5 degrees", "-5 degrees")):
+        assert exact_match(answer, [gold], "squad")
+    for answer, gold in (("a", "the"), ("", ""), ("three", "3"), ("5.0", "5")):
+        assert not exact_match(answer, [gold], "squad")
+
+
+@pytest.mark.parametrize("answer", [r"C\#", r"\text{C}\#", r"\text{C\#}", r"{\texttt{C#}}"])
+def test_latex_hides_no_sign(answer):
+    assert exact_match(unformatted(answer), ["C#"])
+    assert not exact_match(unformatted(answer), ["C"])
+
+
+def test_an_environment_compares_as_it_is_told():
+    row = {"question": "Which language?", "answer": "C++"}
+    for compare, reward in (("text", 0.0), ("meaning", 0.0), ("squad", 1.0)):
+        env = gem_core.make("qa:Custom", data=[row], compare=compare)
+        env.reset(seed=0)
+        assert env.step("<answer>C</answer>").reward == reward
+    with pytest.raises(ConfigError, match="compare must be one of text, meaning, squad"):
+        gem_core.make("qa:Custom", data=[row], compare="squat")
 
 
 def test_any_gold_may_match_and_without_golds_nothing_matches():

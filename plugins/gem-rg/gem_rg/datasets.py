@@ -2,7 +2,6 @@
 
 import functools
 import json
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import date, time
@@ -10,7 +9,9 @@ from enum import Enum
 from typing import Any
 
 from gem_core.errors import ConfigError, DeadlineError, WorkerCallError, WorkerDiedError, near_names
+from gem_core.lifetimes import Lock
 from gem_rg.items import Item, Recipe
+from gem_tasks.single_flight import SingleFlight
 from gem_workers import WorkerPool, shared_pool
 
 __all__ = ["describe", "item", "make_recipe", "pool", "score", "solve", "task_names"]
@@ -110,7 +111,7 @@ class _Cache:
 
     def __init__(self, most_bytes: int) -> None:
         self._items: OrderedDict[Key, Item] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._bytes_left = most_bytes
 
     def get(self, key: Key) -> Item | None:
@@ -133,7 +134,7 @@ def _size(item: Item) -> int:
 
 
 _cache = _Cache(CACHE_BYTES)
-_locks = [threading.Lock() for _ in range(64)]
+_making = SingleFlight()
 
 
 def item(recipe: Recipe, seed: int, number: int, time_limit: float, *, count: int = BATCH) -> Item:
@@ -152,14 +153,16 @@ def item(recipe: Recipe, seed: int, number: int, time_limit: float, *, count: in
         WorkerCallError: reasoning_gym raised an error.
     """
     key = (recipe, seed, number)
-    with _locks[hash(key) % len(_locks)]:  # one caller makes an item, the others wait
-        found = _cache.get(key)
-        if found is None:
-            items = _made(recipe, seed, number, count, time_limit)
-            for later, one in enumerate(items):
-                _cache.put((recipe, seed, number + later), one)
-            found = items[0]
-    return found
+
+    def make() -> Item:
+        if (found := _cache.get(key)) is not None:
+            return found
+        items = _made(recipe, seed, number, count, time_limit)
+        for later, one in enumerate(items):
+            _cache.put((recipe, seed, number + later), one)
+        return items[0]
+
+    return _cache.get(key) or _making.get(key, make)
 
 
 def _made(recipe: Recipe, seed: int, number: int, count: int, time_limit: float) -> list[Item]:

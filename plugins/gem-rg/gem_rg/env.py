@@ -1,8 +1,9 @@
 r"""The environment: one item of a reasoning-gym task, one answer, and a score from 0 to 1.
 
 The answer is the content of the last ``\boxed{...}`` of the action or, if there is none, of the
-last ``<answer>...</answer>``. An action without an answer scores 0.0; a score between 0 and 1 means
-partly right.
+last ``<answer>...</answer>``, without what only formats it, such as ``\text{}``
+(``gem_core.boxes.unwrapped``); an answer that is right as it was written stays right. An action
+without an answer scores 0.0; a score between 0 and 1 means partly right.
 """
 
 import operator
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem_core import Action, BaseEnv, Info, Step
+from gem_core.boxes import unwrapped
 from gem_core.errors import ConfigError, InvalidActionError
 from gem_core.faults import boundary
 from gem_core.seeding import check_seed, child_seed
@@ -48,13 +50,14 @@ class ReasoningGymEnv(BaseEnv):
         hint: The text after the question; an empty text shows the question alone.
         time_limit: The time in seconds in which a reset must make an item.
         score_limit: The time in seconds for scoring an answer; after it, the answer scores 0.0.
+        unwrap: Whether an answer is read without what only formats it; False scores it as written.
 
     Raises:
         ConfigError: An option has an invalid value.
         EntryPointError: In ``reset``: the installed reasoning-gym cannot be used.
     """
 
-    shared = ("_recipe", "_dataset_seed", "_hint", "_time_limit", "_score_limit")
+    shared = ("_recipe", "_dataset_seed", "_hint", "_time_limit", "_score_limit", "_unwrap")
     blocking = True
 
     idx: int
@@ -77,6 +80,7 @@ class ReasoningGymEnv(BaseEnv):
         hint: str = HINT,
         time_limit: float = 10.0,
         score_limit: float = 2.0,
+        unwrap: bool = True,
     ) -> None:
         for key, limit in (("time_limit", time_limit), ("score_limit", score_limit)):
             if not limit > 0:
@@ -88,6 +92,7 @@ class ReasoningGymEnv(BaseEnv):
         self._hint = hint
         self._time_limit = time_limit
         self._score_limit = score_limit
+        self._unwrap = unwrap
 
     def seed(self, seed: int) -> None:
         super().seed(seed)
@@ -152,15 +157,27 @@ class ReasoningGymEnv(BaseEnv):
         score, error = 0.0, ""
         if answer:
             with boundary("grader"):
-                score, error = datasets.score(
-                    self._recipe, self._current_seed, self.item, answer, self._score_limit
-                )
+                score, error = self._score(answer)
         info = {"correct": score == 1.0, "score": score, "task": self.item.task}
         if error:
             info["error"] = error
         if answer is None:
             info["format_error"] = True
         return Step(self._feedback(score), score, True, False, info)
+
+    def _score(self, answer: str) -> tuple[float, str]:
+        """Return the score of an answer, unwrapped unless only its own text is right."""
+        plain = unwrapped(answer) if self._unwrap else answer
+        score, error = self._scored(plain)
+        if plain == answer or score == 1.0:
+            return score, error
+        as_written = self._scored(answer)
+        return as_written if as_written[0] == 1.0 else (score, error)
+
+    def _scored(self, answer: str) -> tuple[float, str]:
+        return datasets.score(
+            self._recipe, self._current_seed, self.item, answer, self._score_limit
+        )
 
     def _feedback(self, score: float) -> str:
         if score == 1.0:

@@ -7,6 +7,7 @@ from selection import thorough
 
 import gem_core
 from gem_core.errors import ConfigError, InvalidActionError
+from gem_tasks.parsing import last_boxed
 
 TEXTS = st.one_of(
     st.text(max_size=60),
@@ -161,3 +162,30 @@ def test_an_answer_with_unbalanced_braces_is_given_in_tags():
     env.reset(idx=379)
     assert env.solution().startswith("<answer>")
     assert env.step(env.solution()).reward == 1.0
+
+
+@pytest.mark.parametrize("name", ["chain_sum", "leg_counting", "letter_counting", "ab"])
+def test_an_answer_in_a_box_may_be_formatted(name):
+    env = gem_core.make(f"rg:{name}")
+    forms = (r"\text{%s}", "{%s}", "$%s$", r"\mathrm{%s}", r"{\text{%s}}.")
+    for form in ("%s", *forms):
+        env.reset(idx=0)
+        answer = last_boxed(env.solution())
+        step = env.step(r"\boxed{%s}" % (form % answer))
+        assert (step.reward, step.info["correct"]) == (1.0, True), form
+
+
+def test_an_answer_may_be_scored_as_it_is_written():
+    env = gem_core.make("rg:chain_sum", unwrap=False)
+    env.reset(idx=0)
+    answer = last_boxed(env.solution())
+    assert env.step(f"\\boxed{{\\text{{{answer}}}}}").reward < 1.0
+
+
+def test_a_formatted_wrong_answer_scores_what_the_answer_scores():
+    env = gem_core.make("rg:chain_sum")
+    rewards = []
+    for answer in ("-1", r"\text{-1}", "{-1}"):
+        env.reset(idx=0)
+        rewards.append(env.step(f"\\boxed{{{answer}}}").reward)
+    assert rewards == rewards[:1] * 3

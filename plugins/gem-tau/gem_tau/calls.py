@@ -10,6 +10,7 @@ from gem_core.calls.written import json_of, request_of
 from gem_core.errors import ConfigError
 from gem_core.factory import make_call_format
 from gem_core.observation import Action, Info, text_of
+from gem_core.thoughts import spoken
 from gem_core.tool import Function
 from gem_tau.toolkit import CallResult
 
@@ -37,7 +38,7 @@ class JsonCalls(BaseCallFormat):
 
     def read(self, action: Action) -> Reading:
         """Return the call; a text that is not a JSON object is a message."""
-        text = text_of(action)
+        text = spoken(text_of(action))
         block = _BLOCK.match(text) if "```" in text else None
         written = block["call"] if block else text
         if not written.lstrip().startswith("{") or '"name"' not in written:

@@ -140,7 +140,9 @@ def _begin(name: str, factory: EnvFactory, keys: CheckKeys) -> _Report:
         for task in tasks
         if task.nl_assertions and "nl" in (task.reward_basis if basis is None else basis)
     ]
-    return _Report(name, count, free_tasks(tasks, basis=basis), undecided, [])
+    return _Report(
+        name, count, free_tasks(tasks, basis=basis, mentions=dialogue.mentions), undecided, []
+    )
 
 
 def _play(

@@ -15,22 +15,26 @@ from gem_core.errors import ConfigError
 from gem_core.faults import boundary
 from gem_core.maybe_async import drive
 from gem_core.observation import text_of
+from gem_core.thoughts import spoken
 from gem_rollout import MultiAgentEnv, as_single
 from gem_rollout.multi_agent.agent_view import AgentView
 from gem_tau.calls import catalog_of, check_limits, find_format, read, shown
 from gem_tau.database import Database
 from gem_tau.judge import Judge, make_judge
+from gem_tau.mentions import MentionRule, check_rule
 from gem_tau.oracle import DialogueOracle
 from gem_tau.rewards import Evidence, Grade, check_basis, grading
 from gem_tau.sources import Dialogues, check_judge, find_tasks
 from gem_tau.task import Call, DialogueTask, Domain, Part
 from gem_tau.toolkit import CallResult, Toolkit
-from gem_tau.users import make_user, player, user_record
+from gem_tau.users import UserGaveUpError, make_user, player, user_record
 
-__all__ = ["ASSISTANT", "STOP_MARKS", "USER", "DialogueEnv", "make_dialogue"]
+__all__ = ["ASSISTANT", "GIVES_UP", "STOP_MARKS", "USER", "DialogueEnv", "make_dialogue"]
 
 ASSISTANT, USER = "assistant", "user"
-STOP_MARKS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
+GIVES_UP = "###OUT-OF-SCOPE###"
+"""What a user writes whose situation does not say how to go on."""
+STOP_MARKS = ("###STOP###", "###TRANSFER###", GIVES_UP)
 """Each of these in a message of the user ends the dialogue."""
 _CATALOGS: dict[type[Toolkit], Catalog] = {}
 _PREFIXES: dict[tuple[Domain, CallFormat | None], str] = {}
@@ -49,6 +53,11 @@ class DialogueEnv(MultiAgentEnv):
     are paid the reward of the task; see ``gem_tau.rewards``. A dialogue that reaches a limit is
     truncated and paid 0.
 
+    A user that gives up, with ``GIVES_UP`` or with a message that says nothing, says nothing about
+    the assistant, so the dialogue is never graded: it is an error of the agent that plays the user
+    (``UserGaveUpError``), or, if the user's seat acts from outside, truncated and paid 0. Thoughts
+    at the beginning of a message (``gem_core.thoughts``) are not heard by the other seat.
+
     ``info`` of the assistant: ``prefix`` is the policy with the functions, at the reset;
     ``tool_calls`` has the calls of a turn. At the end, ``rewards`` has the value of each part,
     ``reward_details`` what is missing, ``db_diff`` how the database changed in the episode, and
@@ -64,6 +73,7 @@ class DialogueEnv(MultiAgentEnv):
         max_errors: See ``make_dialogue``.
         reward_basis: See ``make_dialogue``.
         judge: See ``make_dialogue``.
+        mentions: See ``make_dialogue``.
         exclude_free: See ``make_dialogue``.
 
     Raises:
@@ -86,14 +96,21 @@ class DialogueEnv(MultiAgentEnv):
         max_errors: int = 10,
         reward_basis: Sequence[Part] | None = None,
         judge: str | Mapping[str, Any] | Judge | None = None,
+        mentions: MentionRule = "words",
         exclude_free: bool = False,
     ) -> None:
         super().__init__()
         check_limits(max_turns=max_turns, max_errors=max_errors, instructions=instructions)
         self._basis = None if reward_basis is None else check_basis(reward_basis)
         self._judge = make_judge(judge)
+        self.mentions = check_rule(mentions)
         self._tasks = find_tasks(
-            tasks, data=data, split=split, exclude_free=exclude_free, basis=self._basis
+            tasks,
+            data=data,
+            split=split,
+            exclude_free=exclude_free,
+            basis=self._basis,
+            mentions=self.mentions,
         )
         check_judge(self._tasks, self._basis, has_judge=self._judge is not None)
         self._format = find_format(call_format)
@@ -191,6 +208,9 @@ class DialogueEnv(MultiAgentEnv):
         return (yield from self._hear_assistant(actions[ASSISTANT]))
 
     def _hear_user(self, text: str) -> Generator[Any, Any, tuple[Any, ...]]:
+        text = spoken(text)
+        if GIVES_UP in text or not text.strip():
+            return self._give_up(text)
         mark = next((mark for mark in STOP_MARKS if mark in text), "")
         message = text.replace(mark, "").strip() if mark else text
         self.dialogue.append((USER, message))
@@ -201,12 +221,27 @@ class DialogueEnv(MultiAgentEnv):
             return self._truncate({}, "max_turns")
         return {}, {}, {}, {}, {}
 
+    def _give_up(self, text: str) -> tuple[Any, ...]:
+        """End a dialogue whose user does not go on.
+
+        Raises:
+            UserGaveUpError: An agent plays the user.
+        """
+        if not self.user:
+            return self._truncate({}, "user_gave_up")
+        said = f"wrote {GIVES_UP}" if text.strip() else "said nothing"
+        with boundary("agent"):
+            raise UserGaveUpError(
+                f"The user {self.user.get('id', '')!r} of task {self.running_task.id!r} {said}, so "
+                f"the episode cannot be graded."
+            )
+
     def _hear_assistant(self, action: Action) -> Generator[Any, Any, tuple[Any, ...]]:
         self.turns += 1
         call_format, reading = read(self._format, action)
         if not reading.requests:
             self.errors = 0
-            self._say(text_of(reading.action))
+            self._say(spoken(text_of(reading.action)))
             return {}, {}, {}, {}, {}
         info, hands_over = self._run(call_format, reading)
         if hands_over:
@@ -255,7 +290,7 @@ class DialogueEnv(MultiAgentEnv):
     def _end(self, info: Info, seat: str, how: str) -> Generator[Any, Any, tuple[Any, ...]]:
         with boundary("grader"):
             grade = yield from grading(
-                self.running_task, self._evidence(), self._basis, self._judge
+                self.running_task, self._evidence(), self._basis, self._judge, self.mentions
             )
         return self._last_step(info, grade, f"{seat}: {how}", is_over=True)
 
@@ -316,6 +351,7 @@ def make_dialogue(
     max_errors: int = 10,
     reward_basis: Sequence[Part] | None = None,
     judge: str | Mapping[str, Any] | Judge | None = None,
+    mentions: MentionRule = "words",
     exclude_free: bool = False,
 ) -> AgentView:
     """Return the view of one seat of a ``DialogueEnv``, in which the other seat is played.
@@ -340,6 +376,8 @@ def make_dialogue(
         max_errors: Failed calls in a row, 1 or more.
         reward_basis: The parts of the reward; None for each task's own.
         judge: Decides the part ``nl``: the id of an agent, a mapping, or a function.
+        mentions: How a text that must be said is found: ``words``, as whole words and as numbers,
+            or ``text``, as part of a message, as in tau-bench; see ``gem_tau.mentions``.
         exclude_free: Whether to leave out tasks that pay an agent which does nothing useful.
 
     Raises:
@@ -359,6 +397,7 @@ def make_dialogue(
         max_errors=max_errors,
         reward_basis=reward_basis,
         judge=judge,
+        mentions=mentions,
         exclude_free=exclude_free,
     )
     if seat == USER:

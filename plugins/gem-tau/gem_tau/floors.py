@@ -15,6 +15,7 @@ from gem_core.agent import ScriptedAgent
 from gem_core.errors import ConfigError
 from gem_rollout import play_episode
 from gem_tau.env import make_dialogue
+from gem_tau.mentions import MentionRule
 from gem_tau.oracle import written
 from gem_tau.rewards import Evidence, grade
 from gem_tau.sources import ListedTasks
@@ -30,7 +31,10 @@ IDLERS: Mapping[str, str] = {"silent": "", "goodbye": _GOODBYE, "transfer": writ
 
 
 def free_tasks(
-    tasks: Iterable[DialogueTask], *, basis: Sequence[Part] | None = None
+    tasks: Iterable[DialogueTask],
+    *,
+    basis: Sequence[Part] | None = None,
+    mentions: MentionRule = "words",
 ) -> dict[str, tuple[str, ...]]:
     """Return the tasks that pay an agent which does nothing useful.
 
@@ -39,26 +43,30 @@ def free_tasks(
     Args:
         tasks: The tasks.
         basis: The parts of the reward; None for each task's own.
+        mentions: How a required text is found; see ``gem_tau.mentions``.
 
     Returns:
         The names of the agents that are paid, by the id of the task; only tasks with such agents.
     """
     found = {}
     for task in tasks:
-        if names := tuple(name for name in IDLERS if _is_paid(name, task, basis)):
+        if names := tuple(name for name in IDLERS if _is_paid(name, task, basis, mentions)):
             found[task.id] = names
     return found
 
 
 def without_free_tasks(
-    tasks: Sequence[DialogueTask], *, basis: Sequence[Part] | None = None
+    tasks: Sequence[DialogueTask],
+    *,
+    basis: Sequence[Part] | None = None,
+    mentions: MentionRule = "words",
 ) -> list[DialogueTask]:
     """Return the tasks that ``free_tasks`` does not name.
 
     Raises:
         ConfigError: None is left.
     """
-    free = free_tasks(tasks, basis=basis)
+    free = free_tasks(tasks, basis=basis, mentions=mentions)
     left = [task for task in tasks if task.id not in free]
     if not left:
         raise ConfigError(
@@ -68,15 +76,17 @@ def without_free_tasks(
     return left
 
 
-def _is_paid(name: str, task: DialogueTask, basis: Sequence[Part] | None) -> bool:
+def _is_paid(
+    name: str, task: DialogueTask, basis: Sequence[Part] | None, mentions: MentionRule
+) -> bool:
     parts = task.reward_basis if basis is None else tuple(basis)
     if "nl" in parts and task.nl_assertions:
         return False
-    may_be_paid = not task.scenario.goals or _most(name, task, parts) > 0
-    return may_be_paid and played(name, task, parts) > 0
+    may_be_paid = not task.scenario.goals or _most(name, task, parts, mentions) > 0
+    return may_be_paid and played(name, task, parts, mentions) > 0
 
 
-def _most(name: str, task: DialogueTask, basis: Sequence[Part]) -> float:
+def _most(name: str, task: DialogueTask, basis: Sequence[Part], mentions: MentionRule) -> float:
     """Return the reward if the user hears the agent out; it may be less if a limit is reached."""
     db = task.fresh()
     if name != "transfer":
@@ -84,16 +94,18 @@ def _most(name: str, task: DialogueTask, basis: Sequence[Part]) -> float:
     else:
         task.domain.toolkit(db).call(_HAND_OVER.name, _HAND_OVER.arguments)
         evidence = Evidence(db, calls=[_HAND_OVER])
-    return float(grade(task, evidence, basis=basis).reward)
+    return float(grade(task, evidence, basis=basis, mentions=mentions).reward)
 
 
-def played(name: str, task: DialogueTask, basis: Sequence[Part]) -> float:
+def played(
+    name: str, task: DialogueTask, basis: Sequence[Part], mentions: MentionRule = "words"
+) -> float:
     """Play an episode of an agent of ``IDLERS`` with the scripted user; return the reward.
 
     Raises:
         ConfigError: The task cannot be played.
     """
-    env = make_dialogue(tasks=ListedTasks([task]), reward_basis=basis)
+    env = make_dialogue(tasks=ListedTasks([task]), reward_basis=basis, mentions=mentions)
     trajectory = play_episode(env, ScriptedAgent([IDLERS[name]]), seed=0)
     if trajectory.error is not None:
         raise ConfigError(f"Task {task.id!r} cannot be played: {trajectory.error['message']}")

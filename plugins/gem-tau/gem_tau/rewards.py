@@ -1,7 +1,7 @@
 """The parts of a reward: each is 0 or 1, and those of a task's basis are multiplied.
 
 ``db``              the final database equals that after the reference calls
-``communicate``     the assistant said each required text; case and commas are ignored
+``communicate``     the assistant said each required text; see ``gem_tau.mentions``
 ``actions``         the assistant made each reference call
 ``env_assertions``  each condition on the final database holds
 ``nl``              a judge finds each statement about the dialogue true
@@ -20,6 +20,7 @@ from gem_core.specs import check_kwargs
 from gem_tau.canonical import same
 from gem_tau.database import Database, changes_between
 from gem_tau.judge import Judge, JudgeError
+from gem_tau.mentions import MentionRule, unsaid
 from gem_tau.task import PARTS, Call, DialogueTask, Part
 
 __all__ = ["Evidence", "Grade", "check_basis", "grade", "grading"]
@@ -82,6 +83,7 @@ def grade(
     *,
     basis: Sequence[Part] | None = None,
     judge: Judge | None = None,
+    mentions: MentionRule = "words",
 ) -> Any:
     """Grade an episode; returns a ``Grade``, or an awaitable of it if the judge is asynchronous.
 
@@ -90,16 +92,21 @@ def grade(
         evidence: What is graded.
         basis: The parts to use; None for the task's.
         judge: Decides the part ``nl``, where the task has statements.
+        mentions: How a required text is found; see ``gem_tau.mentions``.
 
     Raises:
         ConfigError: A judge is needed and there is none, or a condition names no method.
         JudgeError: The judge's answer cannot be used.
     """
-    return drive(grading(task, evidence, basis, judge))
+    return drive(grading(task, evidence, basis, judge, mentions))
 
 
 def grading(
-    task: DialogueTask, evidence: Evidence, basis: Sequence[Part] | None, judge: Judge | None
+    task: DialogueTask,
+    evidence: Evidence,
+    basis: Sequence[Part] | None,
+    judge: Judge | None,
+    mentions: MentionRule = "words",
 ) -> Generator[Any, Any, Grade]:
     """Do the work of ``grade``, as a generator for ``gem_core.maybe_async.drive``."""
     parts: dict[str, float] = {}
@@ -108,6 +115,8 @@ def grading(
     for part in task.reward_basis if basis is None else basis:
         if part == "nl":
             missing = yield from _judged(task, evidence, judge, spent)
+        elif part == "communicate":
+            missing = unsaid([one.text for one in task.communicate], evidence.said, mentions)
         else:
             missing = _GRADERS[part](task, evidence)
         parts[part] = float(not missing)
@@ -122,13 +131,6 @@ def _db(task: DialogueTask, evidence: Evidence) -> list[Any]:
     if expected.equals(evidence.db):
         return []
     return [one.to_dict() for one in changes_between(expected, evidence.db)]
-
-
-def _communicate(task: DialogueTask, evidence: Evidence) -> list[Any]:
-    """Return the texts that the assistant did not say."""
-    said = [text.lower().replace(",", "") for text in evidence.said]
-    texts = [mention.text for mention in task.communicate]
-    return [text for text in texts if not any(text.lower().replace(",", "") in one for one in said)]
 
 
 def _actions(task: DialogueTask, evidence: Evidence) -> list[Any]:
@@ -169,7 +171,6 @@ def _env_assertions(task: DialogueTask, evidence: Evidence) -> list[Any]:
 
 _GRADERS: dict[str, Callable[[DialogueTask, Evidence], list[Any]]] = {
     "db": _db,
-    "communicate": _communicate,
     "actions": _actions,
     "env_assertions": _env_assertions,
 }

@@ -14,11 +14,13 @@ class Fact:
             the usual ones.
         say: The sentence that tells it.
         ask: Further words that ask for it, in lower case.
+        also: Other sentences that tell the same.
     """
 
     name: str
     say: str
     ask: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from gem_core.errors import ConfigError, near_names
 from gem_core.specs import load_entry_point
 from gem_tasks.task_source import DrawnTasks, ListedTasks, TaskSource
+from gem_tau.mentions import MentionRule
 from gem_tau.task import DialogueTask, Part
 
 __all__ = ["SOURCES", "Dialogues", "DrawnTasks", "ListedTasks", "check_judge", "find_tasks"]
@@ -56,6 +57,7 @@ def find_tasks(
     split: str | None = None,
     exclude_free: bool = False,
     basis: Sequence[Part] | None = None,
+    mentions: MentionRule = "words",
 ) -> Dialogues:
     """Return a source of tasks.
 
@@ -66,6 +68,7 @@ def find_tasks(
         exclude_free: Whether to leave out tasks that pay an agent which does nothing useful; see
             ``gem_tau.floors``.
         basis: The parts of the reward, for ``exclude_free``; None for each task's own.
+        mentions: How a required text is found, for ``exclude_free``; see ``gem_tau.mentions``.
 
     Raises:
         ConfigError: The name or the split is not known, or no task is left.
@@ -83,5 +86,5 @@ def find_tasks(
     if exclude_free and isinstance(source, ListedTasks):
         from gem_tau.floors import without_free_tasks  # noqa: PLC0415 - it plays dialogues
 
-        source = ListedTasks(without_free_tasks(source.tasks, basis=basis))
+        source = ListedTasks(without_free_tasks(source.tasks, basis=basis, mentions=mentions))
     return source

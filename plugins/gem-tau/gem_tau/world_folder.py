@@ -21,7 +21,6 @@ import hashlib
 import json
 import pickle
 import sys
-import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -30,6 +29,7 @@ from typing import Any
 from gem_core.calls import Catalog
 from gem_core.errors import ConfigError, DataError, near_names
 from gem_core.faults import boundary
+from gem_core.lifetimes import Lock
 from gem_core.tool import Function
 from gem_tasks.described import Described
 from gem_tau.calls import catalog_of
@@ -45,7 +45,7 @@ __all__ = ["World", "WorldState", "find_worlds", "load_world"]
 
 _FILES = ("instruction.md", "db.json", "tools.py", "gold.json", "verify.py")
 _ALIAS = "general_agent"
-_LOCK = threading.RLock()  # held while sys.modules has the modules of a world
+_LOCK = Lock()  # held while sys.modules has the modules of a world
 _WORLDS = 128  # that are kept in memory
 
 

@@ -258,7 +258,7 @@ def _check_passengers(task, goal, booked) -> None:
     assert oneself == {**user["name"], "dob": user["dob"]}
     places = [who.index(f"{one['first_name']} {one['last_name']}") for one in others]
     assert places == sorted(places)
-    assert who.count(";") == len(others)
+    assert who.count(", then ") == len(others)
     for one in others:
         full = f"{one['first_name']} {one['last_name']}"
         assert f"{full}, born on {one['dob']}" in who or (
@@ -545,3 +545,10 @@ def test_a_stored_task_is_small_and_the_same(task) -> None:
     assert again.scenario == task.scenario
     assert again.domain.policy == task.domain.policy
     assert again.base.digest == task.base.digest
+
+
+@each_task
+def test_a_wish_is_told_in_sentences_and_not_as_a_form(task) -> None:
+    for goal in task.scenario.goals:
+        for text in (goal.say, goal.change, *(fact.say for fact in goal.facts)):
+            assert not re.search(r":(?!\d)|;", text)

@@ -10,8 +10,9 @@ import gem_rollout
 from gem_core.agent import ScriptedAgent
 from gem_core.errors import ConfigError, UnknownIdError
 from gem_core.wrappers.history import HistoryWrapper
+from gem_rollout import play_episode
 from gem_rollout.testing import check_multi_agent_env
-from gem_tau.env import DialogueEnv, make_dialogue
+from gem_tau.env import GIVES_UP, DialogueEnv, make_dialogue
 from gem_tau.oracle import DialogueOracle
 from gem_tau.rewards import Evidence, grade
 from gem_tau.sources import ListedTasks
@@ -145,12 +146,38 @@ def test_a_malformed_call_is_answered_and_is_not_said_to_the_user(action: str) -
     assert [speaker for speaker, _ in env.env.dialogue] == ["assistant", "user"]
 
 
-@pytest.mark.parametrize("mark", ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"])
+@pytest.mark.parametrize("mark", ["###STOP###", "###TRANSFER###"])
 def test_the_user_ends_the_dialogue(mark: str) -> None:
     step = play(view(replayed("Hello", f"Thanks. {mark}")), LEND, "25 crowns.")
     assert (step.terminated, step.reward) == (True, 1.0)
     assert step.info["ended_by"] == f"user: {mark.strip('#').lower()}"
     assert step.observation == "Thanks."
+
+
+@pytest.mark.parametrize("said", [f"Sorry. {GIVES_UP}", "  \n", "<think>What do I want?</think>"])
+def test_a_user_that_gives_up_is_a_fault_of_the_user_and_never_a_reward(said: str) -> None:
+    env = view(replayed("Hello", said), tasks=source(actions=(), communicate=()))
+    played = play_episode(env, ScriptedAgent(["25 crowns."]), seed=0)
+    assert played.error is not None
+    assert (played.error["boundary"], played.error["type"]) == ("agent", "UserGaveUpError")
+    assert "'replay' of task 'lend-ash'" in played.error["message"]
+    assert played.episode_return == 0.0
+
+
+def test_a_user_from_outside_that_gives_up_is_paid_nothing() -> None:
+    env = make_dialogue(tasks=source(actions=(), communicate=()), seat="user")
+    step = play(env, "I would like to borrow Ash.", GIVES_UP)
+    assert (step.reward, step.terminated, step.truncated) == (0.0, False, True)
+    assert step.info["ended_by"] == "user_gave_up"
+
+
+def test_a_thought_is_neither_said_nor_does_it_hide_a_call() -> None:
+    env = view(replayed("<think>Greet.</think>Hello", "Thanks."))
+    observation, _ = env.reset(seed=0)
+    assert observation == "Hello"
+    assert env.step(f"<think>Lend it.</think>\n{LEND}").info["tool_calls"][0]["ok"]
+    env.step("<think>It is worth 25.</think>Done.")
+    assert env.env.dialogue[-2:] == [("assistant", "Done."), ("user", "Thanks.")]
 
 
 def test_a_transfer_ends_the_dialogue_and_is_graded() -> None:
@@ -245,7 +272,7 @@ def test_grading_changes_nothing_and_parts_are_multiplied() -> None:
     )
     db = task.expected()
     call = Call("lend", {"reader_id": "r1", "book_id": "b1"})
-    evidence = Evidence(db, [call], ["It is worth 2,500.25 crowns."], [("user", "Hello")])
+    evidence = Evidence(db, [call], ["It is worth 25.00 crowns."], [("user", "Hello")])
     basis = ("db", "communicate", "actions", "env_assertions", "nl")
     found = grade(task, evidence, basis=basis, judge=lambda dialogue, statements: [True])
     assert dict(found.parts) == dict.fromkeys(basis, 1.0) | {"actions": 0.0}
@@ -258,7 +285,8 @@ def test_grading_changes_nothing_and_parts_are_multiplied() -> None:
 @pytest.mark.parametrize(
     ("required", "said", "missing"),
     [
-        ("1234", "You get 1,234.50 crowns.", []),
+        ("1234", "You get 1,234.50 crowns.", ["1234"]),
+        ("1234", "You get 1,234.00 crowns.", []),
         ("1,234", "You get 1234 crowns.", []),
         ("1,234", "You get 1,234 crowns.", []),
         ("1234", "You get 1 234 crowns.", ["1234"]),

@@ -453,7 +453,7 @@ class Talker(BaseAgent):
         says = [goal.say for goal in self.goals]
         if str(observation) in says[self.current :]:
             self.current = says.index(str(observation))
-        if self.last not in PROPOSALS.splitlines() or AGREE in str(observation):
+        if self.last not in PROPOSALS.splitlines() or "yes" in str(observation).lower():
             number, self.last = self.plan.pop(0) if self.plan else (self.current, "Anything else?")
             assert number == self.current
         return self.last

@@ -224,7 +224,7 @@ def describes(text, item, variant):
         return f"the version with {', '.join(every[:-1])} and {every[-1]}." in text
     name = item["name"].lower()
     start = rf"(?:the {name} for|want|that I received for|to) a version "
-    return bool(re.search(rf"{start}{options_text(item, variant)}(?=[.;])", text))
+    return bool(re.search(rf"{start}{options_text(item, variant)}(?=\.|, and the \w)", text))
 
 
 def methods_that_fit(task, call, goal):
@@ -371,3 +371,20 @@ def test_the_change_of_an_episode_is_what_its_snapshot_has() -> None:
 def test_the_policy_names_no_tool_that_is_missing() -> None:
     words = set(re.findall(r"[a-z]+(?:_[a-z]+)+", RETAIL.policy))
     assert words <= {function.name for function in RETAIL.toolkit.functions()}
+
+
+@each_task
+def test_a_wish_is_told_in_sentences_and_not_as_a_form(task) -> None:
+    for goal in task.scenario.goals:
+        for text in (goal.say, goal.change, *(fact.say for fact in goal.facts)):
+            assert not re.search(r"[:;]", text)
+
+
+@each_task
+def test_other_words_for_a_fact_tell_the_same(task) -> None:
+    goals = task.scenario.goals
+    facts = [*task.scenario.identity, *(fact for goal in goals for fact in goal.facts)]
+    for fact in facts:
+        for text in fact.also:
+            values = re.findall(r"[\w@.#-]*[\d@][\w@.-]*\w", fact.say)
+            assert all(value in text for value in values)

@@ -8,7 +8,7 @@ from tau_toy import lending_task
 
 from gem_core.agent import ScriptedAgent
 from gem_rollout import play_agents
-from gem_tau.env import DialogueEnv
+from gem_tau.env import DialogueEnv, make_dialogue
 from gem_tau.scenario import Fact, Goal, Scenario
 from gem_tau.sources import ListedTasks
 from gem_tau.users import ScriptedUser
@@ -19,11 +19,18 @@ LEND = Goal("I want to borrow Ash.", facts=(Fact("reason", "It is for school."),
 WORTH = Goal("How much is it worth?", kind="question")
 
 
+class Plain(ScriptedUser):
+    """Takes the first of several ways to say something."""
+
+    def seed_episode(self, seed):
+        pass
+
+
 def answers(*messages: str, goals: tuple[Goal, ...] = (LEND,), unknown: tuple[str, ...] = ()):
     """Return what the user answers to the greeting and to each message."""
     scenario = Scenario(goals, identity=(Fact("name", "I am Ida."),), unknown=unknown)
     env = DialogueEnv(tasks=ListedTasks([lending_task(scenario=scenario)]))
-    agents = {"user": ScriptedUser(), "assistant": ScriptedAgent(messages or ["-"])}
+    agents = {"user": Plain(), "assistant": ScriptedAgent(messages or ["-"])}
     played = play_agents(env, agents, seed=0)
     assert played.error is None
     return [turn.action for turn in played.turns if turn.agent == "user"][: len(messages) + 1]
@@ -82,7 +89,8 @@ def test_the_user_changes_its_mind_once_when_asked_to_confirm() -> None:
 
 def test_the_user_repeats_its_condition_when_it_agrees() -> None:
     goal = Goal("Ash, please.", condition="it is free")
-    assert answers("Do you confirm?", goals=(goal,))[1].startswith("Provided that it is free")
+    said = answers("Do you confirm?", goals=(goal,))[1]
+    assert said == "Yes, please go ahead, provided that it is free."
 
 
 def test_the_user_insists_once_on_what_is_refused_and_accepts_a_refusal_that_it_expects() -> None:
@@ -102,6 +110,68 @@ def test_the_user_ends_a_dialogue_that_gets_nowhere() -> None:
 
 def test_an_early_question_whether_there_is_more_does_not_end_the_dialogue() -> None:
     assert STOP not in answers("Is there anything else I can help you with?")
+
+
+def test_the_user_does_not_agree_to_a_question_who_it_is() -> None:
+    goal = Goal("Ash, please.", change="Oh, rather Elm.")
+    said = answers("I have found you as Ida. Is that correct?", "Do you confirm?", goals=(goal,))
+    assert said[1:] == ["Yes, that is me.", "Oh, rather Elm."]
+
+
+def test_a_proposal_may_name_the_user() -> None:
+    message = "Your name is Ida, and Ash is lent for $2. Is that correct?"
+    assert answers(message)[1] == "I am Ida. Yes, please go ahead."
+
+
+def test_the_user_does_not_agree_to_an_offer_in_the_place_of_what_was_refused() -> None:
+    offer = "I cannot lend Ash. Would you like me to lend you Elm instead?"
+    said = answers(offer, offer, goals=(LEND, WORTH))
+    assert said[1] == f"No, thank you, I would rather not. {LEND.say}"
+    assert said[2] == WORTH.say
+
+
+def test_the_user_agrees_to_no_change_when_it_only_asked() -> None:
+    said = answers("Shall I go ahead and lend it to you?", goals=(WORTH, LEND))
+    assert said[1] == f"No, please do not change anything, I only want to know. {WORTH.say}"
+
+
+@pytest.mark.parametrize("message", ["I can help with that.", "Sure. Anything else?"])
+def test_the_user_stays_at_a_question_that_is_not_answered(message: str) -> None:
+    borrow = Goal("I want Ash.")
+    said = answers("Shall I lend it?", "It has been lent.", message, goals=(borrow, WORTH, LEND))
+    assert said[2:] == [WORTH.say, WORTH.say]
+
+
+@pytest.mark.parametrize("message", ["It is worth 25.", "It is worth $9.", "Nine.", "I can't say."])
+def test_the_user_takes_any_answer_or_refusal(message: str) -> None:
+    borrow = Goal("I want Ash.")
+    said = answers("Shall I lend it?", "It has been lent.", message, goals=(borrow, WORTH, LEND))
+    assert said[2:] == [WORTH.say, LEND.say]
+
+
+def test_the_user_goes_on_when_it_gets_what_it_expected_to_be_refused() -> None:
+    goal = Goal("Lend all.", kind="refusal")
+    said = answers("Shall I lend all?", "All have been lent.", goals=(goal, LEND))
+    assert said[1:] == ["Yes, please go ahead.", LEND.say]
+
+
+def test_a_seed_chooses_the_words_and_equal_seeds_choose_equal_ones() -> None:
+    fact = Fact("name", "I am Ida.", also=("My name is Ida.", "It's Ida."))
+    task = lending_task(scenario=Scenario((LEND,), identity=(fact,)))
+
+    def said(seed: int) -> tuple[str, ...]:
+        user, env = ScriptedUser(), make_dialogue(tasks=ListedTasks([task]), seat="user")
+        env.reset(seed=0)
+        user.seed_episode(seed)
+        user.reset(env)
+        messages = ("Hello!", "Your name?", "Do you confirm?", "One moment.")
+        return tuple(str(user.act(message, {})) for message in messages)
+
+    found = [said(seed) for seed in range(30)]
+    assert [said(seed) for seed in range(30)] == found
+    assert {names for _, names, *_ in found} == {fact.say, *fact.also}
+    assert len(set(found)) > 10
+    assert all(first == LEND.say and "yes" in yes.lower() for first, _, yes, _ in found)
 
 
 @pytest.mark.slow

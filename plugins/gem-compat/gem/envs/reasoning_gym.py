@@ -95,7 +95,11 @@ class ReasoningGymEnv(Env):
     @functools.cached_property
     def _env(self) -> tasks.ReasoningGymEnv:
         return tasks.ReasoningGymEnv(
-            name=self.name, size=self.size, dataset_seed=self._dataset_seed, **self._options
+            name=self.name,
+            size=self.size,
+            dataset_seed=self._dataset_seed,
+            unwrap=False,
+            **self._options,
         )
 
     @functools.cached_property

@@ -2,7 +2,7 @@
 
 import re
 
-from gem_tasks.parsing import last_code_block, last_tagged
+from gem_tasks.parsing import last_tagged, unindented
 
 __all__ = [
     "BoxedAnswer",
@@ -13,6 +13,7 @@ __all__ = [
     "remove_boxed",
 ]
 
+_FENCE = re.compile(r"```[ \t]*+[\w+#.-]*+[ \t]*+\r?\n")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 
 
@@ -55,8 +56,15 @@ def extract_last_boxed_answer(solution: str) -> BoxedAnswer | None:
 
 
 def extract_code_from_model(model_response: str) -> str | None:
-    """Return the code of the last fenced block; None without one."""
-    return last_code_block(model_response)
+    """Return the code between the last fences of three backticks; None without them."""
+    code, fence = None, _FENCE.search(model_response)
+    while fence is not None:
+        end = model_response.find("```", fence.end())
+        if end < 0:
+            break
+        code = model_response[fence.end() : end]
+        fence = _FENCE.search(model_response, end + 3)
+    return None if code is None else unindented(code.replace("\r\n", "\n"))
 
 
 def extract_last_tagged_answer(model_response: str) -> str | None:

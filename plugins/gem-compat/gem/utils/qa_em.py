@@ -17,4 +17,4 @@ def normalize_answer(s: str) -> str:
 def em_check(prediction: str, golden_answers: str | list[str]) -> bool:
     """Return whether a prediction matches one of the golden answers."""
     golds = [golden_answers] if isinstance(golden_answers, str) else golden_answers
-    return exact_match(prediction, golds)
+    return exact_match(prediction, golds, "squad")

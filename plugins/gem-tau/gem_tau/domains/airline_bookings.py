@@ -124,7 +124,7 @@ def _passengers(customer: Customer) -> tuple[list[Record], str]:
         names.append(f"{one['first_name']} {one['last_name']}, born on {one['dob']}")
     if not others:
         return passengers, "I travel alone."
-    return [*passengers, *others], f"The passengers are, in this order: me; {'; '.join(names)}."
+    return [*passengers, *others], f"The passengers are {', then '.join(['me', *names])}."
 
 
 def _stranger(customer: Customer) -> Record:

@@ -42,7 +42,7 @@ def change_flights(customer: Customer, record: Record) -> Wish | None:
     payment_id, words = customer.payer(count * (found[0] - moved))
     trip, facts = customer.trip(record)
     what = f"the return flight of {trip}" if kept else f"the flight of {trip}"
-    wish = f"I would like to change {what} to another day: {day(date)}."
+    wish = f"I would like to move {what} to {day(date)}."
     further = (
         Fact("date", f"The new date is {day(date)}.", ("new date", "when")),
         Fact("flight", flight_rule(after), FLIGHT_WORDS),
@@ -105,7 +105,7 @@ def upgrade_or_bags(customer: Customer, record: Record) -> Wish | None:
         f"if {cabin} on the same flights costs at most {money(limit)} more in total, change it to "
         f"{cabin}, and otherwise leave the cabin and add {_more(more)}"
     )
-    say = f"It is about {trip}. Please do this: {rule}."
+    say = f"Please look at {trip} and, {rule}."
     call = (
         _update(record, better[-1], _legs(record), payment_id)
         if is_cheap
@@ -127,7 +127,7 @@ def add_bags(customer: Customer, record: Record) -> Wish | None:
     trip, facts = customer.trip(record)
     changes = customer.rng.random() < 0.33
     said = wanted if changes else count
-    change = f"Sorry, I made a mistake: I need {_more(count)}, not {wanted}." if changes else ""
+    change = f"Sorry, I made a mistake. I need {_more(count)}, not {wanted}." if changes else ""
     goal = Goal(f"I need to add {_more(said)} to {trip}.", (*facts, _payment(words)), change=change)
     return Wish(goal, (_look(record), call))
 
@@ -151,7 +151,7 @@ def correct_passenger(customer: Customer, record: Record) -> Wish | None:
     one[key] = right
     changes = rng.random() < 0.25
     say = f"The {what} of {who} is wrong in {trip}. It must be {wrong if changes else right}."
-    change = f"Sorry, that was not right either: the {what} must be {right}." if changes else ""
+    change = f"Sorry, that was not right either. The {what} must be {right}." if changes else ""
     call = {"reservation_id": record["reservation_id"], "passengers": passengers}
     told = () if changes else (Fact("correction", f"It must be {right}.", _CORRECT_WORDS),)
     goal = Goal(say, (*facts, *told), change=change)
@@ -191,7 +191,8 @@ def _more(count: int) -> str:
 
 
 def _payment(words: str) -> Fact:
-    return Fact("payment", f"Please use {words}.", _MONEY_WORDS)
+    also = (f"With {words}, please.", f"I would like to use {words}.")
+    return Fact("payment", f"Please use {words}.", _MONEY_WORDS, also)
 
 
 def _legs(record: Record) -> Legs:

@@ -271,8 +271,9 @@ class Customer:
         date = day(record["flights"][0]["date"])
         route = f"from {place(record['origin'])} to {place(record['destination'])}"
         words = f"{kind_words(record['flight_type'])} {route} on {date}"
-        number = Fact("reservation_id", f"The number is {record['reservation_id']}.")
-        facts = [Fact("trip", f"It is my {words}.", _TRIP_WORDS)]
+        key = record["reservation_id"]
+        number = Fact("reservation_id", f"The number is {key}.", also=(f"It is {key}.",))
+        facts = [Fact("trip", f"It is my {words}.", _TRIP_WORDS, (f"I mean my {words}.",))]
         if not self._is_only(record) or self.rng.random() < 0.5:
             facts.insert(0, number)
         return self.rng.choice(("one of my reservations", f"my {words}")), tuple(facts)

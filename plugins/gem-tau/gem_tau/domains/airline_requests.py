@@ -80,7 +80,7 @@ def cancel_or_bags(customer: Customer, record: Record) -> Wish:
     )
     payment = Fact("payment", f"Please use {words}.", ("pay", "card"))
     goal = Goal(
-        f"It is about {trip}. Please do this: {rule}.",
+        f"Please look at {trip} and, {rule}.",
         (*facts, _why(customer, reason), payment),
         condition=f"it follows what I said, that is, {rule}",
     )

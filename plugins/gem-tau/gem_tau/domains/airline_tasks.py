@@ -205,12 +205,17 @@ def _task(task_id: str, customer: Customer, wishes: list[Wish]) -> DialogueTask:
 
 def _scenario(customer: Customer, wishes: list[Wish]) -> Scenario:
     name = " ".join(customer.user["name"].values())
+    email = customer.user["email"]
     return Scenario(
         goals=tuple(wish.goal for wish in wishes),
         identity=(
-            Fact("user_id", f"My user id is {customer.user_id}."),
-            Fact("name", f"My name is {name}."),
-            Fact("email", f"My email address is {customer.user['email']}."),
+            Fact(
+                "user_id",
+                f"My user id is {customer.user_id}.",
+                also=(f"It is {customer.user_id}.", f"The id is {customer.user_id}."),
+            ),
+            Fact("name", f"My name is {name}.", also=(f"I am {name}.", f"This is {name}.")),
+            Fact("email", f"My email address is {email}.", also=(f"The email is {email}.",)),
         ),
         unknown=("reservation_id",),
         persona="You are friendly and answer what you are asked, no more.",

@@ -28,6 +28,8 @@ __all__ = [
     "amount",
     "indexed",
     "listed",
+    "payment_fact",
+    "reason_fact",
     "the",
 ]
 
@@ -47,6 +49,13 @@ REASONS = {
     "ordered by mistake": "It was ordered by mistake.",
 }
 """The reasons to cancel an order, and how a customer tells them."""
+_ALSO = {
+    "no longer needed": ("I no longer need it.", "It is just no longer needed."),
+    "ordered by mistake": (
+        "I ordered it by mistake.",
+        "That was a mistake of mine when I ordered.",
+    ),
+}
 
 
 class Unfit(Exception):  # noqa: N818 - another wish is drawn
@@ -212,15 +221,19 @@ class Customer:
     def order_facts(self, order: Record, name: str) -> tuple[Fact, ...]:
         """Return what the customer tells about an order: its number, or what was in it."""
         if self.rng.random() < 0.5:
-            return (Fact("order_id", f"The order number is {order['order_id']}.", _ASK_ORDER),)
-        return (Fact("items", f"I mean {name}.", _ASK_ORDER),)
+            number = order["order_id"]
+            also = (f"It is order {number}.", f"That would be {number}.")
+            return (Fact("order_id", f"The order number is {number}.", _ASK_ORDER, also),)
+        also = (f"It is {name}.", f"That would be {name}.")
+        return (Fact("items", f"I mean {name}.", _ASK_ORDER, also),)
 
     def item_facts(self, order: Record, items: Sequence[Record]) -> tuple[Fact, ...]:
         """Return what the customer tells about an order and items in it."""
         facts = self.order_facts(order, f"the order with {the(items)}")
         if facts[0].name == "items":
             return facts
-        return (*facts, Fact("items", f"It is about {the(items)}.", _ASK_ITEMS))
+        also = (f"I mean {the(items)}.", f"Just {the(items)}, please.")
+        return (*facts, Fact("items", f"It is about {the(items)}.", _ASK_ITEMS, also))
 
     def limit(self, value: float) -> tuple[int, bool]:
         """Draw a limit in dollars, and return it with whether a value keeps it.
@@ -248,6 +261,22 @@ class Customer:
         values = [*changes, paid + cost, *(each + one for each in balances for one in changes)]
         prices = [self.index.prices[item["product_id"]] for item in items]
         return " ".join([str(order), *prices, *(f"{abs(value):.2f}" for value in values)])
+
+
+def reason_fact(reason: str) -> Fact:
+    """Return what the customer tells about a reason in ``REASONS``."""
+    return Fact("reason", REASONS[reason], ("mistake",), _ALSO[reason])
+
+
+def payment_fact(method: str, suffix: str = "") -> Fact:
+    """Return what the customer tells about a payment method.
+
+    Args:
+        method: How the customer names it.
+        suffix: What follows it, with a space before it.
+    """
+    also = (f"I would like to use {method}{suffix}.", f"With {method}{suffix}, please.")
+    return Fact("payment", f"Please use {method}{suffix}.", ASK_PAYMENT, also)
 
 
 def _paid(order: Record) -> str:

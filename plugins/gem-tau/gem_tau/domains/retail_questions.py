@@ -80,7 +80,7 @@ def difference(customer: Customer) -> Wish:
     name = item["name"].lower()
     say = (
         f"I bought the {name}. What is the difference in price between mine and a version "
-        f"{options_text(item, variant)}? I only want to know; please change nothing."
+        f"{options_text(item, variant)}? I only want to know, so please change nothing."
     )
     facts = customer.order_facts(order, f"the order with the {name}")
     goal = Goal(say, facts, kind="question")
@@ -136,7 +136,7 @@ def other_product(customer: Customer) -> Wish:
     product = _product(customer)
     say = (
         f"I would like to exchange the {item['name'].lower()} that I received for "
-        f"something else: the {product['name'].lower()}."
+        f"something else, the {product['name'].lower()}."
     )
     options = Fact("options", "Any variant will do.")
     return _in_vain(customer, order, say, options)

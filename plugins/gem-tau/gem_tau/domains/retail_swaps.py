@@ -13,6 +13,7 @@ from gem_tau.domains.retail_customers import (
     Unfit,
     Wish,
     listed,
+    payment_fact,
     the,
 )
 from gem_tau.scenario import Fact, Goal
@@ -35,12 +36,14 @@ class _Kind:
     status: str
     tool: str
     says: tuple[str, ...]
+    detailed: str
 
 
 _EXCHANGE = _Kind(
     "delivered",
     "exchange_delivered_order_items",
     ("I would like to exchange {} that I received", "I want to exchange {}, which I have received"),
+    "I have received my order and would like to exchange {}",
 )
 _MODIFY = _Kind(
     "pending",
@@ -49,6 +52,7 @@ _MODIFY = _Kind(
         "I would like to change {} in my pending order",
         "I want to modify {} in an order that is pending",
     ),
+    "In my pending order, I would like to swap {}",
 )
 _Choice = Callable[[Customer, Record], tuple[Record, str]]
 """Returns the variant that takes the place of an item, and the words for it."""
@@ -140,14 +144,14 @@ def _swap(customer: Customer, kind: _Kind, choose: _Choice, most: int = 2) -> Wi
     items = customer.rng.sample(items, min(len(items), customer.rng.randint(1, most)))
     chosen = [choose(customer, item) for item in items]
     texts = [text for _, text in chosen]
-    wanted = "; and ".join(
+    wanted = ", and ".join(
         f"{the([item])} for a version {text}" for item, text in zip(items, texts, strict=True)
     )
-    request = customer.phrase(*kind.says).format(the(items))
-    fact = Fact("options", f"I would like to swap {wanted}.", _asks(items))
-    if customer.rng.random() < 0.5:
-        request += f". In detail: {wanted}"
-    goal = Goal(f"{request}.", (fact,))
+    request, detailed = customer.phrase(*kind.says), customer.rng.random() < 0.5
+    say = kind.detailed.format(wanted) if detailed else request.format(the(items))
+    also = (f"Please swap {wanted}.", f"I want to swap {wanted}, please.")
+    fact = Fact("options", f"I would like to swap {wanted}.", _asks(items), also)
+    goal = Goal(f"{say}.", (fact,))
     return _swap_wish(customer, kind, order, items, [one for one, _ in chosen], goal)
 
 
@@ -159,7 +163,7 @@ def _swap_after_all(customer: Customer, kind: _Kind) -> Wish:
     request = customer.phrase(*kind.says).format(the([item]))
     say = f"{request}. I want a version {options_text(item, first)}."
     options = [f"the {name} {value}" for name, value in target["options"].items()]
-    change = f"I have changed my mind, sorry: I want the version with {listed(options)}."
+    change = f"I have changed my mind, sorry. I want the version with {listed(options)}."
     goal = Goal(say, change=change)
     return _swap_wish(customer, kind, order, [item], [target], goal)
 
@@ -176,7 +180,7 @@ def _swap_wish(
         customer.take(item["product_id"])
     cost = sum(new["price"] - old["price"] for old, new in zip(items, targets, strict=True))
     method = customer.take_method(customer.methods(cost))
-    payment = Fact("payment", f"Please use {customer.method_name(method)}.", ASK_PAYMENT)
+    payment = payment_fact(customer.method_name(method))
     facts = (*customer.item_facts(order, items), *goal.facts, payment)
     calls = [look(order), *(look_at(item) for item in items)]
     calls.append(swap_call(kind.tool, order, items, targets, method))

@@ -154,14 +154,18 @@ def _identity(customer: Customer) -> tuple[tuple[Fact, ...], Call]:
     user, rng = customer.user, customer.rng
     first, last = user["name"]["first_name"], user["name"]["last_name"]
     zip_code = user["address"]["zip"]
-    facts = [Fact("name", f"My name is {first} {last}.", _ASK_IDENTITY)]
+    names = (f"I am {first} {last}.", f"It is {first} {last}.")
+    facts = [Fact("name", f"My name is {first} {last}.", _ASK_IDENTITY, names)]
+    codes = (f"The zip code is {zip_code}.", f"I live in {zip_code}.")
     if rng.random() < 0.3:
-        facts.append(Fact("user_id", f"My user id is {customer.id}."))
+        ids = (f"The user id is {customer.id}.", f"It is {customer.id}.")
+        facts.append(Fact("user_id", f"My user id is {customer.id}.", also=ids))
     if rng.random() < 0.5:
         email = user["email"]
-        facts.append(Fact("email", f"My email address is {email}.", _ASK_IDENTITY))
-        facts.append(Fact("zip", f"My zip code is {zip_code}."))
+        also = (f"The email is {email}.", f"You can find me by {email}.")
+        facts.append(Fact("email", f"My email address is {email}.", _ASK_IDENTITY, also))
+        facts.append(Fact("zip", f"My zip code is {zip_code}.", also=codes))
         return tuple(facts), Call("find_user_id_by_email", {"email": email}, goal=0)
-    facts.append(Fact("zip", f"My zip code is {zip_code}.", _ASK_IDENTITY))
+    facts.append(Fact("zip", f"My zip code is {zip_code}.", _ASK_IDENTITY, codes))
     arguments = {"first_name": first, "last_name": last, "zip": zip_code}
     return tuple(facts), Call("find_user_id_by_name_zip", arguments, goal=0)

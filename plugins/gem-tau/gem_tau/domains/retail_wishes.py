@@ -19,6 +19,8 @@ from gem_tau.domains.retail_customers import (
     Unfit,
     Wish,
     address_text,
+    payment_fact,
+    reason_fact,
     the,
 )
 from gem_tau.domains.retail_swaps import SWAPS
@@ -55,7 +57,7 @@ def cancel_after_all(customer: Customer) -> Wish:
     address = new_address(customer.rng)
     reason, _ = _cancellation(customer, order)
     change = (
-        "Wait, I have changed my mind: please do not cancel it. Instead, please send it to "
+        "Wait, I have changed my mind. Please do not cancel it, but send it to "
         f"{address_text(address)}."
     )
     facts = (*customer.order_facts(order, name), reason)
@@ -80,7 +82,7 @@ def cancel_if_expensive(customer: Customer) -> Wish:
     )
     facts = (
         *customer.order_facts(order, name),
-        Fact("reason", REASONS["ordered by mistake"], ("mistake",)),
+        reason_fact("ordered by mistake"),
         Fact("address", f"The other address is {address_text(address)}.", _ASK_ADDRESS),
     )
     goal = Goal(say, facts, condition=condition)
@@ -91,7 +93,7 @@ def new_payment(customer: Customer) -> Wish:
     """Draw another payment method for an order."""
     order, new = _order_to_pay(customer)
     name = customer.order_name(order)
-    fact = Fact("payment", f"Please use {customer.method_name(new)} for it.", ASK_PAYMENT)
+    fact = payment_fact(customer.method_name(new), " for it")
     facts = (*customer.order_facts(order, name), fact)
     say = customer.phrase(
         "I would like to pay for {} in a different way.",
@@ -109,7 +111,7 @@ def new_payment_after_all(customer: Customer) -> Wish:
     first = customer.one_of([one for one in methods if one["id"] not in others])
     name = customer.order_name(order)
     say = f"I would like to pay for {name} with {customer.method_name(first)} instead."
-    change = f"Sorry, I have changed my mind: please use {customer.method_name(new)} for it."
+    change = f"Sorry, I have changed my mind. Please use {customer.method_name(new)} for it."
     goal = Goal(say, customer.order_facts(order, name), change=change)
     return Wish(goal, (look(order), payment_call(order, new)), spoken=customer.amounts(order))
 
@@ -119,7 +121,7 @@ def new_order_address(customer: Customer) -> Wish:
     order = customer.take_order("pending")
     name = customer.order_name(order)
     address = new_address(customer.rng)
-    fact = Fact("address", f"The new address is {address_text(address)}.", _ASK_ADDRESS)
+    fact = _new_address_fact(address)
     say = customer.phrase(
         "I would like to have {} sent to another address.",
         "The shipping address of {} is wrong. I would like to change it.",
@@ -149,7 +151,7 @@ def new_default_address(customer: Customer) -> Wish:
     """Draw another default address."""
     customer.take("default address")
     address = new_address(customer.rng)
-    fact = Fact("address", f"The new address is {address_text(address)}.", _ASK_ADDRESS)
+    fact = _new_address_fact(address)
     say = customer.phrase(
         "I have moved. Please change the default address of my profile.",
         "Please update my default address.",
@@ -210,7 +212,8 @@ def _return(customer: Customer, order: Record, items: Sequence[Record], goal: Go
     method = customer.take_method([paid, *gift_cards])
     is_same = method is paid and customer.rng.random() < 0.5
     where = SAME_METHOD if is_same else customer.method_name(method)
-    payment = Fact("payment", f"Please refund it to {where}.", ASK_PAYMENT)
+    also = (f"The money can go to {where}.", f"To {where}, please.")
+    payment = Fact("payment", f"Please refund it to {where}.", ASK_PAYMENT, also)
     facts = (*customer.item_facts(order, items), payment)
     goal = Goal(goal.say, facts, change=goal.change)
     spoken = customer.amounts(order, items)
@@ -232,6 +235,12 @@ def _order_to_pay(customer: Customer) -> tuple[Record, Record]:
     return order, customer.take_method([one for one in methods if one["id"] != old])
 
 
+def _new_address_fact(address: Record) -> Fact:
+    text = address_text(address)
+    also = (f"It is {text}.", f"Please use {text}.")
+    return Fact("address", f"The new address is {text}.", _ASK_ADDRESS, also)
+
+
 def _cancellation(customer: Customer, order: Record) -> tuple[Fact, Call]:
     reason = customer.rng.choice(list(REASONS))
-    return Fact("reason", REASONS[reason], ("mistake",)), cancel_call(order, reason)
+    return reason_fact(reason), cancel_call(order, reason)

@@ -13,14 +13,18 @@ from typing import Any
 
 from gem_core.agent import Agent, HumanAgent, ScriptedAgent
 from gem_core.api import make_agent
-from gem_core.errors import ConfigError, UnknownKwargError
+from gem_core.errors import ConfigError, GemError, UnknownKwargError
 from gem_rollout.redaction import redact
 from gem_tau.users.model import ModelUser
 from gem_tau.users.scripted import ScriptedUser
 
-__all__ = ["ModelUser", "ScriptedUser", "make_user", "player", "user_record"]
+__all__ = ["ModelUser", "ScriptedUser", "UserGaveUpError", "make_user", "player", "user_record"]
 
 STOP = "###STOP###"
+
+
+class UserGaveUpError(GemError, RuntimeError):
+    """What plays the user of a dialogue does not know how to go on, or says nothing."""
 
 
 def make_user(user: Any) -> Agent:

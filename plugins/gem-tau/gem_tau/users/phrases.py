@@ -9,9 +9,12 @@ import re
 
 __all__ = [
     "asks_for",
+    "asks_for_oneself",
     "asks_to_confirm",
     "asks_whether_complete",
     "asks_whether_more",
+    "has_amount",
+    "offers_instead",
     "postpones",
     "refuses",
     "reports_done",
@@ -140,7 +143,14 @@ _REFUSE = _any_of(
         "no compensation",
         "i(?:'m| am) sorry, but no",
     ),
-    *("not allowed", "not permitted", "isn't (?:allowed|permitted|something)", "not available"),
+    "only [^.?!]{1,40} can be",
+    *(
+        "not allowed",
+        "not permitted",
+        "not supported",
+        "isn't (?:allowed|permitted|something)",
+        "not available",
+    ),
     *(
         "against (?:our|the|my) (?:policy|rules)",
         "can only",
@@ -155,6 +165,33 @@ _NO_REFUSAL = _any_of(
     r"(?:find|locate|verify|identify|access|look|without|until|unless|see)",
     r"can only [^.?!]*(?:after|once)",
 )
+_WHO = _any_of(
+    *("you are", "you're", "am i (?:speaking|talking) (?:with|to)"),
+    "i(?:'m| am) (?:speaking|talking) (?:with|to)",
+    r"your (?:(?:full|first|last|registered) )?(?:name|e-?mail(?: address)?|zip(?: code)?|user id)"
+    r"(?: on file)? is",
+    r"i (?:have |see |found |located )+(?:you|your (?:account|profile|name|e-?mail))",
+)
+_RIGHT = _any_of("is (?:that|this|it) (?:correct|right|you|accurate)", r"right\?", r"correct\?")
+_ACTION = _any_of(
+    *(
+        "(?:i will|i'll|i am going to|i'm going to)",
+        "proceed",
+        "go ahead",
+        "to do",
+        r"[$\u20ac]\s?\d+",
+    ),
+    r"(?:cancel|exchang|return|refund|book|chang|updat|modif|lend|add|order|reserv|pay|want)\w*",
+)
+_INSTEAD = _any_of(
+    *("instead", "alternatively", "as an alternative", "rather", "something else"),
+    *("a (?:different|new|separate)", "an? other", "another"),
+)
+_NUMBER_WORD = (
+    "(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    "|(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)"
+)
+_NUMBER = re.compile(rf"(?<![\w#])\$?\d|\b{_NUMBER_WORD}\b(?! (?:moment|second|minute))")
 _REQUEST_END = re.compile(r"(?<=[.?!])\s+")
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
 _REQUEST = _any_of(
@@ -191,6 +228,28 @@ def asks_to_confirm(message: str) -> bool:
     return any(
         _CONFIRM.search(_NO_CONFIRM.sub("", sentence)) and not _MORE.search(sentence)
         for sentence in _SENTENCE_END.split(message)
+    )
+
+
+def asks_for_oneself(message: str) -> bool:
+    """Return whether a message, in lower case, only asks if it has found the right person."""
+    return bool(_WHO.search(message) and _RIGHT.search(message) and not _ACTION.search(message))
+
+
+def offers_instead(message: str) -> bool:
+    """Return whether a message, in lower case, refuses something and offers something else."""
+    return refuses(message) and any(
+        _INSTEAD.search(sentence) and _CONFIRM.search(_NO_CONFIRM.sub("", sentence))
+        for sentence in _SENTENCE_END.split(message)
+    )
+
+
+def has_amount(message: str) -> bool:
+    """Return whether a message, in lower case, states a number outside of its questions."""
+    return any(
+        _NUMBER.search(sentence)
+        for sentence in _SENTENCE_END.split(message)
+        if not sentence.endswith("?")
     )
 
 

@@ -191,6 +191,9 @@ class GameAdapter(Game, Env):
         """Return all of a reply: an action in a thought counts, as in gem-llm."""
         return action
 
+    def reread(self, text: str) -> None:
+        """Return nothing: a box with formatting is malformed, as in gem-llm."""
+
     def read(self, action: Any) -> Any:
         """Return the parts of an action; see ``gem_games.base.Game.read``."""
         if not self.is_overridden("_parse_action"):

@@ -2,11 +2,12 @@ r"""What a box holds: an answer, often with LaTeX around it that only formats it
 
 import re
 
-__all__ = ["unwrapped"]
+__all__ = ["unwrapped", "with_plain_box"]
 
 _COMMAND = re.compile(
     r"\\(?:text\w*|math(?:rm|bf|it|tt|sf|normal)|operatorname|emph|mbox|boxed)\*?"
 )
+_BOX = "\\boxed{"
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _MATHS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
 _STRUCTURE = re.compile(r"[,:;\"'\n]")
@@ -36,6 +37,16 @@ def unwrapped(content: str) -> str:
             break
         found = inner
     return found
+
+
+def with_plain_box(text: str) -> str:
+    r"""Return a text with the content of its last ``\boxed{...}`` unwrapped."""
+    start = text.rfind(_BOX)
+    end = _group_end(text, start + len(_BOX) - 1) if start >= 0 else -1
+    if end < 0:
+        return text
+    content = text[start + len(_BOX) : end - 1]
+    return f"{text[:start]}{_BOX}{unwrapped(content)}}}{text[end:]}"
 
 
 def _without_layer(text: str) -> str:

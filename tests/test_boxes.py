@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_tasks.boxes import unwrapped
+from gem_core.boxes import unwrapped
 
 
 @pytest.mark.parametrize(
