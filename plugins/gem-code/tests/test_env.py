@@ -66,7 +66,9 @@ def test_a_response_without_a_code_block_has_a_negative_reward(text):
 
 def test_the_last_block_counts():
     assert asked().step(f"{PARTLY}\nBetter:\n{RIGHT}").reward == 1.0
-    assert asked().step(f"{RIGHT}\nBetter:\n{PARTLY}").reward == 0.0
+    marked = PARTLY.replace("```", "```python", 1)
+    assert asked().step(f"{RIGHT}\nBetter:\n{marked}").reward == 0.0
+    assert asked().step(f"{RIGHT}\nWhat it does:\n{PARTLY}").reward == 1.0
 
 
 @pytest.mark.slow
