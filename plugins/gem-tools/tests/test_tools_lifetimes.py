@@ -20,13 +20,15 @@ from gem_tools.search.batcher import Batcher
 
 PLAIN = [sys.executable, str(Path(__file__).parent / "mcp" / "plain_server.py")]
 SECONDS = 30
+WARNINGS = ["-W", "ignore::DeprecationWarning", "-W", "error::ResourceWarning"]
+"""From Python 3.12, a fork of a process with threads is warned of, which is what is tested here."""
 
 
 def run_program(code, **given):
     """Run a program, and return the lines that it prints."""
     lines = [f"{name} = {value!r}" for name, value in given.items()]
     done = subprocess.run(
-        [sys.executable, "-W", "error::ResourceWarning", "-c", "\n".join([*lines, code])],
+        [sys.executable, *WARNINGS, "-c", "\n".join([*lines, code])],
         check=False,
         capture_output=True,
         text=True,
