@@ -184,7 +184,7 @@ def test_an_environment_whose_step_ends_late_is_closed_then(make, tmp_path, hast
     wait_until(lambda: not list(tmp_path.glob("made-*")))
 
 
-def test_requests_that_no_thread_has_begun_are_dropped(make, tmp_path, hasty):
+def test_requests_that_no_thread_has_begun_are_dropped(make, tmp_path):
     vector = make({"id": "threads", "max_workers": 1}, 4)
     vector.reset(seed=0)
     vector.send(["wait", "b", "c", "hang"])
