@@ -90,7 +90,7 @@ class HubError(GemError, ConnectionError):
 
 
 class RewardError(GemError, ValueError):
-    """An environment returned a reward that is no finite number."""
+    """An environment returned a reward that is not a finite number."""
 
 
 class SandboxError(GemError, RuntimeError):

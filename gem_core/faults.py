@@ -57,7 +57,7 @@ def checked_reward(reward: object, env: object) -> float:
         env: The environment, which the error names.
 
     Raises:
-        RewardError: It is no finite number.
+        RewardError: It is not a finite number.
     """
     if type(reward) is float and math.isfinite(reward):
         return reward

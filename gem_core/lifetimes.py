@@ -161,7 +161,7 @@ def _try(function: Callable[..., object], *args: Any) -> None:
     try:
         function(*args)
     except Exception:  # noqa: BLE001 - nobody is there to catch it
-        _log.exception("The end of something that is no longer used has failed.")
+        _log.exception("A resource that its owner has dropped could not be released.")
 
 
 def _end_all() -> None:

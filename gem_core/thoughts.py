@@ -2,7 +2,7 @@
 
 Reasoning models write their thoughts between ``<think>`` and ``</think>``. A server with a parser
 for reasoning takes them out; without one, and where a chat template has opened the tag itself, they
-stand in the reply. What is only thought of is no action, no message and no score.
+stand in the reply. Actions, messages and scores in thoughts do not count.
 """
 
 import re
@@ -20,7 +20,7 @@ def spoken(text: str, *, is_thinking: bool = False) -> str:
     """Return a reply without its thoughts.
 
     - A thought at the beginning goes, up to the next ``</think>``, and so do those that follow it
-      at once. If one is never closed, nothing is left.
+      immediately. If one is never closed, nothing is left.
     - A ``</think>`` without ``<think>`` goes with all before it, except in a code fence.
     - A ``<think>`` further on is text.
 

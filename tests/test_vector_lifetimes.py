@@ -29,6 +29,8 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 EXECUTORS = ["serial", "threads", "processes"]
 TWO = {"id": "processes", "max_workers": 2}
+STUBBORN = threading.Event()
+"""Set in a step that cannot be cancelled."""
 
 
 class Noting(BaseEnv):
@@ -76,6 +78,8 @@ class Later(AsyncEnv):
     async def step(self, action):
         if action == "strange":
             raise KeyboardInterrupt
+        if action == "stubborn":
+            STUBBORN.set()
         while action == "stubborn":
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(1000)
@@ -204,7 +208,8 @@ def test_an_asynchronous_step_that_cannot_be_cancelled_does_not_keep_close(make,
         vector.send(["stubborn", "a"])
     else:
         vector._executor.submit("step", [(0, "stubborn")])
-    time.sleep(0.1)
+    assert STUBBORN.wait(30)
+    STUBBORN.clear()
     with pytest.warns(RuntimeWarning, match="asynchronous environment did not end"):
         vector.close()
 

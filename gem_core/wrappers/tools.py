@@ -39,7 +39,7 @@ class ToolWrapper(Wrapper):
     ``parsed_action`` (the action up to the end of the calls) and ``tool_type``. The ``info`` of
     every step has ``tool_use_counter`` and ``tool_success_counter``.
 
-    What an agent only thought of (``gem_core.thoughts``) is no call.
+    Calls in an agent's thoughts (``gem_core.thoughts``) are ignored.
 
     With the format ``tags``, each tool looks for its own call. Tools are tried in order; the first
     call that succeeds counts or, if none does, the first that failed.

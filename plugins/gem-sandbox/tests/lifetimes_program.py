@@ -72,6 +72,9 @@ class Kind:
         self.made.close()
 
 
+HOME = "/home/ada"
+
+
 class OfMachines(Kind):
     """Machines, and their shells."""
 
@@ -80,20 +83,20 @@ class OfMachines(Kind):
 
     def make(self) -> Any:
         self.keeper = self.provider()
-        return self.keeper.start(MachineSpec())
+        return self.keeper.start(MachineSpec(workdir=HOME))
 
     def use(self) -> str:
-        self.made.write("/root/well", "well")
+        self.made.write(f"{HOME}/well", "well")
         with self.made.fork() as copy:
-            assert copy.read("/root/well") == b"well"
+            assert copy.read(f"{HOME}/well") == b"well"
         return self.made.run("cat well").stdout
 
     def begin(self) -> None:
-        self.made.write("/root/kept", "kept")
+        self.made.write(f"{HOME}/kept", "kept")
         self.made.run("sleep 888 & echo")
 
     def is_whole(self) -> bool:
-        return self.made.read("/root/kept") == b"kept" and "sleep 888" in self.made.processes()
+        return self.made.read(f"{HOME}/kept") == b"kept" and "sleep 888" in self.made.processes()
 
     def hold(self) -> object:
         return self.made.run(f"sleep 777{os.getpid()}", timeout=1000)
