@@ -46,7 +46,10 @@ class Generation:
         prompt_ids: Token ids of the prompt that are new in this turn; None if unknown.
         token_ids: Sampled token ids; None if unknown.
         tokens: Text of each sampled token; None if unknown.
-        logprobs: Log-probability of each sampled token, in nats; None if unknown.
+        logprobs: Log-probability of each sampled token, in nats, None for a token whose own is
+            unknown; None if all are.
+        opens_thought: Whether the prompt ended with ``<think>``, so that the reply begins in a
+            thought. The action has the tag before it.
         queue_seconds: Wall time before the first request and between attempts.
         model_seconds: Wall time of the attempt that succeeded.
         attempts: Number of requests to the endpoint.
@@ -64,7 +67,8 @@ class Generation:
     prompt_ids: list[int] | None = None
     token_ids: list[int] | None = None
     tokens: list[str] | None = None
-    logprobs: list[float] | None = None
+    logprobs: list[float | None] | None = None
+    opens_thought: bool = False
     queue_seconds: float = 0.0
     model_seconds: float = 0.0
     attempts: int = 1

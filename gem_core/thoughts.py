@@ -1,55 +1,61 @@
 """What a reply says, without what its model only thought.
 
 Reasoning models write their thoughts between ``<think>`` and ``</think>``. A server with a parser
-for reasoning takes them out; without one, and where a chat template has opened the tag itself, they
-stand in the reply. Actions, messages and scores in thoughts do not count.
+for reasoning takes them out; without one they stand in the reply. Actions, messages and scores in
+thoughts do not count. Some chat templates end a prompt with ``<think>``: agents that know it put
+the tag before the reply (``with_opened_thought``), so that a thought that was cut off is one.
 """
 
 import re
 from collections.abc import Iterator
 
-__all__ = ["after_thoughts", "spoken"]
+__all__ = ["OPENED_THOUGHT", "after_thoughts", "spoken", "with_opened_thought"]
+
+OPENED_THOUGHT = "<think>"
+"""What a prompt ends with if the reply begins in a thought."""
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _OPENING = re.compile(r"\s*<think>")
+_OPENED = re.compile(r"<think>\s*\Z")
 _TAG = re.compile(r"</?think>")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 
 
-def spoken(text: str, *, is_thinking: bool = False) -> str:
+def spoken(text: str) -> str:
     """Return a reply without its thoughts.
 
     - A thought at the beginning goes, up to the next ``</think>``, and so do those that follow it
       immediately. If one is never closed, nothing is left.
     - A ``</think>`` without ``<think>`` goes with all before it, except in a code fence.
     - A ``<think>`` further on is text.
+    """
+    return text[after_thoughts(text) :]
+
+
+def with_opened_thought(reply: str, prompt: str) -> str:
+    """Return a reply after the ``<think>`` that its prompt ends with, if it does.
 
     Args:
-        text: The reply.
-        is_thinking: Whether the prompt has ended with ``<think>``, so that the reply begins in a
-            thought.
+        reply: The text that the model has sampled.
+        prompt: The text that it was sampled from, or the end of it.
     """
-    return text[after_thoughts(text, is_thinking=is_thinking) :]
+    opened = _OPENED.search(prompt)
+    return reply if opened is None else opened[0] + reply
 
 
-def after_thoughts(text: str, *, is_thinking: bool = False) -> int:
-    """Return the position at which ``spoken`` begins in a text, and its length if nothing is left.
-
-    Args:
-        text: The reply.
-        is_thinking: See ``spoken``.
-    """
-    if not is_thinking and "think>" not in text:
+def after_thoughts(text: str) -> int:
+    """Return where ``spoken`` begins in a text: at its end if nothing is left."""
+    if "think>" not in text:
         return 0
     begin = -1
     after = 0
     while after > begin:
         begin = after
-        while is_thinking or _OPENING.match(text, after):
+        while _OPENING.match(text, after):
             end = text.find(_CLOSE, after)
             if end < 0:
                 return len(text)
-            after, is_thinking = end + len(_CLOSE), False
+            after = end + len(_CLOSE)
         after += _after_stray_end(text[after:])
     return begin
 

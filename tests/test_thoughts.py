@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_core.thoughts import after_thoughts, spoken
+from gem_core.thoughts import OPENED_THOUGHT, after_thoughts, spoken, with_opened_thought
 
 CALL = '<tool_call>{"name": "f"}</tool_call>'
 
@@ -37,11 +37,17 @@ def test_thoughts_go_and_nothing_else(reply: str, said: str) -> None:
     assert spoken(reply) == said
 
 
-def test_a_reply_whose_prompt_has_opened_the_thought_begins_in_it() -> None:
-    assert spoken("3?</think>4", is_thinking=True) == "4"
-    assert spoken("```\n</think>\n```", is_thinking=True) == "\n```"
-    assert spoken("no end", is_thinking=True) == ""
-    assert spoken("<think>a</think>4", is_thinking=True) == "4"
+@pytest.mark.parametrize("prompt", [OPENED_THOUGHT, "<|assistant|>\n<think>\n"])
+def test_a_reply_whose_prompt_has_opened_the_thought_begins_in_it(prompt: str) -> None:
+    assert spoken(with_opened_thought("3?</think>4", prompt)) == "4"
+    assert spoken(with_opened_thought("```\n</think>\n```", prompt)) == "\n```"
+    assert spoken(with_opened_thought("no end", prompt)) == ""
+    assert spoken(with_opened_thought("<think>a</think>4", prompt)) == "4"
+
+
+@pytest.mark.parametrize("prompt", ["", "<think> or not?", "<think>\n\n</think>\n\n"])
+def test_a_reply_whose_prompt_has_opened_no_thought_stays(prompt: str) -> None:
+    assert with_opened_thought("4", prompt) == "4"
 
 
 parts = st.sampled_from(["<think>", "</think>", "```\n", "\n```\n", "~~~", "a", " ", "\n", "4"])
@@ -52,7 +58,8 @@ replies = st.lists(parts).map("".join)
 def test_a_thought_that_is_put_before_a_reply_changes_nothing(thought: str, reply: str) -> None:
     thought = thought.replace("<", "").replace(">", "")
     assert spoken(f"<think>{thought}</think>{reply}") == spoken(reply)
-    assert spoken(f"{thought}</think>{reply}", is_thinking=True) == spoken(reply)
+    opened = with_opened_thought(f"{thought}</think>{reply}", OPENED_THOUGHT)
+    assert spoken(opened) == spoken(reply)
 
 
 @given(replies)

@@ -22,6 +22,8 @@ class EnvReport:
         retries: Failed attempts that were repeated.
         cancelled: Episodes that were in flight when the run was ended; they are not yielded.
         abandoned: Threads that were abandoned in a step that went on after its deadline.
+        missing_logprobs: Sampled tokens without a log-probability in replies whose other tokens
+            have one. They are not trained on.
         dropped_groups: Groups with fewer good episodes than ``FaultPolicy.min_group``.
         turns: Turns, including those of failed attempts.
         prompt_tokens: Tokens of prompts, including failed attempts; 0 if agents do not report them.
@@ -36,6 +38,7 @@ class EnvReport:
     retries: int = 0
     cancelled: int = 0
     abandoned: int = 0
+    missing_logprobs: int = 0
     dropped_groups: int = 0
     turns: int = 0
     prompt_tokens: int = 0
@@ -61,6 +64,7 @@ class EnvReport:
             if sampled is None:
                 sampled = len(generation.token_ids or ())
             self.completion_tokens += sampled
+            self.missing_logprobs += (generation.logprobs or []).count(None)
             self.prompt_tokens += generation.prompt_tokens or 0
             self.cost += generation.cost or 0.0
 

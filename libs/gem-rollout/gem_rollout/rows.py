@@ -26,10 +26,11 @@ class Row:
     Args:
         prompt_ids: Token ids of the first prompt of the sequence.
         response_ids: All later token ids.
-        mask: For each token of the response, whether it was sampled.
+        mask: For each token of the response, whether to train on it: it was sampled, and its
+            log-probability is known if those of others of the reply are.
         logprobs: Log-probabilities in nats; 0 where nothing was sampled or none is known.
         reward: One number for the row.
-        token_rewards: The reward of a turn at the last token of its reply, 0 elsewhere.
+        token_rewards: The reward of a turn at the last token of its reply to train on, 0 elsewhere.
         turn_rewards: The reward of each turn of the row.
         turns: The number of each turn of the row in its episode.
         spans: ``(start, end)`` of each turn's reply in ``response_ids``.
@@ -40,7 +41,7 @@ class Row:
         sample: Number of the episode among those that share the start state.
         index: Number of the episode.
         error: The error that ended the episode; None without one.
-        has_logprobs: Whether the log-probabilities of all sampled tokens are known.
+        has_logprobs: Whether the log-probabilities of all tokens to train on are known.
     """
 
     prompt_ids: list[int]
@@ -60,6 +61,19 @@ class Row:
     index: int = 0
     error: Info | None = None
     has_logprobs: bool = True
+
+    def check_whole_replies(self) -> None:
+        """Check that all tokens of each reply are trained on, for trainers that leave out none.
+
+        Raises:
+            DataError: A token is not, as its log-probability is unknown.
+        """
+        for turn, (start, end) in zip(self.turns, self.spans, strict=True):
+            if missing := self.mask[start:end].count(False):
+                raise DataError(
+                    f"The reply of turn {turn + 1} of episode {self.index} has {missing} tokens "
+                    f"without a log-probability, and this trainer cannot leave out tokens."
+                )
 
 
 def training_rows(
@@ -83,7 +97,7 @@ def training_rows(
         limits: Limits that each row is checked against.
         one_sequence: ``raise`` refuses an episode of several sequences, ``split`` returns all, and
             ``last`` returns the last one.
-        logprobs: Whether sampled tokens without log-probabilities are refused.
+        logprobs: Whether replies without log-probabilities are refused.
         replies: Whether turns without a sampled token are refused.
 
     Returns:
@@ -182,8 +196,9 @@ def _row(trajectory: Trajectory, sequence: TokenSequence) -> Row:
         row.turns.append(number)
         row.turn_rewards.append(reward)
         row.spans.append((start - first, end - first))
-        if start < end:
-            row.token_rewards[end - first - 1] = reward
+        if True in sequence.mask[start:end]:
+            last = max(at for at in range(start, end) if sequence.mask[at])
+            row.token_rewards[last - first] = reward
     return row
 
 
@@ -192,7 +207,8 @@ def _check_turns(row: Row, sequence: TokenSequence, *, logprobs: bool, replies: 
     for number, start, end in sequence.spans:
         if replies and start == end:
             raise DataError(f"Turn {number + 1} of episode {row.index} has an empty reply.")
-        if logprobs and None in sequence.logprobs[start:end]:
+        columns = zip(sequence.mask[start:end], sequence.logprobs[start:end], strict=True)
+        if logprobs and (True, None) in columns:
             raise DataError(
                 f"Turn {number + 1} of episode {row.index} has no log-probabilities. Ask the "
                 f"engine for them, or set logprobs='optional'."

@@ -40,7 +40,7 @@ class Sampled:
 
     Args:
         ids: Token ids, including the token that ended the reply.
-        logprobs: Log-probability of each token, in nats.
+        logprobs: Log-probability of each token, in nats; None for a token whose own is unknown.
         is_complete: Whether the reply ended by itself or with a string of ``stop``, and not at the
             token limit.
         queue_seconds: Wall time before the model started with the prompt.
@@ -48,7 +48,7 @@ class Sampled:
     """
 
     ids: list[int]
-    logprobs: list[float]
+    logprobs: Sequence[float | None]
     is_complete: bool = False
     queue_seconds: float = 0.0
     model_seconds: float = 0.0

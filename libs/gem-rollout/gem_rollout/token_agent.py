@@ -12,6 +12,7 @@ from gem_core.env import Env
 from gem_core.errors import ConfigError
 from gem_core.observation import Info, Observation, visible_text
 from gem_core.seeding import child_seed
+from gem_core.thoughts import with_opened_thought
 from gem_rollout.chat_content import TextPart, content_parts, images_of_messages, to_openai
 from gem_rollout.history import history_wrapper
 from gem_rollout.limits import LimitReachedError, Limits, PromptTooLongError
@@ -182,8 +183,9 @@ class TokenAgent(BaseAgent):
         )
         sampled = await self._sample(prompt, request)
         self._transcript.add_reply(sampled.ids)
-        text = self._sampler.text_of(sampled)
-        reply = {"role": "assistant", "content": text}
+        said = self._sampler.text_of(sampled)
+        action = with_opened_thought(said, text)
+        reply = {"role": "assistant", "content": said}
         extends = prompt.extends and known > 0
         generation = Generation(
             messages=self._messages[known:] if extends else list(self._messages),
@@ -195,12 +197,13 @@ class TokenAgent(BaseAgent):
             completion_tokens=len(sampled.ids),
             prompt_ids=prompt.new if extends else prompt.ids,
             token_ids=sampled.ids,
-            logprobs=sampled.logprobs,
+            logprobs=list(sampled.logprobs),
+            opens_thought=action != said,
             queue_seconds=sampled.queue_seconds,
             model_seconds=sampled.model_seconds,
         )
         self._messages.append(reply)
-        return Reply(text, generation)
+        return Reply(action, generation)
 
     def _sample(self, prompt: PromptTokens, request: Request) -> Awaitable[Sampled]:
         return self._sampler.submit(request)

@@ -67,7 +67,7 @@ class Turned(NamedTuple):
 def checked_reply(
     prompt: Prompt,
     ids: Iterable[int],
-    logprobs: Iterable[float] | None,
+    logprobs: Iterable[float | None] | None,
     *,
     complete: bool,
     end: int | None,
@@ -78,7 +78,7 @@ def checked_reply(
     Args:
         prompt: The prompt.
         ids: The sampled tokens.
-        logprobs: The log-probability of each, in nats.
+        logprobs: The log-probability of each, in nats; None for a token whose own is unknown.
         complete: Whether the reply ended by itself.
         end: The end-of-sequence token; None if there is none.
         needs_logprobs: Whether log-probabilities must be given.
@@ -101,13 +101,15 @@ def checked_reply(
             f"the end-of-sequence token."
         )
     values = [] if logprobs is None else _floats(logprobs, where)
+    if not any(one is not None for one in values):
+        values = []
     if needs_logprobs or values:
         if len(values) != len(tokens):
             raise ReplyError(
                 f"{where} has {len(tokens)} tokens and {len(values)} log-probabilities; "
                 f"there must be one for each token. Ask the engine for those of sampled tokens."
             )
-        wrong = [one for one in values if not -math.inf < one <= _ROUNDING]
+        wrong = [one for one in values if one is not None and not -math.inf < one <= _ROUNDING]
         if wrong:
             raise ReplyError(
                 f"{where} has the log-probability {wrong[0]}; it must be a finite number of at "
@@ -129,9 +131,9 @@ def _ints(ids: Any, where: str) -> list[int]:
     return tokens
 
 
-def _floats(logprobs: Any, where: str) -> list[float]:
+def _floats(logprobs: Any, where: str) -> list[float | None]:
     listed = logprobs.tolist() if hasattr(logprobs, "tolist") else logprobs
     try:
-        return [float(value) for value in listed]
+        return [None if value is None else float(value) for value in listed]
     except (TypeError, ValueError):
         raise ReplyError(f"{where} has {logprobs!r} instead of log-probabilities.") from None

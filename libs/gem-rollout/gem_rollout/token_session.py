@@ -140,13 +140,17 @@ class TokenSession:
         return await self._next()
 
     async def feed(
-        self, ids: Iterable[int], logprobs: Iterable[float] | None = None, *, complete: bool = True
+        self,
+        ids: Iterable[int],
+        logprobs: Iterable[float | None] | None = None,
+        *,
+        complete: bool = True,
     ) -> Turned:
         """Take the tokens of a reply, step the environment, and return what follows.
 
         Args:
             ids: The sampled tokens, with the one that ended the reply.
-            logprobs: The log-probability of each, in nats.
+            logprobs: The log-probability of each, in nats. A token with None is not trained on.
             complete: Whether the reply ended by itself, and not at a limit of tokens.
 
         Raises:

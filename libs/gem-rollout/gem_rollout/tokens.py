@@ -1,6 +1,6 @@
 """The tokens of an episode: the ids that a model was given and those that it sampled."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gem_core.agent import Generation
@@ -18,7 +18,8 @@ class TokenSequence:
     Args:
         agent: Name of the agent.
         ids: Token ids.
-        mask: For each token, whether it was sampled.
+        mask: For each token, whether it was sampled, and its log-probability is known if those of
+            others of the reply are.
         logprobs: For each token, its log-probability in nats; None if it was not sampled or the
             agent did not report it.
         spans: ``(turn, start, end)`` for each turn, whose sampled tokens are ``ids[start:end]``.
@@ -32,12 +33,15 @@ class TokenSequence:
     spans: list[tuple[int, int, int]] = field(default_factory=list)
     images: list[list[Image]] = field(default_factory=list)
 
-    def add(self, turn: int, given: list[int], sampled: list[int], logprobs: list[float]) -> None:
+    def add(
+        self, turn: int, given: list[int], sampled: list[int], logprobs: Sequence[float | None]
+    ) -> None:
         """Append the tokens of a turn; ``logprobs`` may be empty."""
         start = len(self.ids) + len(given)
         self.ids += given
         self.ids += sampled
-        self.mask += [False] * len(given) + [True] * len(sampled)
+        self.mask += [False] * len(given)
+        self.mask += [one is not None for one in logprobs] or [True] * len(sampled)
         self.logprobs += [None] * len(given)
         self.logprobs += logprobs or [None] * len(sampled)
         self.spans.append((turn, start, start + len(sampled)))

@@ -9,7 +9,8 @@ from selection import thorough
 
 from gem_core.agent import Generation
 from gem_core.errors import DataError
-from gem_rollout import TokenSequence, Trajectory, Turn
+from gem_rollout import TokenSequence, Trajectory, Turn, training_rows
+from gem_rollout.report import EnvReport
 
 IDS = st.lists(st.integers(0, 99), max_size=4)
 
@@ -40,6 +41,20 @@ class TestTokens:
             spans=[(0, 3, 5), (1, 6, 9)],
             images=[[], []],
         )
+
+    def test_a_token_without_a_log_probability_is_not_trained_on_and_counted(self) -> None:
+        played = episode(turn(generation=sampled([1], [2, 3, 4], [-0.1, -0.2, None])))
+        played.turns[0].reward = 1.0
+        (row,) = training_rows(played)
+        assert row.mask == [True, True, False]
+        assert row.logprobs == [-0.1, -0.2, 0.0]
+        assert row.token_rewards == [0.0, 1.0, 0.0]
+        assert row.has_logprobs
+        with pytest.raises(DataError, match="turn 1 of episode 0 has 1 tokens without"):
+            row.check_whole_replies()
+        report = EnvReport()
+        report.spend(played)
+        assert (report.missing_logprobs, report.completion_tokens) == (1, 3)
 
     def test_a_prompt_that_does_not_extend_begins_a_sequence(self) -> None:
         one, two = episode(

@@ -14,6 +14,7 @@ from gem_core.agent import BaseAgent, Reply
 from gem_core.env import AsyncEnv, BaseEnv, Step
 from gem_core.errors import ConfigError, DataError, EpisodeEndedError, UnknownIdError
 from gem_core.observation import Action, Info, Observation
+from gem_core.thoughts import spoken
 from gem_core.wrappers.history import HistoryWrapper
 from gem_rollout import (
     FaultPolicy,
@@ -27,6 +28,7 @@ from gem_rollout import (
     SequenceError,
     TokenSession,
     Trajectory,
+    Turn,
     collect,
     env_rows,
     play_batch,
@@ -281,6 +283,28 @@ class TestLimits:
             training_rows(trajectory, limits=Limits(response_tokens=20))
 
 
+@pytest.mark.slow
+def test_a_thought_that_the_template_has_opened_does_not_act(counting: Any) -> None:
+    pytest.importorskip("tokenizers")
+    template = FORGETFUL.replace("{% if m.role != 'assistant' %}", "").replace("{% endif %}", "")
+    tokenizer = make_tiny_tokenizer(chat_template=template + "<|im_start|><think>")
+
+    async def feed(text: str) -> Turn:
+        session = TokenSession(
+            counting, tokenizer, seed=0, logprobs="optional", one_sequence="split"
+        )
+        await session.begin()
+        await session.feed(tokenizer.encode(text, add_special_tokens=False))
+        await session.aclose()
+        return session.trajectory.turns[0]
+
+    for text, said in [("7?", ""), ("7?</think>8", "8")]:
+        turn = asyncio.run(feed(text))
+        assert spoken(turn.action) == said
+        assert turn.action == "<think>" + text
+        assert (turn.generation.opens_thought, turn.generation.reply["content"]) == (True, text)
+
+
 class TestSeveralSequences:
     @pytest.fixture
     def forgetful(self) -> Any:
@@ -331,6 +355,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "floats": ([1.0, 2.0], [-1.0, -1.0], "instead of a token id"),
     "negative": ([-1], [-1.0], "instead of a token id"),
     "no logprobs": ([5, 6], None, "2 tokens and 0 log-probabilities"),
+    "null logprobs": ([5, 6], [None, None], "2 tokens and 0 log-probabilities"),
     "short logprobs": ([5, 6], [-1.0], "2 tokens and 1 log-probabilities"),
     "nan": ([5], [math.nan], "the log-probability nan"),
     "minus infinity": ([5], [-math.inf], "the log-probability -inf"),

@@ -54,6 +54,7 @@ def _turns(
     trajectory: Trajectory, row: Row, tokenizer: Any, *, ignore_no_eos: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield the fields of each turn of a row."""
+    row.check_whole_replies()
     for number, (start, end) in zip(row.turns, row.spans, strict=True):
         turn = trajectory.turns[number]
         prompt_ids = row.prompt_ids + row.response_ids[:start]

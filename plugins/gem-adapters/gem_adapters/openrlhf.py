@@ -203,6 +203,7 @@ async def _generate(engine: Any, sampling_params: Any, prompt: Prompt) -> Sample
 
 def _tokens(row: Row, *, needs_logprobs: bool) -> dict[str, Any]:
     """Return the tokens of a row in the fields of OpenRLHF."""
+    row.check_whole_replies()
     first = len(row.prompt_ids)
     return {
         "mm_train_inputs": None,

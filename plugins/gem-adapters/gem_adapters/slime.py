@@ -203,6 +203,7 @@ def _check_normalization(args: Any) -> None:
 
 def _fill(sample: Sample, row: Row, episode: Episode, args: Any, tokenizer: Any) -> None:
     """Write a row into a sample; ``remove_sample`` says whether it is masked."""
+    row.check_whole_replies()
     sample.prompt = tokenizer.decode(row.prompt_ids)
     sample.tokens = list(row.prompt_ids)
     sample.response, sample.response_length = "", 0

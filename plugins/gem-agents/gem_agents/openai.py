@@ -15,6 +15,7 @@ from gem_core.errors import ConfigError
 from gem_core.observation import Action, Info, Observation, visible_text
 from gem_core.secret import Secret
 from gem_core.seeding import child_seed
+from gem_core.thoughts import OPENED_THOUGHT, with_opened_thought
 from gem_rollout.history import history_wrapper
 
 __all__ = ["OpenAIAgent"]
@@ -60,6 +61,9 @@ class OpenAIAgent(BaseAgent):
             history and becomes the only message. ``auto``: ``env`` if a wrapper such as ``concat``
             shows the history, else ``agent``.
         resend_reasoning: Whether to send the reasoning (``reasoning_content``) of earlier turns.
+        opens_thought: For the chat API, whether the model's chat template ends prompts with
+            ``<think>`` and the endpoint leaves the reasoning in the reply. Each reply then begins
+            in a thought, also one that is cut off in it.
         prices: ``{"input": ..., "output": ...}``, per million tokens.
         timeout: Time limit of an attempt in seconds.
         max_attempts: Most attempts for one reply; 1 to never repeat. An attempt is repeated after
@@ -92,6 +96,7 @@ class OpenAIAgent(BaseAgent):
         token_ids: bool = False,
         history: Literal["auto", "agent", "env"] = "auto",
         resend_reasoning: bool = False,
+        opens_thought: bool = False,
         prices: Mapping[str, float] | None = None,
         timeout: float = 600.0,
         max_attempts: int = 8,
@@ -124,6 +129,7 @@ class OpenAIAgent(BaseAgent):
         self._seed = seed
         self._history = history
         self._resend_reasoning = resend_reasoning
+        self._opened = OPENED_THOUGHT if opens_thought else ""
         self._prices = prices
         fields = {
             "model": model,
@@ -205,7 +211,9 @@ class OpenAIAgent(BaseAgent):
         if reply.get("tool_calls") and self._tools:
             action: Action = {"role": "assistant", **message, "tool_calls": reply["tool_calls"]}
         else:
-            action = text_of(message)
+            said = text_of(message)
+            action = with_opened_thought(said, self._opened)
+            generation.opens_thought = action != said
         return Reply(action, generation)
 
     async def _act_in_text(self, observation: Observation, info: Info) -> Reply:
@@ -225,8 +233,10 @@ class OpenAIAgent(BaseAgent):
         new = self._prompt[len(before) :] if generation.extends else self._prompt
         generation.messages = [{"role": "prompt", "content": new}]
         reply: str = answer.message["content"]
+        action = with_opened_thought(reply, self._prompt)
+        generation.opens_thought = action != reply
         self._prompt += reply
-        return Reply(reply, generation)
+        return Reply(action, generation)
 
     def _next_seed(self) -> bytes:
         turn, self._turn = self._turn, self._turn + 1

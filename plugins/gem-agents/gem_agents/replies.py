@@ -23,7 +23,7 @@ class Answer:
     prompt_ids: list[int] | None
     token_ids: list[int] | None
     tokens: list[str] | None
-    logprobs: list[float] | None
+    logprobs: list[float | None] | None
 
 
 def read_chat(answer: Mapping[str, Any]) -> Answer:
@@ -90,7 +90,7 @@ def _answer(
     message: Mapping[str, Any],
     prompt_ids: Any,
     tokens: list[str] | None,
-    logprobs: list[float] | None,
+    logprobs: list[float | None] | None,
 ) -> Answer:
     usage, token_ids = _part(answer, "usage"), _ids(choice.get("token_ids"))
     _check_lengths(token_ids, tokens, logprobs)
@@ -135,11 +135,13 @@ def _texts(values: Any) -> list[str] | None:
     return values if is_valid else None
 
 
-def _numbers(values: Any) -> list[float] | None:
+def _numbers(values: Any) -> list[float | None] | None:
+    """Return log-probabilities, None for those that are null; None if all are, or no numbers."""
     if not isinstance(values, list):
         return None
-    if not all(type(value) in {float, int} for value in values):
+    known = [value for value in values if value is not None]
+    if not known or not all(type(value) in {float, int} for value in known):
         return None
-    if bad := [value for value in values if not -math.inf < value <= _ROUNDING]:
+    if bad := [value for value in known if not -math.inf < value <= _ROUNDING]:
         raise ValueError(f"a log-probability is finite and at most 0; got {bad[0]!r}")
-    return [min(float(value), 0.0) for value in values]
+    return [None if value is None else min(float(value), 0.0) for value in values]

@@ -126,6 +126,14 @@ class TestLogprobs:
     def test_log_probabilities_a_little_above_zero_are_zero(self) -> None:
         assert read_completion(completion([-1.0, 5e-7, 0])).logprobs == [-1.0, 0.0, 0.0]
 
+    def test_a_log_probability_that_is_null_costs_its_token_only(self) -> None:
+        assert read_completion(completion([-0.1, None, -0.2])).logprobs == [-0.1, None, -0.2]
+        content = [{"token": "a", "logprob": value} for value in (None, -0.5)]
+        choice = {"message": {"content": "aa"}, "logprobs": {"content": content}}
+        answer = read_chat({"choices": [choice]})
+        assert (answer.logprobs, answer.tokens) == ([None, -0.5], ["a", "a"])
+        assert read_completion(completion([None, None])).logprobs is None
+
     def test_a_different_number_of_log_probabilities_and_tokens_is_refused(self) -> None:
         with pytest.raises(ValueError, match="different numbers"):
             read_completion(completion([-1.0, -1.0], tokens=["a"]))

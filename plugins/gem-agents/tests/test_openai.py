@@ -12,6 +12,7 @@ from gem_agents.openai import OpenAIAgent
 from gem_agents.testing.endpoint_server import EndpointServer
 from gem_core.content import Image
 from gem_core.errors import ConfigError
+from gem_core.thoughts import spoken
 from gem_rollout import collect
 from gem_tasks import as_tool
 
@@ -67,6 +68,18 @@ def whole(generations, *, ids=False):
         before = list(given)
         given += (generation.token_ids or []) if ids else [generation.reply]
     return before
+
+
+def test_a_reply_begins_in_the_thought_that_its_prompt_has_opened():
+    with EndpointServer("3?") as server:
+        (plain,) = play(server, "hello")
+        (opened,) = play(server, "hello", opens_thought=True)
+        (text,) = play(server, "hello\n<think>", api="completions")
+    assert (plain.action, plain.generation.opens_thought) == ("3?", False)
+    for reply in (opened, text):
+        assert spoken(reply.action) == ""
+        assert reply.generation.opens_thought
+        assert reply.generation.reply["content"] == "3?"
 
 
 REPLIES = [

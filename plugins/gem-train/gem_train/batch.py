@@ -316,7 +316,9 @@ def _columns(turns: Sequence[tuple[int, Transition]]) -> _Columns:
     )
     for number, transition in turns:
         start, end = transition.span
-        columns.turn_of[first + start : first + end] = [number] * (end - start)
+        columns.turn_of[first + start : first + end] = [
+            number if is_trained else -1 for is_trained in row.mask[start:end]
+        ]
         columns.logprobs[first + start : first + end] = row.logprobs[start:end]
     return columns
 

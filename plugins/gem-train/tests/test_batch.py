@@ -121,6 +121,16 @@ class TestRows:
         expected[rows, positions] = 1
         assert torch.equal(values.grad, expected)
 
+    def test_a_token_with_an_unknown_logprob_is_not_trained_on(self):
+        trajectories = played()
+        generation = trajectories[0].turns[0].generation
+        generation.logprobs[0] = None
+        batch = batch_of(transitions_of(trajectories), rows="episodes")
+        given = len(generation.prompt_ids)
+        assert not batch.mask[0, given]
+        assert batch.mask[0, given + 1 : given + len(generation.token_ids)].all()
+        assert batch.sampler_logprobs is not None
+
     def test_unknown_logprobs_of_one_turn_are_unknown_of_all(self):
         transitions = transitions_of(played(logprobs=False))
         batch = batch_of(transitions)

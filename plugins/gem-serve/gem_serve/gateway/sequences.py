@@ -203,7 +203,7 @@ def _turns(
             completion_tokens=len(call.ids),
             prompt_ids=given,
             token_ids=call.ids or None,
-            logprobs=None if None in call.logprobs or not call.logprobs else call.logprobs,  # type: ignore[arg-type]
+            logprobs=call.logprobs if any(one is not None for one in call.logprobs) else None,
             queue_seconds=call.waited,
             model_seconds=max(0.0, call.ended - call.started - call.waited),
         )
