@@ -94,6 +94,15 @@ def test_a_reply_that_is_not_a_verdict_is_asked_for_again(bad):
         judged(bad, GOOD, attempts=1)
 
 
+@pytest.mark.parametrize("thought", ["<think>maybe {}", "<think>{}</think>", "perhaps {}</think>"])
+def test_a_verdict_that_was_only_thought_of_does_not_count(thought):
+    thought = thought.format('{"reason": "x", "score": 1}')
+    with pytest.raises(JudgeError, match="no verdict"):
+        judged(thought, attempts=1)
+    if thought.endswith("</think>"):
+        assert judged(thought + '{"score": 0}').reward == 0.0
+
+
 def test_the_judge_is_told_what_a_verdict_is_and_sees_the_attempt():
     agent = Recorder("Good.", GOOD)
     judge = Judge(agent=agent, prompt="{question} {reference} {answer} {response} {other} {}")

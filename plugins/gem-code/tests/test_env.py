@@ -32,6 +32,11 @@ def test_a_program_that_passes_all_tests_gets_the_reward(tests):
     assert step == ("Correct: all tests passed.", 1.0, True, False, info)
 
 
+def test_a_program_that_was_only_thought_of_does_not_count():
+    for action in (f"<think>{RIGHT}</think> I cannot.", f"<think>{RIGHT}", f"{RIGHT}</think> No."):
+        assert asked().step(action).info["failure"] == {"kind": "no code"}
+
+
 def test_a_program_that_fails_a_test_gets_no_reward():
     step = asked().step(PARTLY)
     failure = {"kind": "wrong output", "test": 2, "input": "30\n"}
